@@ -1,0 +1,21 @@
+"""How hard the properties are tried: SCOUT_HYPOTHESIS names the profile."""
+
+import os
+
+from hypothesis import HealthCheck, Phase, settings
+
+_CI = bool(os.environ.get("CI"))
+
+# A busy machine must not turn a slow example into a failure; pytest-timeout bounds a test as a whole.
+settings.register_profile("base", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_BASE = settings.get_profile("base")
+
+# Chance finds new examples on a person's machine; a verdict that others rely on must be repeatable.
+settings.register_profile("full", _BASE, max_examples=200, derandomize=_CI)
+settings.register_profile("quick", _BASE, max_examples=25, derandomize=True)
+# A mutant only has to be noticed: shrinking the example that noticed it is time lost.
+settings.register_profile(
+    "mutants", _BASE, max_examples=50, derandomize=True, phases=[Phase.explicit, Phase.generate]
+)
+
+settings.load_profile(os.environ.get("SCOUT_HYPOTHESIS", "full"))
