@@ -1,0 +1,1 @@
+"""Mechanisms with no Scout noun in them: records, refusals, lifecycles, ids, times."""

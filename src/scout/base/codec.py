@@ -1,0 +1,84 @@
+"""Records to JSON and back, and their JSON Schema. Bad input is refused, never raised."""
+
+import functools
+from collections.abc import Iterable
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from scout.base.refusal import BadRequest, Diagnostic, Refused
+from scout.base.time import Time
+
+__all__ = ["decode", "encode", "plain", "render", "schema", "stored"]
+
+T = TypeVar("T")
+
+
+class _Text(Protocol):
+    """A name type: text with one validating constructor."""
+
+    @classmethod
+    def parse(cls, text: object) -> Any: ...
+
+
+def _to_wire(value: object) -> object:
+    return str(value)
+
+
+def _to_store(value: object) -> object:
+    return int(value) if isinstance(value, Time) else str(value)
+
+
+def _from_wire(kind: Any, value: object) -> Any:
+    name_type: _Text = kind
+    return name_type.parse(value)
+
+
+def _schema_of(kind: type) -> dict[str, Any]:
+    return {"type": "string", "format": "date-time"} if kind is Time else {"type": "string"}
+
+
+@functools.cache
+def _reader(kind: type[T]) -> msgspec.json.Decoder[T]:
+    # Compiling a type for msgspec costs far more than reading one value of it.
+    return msgspec.json.Decoder(kind, dec_hook=_from_wire)
+
+
+def encode(value: object) -> bytes:
+    """JSON as it is sent: camelCase names, times as text."""
+    return msgspec.json.encode(value, enc_hook=_to_wire)
+
+
+def stored(value: object) -> bytes:
+    """JSON as it is stored: the same, with times as integer microseconds."""
+    return msgspec.json.encode(value, enc_hook=_to_store)
+
+
+def plain(value: object) -> Any:
+    """The sent form as dicts, lists or tuples, and scalars."""
+    return msgspec.to_builtins(value, enc_hook=_to_wire)
+
+
+def decode(data: object, kind: type[T]) -> T:
+    """Read JSON bytes or text, or an already decoded object, as `kind` (sent or stored form)."""
+    try:
+        if isinstance(data, bytes | str):
+            return _reader(kind).decode(data)
+        return msgspec.convert(data, type=kind, dec_hook=_from_wire)
+    except (msgspec.ValidationError, msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        problem, _, field = str(error).partition(" - at ")
+        raise Refused(BadRequest(problem=problem, field=field.strip("`$."))) from None
+
+
+def render(diagnostic: Diagnostic) -> dict[str, Any]:
+    """A diagnostic as every surface shows it: the code, the sentence, then the facts."""
+    facts = plain(diagnostic)
+    return {"code": facts.pop("code"), "message": diagnostic.message, **facts}
+
+
+def schema(kinds: Iterable[Any]) -> dict[str, Any]:
+    """JSON Schema of the given records, each under its own name in `$defs`."""
+    _, components = msgspec.json.schema_components(
+        list(kinds), schema_hook=_schema_of, ref_template="#/$defs/{name}"
+    )
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": components}

@@ -1,0 +1,20 @@
+"""A record: frozen, keyword-only, snake_case in Python and camelCase on the wire."""
+
+from typing import Any, dataclass_transform
+
+import msgspec
+
+__all__ = ["Record"]
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
+class _RecordType(msgspec.StructMeta):
+    """msgspec does not hand `kw_only` down to subclasses; a record always wants it."""
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
+        options.setdefault("kw_only", True)
+        return super().__new__(mcls, name, bases, namespace, **options)
+
+
+class Record(msgspec.Struct, metaclass=_RecordType, frozen=True, rename="camel"):
+    """The one base of everything that is stored or sent."""

@@ -1,0 +1,146 @@
+"""How Scout declines: one exception that carries typed facts. Words are derived from the facts."""
+
+from enum import Enum
+from typing import Any, ClassVar
+
+from scout.base.record import Record
+
+__all__ = [
+    "BadRequest",
+    "Candidate",
+    "Diagnostic",
+    "Family",
+    "Refused",
+    "Remedy",
+    "WrongRevision",
+    "WrongState",
+]
+
+
+class Family(Enum):
+    """A class of refusals: its exit code on the command line and its usual HTTP status."""
+
+    REQUEST = (2, 400)
+    UNKNOWN = (3, 404)
+    AMBIGUOUS = (4, 409)
+    UNREACHABLE = (5, 503)
+    CREDENTIAL = (6, 403)
+    CONFLICT = (7, 409)
+    LIMIT = (8, 429)
+    FAILURE = (9, 500)
+
+    def __init__(self, exit_code: int, status: int) -> None:
+        self.exit_code = exit_code
+        self.status = status
+
+
+class Remedy(Record, omit_defaults=True):
+    """The next call that would work: an operation of the table and its parameters."""
+
+    operation: str
+    parameters: dict[str, Any]
+    why: str = ""
+
+
+class Candidate(Record, omit_defaults=True):
+    """Something the caller may have meant, under the shortest address that reaches it."""
+
+    address: str
+    canonical: str = ""
+    agent_id: str = ""
+    why: str = ""
+
+
+class Diagnostic(Record, tag_field="code"):
+    """The facts of one refusal. Each code is a subclass; its docstring is what `explain` prints."""
+
+    family: ClassVar[Family] = Family.REQUEST
+    status: ClassVar[int | None] = None
+
+    candidates: tuple[Candidate, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+
+    @property
+    def code(self) -> str:
+        return code_of(type(self))
+
+    @property
+    def message(self) -> str:
+        """One sentence for a person, made from the facts."""
+        raise NotImplementedError
+
+
+def code_of(diagnostic: type[Diagnostic]) -> str:
+    """The wire tag of a diagnostic class."""
+    return str(diagnostic.__struct_config__.tag)
+
+
+def status_of(diagnostic: type[Diagnostic]) -> int:
+    """The HTTP status of a diagnostic class: its own, or its family's."""
+    return diagnostic.status or diagnostic.family.status
+
+
+class Refused(Exception):  # noqa: N818 (a refusal is an answer, not an error)
+    """The only exception that leaves a public function of the pure rooms."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic)
+        self.diagnostic = diagnostic
+
+    def __str__(self) -> str:
+        return f"{self.diagnostic.code}: {self.diagnostic.message}"
+
+
+class BadRequest(Diagnostic, tag="bad_request"):
+    """The request does not have the shape this operation takes.
+
+    The message names the field, what was expected there and what came. Nothing was stored.
+    """
+
+    problem: str
+    field: str = ""
+
+    @property
+    def message(self) -> str:
+        return f"{self.problem} (at {self.field})" if self.field else self.problem
+
+
+class WrongState(Diagnostic, tag="wrong_state"):
+    """The record is in a state that does not take this move.
+
+    `accepts` lists the moves it takes now. In a terminal state the list is empty: the first
+    terminal result wins and later ones are refused, so nothing can be finished twice.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    noun: str
+    state: str
+    move: str
+    accepts: tuple[str, ...]
+    terminal: bool
+
+    @property
+    def message(self) -> str:
+        here = f"a {self.noun} that is {self.state} does not take '{self.move}'"
+        if self.terminal:
+            return f"{here}: {self.state} is final"
+        return f"{here}; it takes {', '.join(self.accepts)}"
+
+
+class WrongRevision(Diagnostic, tag="wrong_revision"):
+    """Somebody changed the record after you read it.
+
+    Read it again, look at what changed, and send the update with the new revision.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    noun: str
+    id: str
+    seen: int
+    current: int
+
+    @property
+    def message(self) -> str:
+        return f"{self.noun} {self.id} is at revision {self.current}; you saw {self.seen}"

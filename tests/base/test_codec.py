@@ -1,0 +1,108 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scout.base.codec import decode, encode, plain, render, schema, stored
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
+from scout.base.time import Time
+
+
+class Name(str):
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, text: object) -> "Name":
+        if not isinstance(text, str) or not text.startswith("n"):
+            raise Refused(BadRequest(problem="a name begins with n"))
+        return cls(text)
+
+
+class Thing(Record):
+    name: Name
+    seen_at: Time
+    size: int = 0
+    parts: tuple["Thing", ...] = ()
+
+
+THING = Thing(name=Name("nail"), seen_at=Time(1_500_000), parts=(Thing(name=Name("nut"), seen_at=Time(0)),))
+
+
+@pytest.mark.rows("R0-8", "R0-9")
+def test_sent_times_are_text_and_stored_times_are_microseconds() -> None:
+    assert b'"seenAt":"1970-01-01T00:00:01.500Z"' in encode(THING)
+    assert b'"seenAt":1500000' in stored(THING)
+    assert b'"name":"nail"' in encode(THING)
+    assert b'"name":"nail"' in stored(THING)
+
+
+@pytest.mark.parametrize("data", [encode(THING), encode(THING).decode(), stored(THING), plain(THING)])
+def test_each_form_is_read_back(data: object) -> None:
+    read = decode(data, Thing)
+    assert read == THING
+    assert (type(read.name), type(read.seen_at)) == (Name, Time)
+
+
+@pytest.mark.parametrize(
+    ("data", "field", "problem"),
+    [
+        (b'{"name": "nail", "seenAt": 0, "size": "big"}', "size", "Expected `int`, got `str`"),
+        ({"name": "nail", "seenAt": 0, "size": "big"}, "size", "Expected `int`, got `str`"),
+        (b'{"name": "nail", "seenAt": 0, "parts": [{"name": "n"}]}', "parts[0]", "required field `seenAt`"),
+        (b'{"name": "bolt", "seenAt": 0}', "", "a name begins with n"),
+        (b'{"name": "nail"', "", "truncated"),
+        (b"\xff", "", "invalid"),
+        (b'{"name": "\xff"}', "", "utf-8"),
+        ('"\ud800"', "", "surrogates"),
+        (b"[" * 100_000, "", "recursion"),
+        (None, "", "Expected `object`, got `null`"),
+        (object(), "", "Expected `object`"),
+    ],
+)
+def test_bad_input_is_refused_with_the_field(data: object, field: str, problem: str) -> None:
+    nested = isinstance(data, bytes) and data.startswith(b"[")
+    with pytest.raises(Refused) as refused:
+        decode(data, list[Any] if nested else Thing)
+    diagnostic = refused.value.diagnostic
+    assert isinstance(diagnostic, BadRequest)
+    assert diagnostic.field == field
+    assert problem in diagnostic.problem
+
+
+@given(st.binary())
+def test_nothing_but_a_refusal_leaves_decode(data: bytes) -> None:
+    try:
+        decode(data, Thing)
+    except Refused as refused:
+        assert refused.diagnostic.code == "bad_request"
+
+
+def test_a_diagnostic_shows_code_and_sentence_before_the_facts() -> None:
+    shown = render(
+        BadRequest(
+            problem="no",
+            field="x",
+            candidates=(Candidate(address="@a"),),
+            remedies=(Remedy(operation="send", parameters={"to": "@a"}),),
+        )
+    )
+    assert list(shown)[:2] == ["code", "message"]
+    assert shown == {
+        "code": "bad_request",
+        "message": "no (at x)",
+        "problem": "no",
+        "field": "x",
+        "candidates": ({"address": "@a"},),
+        "remedies": ({"operation": "send", "parameters": {"to": "@a"}},),
+    }
+
+
+def test_the_schema_of_a_record_names_its_own_types() -> None:
+    whole = schema([Thing])
+    assert whole["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    thing = whole["$defs"]["Thing"]
+    assert thing["properties"]["seenAt"] == {"type": "string", "format": "date-time"}
+    assert thing["properties"]["name"] == {"type": "string"}
+    assert thing["required"] == ["name", "seenAt"]

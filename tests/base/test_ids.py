@@ -1,0 +1,101 @@
+import uuid
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typeid import TypeID
+
+from scout.base.ids import derived, mint, prefix_of
+from scout.base.refusal import BadRequest, Refused
+
+MILLISECONDS = st.integers(0, 2**48 - 1)
+ENTROPY = st.binary(min_size=10, max_size=16)
+PREFIXES = st.text("abcdefghijklmnopqrstuvwxyz", min_size=1, max_size=12)
+
+
+# Its own types are generic over a parameter that nobody gives.
+ORACLE: Any = TypeID
+
+
+def _uuid(text: str) -> uuid.UUID:
+    return uuid.UUID(str(ORACLE.from_string(text).uuid))
+
+
+@pytest.mark.rows("R0-2")
+@given(PREFIXES, MILLISECONDS, ENTROPY)
+def test_a_typeid_library_reads_a_minted_id_as_uuid_7(prefix: str, milliseconds: int, entropy: bytes) -> None:
+    text = mint(prefix, milliseconds, entropy)
+    number = _uuid(text)
+    assert ORACLE.from_string(text).prefix == prefix
+    assert (number.version, number.variant) == (7, uuid.RFC_4122)
+    assert number.int >> 80 == milliseconds
+    assert str(ORACLE.from_uuid(number, prefix)) == text
+
+
+@pytest.mark.rows("R0-2")
+@given(MILLISECONDS, MILLISECONDS, ENTROPY, ENTROPY)
+def test_ids_sort_by_the_time_they_were_made(one: int, other: int, chance: bytes, luck: bytes) -> None:
+    if one < other:
+        assert mint("agt", one, chance) < mint("agt", other, luck)
+
+
+@given(st.binary(min_size=10, max_size=10), st.binary(min_size=10, max_size=10))
+def test_chance_tells_ids_of_one_moment_apart(chance: bytes, luck: bytes) -> None:
+    # 74 of the 80 bits are used.
+    same = int.from_bytes(chance, "big") % 2**74 == int.from_bytes(luck, "big") % 2**74
+    assert (mint("agt", 5, chance) == mint("agt", 5, luck)) == same
+
+
+@pytest.mark.parametrize(("milliseconds", "entropy"), [(-1, b"0" * 10), (1 << 48, b"0" * 10), (1, b"0" * 9)])
+def test_minting_refuses_a_time_or_chance_that_does_not_fit(milliseconds: int, entropy: bytes) -> None:
+    with pytest.raises(Refused) as refused:
+        mint("agt", milliseconds, entropy)
+    assert isinstance(refused.value.diagnostic, BadRequest)
+
+
+@given(PREFIXES, st.lists(st.text(), max_size=4))
+def test_a_derived_id_is_the_same_everywhere(prefix: str, parts: list[str]) -> None:
+    text = derived(prefix, *parts)
+    assert text == derived(prefix, *parts)
+    number = _uuid(text)
+    assert (number.version, number.variant) == (8, uuid.RFC_4122)
+
+
+def test_a_derived_id_never_changes_between_versions() -> None:
+    assert derived("cnv", "dm", "a", "b") == "cnv_0feb4yhx0nhk59v52rcdw1xtsk"
+
+
+def test_parts_are_kept_apart() -> None:
+    assert derived("cnv", "ab", "c") != derived("cnv", "a", "bc")
+
+
+def test_a_lone_surrogate_does_not_break_it() -> None:
+    assert prefix_of(derived("cnv", "\ud800")) == "cnv"
+
+
+@given(PREFIXES, MILLISECONDS, ENTROPY)
+def test_prefix_of_reads_what_was_minted(prefix: str, milliseconds: int, entropy: bytes) -> None:
+    assert prefix_of(mint(prefix, milliseconds, entropy)) == prefix
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "agt",
+        "agt_",
+        "_01h455vb4pex5vsknk084sn02q",
+        "01h455vb4pex5vsknk084sn02q",
+        "agt_01h455vb4pex5vsknk084sn02",
+        "agt_01h455vb4pex5vsknk084sn02qq",
+        "agt_81h455vb4pex5vsknk084sn02q",
+        "agt_01h455vb4pex5vsknk084sn02u",
+        "agt_01H455VB4PEX5VSKNK084SN02Q",
+        "AGT_01h455vb4pex5vsknk084sn02q",
+        "a1_01h455vb4pex5vsknk084sn02q",
+        "ägt_01h455vb4pex5vsknk084sn02q",
+    ],
+)
+def test_prefix_of_knows_what_is_no_id(text: str) -> None:
+    assert prefix_of(text) is None
