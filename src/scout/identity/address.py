@@ -1,0 +1,54 @@
+"""The six dimensions of a handle and its canonical text."""
+
+from scout.base.record import Record
+from scout.identity.problem import malformed
+from scout.identity.segment import is_folded
+
+__all__ = ["MAX_LENGTH", "QUALIFIERS", "Address"]
+
+# Of a typed text and of a canonical one, so that what was printed can be read again.
+MAX_LENGTH = 1024
+
+# The dimensions after the definition, in canonical order, with their key in text.
+QUALIFIERS = {
+    "workspace_qualifier": "",
+    "profile": "profile:",
+    "harness": "harness:",
+    "model": "model:",
+    "node": "node:",
+}
+
+
+class Address(Record, omit_defaults=True):
+    """A parsed handle. Every dimension is a folded segment; absent ones are None."""
+
+    definition_id: str
+    workspace_qualifier: str | None = None
+    profile: str | None = None
+    harness: str | None = None
+    model: str | None = None
+    node: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("definition_id", *QUALIFIERS):
+            value: str | None = getattr(self, name)
+            if value is not None and not is_folded(value):
+                raise malformed(value, 0, f"{name} '{value[:60]}' is not folded", "a-z, 0-9 and single '-'")
+        if len(self.canonical) > MAX_LENGTH:
+            raise malformed(self.canonical, MAX_LENGTH, "too much text", f"at most {MAX_LENGTH} characters")
+
+    @property
+    def canonical(self) -> str:
+        """The one text of this address: `@definition.workspace.profile:x.harness:x.model:x.node:x`."""
+        parts = ((key, getattr(self, name)) for name, key in QUALIFIERS.items())
+        return "@" + ".".join([self.definition_id, *(f"{key}{value}" for key, value in parts if value)])
+
+    @property
+    def is_bare(self) -> bool:
+        """Only a definition, no qualifier: the shape of an alias."""
+        return not any(getattr(self, name) for name in QUALIFIERS)
+
+    def without(self, dimension: str) -> "Address":
+        """The same address with one dimension left out."""
+        kept = {name: getattr(self, name) for name in QUALIFIERS if name != dimension}
+        return Address(definition_id=self.definition_id, **kept)

@@ -1,0 +1,110 @@
+"""Birth branches: an agent's place in the tree of branches it was spawned into.
+
+The root branch is one unit whatever it contains (`release-1.2`, `feature/x`), so parent and depth
+are read off the text alone.
+"""
+
+import re
+
+from scout.base.record import Record
+from scout.base.refusal import Refused, Remedy
+from scout.identity.address import MAX_LENGTH
+from scout.identity.problem import DepthCap, instead, malformed, require_text
+from scout.identity.reserved import check_name
+from scout.identity.segment import fold, is_folded
+
+__all__ = ["DEPTH_CAP", "MAX_SLUG", "BirthBranch", "check_ref", "check_slug"]
+
+DEPTH_CAP = 2
+MAX_SLUG = 50
+
+# What git forbids inside a branch name (git-check-ref-format).
+_FORBIDDEN = re.compile(
+    r"[\s\x00-\x1f\x7f\ud800-\udfff~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?=/|\Z)|\A[/.@-]|[/.]\Z"
+)
+
+
+class BirthBranch(Record):
+    """The branch an agent was born on, with the project's root branch it hangs from."""
+
+    root: str
+    text: str
+
+    def __post_init__(self) -> None:
+        check_ref(self.root)
+        check_ref(self.text)
+        if self.text != self.root and not self.text.startswith(f"{self.root}."):
+            problem = f"a branch outside '{self.root[:60]}'"
+            expected = f"{self.root[:60]} or {self.root[:60]}.SLUG"
+            raise malformed(self.text, 0, problem, expected, *_as_handle(self.text))
+
+    @classmethod
+    def parse(cls, text: object, root: object) -> "BirthBranch":
+        return cls(root=require_text(root), text=require_text(text))
+
+    @property
+    def slugs(self) -> tuple[str, ...]:
+        """The segments below the root branch."""
+        below = self.text[len(self.root) + 1 :]
+        return tuple(below.split(".")) if below else ()
+
+    @property
+    def depth(self) -> int:
+        return len(self.slugs)
+
+    @property
+    def parent(self) -> "BirthBranch | None":
+        """The branch without its last segment; None for the root."""
+        if not self.slugs:
+            return None
+        return BirthBranch(root=self.root, text=self.text.rpartition(".")[0])
+
+    def child(self, slug: object, cap: int = DEPTH_CAP) -> "BirthBranch":
+        """The branch of an agent spawned here, or a refusal at the depth cap."""
+        name = check_slug(slug)
+        if self.depth >= cap:
+            remedies = self._elsewhere(name, cap)
+            raise Refused(DepthCap(branch=self.text, depth=self.depth, cap=cap, remedies=remedies))
+        return BirthBranch(root=self.root, text=f"{self.text}.{name}")
+
+    def _elsewhere(self, slug: str, cap: int) -> tuple[Remedy, ...]:
+        here = {"slug": slug, "from": f"branch:{self.text}", "role": "worker"}
+        worker = Remedy(operation="spawn", parameters=here, why="a worker has no branch of its own")
+        if cap < 1:
+            return (worker,)
+        above = ".".join((self.root, *self.slugs[: cap - 1]))
+        there = {"slug": slug, "from": f"branch:{above}"}
+        return (worker, Remedy(operation="spawn", parameters=there, why="the lowest agent that may"))
+
+
+def check_ref(text: str) -> str:
+    """The text as a git branch name, or a refusal."""
+    found = _FORBIDDEN.search(text)
+    if found or not text:
+        at = found.start() if found else 0
+        problem = f"{found[0]!r}" if found else "nothing"
+        raise malformed(text, at, problem, "a branch name that git accepts")
+    return text
+
+
+def check_slug(text: object) -> str:
+    """The slug of a new branch: folded, 1 to 50 characters, not reserved."""
+    slug = require_text(text)
+    proposal = fold(slug)[:MAX_SLUG].strip("-")
+    if not is_folded(slug) or len(slug) > MAX_SLUG:
+        remedies = (instead(proposal, "the folded slug"),) if proposal else ()
+        at = MAX_SLUG if is_folded(slug) else _first_difference(slug, proposal)
+        raise malformed(slug, at, f"the slug '{slug[:60]}'", f"a-z, 0-9 and '-', 1 to {MAX_SLUG}", *remedies)
+    return check_name(slug)
+
+
+def _as_handle(text: str) -> tuple[Remedy, ...]:
+    """The handle that a text outside the tree may have been, if it can be one."""
+    parts = [fold(part) for part in text.split(".", 1)]
+    handle = "@" + ".".join(parts)
+    return (instead(handle, "as a handle"),) if all(parts) and len(handle) <= MAX_LENGTH else ()
+
+
+def _first_difference(text: str, folded: str) -> int:
+    pairs = enumerate(zip(text, folded, strict=False))
+    return next((index for index, (one, other) in pairs if one != other), min(len(text), len(folded)))

@@ -1,0 +1,235 @@
+"""One lexer for every address a person or an agent may type. The first matching row wins.
+
+agt_… ses_… flt_…  session: project: channel: alias: branch:     explicit kind
+/…                                                                path
+. .. self parent ./sub/0 ../sub/1                                 relative to the caller
+root operator                                                     the project's root, the person
+@… or anything with : # ?                                         handle
+bare with dots                                                    birth branch, else handle
+bare word                                                         alias, root branch, definition
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from msgspec.structs import replace
+
+from scout.base.refusal import Refused, Remedy
+from scout.identity.address import MAX_LENGTH
+from scout.identity.branch import BirthBranch, check_ref
+from scout.identity.grammar import check_characters, parse_dimensions, parse_handle
+from scout.identity.name import (
+    ID_KINDS,
+    AliasName,
+    BranchName,
+    ChannelName,
+    HandleName,
+    IdName,
+    Name,
+    OperatorName,
+    PathName,
+    ProjectName,
+    RelativeName,
+    RootName,
+    SessionName,
+)
+from scout.identity.path import AgentPath
+from scout.identity.problem import MalformedAddress, instead, malformed, require_text, within
+from scout.identity.segment import fold
+
+__all__ = ["bare_branch", "lex"]
+
+_ID = re.compile(rf"(?P<kind>{'|'.join(ID_KINDS)})_(?P<suffix>.*)", re.DOTALL)
+_ID_SUFFIX = re.compile(r"[0-9a-z]{1,64}")
+_EXPLICIT = re.compile(
+    r"(?P<kind>session|project|channel|alias|branch):(?P<value>.*)", re.DOTALL | re.IGNORECASE | re.ASCII
+)
+_RELATIVE = re.compile(r"(?P<base>\.\.?)(?P<suffix>(?:/[a-z]+(?:/\d+)?)*)", re.ASCII)
+_DIRECTORY = re.compile(r"\.\.?/|~(?:/|\Z)")
+
+
+def lex(text: object, root_branch: str | None = None) -> Name:
+    """What kind of address a text is, and its parts; or a refusal. `root_branch` enables bare branches."""
+    words = require_text(text)
+    try:
+        return _read(words, root_branch)
+    except Refused as refusal:
+        raise _with_readable_remedies(words, refusal) from None
+
+
+def bare_branch(text: str) -> str | None:
+    """The text when it could be a birth branch typed without `branch:`; a directory decides."""
+    bare = "." in text and not text.startswith(("@", "/", ".", "~", ">>")) and not set(text) & set(':#?"{')
+    return text if bare and not any(letter.isspace() for letter in text) else None
+
+
+def _read(text: str, root_branch: str | None) -> Name:
+    if text.startswith("{"):
+        return _structured(text)
+    if text.startswith(">>"):
+        return _routed(text, root_branch)
+    explicit = _EXPLICIT.fullmatch(text)
+    if explicit:
+        kind = explicit["kind"].lower()
+        return _KINDS[kind](text, explicit["value"], root_branch)
+    if text.startswith("/"):
+        return _path(text)
+    relative = _relative(text)
+    if relative:
+        return relative
+    check_characters(text)
+    identifier = _ID.fullmatch(text)
+    if identifier:
+        return _id(text, identifier["kind"], identifier["suffix"])
+    return _WORDS.get(text.lower()) or _handle_or_branch(text, root_branch)
+
+
+def _with_readable_remedies(text: str, refusal: Refused) -> Refused:
+    told = refusal.diagnostic
+    assert isinstance(told, MalformedAddress)  # reading a text has no other refusal
+    readable = (remedy for remedy in told.remedies if _is_readable(remedy))
+    return malformed(text, told.position, told.problem, told.expected, *readable)
+
+
+def _is_readable(remedy: Remedy) -> bool:
+    """Whether the remedy is a text that may be written instead (the manual is no text)."""
+    try:
+        names = [_read(text, None) for text in remedy.parameters.get("texts", ())]
+    except Refused:
+        return False
+    return bool(names)
+
+
+def _handle_or_branch(text: str, root_branch: str | None) -> Name:
+    bare = not text.startswith("@") and not set(text) & set(':#?"')
+    if bare and root_branch is not None and ("." in text or text == root_branch):
+        return BranchName(text=text, branch=BirthBranch.parse(text, root_branch))
+    return HandleName(address=parse_handle(text), bare=bare, text=text)
+
+
+def _structured(text: str) -> Name:
+    try:
+        fields: object = json.loads(text, object_pairs_hook=_each_once)
+    except (ValueError, RecursionError):
+        raise malformed(text, 0, "'{'", "an address, or a JSON object with its dimensions") from None
+    assert isinstance(fields, dict)  # the text begins with a brace
+    address = parse_dimensions(cast(Mapping[str, object], fields))
+    return HandleName(address=address, bare=False, text=address.canonical)
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise malformed("", 0, "a dimension twice", "each dimension at most once")
+    return fields
+
+
+def _routed(text: str, root_branch: str | None) -> Name:
+    """After the route operator a bare word is never a branch."""
+    target = text[2:].lstrip()
+    start = len(text) - len(target)
+    if not target or target.startswith((">", "{")):
+        problem = f"'{target[0]}'" if target else "nothing"
+        raise malformed(text, start, problem, "a target after '>>'")
+    try:
+        name = _read(target, root_branch if _EXPLICIT.fullmatch(target) else None)
+    except Refused as refusal:
+        raise within(text, start, refusal) from None
+    return replace(name, bare=False) if isinstance(name, HandleName) else name
+
+
+def _id(text: str, kind: str, suffix: str) -> Name:
+    if _ID_SUFFIX.fullmatch(suffix) is None:
+        handle = instead(f"@{text}", "as a handle")
+        raise malformed(text, len(kind) + 1, "no id", f"a-z and 0-9 after '{kind}_'", handle)
+    return IdName(kind=kind, id=text)
+
+
+def _path(text: str) -> Name:
+    try:
+        return PathName(path=AgentPath.parse(text))
+    except Refused as refusal:
+        told = refusal.diagnostic
+        raise Refused(replace(told, remedies=(*told.remedies, *_as_project(text)))) from None
+
+
+def _relative(text: str) -> Name | None:
+    if text.lower() in ("self", "parent"):
+        return RelativeName(text=text.lower(), up=text.lower() == "parent")
+    found = _RELATIVE.fullmatch(text)
+    if found and _is_suffix(found["suffix"]):
+        return RelativeName(text=text, up=found["base"] == "..", suffix=found["suffix"])
+    if _DIRECTORY.match(text):
+        expected = "., .., ./sub/N, ../sub/N or project:DIR"
+        raise malformed(text, 0, "a relative directory", expected, *_as_project(text))
+    return None
+
+
+def _as_project(text: str) -> tuple[Remedy, ...]:
+    return (instead(f"project:{text}", "if it is a directory"),) if len(text) <= MAX_LENGTH else ()
+
+
+def _is_suffix(suffix: str) -> bool:
+    """Whether the suffix could follow some agent's path."""
+    try:
+        AgentPath.parse(f"/user/direct{suffix}")
+    except Refused:
+        return False
+    return True
+
+
+def _session(text: str, value: str, root_branch: str | None) -> Name:
+    check_characters(text)
+    harness, colon, native = value.partition(":")
+    if colon and fold(harness) and native:
+        return SessionName(harness=fold(harness), native_id=native)
+    if value.startswith("ses_") and _ID_SUFFIX.fullmatch(value[4:]):
+        return SessionName(id=value)
+    raise malformed(text, len("session:"), "no session", "ses_… or HARNESS:NATIVE-ID")
+
+
+def _project(text: str, value: str, root_branch: str | None) -> Name:
+    control = next((index for index, letter in enumerate(value) if not letter.isprintable()), None)
+    if control is not None:
+        raise malformed(text, len("project:") + control, "a control character", "a directory")
+    if not value.strip():
+        raise malformed(
+            text, len("project:"), "nothing", "a directory", instead("project:.", "this directory")
+        )
+    return ProjectName(directory=value)
+
+
+def _named(make: Callable[[str], ChannelName | AliasName]) -> Callable[[str, str, str | None], Name]:
+    def read(text: str, value: str, root_branch: str | None) -> Name:
+        name = make(fold(value))
+        folded = instead(name.canonical, "the folded name")
+        check_characters(text, folded)
+        if not name.name or "@" in value.lstrip("@"):
+            problem = f"no name in '{value[:60]}'"
+            raise malformed(text, text.index(":") + 1, problem, "a letter or a digit", folded)
+        return name
+
+    return read
+
+
+def _branch(text: str, value: str, root_branch: str | None) -> Name:
+    check_characters(text)
+    try:
+        if root_branch is None:
+            return BranchName(text=check_ref(value))
+        return BranchName(text=value, branch=BirthBranch.parse(value, root_branch))
+    except Refused as refusal:
+        raise within(text, len("branch:"), refusal) from None
+
+
+_KINDS: dict[str, Callable[[str, str, str | None], Name]] = {
+    "session": _session,
+    "project": _project,
+    "channel": _named(lambda name: ChannelName(name=name)),
+    "alias": _named(lambda name: AliasName(name=name)),
+    "branch": _branch,
+}
+
+_WORDS: dict[str, Name] = {"root": RootName(), "operator": OperatorName()}

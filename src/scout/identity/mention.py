@@ -1,0 +1,60 @@
+"""Mentions in a body: `@` at a word's start. Only the first word routes; the others are hints."""
+
+import re
+
+from scout.base.record import Record
+from scout.base.refusal import Refused
+from scout.identity.address import Address
+from scout.identity.code_span import CodeSpans
+from scout.identity.grammar import parse_handle, readable_handle
+from scout.identity.problem import MalformedAddress, require_text
+
+__all__ = ["Mention", "Mentions", "find_mentions"]
+
+_MENTION = re.compile(
+    r"""(?<!\S)(?P<opening>[(\[{<"'\u201c\u2018\u201e\u201a\u00ab\u2039\u3008\u300a\u300c\u300e\u3010\uff08]*)"""
+    r"""(?P<handle>@(?!@)(?::"[^"\s]*"|[\w\u0300-\u036f.:#?/~+@-])+)"""
+)
+_TRAILING = ".,;:!?#/~+-_"
+
+
+class Mention(Record):
+    """One mention: its text in the body, where it stands, and what it names or why it names nothing."""
+
+    text: str
+    position: int
+    address: Address | None = None
+    problem: MalformedAddress | None = None
+
+
+class Mentions(Record):
+    """The hard routing signal of a body, if it has one, and the soft hints."""
+
+    leading: Mention | None = None
+    soft: tuple[Mention, ...] = ()
+
+
+def find_mentions(body: object) -> Mentions:
+    """Read the mentions of a body. A malformed hint is no mention; a malformed first word is kept."""
+    text = require_text(body)
+    code = CodeSpans(text)
+    first = len(text) - len(text.lstrip())
+    leading: Mention | None = None
+    soft: list[Mention] = []
+    for found in _MENTION.finditer(text):
+        handle = found["handle"].rstrip(_TRAILING)
+        if handle == "@" or found.start() in code:
+            continue
+        if found.start("handle") == first:
+            leading = _leading(handle, first)
+        elif address := readable_handle(handle):
+            soft.append(Mention(text=handle, position=found.start("handle"), address=address))
+    return Mentions(leading=leading, soft=tuple(soft))
+
+
+def _leading(text: str, position: int) -> Mention:
+    try:
+        return Mention(text=text, position=position, address=parse_handle(text))
+    except Refused as refusal:
+        assert isinstance(refusal.diagnostic, MalformedAddress)
+        return Mention(text=text, position=position, problem=refusal.diagnostic)

@@ -1,0 +1,24 @@
+"""The shortest address that still means the same instance."""
+
+from collections.abc import Callable, Iterable
+
+from scout.identity.address import QUALIFIERS, Address
+
+__all__ = ["minimal_text"]
+
+
+def minimal_text(
+    canonical: Address, means_the_same: Callable[[Address], bool], aliases: Iterable[str] = ()
+) -> str:
+    """Drop each qualifier that is not needed, in canonical order; prefer a shorter alias.
+
+    `means_the_same` resolves an address for a caller outside every project and node; `aliases` are
+    the names of aliases that resolve to the instance.
+    """
+    address = canonical
+    for dimension in QUALIFIERS:
+        shorter = address.without(dimension)
+        if shorter != address and means_the_same(shorter):
+            address = shorter
+    texts = (f"@{alias}" for alias in sorted(aliases))
+    return min((address.canonical, *texts), key=len)

@@ -1,0 +1,32 @@
+"""Model words: how much of a model's name a person has to type."""
+
+from scout.identity.segment import fold
+
+__all__ = ["VENDORS", "model_matches", "model_words"]
+
+VENDORS = frozenset({"claude", "gpt", "openai", "anthropic", "gemini", "google"})
+
+
+def model_words(model: str) -> frozenset[str]:
+    """Every text that asks for this model, so that an index can find it without a scan.
+
+    The whole name; what is left after leading vendor words; each alphabetic word that is no vendor;
+    the tail that starts at such a word. Vendor words alone ask for nothing.
+    """
+    words = fold(model).split("-")
+    asked = {"-".join(words)}
+    leading = True
+    for index, word in enumerate(words):
+        tail = words[index:]
+        named = word.isalpha() and word not in VENDORS
+        if named:
+            asked.add(word)
+        if named or (leading and not VENDORS.issuperset(tail)):
+            asked.add("-".join(tail))
+        leading = leading and word in VENDORS
+    return frozenset(asked)
+
+
+def model_matches(asked: str, model: str) -> bool:
+    """Whether the asked word means this model (`5-5` and `gpt-5-5`, `sonnet` and `claude-sonnet-4-6`)."""
+    return asked in model_words(model)

@@ -1,0 +1,144 @@
+"""What the lexer makes of a text: one record per form, told apart by `form`."""
+
+from scout.base.record import Record
+from scout.identity.address import Address
+from scout.identity.branch import BirthBranch
+from scout.identity.path import AgentPath
+
+__all__ = [
+    "ID_KINDS",
+    "AliasName",
+    "BranchName",
+    "ChannelName",
+    "HandleName",
+    "IdName",
+    "Name",
+    "OperatorName",
+    "PathName",
+    "ProjectName",
+    "RelativeName",
+    "RootName",
+    "SessionName",
+]
+
+# The ids that are addresses, by prefix.
+ID_KINDS = {
+    "agt": "agent",
+    "ept": "endpoint",
+    "ses": "session",
+    "flt": "flight",
+    "ask": "ask",
+    "wrk": "work item",
+    "cnv": "conversation",
+}
+
+
+class HandleName(Record, tag_field="form", tag="handle"):
+    """A handle. `bare` when it was typed without `@` or qualifiers: then aliases and branches come first."""
+
+    address: Address
+    text: str
+    bare: bool = False
+
+    @property
+    def canonical(self) -> str:
+        return self.address.canonical
+
+
+class PathName(Record, tag_field="form", tag="path"):
+    path: AgentPath
+
+    @property
+    def canonical(self) -> str:
+        return str(self.path)
+
+
+class RelativeName(Record, tag_field="form", tag="relative"):
+    """The caller (or its parent, when `up`) and suffixes below it."""
+
+    text: str
+    up: bool = False
+    suffix: str = ""
+
+    @property
+    def canonical(self) -> str:
+        return self.text
+
+
+class RootName(Record, tag_field="form", tag="root"):
+    canonical = "root"
+
+
+class OperatorName(Record, tag_field="form", tag="operator"):
+    canonical = "operator"
+
+
+class BranchName(Record, tag_field="form", tag="branch"):
+    """A birth branch; `branch` is known when the root branch is."""
+
+    text: str
+    branch: BirthBranch | None = None
+
+    @property
+    def canonical(self) -> str:
+        return self.text if self.branch else f"branch:{self.text}"
+
+
+class IdName(Record, tag_field="form", tag="id"):
+    kind: str
+    id: str
+
+    @property
+    def canonical(self) -> str:
+        return self.id
+
+
+class SessionName(Record, tag_field="form", tag="session"):
+    """A session by Scout's id, or by the harness and its own id."""
+
+    id: str | None = None
+    harness: str | None = None
+    native_id: str | None = None
+
+    @property
+    def canonical(self) -> str:
+        return f"session:{self.id or f'{self.harness}:{self.native_id}'}"
+
+
+class ProjectName(Record, tag_field="form", tag="project"):
+    directory: str
+
+    @property
+    def canonical(self) -> str:
+        return f"project:{self.directory}"
+
+
+class ChannelName(Record, tag_field="form", tag="channel"):
+    name: str
+
+    @property
+    def canonical(self) -> str:
+        return f"channel:{self.name}"
+
+
+class AliasName(Record, tag_field="form", tag="alias"):
+    name: str
+
+    @property
+    def canonical(self) -> str:
+        return f"alias:{self.name}"
+
+
+Name = (
+    HandleName
+    | PathName
+    | RelativeName
+    | RootName
+    | OperatorName
+    | BranchName
+    | IdName
+    | SessionName
+    | ProjectName
+    | ChannelName
+    | AliasName
+)

@@ -1,0 +1,112 @@
+"""The ways a name can be refused."""
+
+from typing import ClassVar
+
+from scout.base.refusal import Diagnostic, Family, Refused, Remedy
+
+__all__ = ["DepthCap", "MalformedAddress", "ReservedName", "instead", "malformed", "require_text", "within"]
+
+
+class MalformedAddress(Diagnostic, tag="malformed_address"):
+    """The text is not an address in any of the forms Scout reads.
+
+    `position` is the character (from 0) at which reading failed, `expected` what could have stood
+    there. The remedies are the readings that were probably meant. Names with spaces or dots are
+    folded only in structured fields, never in typed text: `Super Refactor` is `super-refactor`.
+
+      handle    @definition[.workspace][.profile:x][.harness:x][.model:x][.node:x][#harness][?model]
+      path      /user/agent/name, /user/telegram, /system/tag, with /sub/0, /search/0, /memory after it
+      branch    main.feature.auth in your project, or branch:main.feature.auth anywhere
+      relative  . .. self parent ./sub/0 ../sub/1
+      others    root operator agt_… session:… project:DIR channel:NAME alias:NAME
+    """
+
+    text: str
+    position: int
+    problem: str
+    expected: str
+
+    @property
+    def message(self) -> str:
+        return f"found {self.problem} at character {self.position}; expected {self.expected}"
+
+
+class ReservedName(Diagnostic, tag="reserved_name"):
+    """The word has a meaning of its own in addresses, so no agent or alias may carry it.
+
+    Dimension keys, harness names and words such as `root` or `self` are reserved, because a name
+    that looks like syntax would be read as syntax. `teaches` shows how the word is used.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    word: str
+    teaches: str
+
+    @property
+    def message(self) -> str:
+        return f"'{self.word}' is reserved: {self.teaches}"
+
+
+class DepthCap(Diagnostic, tag="depth_cap"):
+    """The tree of agents below a root branch may only be so deep.
+
+    Spawn from an agent higher up, give the work to a worker (which has no branch of its own), or
+    raise `limits.depthCap` in the settings.
+    """
+
+    family: ClassVar[Family] = Family.LIMIT
+    status: ClassVar[int | None] = 409
+
+    branch: str
+    depth: int
+    cap: int
+
+    @property
+    def message(self) -> str:
+        return f"{self.branch} is at depth {self.depth} and the cap is {self.cap}: it cannot have children"
+
+
+def instead(text: str, why: str) -> Remedy:
+    """The remedy 'write this instead'."""
+    return Remedy(operation="parse", parameters={"texts": [text]}, why=why)
+
+
+def malformed(text: str, position: int, problem: str, expected: str, *remedies: Remedy) -> Refused:
+    """The refusal of a text that is not an address; only its beginning is kept."""
+    teach = Remedy(
+        operation="explain", parameters={"code": "malformed_address"}, why="the forms of an address"
+    )
+    return Refused(
+        MalformedAddress(
+            text=_sendable(text[:200]),
+            position=position,
+            problem=_sendable(problem),
+            expected=expected,
+            remedies=remedies or (teach,),
+        )
+    )
+
+
+def within(text: str, offset: int, refusal: Refused) -> Refused:
+    """The refusal of a part, told for the whole text that holds it at `offset`."""
+    part = refusal.diagnostic
+    assert isinstance(part, MalformedAddress)  # reading a text has no other refusal
+    return malformed(text, offset + part.position, part.problem, part.expected, *part.remedies)
+
+
+def require_text(value: object) -> str:
+    """Any value as text, or a refusal: bytes must be UTF-8, everything else must be a string."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes | bytearray):
+        try:
+            return value.decode()
+        except UnicodeDecodeError as error:
+            raise malformed("", error.start, "bytes that are not UTF-8", "UTF-8 text") from None
+    raise malformed("", 0, f"a value of type {type(value).__name__}", "text")
+
+
+def _sendable(text: str) -> str:
+    """The text with lone surrogates, which no JSON can carry, as question marks."""
+    return text.encode("utf-8", "replace").decode()

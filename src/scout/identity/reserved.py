@@ -1,0 +1,54 @@
+"""Words that no agent, slug or alias may carry, and what each of them teaches."""
+
+from scout.base.refusal import Refused
+from scout.identity.problem import ReservedName, instead
+
+__all__ = ["HARNESSES", "KEYS", "RESERVED", "check_name"]
+
+# Every key a qualifier may have in text, and the dimension it means.
+KEYS = {
+    "workspace": "workspace_qualifier",
+    "branch": "workspace_qualifier",
+    "worktree": "workspace_qualifier",
+    "profile": "profile",
+    "persona": "profile",
+    "harness": "harness",
+    "runtime": "harness",
+    "model": "model",
+    "node": "node",
+    "host": "node",
+}
+
+HARNESSES = ("claude", "codex", "acp", "tmux", "command", "echo", "gemini", "opencode", "cursor")
+
+_WORDS = {
+    "root": "it addresses the root agent of your project",
+    "self": "it addresses you",
+    "parent": "it addresses the agent you were spawned by",
+    "operator": "it addresses the person at this machine",
+    "broadcast": "everybody is reached with `scout send --broadcast`",
+    "channel": "a channel is addressed as `channel:NAME`",
+    "session": "a session is addressed as `session:ID`",
+    "ref": "references are ids such as `flt_…`",
+    "id": "ids are addressed as they are, such as `agt_…`",
+    "project": "a project is addressed as `project:DIR`",
+    "alias": "an alias is addressed as `alias:NAME`",
+    "target": "targets are named by their address",
+    "lock": "git refuses branch names that end in it",
+}
+
+RESERVED: dict[str, str] = {
+    **{key: f"it is a qualifier, as in `@name.{key}:VALUE`" for key in KEYS},
+    **_WORDS,
+    **{harness: f"a harness is chosen with `#{harness}`, as in `@name#{harness}`" for harness in HARNESSES},
+}
+
+
+def check_name(name: str) -> str:
+    """The name itself, or a refusal that teaches what the reserved word is for."""
+    teaches = RESERVED.get(name)
+    if teaches is None:
+        return name
+    proposal = instead(f"@my-{name}", "a free name of your own")
+    syntax = (instead(f"@name#{name}", "the harness of an agent"),) if name in HARNESSES else ()
+    raise Refused(ReservedName(word=name, teaches=teaches, remedies=(*syntax, proposal)))

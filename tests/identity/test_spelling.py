@@ -1,0 +1,266 @@
+"""The spellings of a new agent, derived once when it is created."""
+
+from collections.abc import Callable
+
+import pytest
+
+from scout.base.refusal import Refused
+from scout.identity.address import Address
+from scout.identity.branch import BirthBranch
+from scout.identity.lexer import lex
+from scout.identity.name import RootName
+from scout.identity.path import PATH_WORDS
+from scout.identity.problem import DepthCap, ReservedName
+from scout.identity.reserved import RESERVED
+from scout.identity.spelling import (
+    Spelling,
+    clone_workspace,
+    directory_definition,
+    folder_for_slug,
+    node_name,
+    operator_user,
+    registered,
+    session_alias,
+    spawned,
+    worker,
+)
+from tests.identity.refusals import NO_READING, malformed, offered, refused, told
+
+
+def free(name: object) -> bool:
+    return False
+
+
+def held(*names: str) -> Callable[[Address], bool]:
+    return lambda address: address.canonical in names
+
+
+def spell(spelling: Spelling) -> tuple[str, str, str | None]:
+    return str(spelling.path), spelling.address.canonical, spelling.birth_branch
+
+
+ROOT = registered("u1", "arc", root_branch="main")
+
+
+@pytest.mark.rows("R1.1-37", "R1.1-39", "R1.2-16")
+@pytest.mark.parametrize(
+    ("names", "path", "handle"),
+    [
+        (("arc",), "/u1/agent/arc", "@arc"),
+        (("arc", "main"), "/u1/agent/arc.main", "@arc.main"),
+        (("arc", "main", "dev"), "/u1/agent/arc.main.dev", "@arc.main.profile:dev"),
+        (("arc", None, "dev"), "/u1/agent/arc.dev", "@arc.profile:dev"),
+        (
+            ("Super Refactor", "Feature/X", "Dev Browser"),
+            "/u1/agent/super-refactor.feature-x.dev-browser",
+            "@super-refactor.feature-x.profile:dev-browser",
+        ),
+        (("agent", "x"), "/u1/agent/agent.x", "@agent.x"),
+    ],
+)
+def test_a_registered_agent(names: tuple[str | None, ...], path: str, handle: str) -> None:
+    definition, workspace, profile = (*names, None, None)[:3]
+    assert definition is not None
+    assert spell(registered("u1", definition, workspace, profile)) == (path, handle, None)
+
+
+@pytest.mark.rows("R1.1-1", "R1.1-18", "R1.1-38", "R1.5-4")
+def test_only_a_projects_root_agent_is_born_on_the_root_branch() -> None:
+    assert spell(ROOT) == ("/u1/agent/arc", "@arc", "main")
+    assert spell(registered("u1", "arc", root_branch="release-1.2"))[2] == "release-1.2"
+    assert registered("u1", "arc").birth_branch is None
+    assert lex("root") == RootName()
+
+
+@pytest.mark.rows("R1.2-55")
+@pytest.mark.parametrize("word", RESERVED)
+def test_a_reserved_word_is_not_registered(word: str) -> None:
+    found = refused(registered, "u1", word.title())
+    assert isinstance(found, ReservedName)
+    assert (found.word, found.teaches) == (word, RESERVED[word])
+    assert registered("u1", f"my-{word}").address.canonical == f"@my-{word}"
+
+
+@pytest.mark.parametrize("word", sorted(PATH_WORDS))
+def test_a_path_word_is_not_registered(word: str) -> None:
+    found = refused(registered, "u1", word)
+    assert isinstance(found, ReservedName)
+    assert found.message == f"'{word}' is reserved: it is a word of paths, as in `/user/{word}`"
+    assert offered(found) == (f"@my-{word}",)
+    assert found.remedies[0].why == "a free name"
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        (("u1", "日本"), "nothing is left of the name"),
+        (("u1", "arc", ""), "nothing is left of the name"),
+        (("u1", "arc", None, "…"), "nothing is left of the name"),
+        (("u 1", "arc"), "the character ' '"),
+        (("agent", "arc"), "the reserved word 'agent'"),
+        (("u1", "a" * 1020), "too much text"),
+    ],
+)
+def test_a_name_that_cannot_be_registered(names: tuple[str | None, ...], problem: str) -> None:
+    assert malformed(registered, *names).problem == problem
+
+
+@pytest.mark.rows("R1.1-40", "R1.1-41", "R1.5-1", "R1.5-2")
+def test_a_spawned_agent() -> None:
+    child = spawned(ROOT, "main", "auth", 0, taken=free)
+    assert spell(child) == ("/u1/agent/arc/sub/0", "@arc.auth", "main.auth")
+    grandchild = spawned(child, "main", "db-2", 7, taken=free)
+    assert spell(grandchild) == ("/u1/agent/arc/sub/0/sub/7", "@arc.auth-db-2", "main.auth.db-2")
+    assert spawned(ROOT, "main", "auth", 0, taken=free) == child
+
+
+@pytest.mark.rows("R1.1-40", "R1.1-41")
+@pytest.mark.parametrize("root_branch", ["release-1.2", "feature/x"])
+def test_the_root_branch_is_no_part_of_the_workspace(root_branch: str) -> None:
+    root = registered("u1", "arc", "wt", "dev", root_branch=root_branch)
+    child = spawned(root, root_branch, "auth", 3, taken=free)
+    assert spell(child) == ("/u1/agent/arc.wt.dev/sub/3", "@arc.auth", f"{root_branch}.auth")
+
+
+@pytest.mark.rows("R1.1-42")
+def test_a_taken_handle_gets_six_hex_digits_of_the_branch() -> None:
+    child = spawned(ROOT, "main", "auth", 0, taken=held("@arc.auth"))
+    assert child.address.canonical == "@arc.auth-496362"
+    one = spawned(spawned(ROOT, "main", "a-b", 0, taken=free), "main", "c", 0, taken=held("@arc.a-b-c"))
+    assert one.address.canonical == "@arc.a-b-c-c9af7d"
+    assert one.birth_branch == "main.a-b.c"
+    assert spawned(ROOT, "main", "auth", 0, taken=held("@arc.x", "@arc")).address.canonical == "@arc.auth"
+
+
+@pytest.mark.rows("R1.1-18", "R1.1-43", "R1.1-44")
+def test_a_worker_has_no_branch() -> None:
+    assert spell(worker(ROOT, 0)) == ("/u1/agent/arc/sub/0", "@arc.w-0", None)
+    child = spawned(ROOT, "main", "auth", 0, taken=free)
+    assert spell(worker(child, 12)) == ("/u1/agent/arc/sub/0/sub/12", "@arc.auth-12", None)
+    assert spell(worker(worker(ROOT, 0), 1)) == ("/u1/agent/arc/sub/0/sub/1", "@arc.w-0-1", None)
+    assert worker(registered("u1", "arc", profile="dev"), 1).address.canonical == "@arc.w-1"
+
+
+def test_what_cannot_be_spawned() -> None:
+    found = malformed(spawned, worker(ROOT, 0), "main", "auth", 0, taken=free)
+    assert told(found) == (0, "a parent without a branch", "an agent that was born on a branch", NO_READING)
+    assert found.text == "auth"
+    assert malformed(spawned, ROOT, "main", "Au th", 0, taken=free).problem == "the slug 'Au th'"
+    assert malformed(spawned, ROOT, "dev", "auth", 0, taken=free).problem == "a branch outside 'dev'"
+    assert malformed(spawned, ROOT, "main", "auth", -1, taken=free).problem == "the index '-1'"
+    assert isinstance(refused(spawned, ROOT, "main", "codex", 0, taken=free), ReservedName)
+
+
+@pytest.mark.rows("R1.5-15")
+def test_spawning_stops_at_the_depth_cap() -> None:
+    child = spawned(ROOT, "main", "a", 0, taken=free)
+    grandchild = spawned(child, "main", "b", 0, taken=free)
+    assert isinstance(refused(spawned, grandchild, "main", "c", 0, taken=free), DepthCap)
+    assert isinstance(refused(spawned, child, "main", "c", 0, taken=free, cap=1), DepthCap)
+    deeper = spawned(grandchild, "main", "c", 0, taken=free, cap=3)
+    assert deeper.address.canonical == "@arc.a-b-c"
+
+
+@pytest.mark.rows("R1.1-48")
+def test_the_workspace_of_a_second_clone() -> None:
+    assert clone_workspace("hudson", "main", "/src/hudson") == "hudson-main-cddbe6"
+    assert clone_workspace("Hudson X", "feature/Y", "/src/hudson") == "hudson-x-feature-y-cddbe6"
+    assert clone_workspace("hudson", "main", "/srv/hudson") != clone_workspace(
+        "hudson", "main", "/src/hudson"
+    )
+    assert len(clone_workspace("a", "b", "/bad\udcff")) == len("a-b-123456")
+    assert malformed(clone_workspace, "hudson", "…", "/x").problem == "nothing is left of the name"
+
+
+@pytest.mark.rows("R1.1-51")
+def test_the_alias_of_a_second_session() -> None:
+    assert session_alias("arc", 2) == "arc-2"
+    assert session_alias("Super Refactor", 10) == "super-refactor-10"
+    found = malformed(session_alias, "arc", 1)
+    assert told(found) == (0, "session number 1", "2 or more", NO_READING)
+    assert found.text == "arc-1"
+
+
+@pytest.mark.rows("R1.5-26")
+def test_the_folder_of_a_slug() -> None:
+    branch = BirthBranch.parse("main.x.auth", "main")
+    other = BirthBranch.parse("main.auth", "main")
+    assert folder_for_slug(branch, free) == "auth"
+    assert folder_for_slug(other, lambda folder: folder == "auth") == "auth-496362"
+    assert folder_for_slug(branch, lambda folder: folder != "auth") == "auth"
+    assert folder_for_slug(branch, lambda folder: folder == "auth") not in ("auth", "auth-496362")
+    assert folder_for_slug(BirthBranch.parse("main", "main"), free) == "main"
+
+
+@pytest.mark.rows("R1.1-54")
+@pytest.mark.parametrize(
+    ("folder", "configured", "definition"),
+    [
+        ("arc", None, "arc"),
+        ("Super Refactor.git", None, "super-refactor-git"),
+        ("arc", "My Project", "my-project"),
+        ("日本", "nihon", "nihon"),
+        ("arc", "", "arc"),
+    ],
+)
+def test_a_directorys_definition(folder: str, configured: str | None, definition: str) -> None:
+    assert directory_definition(folder, "src", configured, free) == definition
+
+
+@pytest.mark.rows("R1.1-55")
+@pytest.mark.parametrize(
+    ("folder", "configured", "taken", "definition"),
+    [
+        ("codex", None, "", "my-src-codex"),
+        ("root", None, "", "my-src-root"),
+        ("memory", None, "", "my-src-memory"),
+        ("app", None, "", "my-src-app"),
+        ("arc", None, "arc", "my-src-arc"),
+        ("arc", "Node", "", "my-src-node"),
+        ("x", "Arc", "arc", "my-src-arc"),
+        ("arc", None, "other", "arc"),
+    ],
+)
+def test_an_unusable_definition_gets_its_parents_name(
+    folder: str, configured: str | None, taken: str, definition: str
+) -> None:
+    found = directory_definition(folder, "My Src", configured, lambda name: name == taken)
+    assert found == definition
+
+
+def test_a_directory_without_a_usable_name() -> None:
+    assert malformed(directory_definition, "日本", "src", None, free).problem == "nothing is left of the name"
+    assert isinstance(refused(directory_definition, "codex", "", None, free), ReservedName)
+
+
+@pytest.mark.rows("R0-56")
+@pytest.mark.parametrize(
+    ("login", "user"),
+    [
+        ("ana", "ana"),
+        ("Ana Maria", "ana-maria"),
+        ("root", "me"),
+        ("Root", "me"),
+        ("operator", "me"),
+        ("OPERATOR", "me"),
+        ("system", "me"),
+        ("agent", "me"),
+        ("日本", "me"),
+        ("", "me"),
+        ("codex", "codex"),
+    ],
+)
+def test_the_operators_user_id(login: str, user: str) -> None:
+    assert operator_user(login) == user
+    assert registered(user, "arc").path == f"/{user}/agent/arc"
+
+
+@pytest.mark.rows("R0-59")
+@pytest.mark.parametrize(("host", "name"), [("Mini.local", "mini-local"), ("db01", "db01"), ("A_B", "a-b")])
+def test_the_node_name(host: str, name: str) -> None:
+    assert node_name(host) == name
+
+
+def test_a_host_without_a_name() -> None:
+    with pytest.raises(Refused):
+        node_name("…")
