@@ -1,0 +1,203 @@
+"""Who: the one record behind every spelling of an agent's name."""
+
+import difflib
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from scout.base.codec import decode, plain
+from scout.base.ids import derived
+from scout.base.machine import Machine
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Candidate, Refused
+from scout.base.time import Time
+from scout.identity.path import AgentPath, Kind, ModelRole
+from scout.model.change import Mutable, changed, moved
+
+__all__ = [
+    "AGENT",
+    "Agent",
+    "AgentConfig",
+    "AgentMove",
+    "Lifecycle",
+    "PermissionProfile",
+    "ToolRole",
+    "WakePolicy",
+    "active_at",
+    "may_sleep",
+    "move_agent",
+    "new_agent",
+    "project_id",
+    "read_config",
+    "take_search_index",
+    "take_sub_index",
+    "update_agent",
+]
+
+
+class Lifecycle(StrEnum):
+    ACTIVE = "active"
+    SLEEPING = "sleeping"
+    RETIRED = "retired"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Lifecycle | None":
+        # The word for it in older stores.
+        return cls.RETIRED if value == "dead" else None
+
+
+class AgentMove(StrEnum):
+    SLEEP = "sleep"
+    WAKE = "wake"
+    RETIRE = "retire"
+    REVIVE = "revive"
+
+
+AGENT = Machine(
+    "agent",
+    Lifecycle.ACTIVE,
+    {
+        Lifecycle.ACTIVE: {AgentMove.SLEEP: Lifecycle.SLEEPING, AgentMove.RETIRE: Lifecycle.RETIRED},
+        Lifecycle.SLEEPING: {AgentMove.WAKE: Lifecycle.ACTIVE, AgentMove.RETIRE: Lifecycle.RETIRED},
+        Lifecycle.RETIRED: {AgentMove.REVIVE: Lifecycle.ACTIVE},
+    },
+    settled=frozenset({Lifecycle.RETIRED}),
+)
+
+
+class ToolRole(StrEnum):
+    """Which MCP tools an agent has; a different thing from its model role."""
+
+    TL = "tl"
+    DEV = "dev"
+    WORKER = "worker"
+    HOST = "host"
+
+
+class WakePolicy(StrEnum):
+    MANUAL = "manual"
+    ON_DEMAND = "on_demand"
+    KEEP_WARM = "keep_warm"
+
+
+class PermissionProfile(StrEnum):
+    """What a harness may do to the machine, from least to most."""
+
+    OBSERVE = "observe"
+    REVIEW = "review"
+    WORKSPACE_WRITE = "workspace_write"
+    TRUSTED = "trusted"
+
+
+class AgentConfig(Record):
+    """What its owner may set about an agent."""
+
+    name: str | None = None
+    username: str | None = None
+    description: str | None = None
+    system_prompt: str | None = None
+    workspace_dir: str | None = None
+    app_id: str | None = None
+    harness: str | None = None
+    model: str | None = None
+    wake_policy: WakePolicy = WakePolicy.ON_DEMAND
+    permission_profile: PermissionProfile = PermissionProfile.WORKSPACE_WRITE
+
+
+class Agent(Mutable):
+    """One agent; its path is its total name, `definition_id`, `workspace`, `profile` its base handle."""
+
+    owner: str | None
+    path: AgentPath
+    kind: Kind
+    parent_id: str | None = None
+    definition_id: str | None = None
+    workspace: str | None = None
+    profile: str | None = None
+    node: str
+    project_root: str | None = None
+    working_dir: str | None = None
+    birth_branch: str | None = None
+    tool_role: ToolRole = ToolRole.DEV
+    model_role: ModelRole | None = None
+    lifecycle: Lifecycle = Lifecycle.ACTIVE
+    next_sub_index: int = 0
+    next_search_index: int = 0
+    config: AgentConfig = AgentConfig()
+    created_by: str
+    last_active_at: Time | None = None
+
+
+# What its owner may change; the rest is the agent's identity or its own bookkeeping.
+_CHANGEABLE = frozenset({"config", "model_role", "project_root", "tool_role", "working_dir"})
+
+
+def new_agent(agent_id: str, path: AgentPath, now: Time, *, node: str, by: str, **more: Any) -> Agent:
+    """A new record; owner, kind and model role are read off the path here, once. It works in its project."""
+    read = {"owner": path.user, "kind": path.kind, "model_role": path.model_role}
+    facts: dict[str, Any] = {**read, "working_dir": more.get("project_root"), **more}
+    return Agent(id=agent_id, path=path, node=node, created_by=by, created_at=now, updated_at=now, **facts)
+
+
+def move_agent(agent: Agent, move: AgentMove, now: Time, *, seen: int | None = None) -> Agent:
+    """Put to sleep, wake, retire or revive."""
+    return moved(AGENT, agent, move, now, seen=seen, field="lifecycle")
+
+
+def may_sleep(agent: Agent, now: Time, *, idle: float, owes: bool) -> bool:
+    """Whether inbox, flights and attention are empty (`owes` nothing) and were for its idle time."""
+    since = agent.updated_at if agent.last_active_at is None else agent.last_active_at
+    return agent.lifecycle is Lifecycle.ACTIVE and not owes and now.since(since) >= idle
+
+
+def update_agent(agent: Agent, now: Time, *, seen: int | None = None, **changes: Any) -> Agent:
+    """The agent with another config, role or folder; what it is called never changes."""
+    for name in sorted(changes.keys() - _CHANGEABLE):
+        problem = f"an agent's {name} never changes; these may: {', '.join(sorted(_CHANGEABLE))}"
+        raise Refused(BadRequest(problem=problem, field=name))
+    return changed("agent", agent, now, seen=seen, **changes)
+
+
+def active_at(agent: Agent, now: Time) -> Agent:
+    """The agent with its latest activity noted: volatile, so no new revision."""
+    return msgspec.structs.replace(agent, last_active_at=now)
+
+
+def take_sub_index(agent: Agent, now: Time) -> tuple[Agent, int]:
+    """The parent with its counter moved on, and the index its new child gets."""
+    index = agent.next_sub_index
+    return changed("agent", agent, now, next_sub_index=index + 1), index
+
+
+def take_search_index(agent: Agent, now: Time) -> tuple[Agent, int]:
+    """The same for a search child."""
+    index = agent.next_search_index
+    return changed("agent", agent, now, next_search_index=index + 1), index
+
+
+def project_id(node: str, project_root: str) -> str:
+    """The id of a project: the same folder on the same machine is the same project."""
+    return derived("prj", node, project_root)
+
+
+_KEYS = tuple(field.encode_name for field in msgspec.structs.fields(AgentConfig))
+
+
+def read_config(data: object, base: AgentConfig | None = None) -> AgentConfig:
+    """Read a config from outside, over `base`; an unknown key is refused with the nearest known one."""
+    fields = decode(data, dict[str, Any])
+    for key in fields:
+        _check_key(key)
+    return decode({**plain(base or AgentConfig()), **fields}, AgentConfig)
+
+
+def _check_key(key: str) -> None:
+    if key == "connectorUserId":
+        problem = "connectorUserId does not belong in a config: a connector key holds the external id"
+        raise Refused(BadRequest(problem=problem, field=key))
+    if key not in _KEYS:
+        nearest = difflib.get_close_matches(key, _KEYS, n=3)
+        problem = f"unknown config key '{key:.60}'; known are {', '.join(_KEYS)}"
+        candidates = tuple(Candidate(address=name) for name in nearest)
+        raise Refused(BadRequest(problem=problem, field=f"{key:.60}", candidates=candidates))

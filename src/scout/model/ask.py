@@ -1,0 +1,104 @@
+"""'Do this and track it' (the seeds' invocation). What was asked never changes; its flights do."""
+
+from enum import StrEnum
+
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Refused
+from scout.base.time import Time
+
+__all__ = [
+    "Ask",
+    "AskReceipt",
+    "IfUnreachable",
+    "ReplyMode",
+    "SessionPolicy",
+    "check_ask",
+]
+
+
+class ReplyMode(StrEnum):
+    """How the asker hears of the result."""
+
+    NONE = "none"
+    INLINE = "inline"
+    NOTIFY = "notify"
+
+
+class IfUnreachable(StrEnum):
+    REFUSE = "refuse"
+    QUEUE = "queue"
+
+
+class SessionPolicy(StrEnum):
+    """Which session is to take the ask; existing and fork name it."""
+
+    NEW = "new"
+    REUSE = "reuse"
+    EXISTING = "existing"
+    FORK = "fork"
+
+
+class Ask(Record):
+    """One ask. `resolved` is the canonical address it went to; `chain` the asks it was made inside of."""
+
+    id: str
+    conversation_id: str
+    message_id: str
+    sender: str
+    sender_session_id: str | None = None
+    target: str
+    resolved: str | None = None
+    alias_id: str | None = None
+    alias_revision: int | None = None
+    project_path: str | None = None
+    session_policy: SessionPolicy = SessionPolicy.REUSE
+    target_session_id: str | None = None
+    harness: str | None = None
+    model: str | None = None
+    node: str | None = None
+    reply_to: str | None = None
+    reply_to_session_id: str | None = None
+    reply_mode: ReplyMode = ReplyMode.INLINE
+    if_unreachable: IfUnreachable = IfUnreachable.REFUSE
+    work_item_id: str | None = None
+    card_id: str | None = None
+    chain: tuple[str, ...] = ()
+    created_at: Time
+    expires_at: Time | None = None
+
+
+class AskReceipt(Record, omit_defaults=True):
+    """What the asker gets back once the ask is on disk."""
+
+    conversation_id: str
+    message_id: str
+    ask_id: str
+    flight_id: str
+    state: str
+    phase: str
+    target: str
+    canonical: str | None = None
+    endpoint_id: str | None = None
+    session_id: str | None = None
+    work_item_id: str | None = None
+    card_id: str | None = None
+    alias_id: str | None = None
+    alias_revision: int | None = None
+    reason: str | None = None
+    next_check_at: Time | None = None
+    next_move_owner_id: str | None = None
+    model_requested: str | None = None
+    model_resolved: str | None = None
+    model_observed: str | None = None
+    attempts: int | None = None
+    may_repeat: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def check_ask(ask: Ask) -> Ask:
+    """The same ask, or the refusal of a session policy that contradicts itself."""
+    names = ask.session_policy in (SessionPolicy.EXISTING, SessionPolicy.FORK)
+    if names != (ask.target_session_id is not None):
+        problem = "existing and fork name a session, new and reuse do not"
+        raise Refused(BadRequest(problem=problem, field="targetSessionId"))
+    return ask

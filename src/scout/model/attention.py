@@ -1,0 +1,205 @@
+"""'Needs the human': the one inbox of a person, and how each answer travels back to what is blocked."""
+
+from enum import StrEnum
+
+from scout.base.machine import Machine
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Refused
+from scout.base.time import Time
+from scout.model.change import Mutable, moved
+from scout.model.ref import Ref
+
+__all__ = [
+    "ATTENTION",
+    "Attention",
+    "AttentionAction",
+    "AttentionKind",
+    "AttentionMove",
+    "AttentionState",
+    "ReturnPath",
+    "Risk",
+    "actions_for",
+    "check_attention",
+    "decide_attention",
+    "expire_attention",
+    "is_blocking",
+    "notify_attention",
+]
+
+
+class AttentionState(StrEnum):
+    OPEN = "open"
+    NOTIFIED = "notified"
+    RESOLVED = "resolved"
+    DENIED = "denied"
+    ANSWERED = "answered"
+    EXPIRED = "expired"
+    DISMISSED = "dismissed"
+
+
+class AttentionMove(StrEnum):
+    NOTIFY = "notify"
+    APPROVE = "approve"
+    DENY = "deny"
+    ANSWER = "answer"
+    EXPIRE = "expire"
+    DISMISS = "dismiss"
+
+
+ATTENTION = Machine(
+    "attention item",
+    AttentionState.OPEN,
+    {
+        AttentionState.OPEN: {
+            AttentionMove.NOTIFY: AttentionState.NOTIFIED,
+            AttentionMove.APPROVE: AttentionState.RESOLVED,
+            AttentionMove.DENY: AttentionState.DENIED,
+            AttentionMove.ANSWER: AttentionState.ANSWERED,
+            AttentionMove.EXPIRE: AttentionState.EXPIRED,
+            AttentionMove.DISMISS: AttentionState.DISMISSED,
+        },
+        AttentionState.NOTIFIED: {
+            # A second sink may notify again.
+            AttentionMove.NOTIFY: AttentionState.NOTIFIED,
+            AttentionMove.APPROVE: AttentionState.RESOLVED,
+            AttentionMove.DENY: AttentionState.DENIED,
+            AttentionMove.ANSWER: AttentionState.ANSWERED,
+            AttentionMove.EXPIRE: AttentionState.EXPIRED,
+            AttentionMove.DISMISS: AttentionState.DISMISSED,
+        },
+        AttentionState.RESOLVED: {},
+        AttentionState.DENIED: {},
+        AttentionState.ANSWERED: {},
+        AttentionState.EXPIRED: {},
+        AttentionState.DISMISSED: {},
+    },
+)
+
+
+class AttentionKind(StrEnum):
+    APPROVAL = "approval"
+    QUESTION = "question"
+    PERMISSION = "permission"
+    WAITING = "waiting"
+    REVIEW = "review"
+    FAILURE = "failure"
+    SETUP = "setup"
+    NOTIFY = "notify"
+    CONSULT = "consult"
+
+
+class Risk(StrEnum):
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class AttentionAction(Record):
+    """One button: the move it makes, its words, and the text it answers with."""
+
+    move: AttentionMove
+    label: str
+    value: str | None = None
+
+
+class ReturnPath(Record, omit_defaults=True):
+    """Where the answer goes: into the harness's own request, a flight, a question or a conversation."""
+
+    session_id: str | None = None
+    request: str | None = None
+    flight_id: str | None = None
+    question_id: str | None = None
+    work_item_id: str | None = None
+    conversation_id: str | None = None
+
+
+class Attention(Mutable):
+    """One thing for one user. `source` is who or what raised it, `dedupe` what makes it the same thing."""
+
+    kind: AttentionKind
+    user: str
+    agent_id: str | None = None
+    source: Ref
+    title: str
+    body: str = ""
+    risk: Risk = Risk.LOW
+    actions: tuple[AttentionAction, ...]
+    return_path: ReturnPath = ReturnPath()
+    default_action: str | None = None
+    state: AttentionState = AttentionState.OPEN
+    answer: str | None = None
+    decided_by: str | None = None
+    reason: str = ""
+    dedupe: str | None = None
+    expires_at: Time | None = None
+
+
+_APPROVE = AttentionAction(move=AttentionMove.APPROVE, label="Approve")
+_DENY = AttentionAction(move=AttentionMove.DENY, label="Deny")
+_ANSWER = AttentionAction(move=AttentionMove.ANSWER, label="Answer")
+_DONE = AttentionAction(move=AttentionMove.APPROVE, label="Done")
+_DISMISS = AttentionAction(move=AttentionMove.DISMISS, label="Dismiss")
+
+_ACTIONS = {
+    AttentionKind.APPROVAL: (_APPROVE, _DENY, _DISMISS),
+    AttentionKind.QUESTION: (_ANSWER, _DISMISS),
+    AttentionKind.PERMISSION: (_APPROVE, _DENY, _DISMISS),
+    AttentionKind.WAITING: (_DONE, _ANSWER, _DISMISS),
+    AttentionKind.REVIEW: (_APPROVE, _DENY, _DISMISS),
+    AttentionKind.FAILURE: (_DONE, _ANSWER, _DISMISS),
+    AttentionKind.SETUP: (_DONE, _DISMISS),
+    AttentionKind.NOTIFY: (_DISMISS,),
+    AttentionKind.CONSULT: (_APPROVE, _DENY, _ANSWER, _DISMISS),
+}
+
+_BLOCKING = frozenset(AttentionKind) - {AttentionKind.NOTIFY, AttentionKind.CONSULT}
+
+
+def actions_for(kind: AttentionKind, options: tuple[str, ...] = ()) -> tuple[AttentionAction, ...]:
+    """The actions a kind has; options become one answer each."""
+    answers = tuple(AttentionAction(move=AttentionMove.ANSWER, label=text, value=text) for text in options)
+    return answers + _ACTIONS[kind]
+
+
+def check_attention(attention: Attention) -> Attention:
+    """The same item, or the refusal of a consult that does not say what happens without an answer."""
+    if attention.kind is AttentionKind.CONSULT and not attention.default_action:
+        problem = "a consult goes on without an answer, so it needs a default action"
+        raise Refused(BadRequest(problem=problem, field="defaultAction"))
+    return attention
+
+
+def is_blocking(attention: Attention) -> bool:
+    """Whether somebody waits for this: open, and neither a notice nor a consult."""
+    return attention.state not in ATTENTION.terminal and attention.kind in _BLOCKING
+
+
+def notify_attention(attention: Attention, now: Time) -> Attention:
+    """A person was told."""
+    return moved(ATTENTION, attention, AttentionMove.NOTIFY, now)
+
+
+def decide_attention(
+    attention: Attention,
+    move: AttentionMove,
+    by: str,
+    now: Time,
+    *,
+    answer: str | None = None,
+    reason: str = "",
+    seen: int | None = None,
+) -> Attention:
+    """Approve, deny, answer or dismiss; the first decision wins, from whichever surface."""
+    ATTENTION.after(attention.state, move)
+    offered = tuple(dict.fromkeys(action.move for action in attention.actions))
+    if move not in offered:
+        problem = f"a {attention.kind} takes {', '.join(offered)}, not {move}"
+        raise Refused(BadRequest(problem=problem, field="move"))
+    if move is AttentionMove.ANSWER and not (answer or "").strip():
+        raise Refused(BadRequest(problem="an answer needs a text", field="answer"))
+    return moved(ATTENTION, attention, move, now, seen=seen, answer=answer, decided_by=by, reason=reason)
+
+
+def expire_attention(attention: Attention, now: Time) -> Attention:
+    """Nobody answered in time; what a consult said it would do is what happens."""
+    return moved(ATTENTION, attention, AttentionMove.EXPIRE, now, answer=attention.default_action)

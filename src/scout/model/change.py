@@ -1,0 +1,49 @@
+"""How a record changes: the caller's revision is checked, the machine is asked, the revision grows."""
+
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import msgspec
+
+from scout.base.machine import Machine
+from scout.base.record import Record
+from scout.base.refusal import Refused, WrongRevision
+from scout.base.time import Time
+
+__all__ = ["Mutable", "changed", "moved"]
+
+
+class Mutable(Record):
+    """What every record that changes in place carries."""
+
+    id: str
+    revision: int = 1
+    created_at: Time
+    updated_at: Time
+
+
+R = TypeVar("R", bound=Mutable)
+S = TypeVar("S", bound=StrEnum)
+M = TypeVar("M", bound=StrEnum)
+
+
+def changed(noun: str, record: R, now: Time, *, seen: int | None = None, **changes: Any) -> R:
+    """The record with `changes`, unless somebody changed it after the caller looked."""
+    if seen is not None and seen != record.revision:
+        raise Refused(WrongRevision(noun=noun, id=record.id, seen=seen, current=record.revision))
+    return msgspec.structs.replace(record, revision=record.revision + 1, updated_at=now, **changes)
+
+
+def moved(
+    machine: Machine[S, M],
+    record: R,
+    move: M,
+    now: Time,
+    *,
+    seen: int | None = None,
+    field: str = "state",
+    **changes: Any,
+) -> R:
+    """The record after `move`; `field` is where it keeps its state."""
+    following = machine.after(getattr(record, field), move)
+    return changed(machine.noun, record, now, seen=seen, **{field: following}, **changes)

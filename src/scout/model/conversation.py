@@ -1,0 +1,238 @@
+"""Where agents talk: a DM, a channel, a thread or a broadcast; its members, its messages, its receipts."""
+
+from enum import StrEnum
+
+import msgspec
+
+from scout.base.ids import derived
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.base.time import Time
+from scout.model.change import Mutable, changed
+from scout.model.request_problem import TooLarge
+
+__all__ = [
+    "BODY_LIMIT",
+    "Attachment",
+    "Conversation",
+    "ConversationKind",
+    "DeliveryReceipt",
+    "Member",
+    "Message",
+    "MessageKind",
+    "Receipt",
+    "SoftMentions",
+    "advance_cursor",
+    "archive_conversation",
+    "channel_id",
+    "check_body",
+    "check_kind",
+    "dm_id",
+    "join",
+    "leave",
+    "member_id",
+    "mute",
+    "redact",
+    "set_policy",
+]
+
+BODY_LIMIT = 256 * 1024
+
+
+class ConversationKind(StrEnum):
+    DM = "dm"
+    CHANNEL = "channel"
+    THREAD = "thread"
+    BROADCAST = "broadcast"
+
+
+class SoftMentions(StrEnum):
+    """What a mention inside a body does in this conversation."""
+
+    RECORD = "record"
+    WAKE = "wake"
+
+
+class Conversation(Mutable):
+    """`master_id` is the agent responsible for what nobody else owns; `quiet` wakes nobody at all."""
+
+    kind: ConversationKind
+    name: str | None = None
+    owner: str | None = None
+    master_id: str | None = None
+    parent_id: str | None = None
+    root_message_id: str | None = None
+    soft_mentions: SoftMentions = SoftMentions.RECORD
+    quiet: bool = False
+    archived_at: Time | None = None
+    created_by: str
+
+
+class Member(Mutable):
+    """One agent's place in one conversation. `read_seq` is the last event it has read."""
+
+    conversation_id: str
+    agent_id: str
+    read_seq: int = 0
+    muted: bool = False
+    left_at: Time | None = None
+
+
+class MessageKind(StrEnum):
+    CHAT = "chat"
+    STATUS = "status"
+    FINAL = "final"
+    QUESTION = "question"
+    ANSWER = "answer"
+
+
+class Attachment(Record):
+    """A file beside a body, stored once under its SHA-256."""
+
+    sha256: str
+    name: str
+    size: int
+    media_type: str = "application/octet-stream"
+
+
+class Message(Record):
+    """One turn. The body is what the sender wrote, never altered; only redaction takes it away."""
+
+    id: str
+    conversation_id: str
+    sender: str
+    sender_session_id: str | None = None
+    body: str
+    kind: MessageKind = MessageKind.CHAT
+    follow_up: bool = False
+    in_reply_to: str | None = None
+    mentions: tuple[str, ...] = ()
+    target_agents: tuple[str, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
+    ask_id: str | None = None
+    work_item_id: str | None = None
+    flight_id: str | None = None
+    created_at: Time
+    redacted_at: Time | None = None
+
+
+class DeliveryReceipt(Record):
+    """What became of a message at one target."""
+
+    delivery_id: str
+    target: str
+    state: str
+    reason: str = ""
+    attempts: int = 0
+    may_repeat: bool = False
+
+
+class Receipt(Record):
+    """What the sender of a message gets back once it is on disk."""
+
+    conversation_id: str
+    message_id: str
+    deliveries: tuple[DeliveryReceipt, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def dm_id(agent_a: str, agent_b: str) -> str:
+    """The one DM of two agents, whoever speaks first and on whichever node."""
+    return derived("cnv", "dm", *sorted((agent_a, agent_b)))
+
+
+def channel_id(owner: str, name: str) -> str:
+    """The one channel of this name of this user."""
+    return derived("cnv", "channel", owner, name)
+
+
+def member_id(conversation_id: str, agent_id: str) -> str:
+    """The one membership of an agent in a conversation."""
+    return derived("mbr", conversation_id, agent_id)
+
+
+def check_body(body: str) -> str:
+    """The same body, or the refusal of one that cannot be stored as it is."""
+    try:
+        size = len(body.encode())
+    except UnicodeEncodeError as error:
+        problem = f"a lone surrogate at character {error.start}: the body must be valid Unicode"
+        raise Refused(BadRequest(problem=problem, field="body", remedies=(_ATTACH,))) from None
+    if "\0" in body:
+        problem = f"a NUL at character {body.index(chr(0))}: the body must be text"
+        raise Refused(BadRequest(problem=problem, field="body", remedies=(_ATTACH,)))
+    if size > BODY_LIMIT:
+        raise Refused(TooLarge(what="body", size=size, limit=BODY_LIMIT, remedies=(_ATTACH,)))
+    return body
+
+
+def check_kind(conversation: Conversation) -> Conversation:
+    """The same conversation, or the refusal of one that lacks what its kind needs."""
+    problem = ""
+    if conversation.kind is ConversationKind.CHANNEL and not (conversation.name and conversation.owner):
+        problem = "a channel needs a name and an owner"
+    if conversation.kind is ConversationKind.THREAD and conversation.parent_id is None:
+        problem = "a thread needs the conversation it hangs on"
+    if problem:
+        raise Refused(BadRequest(problem=problem, field="kind"))
+    return conversation
+
+
+def set_policy(
+    conversation: Conversation,
+    now: Time,
+    *,
+    seen: int | None = None,
+    master_id: str | None = None,
+    soft_mentions: SoftMentions | None = None,
+    quiet: bool | None = None,
+) -> Conversation:
+    """Who is responsible, what a soft mention does, whether anybody is woken; None leaves it."""
+    return changed(
+        "conversation",
+        conversation,
+        now,
+        seen=seen,
+        master_id=conversation.master_id if master_id is None else master_id,
+        soft_mentions=soft_mentions or conversation.soft_mentions,
+        quiet=conversation.quiet if quiet is None else quiet,
+    )
+
+
+def archive_conversation(conversation: Conversation, now: Time, *, seen: int | None = None) -> Conversation:
+    """Out of the lists, never deleted; archiving it again changes nothing."""
+    if conversation.archived_at is not None:
+        return conversation
+    return changed("conversation", conversation, now, seen=seen, archived_at=now)
+
+
+def join(member: Member, now: Time) -> Member:
+    """Back in a conversation once left."""
+    return member if member.left_at is None else changed("member", member, now, left_at=None)
+
+
+def leave(member: Member, now: Time) -> Member:
+    """No longer in the conversation; where it had read to is kept."""
+    return member if member.left_at is not None else changed("member", member, now, left_at=now)
+
+
+def mute(member: Member, muted: bool, now: Time) -> Member:
+    """Hear nothing of it, or hear it again."""
+    return member if member.muted is muted else changed("member", member, now, muted=muted)
+
+
+def advance_cursor(member: Member, seq: int, now: Time) -> Member:
+    """Read up to `seq`; a cursor never goes back."""
+    return member if seq <= member.read_seq else changed("member", member, now, read_seq=seq)
+
+
+def redact(message: Message, now: Time) -> Message:
+    """The tombstone of a message: the body is gone, that it was there is not."""
+    return msgspec.structs.replace(message, body="", attachments=(), redacted_at=now)
+
+
+_ATTACH = Remedy(
+    operation="send",
+    parameters={"body": "see the attachment", "attachments": ["FILE"]},
+    why="attach it as a file",
+)

@@ -1,0 +1,97 @@
+"""What a delivery does to its flight and a flight to its delivery, in one transaction.
+
+Only a delivery has leases, attempts and back-off; only a flight has an outcome.
+"""
+
+from scout.base.time import Time
+from scout.model.delivery import DELIVERY, Delivery, DeliveryState, cancel_delivery
+from scout.model.flight import (
+    FLIGHT,
+    Flight,
+    FlightPhase,
+    FlightState,
+    error_of,
+    fail_flight,
+    note_flight,
+    retry_remedy,
+    start_flight,
+)
+from scout.model.session_problem import Layer, WakeFailed
+
+__all__ = ["close_delivery", "follow_delivery", "on_acked", "on_dead_lettered", "on_leased", "on_returned"]
+
+
+def on_leased(flight: Flight, delivery: Delivery, now: Time) -> Flight:
+    """An attempt begins: the target is being woken."""
+    if flight.state is not FlightState.QUEUED:
+        return flight
+    reason = f"waking the target, attempt {delivery.attempts}"
+    return note_flight(
+        flight,
+        FlightPhase.WAKING,
+        now,
+        reason=reason,
+        next_check_at=delivery.leased_until or now,
+        waiting_on=None,
+        next_move_owner_id=flight.target,
+    )
+
+
+def on_acked(flight: Flight, delivery: Delivery, now: Time) -> Flight:
+    """The program took the prompt."""
+    if flight.state is not FlightState.QUEUED:
+        return flight
+    return start_flight(flight, now, endpoint_id=delivery.endpoint_id, session_id=delivery.session_id)
+
+
+def on_returned(flight: Flight, delivery: Delivery, now: Time) -> Flight:
+    """The attempt failed and there will be another."""
+    if flight.state is not FlightState.QUEUED:
+        return flight
+    reason = f"attempt {delivery.attempts} failed: {delivery.problem or 'no reason given'}"
+    check = delivery.next_attempt_at
+    return note_flight(flight, FlightPhase.RETRYING, now, reason=reason, next_check_at=check)
+
+
+def on_dead_lettered(
+    flight: Flight,
+    delivery: Delivery,
+    now: Time,
+    *,
+    address: str = "",
+    layer: Layer = Layer.ADAPTER,
+    log: str | None = None,
+) -> Flight:
+    """No attempt is left: the flight has failed. `address` is what the asker calls the target."""
+    if flight.state in FLIGHT.terminal:
+        return flight
+    problem = WakeFailed(
+        target=address or delivery.target,
+        attempts=delivery.attempts,
+        layer=layer,
+        reason=delivery.problem or "no reason given",
+        log=log,
+        remedies=(retry_remedy(flight),),
+    )
+    return fail_flight(flight, error_of(problem, log), now)
+
+
+_FOLLOW = {
+    DeliveryState.PENDING: on_returned,
+    DeliveryState.LEASED: on_leased,
+    DeliveryState.ACKED: on_acked,
+    DeliveryState.DEAD_LETTERED: on_dead_lettered,
+}
+
+
+def follow_delivery(flight: Flight, delivery: Delivery, now: Time) -> Flight:
+    """The flight after its delivery has changed."""
+    follow = _FOLLOW.get(delivery.state)
+    return flight if follow is None else follow(flight, delivery, now)
+
+
+def close_delivery(delivery: Delivery, flight: Flight, now: Time) -> Delivery:
+    """The delivery after its flight has changed: nothing is delivered for a finished flight."""
+    if flight.state not in FLIGHT.terminal or delivery.state in DELIVERY.terminal:
+        return delivery
+    return cancel_delivery(delivery, f"its flight is {flight.state}", now)

@@ -1,0 +1,260 @@
+"""Routing intent from the broker to one target: leased, acked, retried, dead-lettered."""
+
+from enum import StrEnum
+
+import msgspec
+
+from scout.base.machine import Machine
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Refused
+from scout.base.time import Time
+from scout.model.change import Mutable, moved
+from scout.model.request_problem import NotOwner
+
+__all__ = [
+    "DELIVERY",
+    "Bounce",
+    "Delivery",
+    "DeliveryMove",
+    "DeliveryState",
+    "Found",
+    "ack",
+    "back_off",
+    "bounce_of",
+    "cancel_delivery",
+    "check_origin",
+    "dead_letter",
+    "expire",
+    "is_due",
+    "lease",
+    "lease_is_over",
+    "nack",
+    "renew",
+    "settle_uncertain",
+]
+
+
+class DeliveryState(StrEnum):
+    PENDING = "pending"
+    LEASED = "leased"
+    ACKED = "acked"
+    DEAD_LETTERED = "dead_lettered"
+    CANCELLED = "cancelled"
+
+
+class DeliveryMove(StrEnum):
+    LEASE = "lease"
+    RENEW = "renew"
+    ACK = "ack"
+    NACK = "nack"
+    EXPIRE = "expire"
+    DEAD_LETTER = "dead_letter"
+    CANCEL = "cancel"
+
+
+DELIVERY = Machine(
+    "delivery",
+    DeliveryState.PENDING,
+    {
+        DeliveryState.PENDING: {
+            DeliveryMove.LEASE: DeliveryState.LEASED,
+            DeliveryMove.DEAD_LETTER: DeliveryState.DEAD_LETTERED,
+            DeliveryMove.CANCEL: DeliveryState.CANCELLED,
+        },
+        DeliveryState.LEASED: {
+            DeliveryMove.RENEW: DeliveryState.LEASED,
+            DeliveryMove.ACK: DeliveryState.ACKED,
+            DeliveryMove.NACK: DeliveryState.PENDING,
+            DeliveryMove.EXPIRE: DeliveryState.PENDING,
+            DeliveryMove.DEAD_LETTER: DeliveryState.DEAD_LETTERED,
+            DeliveryMove.CANCEL: DeliveryState.CANCELLED,
+        },
+        DeliveryState.ACKED: {},
+        DeliveryState.DEAD_LETTERED: {},
+        DeliveryState.CANCELLED: {},
+    },
+)
+
+
+class Found(StrEnum):
+    """What an adapter's `inspect` says about a delivery that was leased when the broker died."""
+
+    TAKEN = "taken"
+    NOT_TAKEN = "not_taken"
+    UNKNOWN = "unknown"
+
+
+class Delivery(Mutable):
+    """One thing for one target. `wake` may start a program; `rule` and `reason` say why this target.
+
+    `attempts` counts leases, so attempt n is stored before the adapter is called for it.
+    """
+
+    sender: str
+    target: str
+    endpoint_id: str | None = None
+    session_id: str | None = None
+    conversation_id: str | None = None
+    message_id: str | None = None
+    ask_id: str | None = None
+    flight_id: str | None = None
+    work_item_id: str | None = None
+    state: DeliveryState = DeliveryState.PENDING
+    wake: bool = False
+    rule: str = ""
+    reason: str = ""
+    attempts: int = 0
+    may_repeat: bool = False
+    leased_by: str | None = None
+    leased_until: Time | None = None
+    next_attempt_at: Time
+    expires_at: Time | None = None
+    problem: str = ""
+
+
+class Bounce(Record):
+    """The notice to the sender of something that could not be delivered."""
+
+    to: str
+    delivery_id: str
+    target: str
+    address: str
+    message_id: str | None
+    ask_id: str | None
+    attempts: int
+    problem: str
+
+    @property
+    def text(self) -> str:
+        return f"not delivered to {self.address} after {self.attempts} attempts: {self.problem}"
+
+
+def check_origin(delivery: Delivery) -> Delivery:
+    """The same delivery, or the refusal of one that derives from nothing."""
+    if not (delivery.message_id or delivery.ask_id or delivery.work_item_id):
+        raise Refused(BadRequest(problem="a delivery derives from a message, an ask or a work item"))
+    return delivery
+
+
+def back_off(attempts: int, first: float = 2, most: float = 300) -> float:
+    """Seconds before the next attempt, after this many: doubling from `first` up to `most`."""
+    return min(first * 2.0 ** min(max(attempts - 1, 0), 64), most)
+
+
+def is_due(delivery: Delivery, now: Time) -> bool:
+    """Whether it may be leased now."""
+    return delivery.state is DeliveryState.PENDING and delivery.next_attempt_at <= now
+
+
+def lease_is_over(delivery: Delivery, now: Time) -> bool:
+    """Whether its holder has been silent for too long."""
+    until = delivery.leased_until
+    return delivery.state is DeliveryState.LEASED and until is not None and until <= now
+
+
+def lease(delivery: Delivery, by: str, now: Time, *, seconds: float = 60) -> Delivery:
+    """Begin attempt n; it is counted here, before anything is tried."""
+    return moved(
+        DELIVERY,
+        delivery,
+        DeliveryMove.LEASE,
+        now,
+        attempts=delivery.attempts + 1,
+        leased_by=by,
+        leased_until=now.plus(seconds),
+    )
+
+
+def renew(delivery: Delivery, by: str, now: Time, *, seconds: float = 60) -> Delivery:
+    """The holder is still at it."""
+    _check_holder(delivery, by)
+    return moved(DELIVERY, delivery, DeliveryMove.RENEW, now, leased_until=now.plus(seconds))
+
+
+def ack(delivery: Delivery, by: str, now: Time) -> Delivery:
+    """The program took it."""
+    _check_holder(delivery, by)
+    return moved(DELIVERY, delivery, DeliveryMove.ACK, now, leased_until=None, problem="")
+
+
+def nack(
+    delivery: Delivery,
+    by: str,
+    now: Time,
+    *,
+    problem: str = "",
+    retry_after: float | None = None,
+    limit: int = 8,
+) -> Delivery:
+    """The attempt failed: again later (when the target says so, else by back-off), or never."""
+    _check_holder(delivery, by)
+    if retry_after is not None and not 0 <= retry_after <= _LONGEST:
+        raise Refused(BadRequest(problem=f"retryAfter is 0 to {_LONGEST} seconds", field="retryAfter"))
+    return _again(delivery, DeliveryMove.NACK, now, problem=problem, limit=limit, pause=retry_after)
+
+
+def expire(delivery: Delivery, now: Time, *, limit: int = 8) -> Delivery:
+    """The holder fell silent. It may have taken it, so the next attempt may be a repeat."""
+    after = _again(delivery, DeliveryMove.EXPIRE, now, problem="the lease ran out", limit=limit)
+    return msgspec.structs.replace(after, may_repeat=True)
+
+
+def dead_letter(delivery: Delivery, problem: str, now: Time) -> Delivery:
+    """Give up, whatever the number of attempts; the sender gets a bounce."""
+    return moved(DELIVERY, delivery, DeliveryMove.DEAD_LETTER, now, leased_until=None, problem=problem)
+
+
+def cancel_delivery(delivery: Delivery, reason: str, now: Time) -> Delivery:
+    """Nobody needs it any more."""
+    return moved(DELIVERY, delivery, DeliveryMove.CANCEL, now, leased_until=None, problem=reason)
+
+
+def settle_uncertain(delivery: Delivery, found: Found, now: Time, *, limit: int = 8) -> Delivery:
+    """After a restart: go on as acked, deliver again, or redeliver once as a possible repeat."""
+    if found is Found.TAKEN:
+        return moved(DELIVERY, delivery, DeliveryMove.ACK, now, leased_until=None, problem="")
+    if found is Found.NOT_TAKEN:
+        problem = "not taken before the restart"
+        return _again(delivery, DeliveryMove.EXPIRE, now, problem=problem, limit=limit, pause=0)
+    if delivery.may_repeat:
+        return dead_letter(delivery, "twice uncertain whether it was taken", now)
+    return expire(delivery, now, limit=limit)
+
+
+def bounce_of(delivery: Delivery, address: str = "") -> Bounce:
+    """What its sender is told; `address` is what the sender calls the target."""
+    return Bounce(
+        to=delivery.sender,
+        delivery_id=delivery.id,
+        target=delivery.target,
+        address=address or delivery.target,
+        message_id=delivery.message_id,
+        ask_id=delivery.ask_id,
+        attempts=delivery.attempts,
+        problem=delivery.problem,
+    )
+
+
+_LONGEST = 86_400
+
+
+def _check_holder(delivery: Delivery, by: str) -> None:
+    if delivery.state is DeliveryState.LEASED and delivery.leased_by != by:
+        holder = delivery.leased_by or ""
+        raise Refused(NotOwner(noun="delivery", id=delivery.id, owner_id=holder, needs=("the lease",)))
+
+
+def _again(
+    delivery: Delivery,
+    move: DeliveryMove,
+    now: Time,
+    *,
+    problem: str,
+    limit: int,
+    pause: float | None = None,
+) -> Delivery:
+    DELIVERY.after(delivery.state, move)
+    if delivery.attempts >= limit:
+        return dead_letter(delivery, problem, now)
+    due = now.plus(back_off(delivery.attempts) if pause is None else pause)
+    return moved(DELIVERY, delivery, move, now, leased_until=None, next_attempt_at=due, problem=problem)

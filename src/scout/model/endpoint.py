@@ -1,0 +1,236 @@
+"""How an agent is reached now: one attachment to one harness on one node."""
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from scout.base.machine import Machine
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Refused
+from scout.base.time import Time
+from scout.model.agent import Agent, PermissionProfile, WakePolicy
+from scout.model.change import Mutable, changed, moved
+
+__all__ = [
+    "ACTIVE",
+    "BROKEN",
+    "ENDPOINT",
+    "Endpoint",
+    "EndpointFailure",
+    "EndpointMove",
+    "EndpointState",
+    "Transport",
+    "heard_from",
+    "heartbeat_is_news",
+    "is_online",
+    "move_endpoint",
+    "permission_of",
+    "update_endpoint",
+    "wake_policy_of",
+]
+
+
+class EndpointState(StrEnum):
+    """The state of the attachment, never of a task."""
+
+    REGISTERED = "registered"
+    ATTACHING = "attaching"
+    WAKING = "waking"
+    IDLE = "idle"
+    WORKING = "working"
+    UNREACHABLE = "unreachable"
+    FAILED = "failed"
+    STALE = "stale"
+    STOPPED = "stopped"
+
+
+class EndpointMove(StrEnum):
+    ATTACH = "attach"
+    WAKE = "wake"
+    READY = "ready"
+    CLAIM = "claim"
+    RELEASE = "release"
+    LOSE = "lose"
+    FAIL = "fail"
+    EXPIRE = "expire"
+    STOP = "stop"
+    RECOVER = "recover"
+
+
+ENDPOINT = Machine(
+    "endpoint",
+    EndpointState.REGISTERED,
+    {
+        EndpointState.REGISTERED: {
+            EndpointMove.ATTACH: EndpointState.ATTACHING,
+            EndpointMove.WAKE: EndpointState.WAKING,
+            EndpointMove.READY: EndpointState.IDLE,
+            EndpointMove.LOSE: EndpointState.UNREACHABLE,
+            EndpointMove.FAIL: EndpointState.FAILED,
+            EndpointMove.STOP: EndpointState.STOPPED,
+        },
+        EndpointState.ATTACHING: {
+            # Attaching may find that nothing runs there any more.
+            EndpointMove.WAKE: EndpointState.WAKING,
+            EndpointMove.READY: EndpointState.IDLE,
+            EndpointMove.LOSE: EndpointState.UNREACHABLE,
+            EndpointMove.FAIL: EndpointState.FAILED,
+            EndpointMove.EXPIRE: EndpointState.STALE,
+            EndpointMove.STOP: EndpointState.STOPPED,
+        },
+        EndpointState.WAKING: {
+            EndpointMove.READY: EndpointState.IDLE,
+            EndpointMove.LOSE: EndpointState.UNREACHABLE,
+            EndpointMove.FAIL: EndpointState.FAILED,
+            EndpointMove.EXPIRE: EndpointState.STALE,
+            EndpointMove.STOP: EndpointState.STOPPED,
+        },
+        EndpointState.IDLE: {
+            EndpointMove.CLAIM: EndpointState.WORKING,
+            EndpointMove.LOSE: EndpointState.UNREACHABLE,
+            EndpointMove.FAIL: EndpointState.FAILED,
+            EndpointMove.EXPIRE: EndpointState.STALE,
+            EndpointMove.STOP: EndpointState.STOPPED,
+        },
+        EndpointState.WORKING: {
+            EndpointMove.RELEASE: EndpointState.IDLE,
+            EndpointMove.LOSE: EndpointState.UNREACHABLE,
+            EndpointMove.FAIL: EndpointState.FAILED,
+            EndpointMove.EXPIRE: EndpointState.STALE,
+            EndpointMove.STOP: EndpointState.STOPPED,
+        },
+        # Out of sight is looked for first; what has failed is started anew.
+        EndpointState.UNREACHABLE: {
+            EndpointMove.RECOVER: EndpointState.ATTACHING,
+            EndpointMove.FAIL: EndpointState.FAILED,
+            EndpointMove.EXPIRE: EndpointState.STALE,
+            EndpointMove.STOP: EndpointState.STOPPED,
+        },
+        EndpointState.STALE: {
+            EndpointMove.RECOVER: EndpointState.ATTACHING,
+            EndpointMove.FAIL: EndpointState.FAILED,
+            EndpointMove.STOP: EndpointState.STOPPED,
+        },
+        EndpointState.FAILED: {
+            EndpointMove.RECOVER: EndpointState.WAKING,
+            EndpointMove.STOP: EndpointState.STOPPED,
+        },
+        EndpointState.STOPPED: {},
+    },
+)
+
+ACTIVE = frozenset({EndpointState.IDLE, EndpointState.WORKING})
+BROKEN = frozenset(
+    {EndpointState.UNREACHABLE, EndpointState.FAILED, EndpointState.STALE, EndpointState.STOPPED}
+)
+_CHANGEABLE = frozenset({"held", "model", "permission_profile", "preferred", "wake_policy"})
+
+
+class Transport(StrEnum):
+    PROCESS = "process"
+    SOCKET = "socket"
+    ACP = "acp"
+    TMUX = "tmux"
+    PULL = "pull"
+    A2A = "a2a"
+    MESH = "mesh"
+
+
+class EndpointFailure(Record):
+    """Why the attachment broke, and the state it was in."""
+
+    reason: str
+    was: EndpointState
+
+
+class Endpoint(Mutable):
+    """One way to an agent. A new process, node or session is a new endpoint.
+
+    `held`: the broker itself holds the process, so it needs no heartbeat. `isolated_for`: the agent
+    for whose isolated ask it was made, and for whom alone it is a route.
+    """
+
+    agent_id: str
+    node: str
+    harness: str | None = None
+    model: str | None = None
+    transport: Transport
+    session_id: str | None = None
+    state: EndpointState = EndpointState.REGISTERED
+    preferred: bool = False
+    permission_profile: PermissionProfile | None = None
+    wake_policy: WakePolicy | None = None
+    last_seen: Time | None = None
+    held: bool = False
+    isolated_for: str | None = None
+    failure: EndpointFailure | None = None
+
+
+def move_endpoint(
+    endpoint: Endpoint, move: EndpointMove, now: Time, *, seen: int | None = None, reason: str = ""
+) -> Endpoint:
+    """The endpoint after a move; a break keeps what it was doing, being ready forgets the break."""
+    failure = endpoint.failure
+    if move in (EndpointMove.FAIL, EndpointMove.LOSE, EndpointMove.EXPIRE):
+        failure = EndpointFailure(reason=reason, was=_doing(endpoint))
+    if move is EndpointMove.READY:
+        failure = None
+    return moved(ENDPOINT, endpoint, move, now, seen=seen, failure=failure)
+
+
+def update_endpoint(endpoint: Endpoint, now: Time, *, seen: int | None = None, **changes: Any) -> Endpoint:
+    """The endpoint with other settings; what makes it this endpoint stays. It may learn its session once."""
+    learns = {"session_id"} if endpoint.session_id is None else set[str]()
+    for name in sorted(changes.keys() - _CHANGEABLE - learns):
+        if changes[name] != getattr(endpoint, name, object()):
+            problem = f"an endpoint's {name} never changes by an update: a new one is a new endpoint"
+            raise Refused(BadRequest(problem=problem, field=name))
+    return changed("endpoint", endpoint, now, seen=seen, **changes)
+
+
+def heard_from(endpoint: Endpoint, now: Time) -> Endpoint:
+    """A sign of life: volatile, so no new revision, unless it brings a lost endpoint back."""
+    endpoint = msgspec.structs.replace(endpoint, last_seen=now)
+    if endpoint.state not in (EndpointState.UNREACHABLE, EndpointState.STALE):
+        return endpoint
+    worked = endpoint.failure is not None and endpoint.failure.was is EndpointState.WORKING
+    moves = [EndpointMove.RECOVER, EndpointMove.READY, *([EndpointMove.CLAIM] if worked else [])]
+    for move in moves:
+        endpoint = move_endpoint(endpoint, move, now)
+    return endpoint
+
+
+def is_online(endpoint: Endpoint, now: Time, within: float = 90) -> bool:
+    """Idle or working, and held by the broker or heard from lately."""
+    if endpoint.state not in ACTIVE:
+        return False
+    return endpoint.held or (endpoint.last_seen is not None and now.since(endpoint.last_seen) <= within)
+
+
+def heartbeat_is_news(
+    before: Endpoint, after: Endpoint, now: Time, *, written: Time | None, every: float = 600
+) -> bool:
+    """Whether a sign of life goes into the log: reachability changed, or the last one is long ago."""
+    if before.state is not after.state or written is None:
+        return True
+    return is_online(before, now) != is_online(after, now) or now.since(written) >= every
+
+
+def wake_policy_of(agent: Agent, endpoint: Endpoint | None = None) -> WakePolicy:
+    """The endpoint's own wake policy, else its agent's."""
+    own = endpoint.wake_policy if endpoint is not None else None
+    return own or agent.config.wake_policy
+
+
+def permission_of(agent: Agent, endpoint: Endpoint | None = None) -> PermissionProfile:
+    """The endpoint's own permission profile, else its agent's."""
+    own = endpoint.permission_profile if endpoint is not None else None
+    return own or agent.config.permission_profile
+
+
+def _doing(endpoint: Endpoint) -> EndpointState:
+    # A second break (lost, then failed) must not hide what it did before the first.
+    if endpoint.state in BROKEN and endpoint.failure is not None:
+        return endpoint.failure.was
+    return endpoint.state

@@ -1,0 +1,70 @@
+"""What every event has in common: one source, one target, a payload, and why it went where it went."""
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from scout.base.record import Record
+from scout.base.time import Time
+from scout.model.ref import Ref
+
+__all__ = ["Changed", "Event", "Metadata", "PassedOver", "Wake"]
+
+T = TypeVar("T")
+
+
+class PassedOver(Record, omit_defaults=True):
+    """Somebody who was considered and not woken."""
+
+    agent_id: str
+    session_id: str | None = None
+    role: str = ""
+    why: str
+
+
+class Wake(Record, omit_defaults=True):
+    """A wake decision as it is stored: who, by which rule, from which facts, and who was passed over."""
+
+    agent_id: str | None = None
+    session_id: str | None = None
+    action: str = ""
+    rule: str
+    reason: str = ""
+    instead_of: str | None = None
+    passed_over: tuple[PassedOver, ...] = ()
+    facts: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
+
+
+class Metadata(Record, omit_defaults=True):
+    """How the event came about. `resolved` is canonical text, `token_id` the credential that was used."""
+
+    mentions: tuple[str, ...] = ()
+    target_agents: tuple[str, ...] = ()
+    in_reply_to: str | None = None
+    wake: Wake | None = None
+    resolved: str | None = None
+    alias_id: str | None = None
+    alias_revision: int | None = None
+    token_id: str | None = None
+
+
+class Changed(Record, Generic[T], omit_defaults=True):
+    """A record as it is after the change, with the move, who made it and why; replay writes the row."""
+
+    record: T
+    move: str | None = None
+    by: str | None = None
+    reason: str = ""
+
+
+class Event(Record, tag_field="type"):
+    """One fact. `v` is the version of its type; a type whose payload changes overrides it."""
+
+    id: str
+    seq: int
+    time: Time
+    v: int = 1
+    source: Ref
+    target: Ref
+    payload: Any
+    metadata: Metadata = Metadata()

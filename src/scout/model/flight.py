@@ -1,0 +1,326 @@
+"""The lifecycle of an ask: from queued to one outcome. A retry is a new flight of the same ask."""
+
+from enum import StrEnum
+from typing import Any
+
+from scout.base.machine import Machine
+from scout.base.record import Record
+from scout.base.refusal import Diagnostic, Refused, Remedy, WrongState
+from scout.base.time import Time
+from scout.model.ask import Ask, SessionPolicy
+from scout.model.change import Mutable, changed, moved
+from scout.model.session_problem import EmptyReply
+from scout.model.waiting import WaitingOn, check_waiting
+
+__all__ = [
+    "CHECK_EVERY",
+    "FLIGHT",
+    "CompletedBy",
+    "Flight",
+    "FlightError",
+    "FlightMove",
+    "FlightPhase",
+    "FlightState",
+    "cancel_flight",
+    "complete_flight",
+    "error_of",
+    "fail_flight",
+    "hold_flight",
+    "new_flight",
+    "note_flight",
+    "resume_flight",
+    "retry_flight",
+    "retry_remedy",
+    "start_flight",
+    "wait_flight",
+]
+
+CHECK_EVERY = 60.0
+
+
+class FlightState(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class FlightMove(StrEnum):
+    START = "start"
+    WAIT = "wait"
+    RESUME = "resume"
+    COMPLETE = "complete"
+    FAIL = "fail"
+    CANCEL = "cancel"
+
+
+FLIGHT = Machine(
+    "flight",
+    FlightState.QUEUED,
+    {
+        FlightState.QUEUED: {
+            FlightMove.START: FlightState.RUNNING,
+            FlightMove.FAIL: FlightState.FAILED,
+            FlightMove.CANCEL: FlightState.CANCELLED,
+        },
+        FlightState.RUNNING: {
+            FlightMove.WAIT: FlightState.WAITING,
+            FlightMove.COMPLETE: FlightState.COMPLETED,
+            FlightMove.FAIL: FlightState.FAILED,
+            FlightMove.CANCEL: FlightState.CANCELLED,
+        },
+        FlightState.WAITING: {
+            FlightMove.RESUME: FlightState.RUNNING,
+            FlightMove.COMPLETE: FlightState.COMPLETED,
+            FlightMove.FAIL: FlightState.FAILED,
+            FlightMove.CANCEL: FlightState.CANCELLED,
+        },
+        FlightState.COMPLETED: {},
+        FlightState.FAILED: {},
+        FlightState.CANCELLED: {},
+    },
+)
+
+
+class FlightPhase(StrEnum):
+    """What happens within a state; never a state of its own."""
+
+    ACCEPTED = "accepted"
+    HELD = "held"
+    FORWARDED = "forwarded"
+    WAKING = "waking"
+    RETRYING = "retrying"
+    WORKING = "working"
+    STEERING = "steering"
+    CHECKING = "checking"
+    WAITING = "waiting"
+    DONE = "done"
+
+
+class CompletedBy(StrEnum):
+    """Which of the three ways to finish came first."""
+
+    REPLY = "reply"
+    FINAL_TEXT = "final_text"
+    COMPLETE = "complete"
+
+
+class FlightError(Record, omit_defaults=True):
+    """Why a flight failed: a diagnostic's code where there is one, and the sentence made from its facts."""
+
+    code: str
+    message: str
+    remedies: tuple[Remedy, ...] = ()
+    log: str | None = None
+
+
+class Flight(Mutable):
+    """One attempt at an ask. While it is open, `reason` and `next_check_at` say why and until when."""
+
+    ask_id: str
+    attempt: int = 1
+    conversation_id: str
+    requester_id: str
+    target: str
+    endpoint_id: str | None = None
+    session_id: str | None = None
+    work_item_id: str | None = None
+    state: FlightState = FlightState.QUEUED
+    phase: FlightPhase = FlightPhase.ACCEPTED
+    reason: str
+    next_check_at: Time | None
+    waiting_on: WaitingOn | None = None
+    next_move_owner_id: str | None = None
+    output: str | None = None
+    output_message_id: str | None = None
+    completed_by: CompletedBy | None = None
+    error: FlightError | None = None
+    started_at: Time | None = None
+    finished_at: Time | None = None
+
+
+def new_flight(flight_id: str, ask: Ask, now: Time, *, attempt: int = 1) -> Flight:
+    """The next flight of an ask."""
+    return Flight(
+        id=flight_id,
+        ask_id=ask.id,
+        attempt=attempt,
+        conversation_id=ask.conversation_id,
+        requester_id=ask.sender,
+        target=ask.target,
+        # A fork is a new session: only an existing one is known beforehand.
+        session_id=ask.target_session_id if ask.session_policy is SessionPolicy.EXISTING else None,
+        work_item_id=ask.work_item_id,
+        reason="accepted",
+        next_check_at=now.plus(CHECK_EVERY),
+        next_move_owner_id=ask.target,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def retry_remedy(flight: Flight) -> Remedy:
+    """The call that tries a failed flight again."""
+    why = "a new flight of the same ask"
+    return Remedy(operation="flight.retry", parameters={"flightId": flight.id}, why=why)
+
+
+def error_of(diagnostic: Diagnostic, log: str | None = None) -> FlightError:
+    """A refusal as the outcome of a flight."""
+    return FlightError(
+        code=diagnostic.code, message=diagnostic.message, remedies=diagnostic.remedies, log=log
+    )
+
+
+def start_flight(
+    flight: Flight,
+    now: Time,
+    *,
+    seen: int | None = None,
+    endpoint_id: str | None = None,
+    session_id: str | None = None,
+) -> Flight:
+    """The target took the prompt."""
+    return moved(
+        FLIGHT,
+        flight,
+        FlightMove.START,
+        now,
+        seen=seen,
+        endpoint_id=endpoint_id or flight.endpoint_id,
+        session_id=session_id or flight.session_id,
+        started_at=now,
+        **_working(flight, "the target works on it", now),
+    )
+
+
+def wait_flight(
+    flight: Flight,
+    on: WaitingOn,
+    now: Time,
+    *,
+    seen: int | None = None,
+    next_move_owner_id: str | None = None,
+    reason: str = "",
+) -> Flight:
+    """The target cannot go on before something else happens; who or what owns that is named."""
+    waits = _waits(on, next_move_owner_id, reason, now)
+    return moved(FLIGHT, flight, FlightMove.WAIT, now, seen=seen, phase=FlightPhase.WAITING, **waits)
+
+
+def resume_flight(flight: Flight, now: Time, *, seen: int | None = None) -> Flight:
+    """What it waited for has happened."""
+    working = _working(flight, "the wait is over", now)
+    return moved(FLIGHT, flight, FlightMove.RESUME, now, seen=seen, **working)
+
+
+def complete_flight(
+    flight: Flight,
+    text: str,
+    now: Time,
+    *,
+    seen: int | None = None,
+    by: CompletedBy = CompletedBy.COMPLETE,
+    message_id: str | None = None,
+) -> Flight:
+    """The first reply wins; a reply without any text is a failure that says so."""
+    FLIGHT.after(flight.state, FlightMove.COMPLETE)
+    if not text.strip():
+        empty = EmptyReply(flight_id=flight.id, remedies=(retry_remedy(flight),))
+        return fail_flight(flight, error_of(empty), now, seen=seen)
+    return moved(
+        FLIGHT,
+        flight,
+        FlightMove.COMPLETE,
+        now,
+        seen=seen,
+        output=text,
+        output_message_id=message_id,
+        completed_by=by,
+        **_done("completed", now),
+    )
+
+
+def fail_flight(flight: Flight, error: FlightError, now: Time, *, seen: int | None = None) -> Flight:
+    """It did not work out; the error carries what to do about it."""
+    done = _done(error.message, now)
+    return moved(FLIGHT, flight, FlightMove.FAIL, now, seen=seen, error=error, **done)
+
+
+def cancel_flight(flight: Flight, reason: str, now: Time, *, seen: int | None = None) -> Flight:
+    """Somebody decided that it is not needed."""
+    return moved(FLIGHT, flight, FlightMove.CANCEL, now, seen=seen, **_done(reason or "cancelled", now))
+
+
+def retry_flight(flight: Flight, ask: Ask, flight_id: str, now: Time) -> Flight:
+    """A new flight of the same ask, once this one has failed or was cancelled."""
+    if flight.state not in (FlightState.FAILED, FlightState.CANCELLED):
+        raise _not_now(flight, "retry")
+    return new_flight(flight_id, ask, now, attempt=flight.attempt + 1)
+
+
+def hold_flight(
+    flight: Flight,
+    on: WaitingOn,
+    now: Time,
+    *,
+    next_move_owner_id: str | None = None,
+    reason: str = "",
+) -> Flight:
+    """Still queued, and something must happen before it can start (a manual agent, a budget)."""
+    if flight.state is not FlightState.QUEUED:
+        raise _not_now(flight, "hold")
+    return note_flight(flight, FlightPhase.HELD, now, **_waits(on, next_move_owner_id, reason, now))
+
+
+def note_flight(flight: Flight, phase: FlightPhase, now: Time, **changes: Any) -> Flight:
+    """Another phase, reason or next check in the same state; a finished flight takes none."""
+    if flight.state in FLIGHT.terminal:
+        raise _not_now(flight, phase)
+    facts = {"next_check_at": now.plus(CHECK_EVERY), **changes}
+    return changed("flight", flight, now, phase=phase, **facts)
+
+
+def _not_now(flight: Flight, move: str) -> Refused:
+    state = flight.state
+    accepts = tuple(FLIGHT.accepts(state))
+    terminal = state in FLIGHT.terminal
+    return Refused(WrongState(noun="flight", state=state, move=move, accepts=accepts, terminal=terminal))
+
+
+def _working(flight: Flight, reason: str, now: Time) -> dict[str, Any]:
+    return {
+        "phase": FlightPhase.WORKING,
+        "reason": reason,
+        "next_check_at": now.plus(CHECK_EVERY),
+        "waiting_on": None,
+        "next_move_owner_id": flight.target,
+    }
+
+
+def _waits(on: WaitingOn, next_move_owner_id: str | None, reason: str, now: Time) -> dict[str, Any]:
+    check_waiting(on, next_move_owner_id)
+    return {
+        "reason": reason or _because(on),
+        "next_check_at": on.until or now.plus(CHECK_EVERY),
+        "waiting_on": on,
+        "next_move_owner_id": next_move_owner_id,
+    }
+
+
+def _because(on: WaitingOn) -> str:
+    what = f" {on.ref}" if on.ref else ""
+    return f"waiting on {on.kind.replace('_', ' ')}{what}"
+
+
+def _done(reason: str, now: Time) -> dict[str, Any]:
+    return {
+        "phase": FlightPhase.DONE,
+        "reason": reason,
+        "next_check_at": None,
+        "waiting_on": None,
+        "next_move_owner_id": None,
+        "finished_at": now,
+    }

@@ -1,0 +1,86 @@
+"""A broker's machine, as this broker knows it."""
+
+from enum import StrEnum
+
+from scout.base.machine import Machine
+from scout.base.time import Time
+from scout.model.change import Mutable, changed, moved
+
+__all__ = ["NODE", "Node", "NodeMove", "NodeState", "move_node", "update_node"]
+
+
+class NodeState(StrEnum):
+    ONLINE = "online"
+    UNREACHABLE = "unreachable"
+    LEFT = "left"
+    REMOVED = "removed"
+
+
+class NodeMove(StrEnum):
+    LOSE = "lose"
+    RECOVER = "recover"
+    LEAVE = "leave"
+    REMOVE = "remove"
+    ADMIT = "admit"
+
+
+NODE = Machine(
+    "node",
+    NodeState.ONLINE,
+    {
+        NodeState.ONLINE: {
+            NodeMove.LOSE: NodeState.UNREACHABLE,
+            NodeMove.LEAVE: NodeState.LEFT,
+            NodeMove.REMOVE: NodeState.REMOVED,
+        },
+        NodeState.UNREACHABLE: {
+            NodeMove.RECOVER: NodeState.ONLINE,
+            NodeMove.LEAVE: NodeState.LEFT,
+            NodeMove.REMOVE: NodeState.REMOVED,
+        },
+        NodeState.LEFT: {NodeMove.RECOVER: NodeState.ONLINE, NodeMove.REMOVE: NodeState.REMOVED},
+        # A removed node is refused until somebody invites it again.
+        NodeState.REMOVED: {NodeMove.ADMIT: NodeState.ONLINE},
+    },
+    settled=frozenset({NodeState.LEFT, NodeState.REMOVED}),
+)
+
+
+class Node(Mutable):
+    """One machine: its folded name, the key it signs with, when it was last heard from."""
+
+    name: str
+    local: bool = False
+    state: NodeState = NodeState.ONLINE
+    public_key: str | None = None
+    url: str | None = None
+    version: str | None = None
+    last_seen: Time | None = None
+
+
+def move_node(
+    node: Node, move: NodeMove, now: Time, *, seen: int | None = None, public_key: str | None = None
+) -> Node:
+    """The node after a move; admitting it again takes the key it comes with."""
+    return moved(NODE, node, move, now, seen=seen, public_key=public_key or node.public_key)
+
+
+def update_node(
+    node: Node,
+    now: Time,
+    *,
+    seen: int | None = None,
+    version: str | None = None,
+    url: str | None = None,
+    public_key: str | None = None,
+) -> Node:
+    """What a node says of itself when it comes; a new key is a rotation. None leaves what was."""
+    return changed(
+        "node",
+        node,
+        now,
+        seen=seen,
+        version=version or node.version,
+        url=url or node.url,
+        public_key=public_key or node.public_key,
+    )

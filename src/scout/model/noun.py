@@ -1,0 +1,69 @@
+"""Every noun in one table: its record, its lifecycle where it has one, and what replay leaves out."""
+
+from typing import Any, NamedTuple
+
+from scout.base.machine import Machine
+from scout.base.record import Record
+from scout.model.agent import AGENT, Agent
+from scout.model.alias import ALIAS, Alias
+from scout.model.ask import Ask
+from scout.model.attention import ATTENTION, Attention
+from scout.model.binding import BINDING, Binding
+from scout.model.card import CARD, Card
+from scout.model.conversation import Conversation, Message
+from scout.model.delivery import DELIVERY, Delivery
+from scout.model.endpoint import ENDPOINT, Endpoint
+from scout.model.flight import FLIGHT, Flight
+from scout.model.grant import GRANT, Grant
+from scout.model.node import NODE, Node
+from scout.model.question import QUESTION, Question
+from scout.model.ref import PREFIXES, RefKind
+from scout.model.schedule import SCHEDULE, Schedule
+from scout.model.session import SESSION, Session
+from scout.model.token import TOKEN, Token
+from scout.model.usage import Usage
+from scout.model.user import KEY, USER, ConnectorKey, User
+from scout.model.work_item import WORK_ITEM, WorkItem
+
+__all__ = ["NOUNS", "Noun"]
+
+
+class Noun(NamedTuple):
+    """`machine` is None for what has no states; `volatile` fields change without an event or a revision."""
+
+    kind: RefKind
+    record: type[Record]
+    machine: Machine[Any, Any] | None = None
+    volatile: frozenset[str] = frozenset()
+
+    @property
+    def prefix(self) -> str:
+        """How its ids begin."""
+        return PREFIXES[self.kind]
+
+
+_TABLE = (
+    Noun(RefKind.AGENT, Agent, AGENT, frozenset({"last_active_at"})),
+    Noun(RefKind.ENDPOINT, Endpoint, ENDPOINT, frozenset({"last_seen"})),
+    Noun(RefKind.SESSION, Session, SESSION, frozenset({"last_event_at"})),
+    Noun(RefKind.CONVERSATION, Conversation),
+    Noun(RefKind.MESSAGE, Message),
+    Noun(RefKind.ASK, Ask),
+    Noun(RefKind.FLIGHT, Flight, FLIGHT),
+    Noun(RefKind.DELIVERY, Delivery, DELIVERY),
+    Noun(RefKind.QUESTION, Question, QUESTION),
+    Noun(RefKind.WORK, WorkItem, WORK_ITEM),
+    Noun(RefKind.ATTENTION, Attention, ATTENTION),
+    Noun(RefKind.BINDING, Binding, BINDING),
+    Noun(RefKind.CARD, Card, CARD),
+    Noun(RefKind.ALIAS, Alias, ALIAS),
+    Noun(RefKind.USAGE, Usage),
+    Noun(RefKind.USER, User, USER),
+    Noun(RefKind.KEY, ConnectorKey, KEY),
+    Noun(RefKind.NODE, Node, NODE, frozenset({"last_seen"})),
+    Noun(RefKind.TOKEN, Token, TOKEN, frozenset({"last_used_at"})),
+    Noun(RefKind.GRANT, Grant, GRANT),
+    Noun(RefKind.SCHEDULE, Schedule, SCHEDULE),
+)
+
+NOUNS: dict[RefKind, Noun] = {noun.kind: noun for noun in _TABLE}

@@ -1,0 +1,192 @@
+"""Information wanted. It may be answered without work, and never carries progress itself."""
+
+from enum import StrEnum
+
+import msgspec
+
+from scout.base.machine import Machine
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Refused
+from scout.base.time import Time
+from scout.model.change import Mutable, moved
+from scout.model.work_item import WorkItem, new_work
+
+__all__ = [
+    "QUESTION",
+    "Question",
+    "QuestionMove",
+    "QuestionState",
+    "SpawnWork",
+    "answer_question",
+    "answer_with_work",
+    "close_question",
+    "decline_question",
+    "new_question",
+    "reopen_question",
+]
+
+
+class QuestionState(StrEnum):
+    OPEN = "open"
+    ANSWERED = "answered"
+    CLOSED = "closed"
+    DECLINED = "declined"
+
+
+class QuestionMove(StrEnum):
+    ANSWER = "answer"
+    DECLINE = "decline"
+    CLOSE = "close"
+    REOPEN = "reopen"
+
+
+QUESTION = Machine(
+    "question",
+    QuestionState.OPEN,
+    {
+        QuestionState.OPEN: {
+            QuestionMove.ANSWER: QuestionState.ANSWERED,
+            QuestionMove.DECLINE: QuestionState.DECLINED,
+            QuestionMove.CLOSE: QuestionState.CLOSED,
+        },
+        QuestionState.ANSWERED: {
+            QuestionMove.CLOSE: QuestionState.CLOSED,
+            QuestionMove.REOPEN: QuestionState.OPEN,
+        },
+        QuestionState.DECLINED: {
+            QuestionMove.CLOSE: QuestionState.CLOSED,
+            QuestionMove.REOPEN: QuestionState.OPEN,
+        },
+        QuestionState.CLOSED: {QuestionMove.REOPEN: QuestionState.OPEN},
+    },
+    # An answer still wants the asker's eye; a refusal has been told and owes nothing.
+    settled=frozenset({QuestionState.CLOSED, QuestionState.DECLINED}),
+)
+
+
+class SpawnWork(Record):
+    """The work that an answer turned out to need."""
+
+    title: str
+    owner_id: str
+
+
+class Question(Mutable):
+    """One question. Open, the responder holds the next move; answered, the asker."""
+
+    asker_id: str
+    responder_id: str
+    next_move_owner_id: str | None
+    body: str
+    options: tuple[str, ...] = ()
+    state: QuestionState = QuestionState.OPEN
+    answer: str | None = None
+    reason: str = ""
+    conversation_id: str | None = None
+    message_id: str | None = None
+    answer_message_id: str | None = None
+    ask_id: str | None = None
+    flight_id: str | None = None
+    work_item_id: str | None = None
+
+
+def new_question(
+    question_id: str,
+    body: str,
+    now: Time,
+    *,
+    asker_id: str,
+    responder_id: str,
+    options: tuple[str, ...] = (),
+    conversation_id: str | None = None,
+    flight_id: str | None = None,
+) -> Question:
+    """A new question: the responder holds the next move."""
+    if not (body.strip() and asker_id and responder_id):
+        raise Refused(BadRequest(problem="a question needs a text, an asker and a responder"))
+    return Question(
+        id=question_id,
+        asker_id=asker_id,
+        responder_id=responder_id,
+        next_move_owner_id=responder_id,
+        body=body,
+        options=options,
+        conversation_id=conversation_id,
+        flight_id=flight_id,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def answer_question(
+    question: Question, answer: str, now: Time, *, seen: int | None = None, message_id: str | None = None
+) -> Question:
+    """The first answer wins; the asker then holds the next move."""
+    QUESTION.after(question.state, QuestionMove.ANSWER)
+    if not answer.strip():
+        raise Refused(BadRequest(problem="an answer needs a text; to say no, decline", field="answer"))
+    return moved(
+        QUESTION,
+        question,
+        QuestionMove.ANSWER,
+        now,
+        seen=seen,
+        answer=answer,
+        answer_message_id=message_id,
+        next_move_owner_id=question.asker_id,
+    )
+
+
+def answer_with_work(
+    question: Question, answer: str, spawn: SpawnWork, work_id: str, now: Time, *, seen: int | None = None
+) -> tuple[Question, WorkItem]:
+    """The answer and the work item that comes of it, linked to each other."""
+    answered = answer_question(question, answer, now, seen=seen)
+    item = new_work(
+        work_id,
+        spawn.title,
+        now,
+        requester_id=question.asker_id,
+        owner_id=spawn.owner_id,
+        question_id=question.id,
+        conversation_id=question.conversation_id,
+    )
+    return msgspec.structs.replace(answered, work_item_id=item.id), item
+
+
+def decline_question(question: Question, reason: str, now: Time, *, seen: int | None = None) -> Question:
+    """The responder will not answer, and says why."""
+    return moved(
+        QUESTION, question, QuestionMove.DECLINE, now, seen=seen, reason=reason, next_move_owner_id=None
+    )
+
+
+def close_question(question: Question, now: Time, *, seen: int | None = None, reason: str = "") -> Question:
+    """Nobody needs it any more."""
+    return moved(
+        QUESTION, question, QuestionMove.CLOSE, now, seen=seen, reason=reason, next_move_owner_id=None
+    )
+
+
+def reopen_question(
+    question: Question,
+    now: Time,
+    *,
+    seen: int | None = None,
+    responder_id: str | None = None,
+    reason: str = "",
+) -> Question:
+    """Ask again, the same one or another; the answer it had stays in the log."""
+    responder = responder_id or question.responder_id
+    return moved(
+        QUESTION,
+        question,
+        QuestionMove.REOPEN,
+        now,
+        seen=seen,
+        responder_id=responder,
+        next_move_owner_id=responder,
+        answer=None,
+        answer_message_id=None,
+        reason=reason,
+    )

@@ -1,0 +1,92 @@
+"""References between records: `<noun>:<id>`, the form in which events name their source and target."""
+
+from enum import StrEnum
+
+from scout.base.ids import prefix_of
+from scout.base.refusal import BadRequest, Refused
+
+__all__ = ["PREFIXES", "Ref", "RefKind"]
+
+
+class RefKind(StrEnum):
+    """The nouns that an event can come from or go to."""
+
+    AGENT = "agent"
+    ALIAS = "alias"
+    ASK = "ask"
+    ATTENTION = "attention"
+    BINDING = "binding"
+    CARD = "card"
+    CONVERSATION = "conversation"
+    DELIVERY = "delivery"
+    ENDPOINT = "endpoint"
+    FLIGHT = "flight"
+    GRANT = "grant"
+    KEY = "key"
+    MESSAGE = "message"
+    NODE = "node"
+    QUESTION = "question"
+    SCHEDULE = "schedule"
+    SESSION = "session"
+    TOKEN = "token"
+    USAGE = "usage"
+    USER = "user"
+    WORK = "work"
+
+
+PREFIXES = {
+    RefKind.AGENT: "agt",
+    RefKind.ALIAS: "als",
+    RefKind.ASK: "ask",
+    RefKind.ATTENTION: "att",
+    RefKind.BINDING: "bnd",
+    RefKind.CARD: "crd",
+    RefKind.CONVERSATION: "cnv",
+    RefKind.DELIVERY: "dlv",
+    RefKind.ENDPOINT: "ept",
+    RefKind.FLIGHT: "flt",
+    RefKind.GRANT: "grt",
+    RefKind.KEY: "key",
+    RefKind.MESSAGE: "msg",
+    RefKind.NODE: "nod",
+    RefKind.QUESTION: "qst",
+    RefKind.SCHEDULE: "sch",
+    RefKind.SESSION: "ses",
+    RefKind.TOKEN: "tok",
+    RefKind.USAGE: "usg",
+    RefKind.USER: "usr",
+    RefKind.WORK: "wrk",
+}
+_KINDS = {prefix: kind for kind, prefix in PREFIXES.items()}
+
+
+class Ref(str):
+    """`<noun>:<id>`, as in `agent:agt_…`: the noun and the id's prefix agree."""
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, text: object) -> "Ref":
+        """The reference, or a refusal."""
+        noun, _, ident = text.partition(":") if isinstance(text, str) else ("", "", "")
+        kind = _KINDS.get(prefix_of(ident) or "")
+        if kind is None or kind != noun:
+            problem = f"expected a reference such as agent:agt_…, got {text!r:.60}"
+            raise Refused(BadRequest(problem=problem))
+        return cls(text)
+
+    @classmethod
+    def to(cls, ident: str) -> "Ref":
+        """The reference to a record, from its id alone."""
+        kind = _KINDS.get(prefix_of(ident) or "")
+        if kind is None:
+            raise Refused(BadRequest(problem=f"{ident!r:.60} is not the id of a record"))
+        return cls(f"{kind}:{ident}")
+
+    @property
+    def kind(self) -> RefKind:
+        return RefKind(self.partition(":")[0])
+
+    @property
+    def id(self) -> str:
+        return self.partition(":")[2]

@@ -1,0 +1,208 @@
+"""The ways a request can be refused whatever its target: credentials, keys, sizes, limits, the machine."""
+
+from typing import ClassVar
+
+from scout.base.refusal import Diagnostic, Family
+
+__all__ = [
+    "Busy",
+    "Forbidden",
+    "KeyReused",
+    "NotFound",
+    "NotOwner",
+    "PortInUse",
+    "RateLimited",
+    "StoreFull",
+    "TooLarge",
+    "Unauthenticated",
+]
+
+
+def _needed(needs: tuple[str, ...]) -> str:
+    return f"; it needs {' or '.join(needs)}" if needs else ""
+
+
+class Unauthenticated(Diagnostic, tag="unauthenticated"):
+    """The request carries no credential, or one that Scout does not accept.
+
+    It is missing, unknown, expired or revoked; `needs` says which kind would do. The operator's
+    token is the text of `$SCOUT_HOME/token`, sent as `Authorization: Bearer …`.
+    """
+
+    family: ClassVar[Family] = Family.CREDENTIAL
+    status: ClassVar[int | None] = 401
+
+    reason: str
+    needs: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        return f"not authenticated: {self.reason}{_needed(self.needs)}"
+
+
+class Forbidden(Diagnostic, tag="forbidden"):
+    """Your credential is good, but it does not allow this here.
+
+    `needs` names the grant or the kind of token that would do. The operator can give the grant with
+    the command in the remedies.
+    """
+
+    family: ClassVar[Family] = Family.CREDENTIAL
+
+    action: str
+    subject: str
+    needs: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        return f"{self.action} on {self.subject} is not allowed{_needed(self.needs)}"
+
+
+class NotOwner(Diagnostic, tag="not_owner"):
+    """Only the owner of this record, or one who controls the owner, may do this.
+
+    `owner_id` is who it belongs to. Ask that agent, have the work handed over to you, or act as
+    the operator.
+    """
+
+    family: ClassVar[Family] = Family.CREDENTIAL
+
+    noun: str
+    id: str
+    owner_id: str
+    needs: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        return f"{self.noun} {self.id} belongs to {self.owner_id}{_needed(self.needs)}"
+
+
+class NotFound(Diagnostic, tag="not_found"):
+    """There is no such record, or you may not see it.
+
+    Ids are never reused, so a mistyped id never meets another record. Candidates are near matches
+    where names are searched.
+    """
+
+    family: ClassVar[Family] = Family.UNKNOWN
+
+    noun: str
+    id: str
+    needs: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        near = ", ".join(candidate.address for candidate in self.candidates)
+        nearest = f"; nearest: {near}" if near else ""
+        return f"no {self.noun} '{self.id}'{nearest}{_needed(self.needs)}"
+
+
+class KeyReused(Diagnostic, tag="key_reused"):
+    """The idempotency key was already used for a different request.
+
+    The same key with the same body returns the first receipt. Use a new key for a new request;
+    keys are kept for 24 hours per sender and operation.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    key: str
+    operation: str
+
+    @property
+    def message(self) -> str:
+        return f"the key '{self.key}' was already used for another {self.operation}"
+
+
+class TooLarge(Diagnostic, tag="too_large"):
+    """Something in the request is larger than Scout takes.
+
+    `size` and `limit` are in bytes. Put long text into a file and attach it: attachments are stored
+    once, by their hash, and may be larger than a body.
+    """
+
+    status: ClassVar[int | None] = 413
+
+    what: str
+    size: int
+    limit: int
+
+    @property
+    def message(self) -> str:
+        return f"the {self.what} has {self.size} bytes and may have {self.limit}"
+
+
+class RateLimited(Diagnostic, tag="rate_limited"):
+    """You did this more often than the settings allow, or have too many of it open.
+
+    Try again after `retryAfter` seconds. The limits protect the other agents on this machine; the
+    operator can change them under `limits` in the settings.
+    """
+
+    family: ClassVar[Family] = Family.LIMIT
+
+    what: str
+    limit: int
+    retry_after: float = 0
+
+    @property
+    def message(self) -> str:
+        later = f"; try again in {self.retry_after:g} s" if self.retry_after else ""
+        return f"too many {self.what}: the limit is {self.limit}{later}"
+
+
+class Busy(Diagnostic, tag="busy"):
+    """Scout itself cannot take the request at this moment; nothing was stored.
+
+    It is starting, stopping, or more is waiting to be written than it accepts. Try again with the
+    same idempotency key after `retryAfter` seconds.
+    """
+
+    family: ClassVar[Family] = Family.LIMIT
+    status: ClassVar[int | None] = 503
+
+    reason: str
+    retry_after: float = 1
+
+    @property
+    def message(self) -> str:
+        return f"busy ({self.reason}): try again in {self.retry_after:g} s"
+
+
+class PortInUse(Diagnostic, tag="port_in_use"):
+    """Another program listens on the port that Scout wants.
+
+    Stop that program, or give Scout another port: `SCOUT_PORT`, or `port` in the settings. If it is
+    an older Scout, `scout down` ends it.
+    """
+
+    family: ClassVar[Family] = Family.FAILURE
+    status: ClassVar[int | None] = 409
+
+    port: int
+    pid: int | None = None
+    process: str = ""
+
+    @property
+    def message(self) -> str:
+        who = self.process or "another program"
+        pid = f" (pid {self.pid})" if self.pid is not None else ""
+        return f"port {self.port} is used by {who}{pid}"
+
+
+class StoreFull(Diagnostic, tag="store_full"):
+    """The disk that holds Scout's data is full: nothing more can be written, reading goes on.
+
+    Nothing that was acknowledged is lost. Free space on that disk, or move the data folder
+    (`SCOUT_HOME`); writing resumes by itself.
+    """
+
+    family: ClassVar[Family] = Family.FAILURE
+    status: ClassVar[int | None] = 507
+
+    path: str
+    free: int = 0
+
+    @property
+    def message(self) -> str:
+        return f"no space to write {self.path} ({self.free} bytes free)"

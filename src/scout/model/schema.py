@@ -1,0 +1,28 @@
+"""The JSON Schema of all that Scout stores and sends, read off the records."""
+
+import functools
+from typing import Any
+
+from scout.base import codec
+from scout.base.record import Record
+from scout.model import diagnostic, event
+from scout.model.ask import AskReceipt
+from scout.model.conversation import Member, Receipt
+from scout.model.noun import NOUNS
+
+__all__ = ["RECORDS", "schema"]
+
+RECORDS: tuple[type[Record], ...] = (
+    *(noun.record for noun in NOUNS.values()),
+    Member,
+    Receipt,
+    AskReceipt,
+    *event.ALL,
+    *diagnostic.ALL,
+)
+
+
+@functools.cache
+def schema() -> dict[str, Any]:
+    """One document; each noun, event and diagnostic under its own name in `$defs`."""
+    return codec.schema(RECORDS)

@@ -1,0 +1,234 @@
+"""The ways starting, reaching or waking a session can fail."""
+
+from enum import StrEnum
+from typing import ClassVar
+
+from scout.base.refusal import Diagnostic, Family
+from scout.base.time import Time
+
+__all__ = [
+    "AskLoop",
+    "DirectoryNotAllowed",
+    "EmptyReply",
+    "HarnessUnavailable",
+    "Layer",
+    "Missing",
+    "NoSession",
+    "SessionBusy",
+    "SessionFailed",
+    "SessionNotAttachable",
+    "WakeBudget",
+    "WakeFailed",
+]
+
+
+class Layer(StrEnum):
+    """Where on the way to the model something went wrong."""
+
+    BROKER = "broker"
+    NODE = "node"
+    ADAPTER = "adapter"
+    PROCESS = "process"
+    HARNESS = "harness"
+    SESSION = "session"
+    PROVIDER = "provider"
+
+
+class Missing(StrEnum):
+    """What a harness lacks."""
+
+    BINARY = "binary"
+    LOGIN = "login"
+    VERSION = "version"
+
+
+class NoSession(Diagnostic, tag="no_session"):
+    """The agent has no session that could take this.
+
+    Nothing was started, because the call asked for an existing session. The remedies hold the
+    commands that start a session for the agent or attach a running one.
+    """
+
+    family: ClassVar[Family] = Family.UNREACHABLE
+    status: ClassVar[int | None] = 409
+
+    address: str
+    harness: str | None = None
+
+    @property
+    def message(self) -> str:
+        which = f" in {self.harness}" if self.harness else ""
+        return f"{self.address} has no session{which}: start or attach one"
+
+
+class HarnessUnavailable(Diagnostic, tag="harness_unavailable"):
+    """The harness cannot run on this machine: its program, its login or a version is missing.
+
+    `hint` says how to install it or log in. `scout runtimes` shows every harness and what it
+    lacks; `scout doctor` checks them again.
+    """
+
+    family: ClassVar[Family] = Family.UNREACHABLE
+
+    harness: str
+    missing: Missing
+    hint: str = ""
+
+    @property
+    def message(self) -> str:
+        hint = f": {self.hint}" if self.hint else ""
+        return f"{self.harness} is not available, its {self.missing} is missing{hint}"
+
+
+class DirectoryNotAllowed(Diagnostic, tag="directory_not_allowed"):
+    """Scout starts programs only below directories that the operator has allowed.
+
+    So no request can start a program anywhere on the disk. The operator can allow the directory
+    with the command in the remedies, or you can work in one of the allowed roots.
+    """
+
+    family: ClassVar[Family] = Family.CREDENTIAL
+
+    directory: str
+    roots: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        roots = ", ".join(self.roots) or "none yet"
+        return f"{self.directory} is in no allowed root (allowed: {roots})"
+
+
+class SessionNotAttachable(Diagnostic, tag="session_not_attachable"):
+    """This exact session cannot be continued, and Scout does not silently use another.
+
+    Its harness cannot resume it, it is over, or somebody else is its only writer. Start a new
+    session, fork it where the harness can, or wait until it is free.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    session_id: str
+    layer: Layer
+    reason: str
+    log: str | None = None
+
+    @property
+    def message(self) -> str:
+        return f"session {self.session_id} cannot be attached ({self.layer}): {self.reason}"
+
+
+class SessionFailed(Diagnostic, tag="session_failed"):
+    """The session started or ran and then broke.
+
+    `layer` says where, `log` where its last output is kept; `scout session inspect` shows both.
+    The flight says what it was doing, and retrying it is one command.
+    """
+
+    family: ClassVar[Family] = Family.FAILURE
+    status: ClassVar[int | None] = 502
+
+    session_id: str
+    layer: Layer
+    reason: str
+    log: str | None = None
+
+    @property
+    def message(self) -> str:
+        log = f" (output in {self.log})" if self.log else ""
+        return f"session {self.session_id} failed in the {self.layer}: {self.reason}{log}"
+
+
+class SessionBusy(Diagnostic, tag="session_busy"):
+    """The session works on something else and takes no second turn at the same time.
+
+    Turns of one session follow each other. Wait, interrupt it, or ask without naming the session,
+    so that the ask is queued or another session takes it.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    session_id: str
+    layer: Layer = Layer.SESSION
+    reason: str = "a turn is running"
+    flight_id: str | None = None
+    log: str | None = None
+
+    @property
+    def message(self) -> str:
+        flight = f" (flight {self.flight_id})" if self.flight_id else ""
+        return f"session {self.session_id} is busy: {self.reason}{flight}"
+
+
+class WakeFailed(Diagnostic, tag="wake_failed"):
+    """Scout tried to wake the target and gave up after a bounded number of attempts.
+
+    `layer` and `reason` tell what failed last. Mend that (`scout doctor` helps), then retry the
+    flight: a retry is a new flight of the same ask.
+    """
+
+    family: ClassVar[Family] = Family.UNREACHABLE
+
+    target: str
+    attempts: int
+    layer: Layer
+    reason: str
+    log: str | None = None
+
+    @property
+    def message(self) -> str:
+        return f"waking {self.target} failed {self.attempts} times, last in the {self.layer}: {self.reason}"
+
+
+class WakeBudget(Diagnostic, tag="wake_budget"):
+    """This conversation has used up its wakes for now; nobody more is woken in it.
+
+    The budget stops agents that wake each other without end. The message is stored; the operator
+    has been told and may raise `limits.wakesPerHour` or wake the target by hand.
+    """
+
+    family: ClassVar[Family] = Family.LIMIT
+
+    conversation_id: str
+    used: int
+    limit: int
+    resets_at: Time | None = None
+
+    @property
+    def message(self) -> str:
+        until = f" until {self.resets_at}" if self.resets_at is not None else ""
+        return f"{self.used} of {self.limit} wakes used in {self.conversation_id}: no more{until}"
+
+
+class AskLoop(Diagnostic, tag="ask_loop"):
+    """The ask would make a chain of asks too long, or close it into a circle.
+
+    `chain` holds the agents that wait for each other. If you need something from the one who asked
+    you, put a question into that flight: a question to a waiting asker is no loop.
+    """
+
+    family: ClassVar[Family] = Family.LIMIT
+    status: ClassVar[int | None] = 409
+
+    chain: tuple[str, ...]
+    limit: int
+
+    @property
+    def message(self) -> str:
+        return f"this ask would close or overrun the chain {' → '.join(self.chain)} (at most {self.limit})"
+
+
+class EmptyReply(Diagnostic, tag="empty_reply"):
+    """The target finished its turn without any text, so there is no answer to give.
+
+    The flight has failed instead of completing with nothing. Look at the session's output, then
+    retry the flight.
+    """
+
+    family: ClassVar[Family] = Family.FAILURE
+    status: ClassVar[int | None] = 422
+
+    flight_id: str
+
+    @property
+    def message(self) -> str:
+        return f"flight {self.flight_id} ended without a reply"

@@ -1,0 +1,259 @@
+"""The ways a target can be refused: not there, not one, not what was asked for."""
+
+from typing import ClassVar
+
+from scout.base.refusal import Candidate, Diagnostic, Family
+from scout.base.time import Time
+
+__all__ = [
+    "AliasBroken",
+    "AliasShadows",
+    "AmbiguousEndpoint",
+    "AmbiguousTarget",
+    "ExpiredCard",
+    "HarnessMismatch",
+    "ModelMismatch",
+    "NameTaken",
+    "PeerUnreachable",
+    "RetiredTarget",
+    "TargetOffline",
+    "UnknownTarget",
+]
+
+
+def _listed(candidates: tuple[Candidate, ...], word: str) -> str:
+    return f"; {word} {', '.join(candidate.address for candidate in candidates)}" if candidates else ""
+
+
+def _since(moment: Time | None) -> str:
+    return f"last seen {moment}" if moment is not None else "never seen"
+
+
+class UnknownTarget(Diagnostic, tag="unknown_target"):
+    """Nothing that you may see answers to this address.
+
+    The candidates are the nearest names: typing errors, prefixes, siblings in other workspaces,
+    projects nearby. Use one of them, register the agent, or ask the project by its path:
+    `scout ask --project DIR "…"` creates the project's agent if there is none.
+    """
+
+    family: ClassVar[Family] = Family.UNKNOWN
+
+    address: str
+    reason: str = ""
+
+    @property
+    def message(self) -> str:
+        why = f" ({self.reason})" if self.reason else ""
+        return f"nothing answers to '{self.address}'{why}{_listed(self.candidates, 'nearest:')}"
+
+
+class AmbiguousTarget(Diagnostic, tag="ambiguous_target"):
+    """Several agents answer to this address and no rule prefers one.
+
+    Scout never guesses. Each candidate is listed with the shortest address that reaches it alone
+    (at most 20; `count` says how many there are, up to a thousand); `retry` is the most likely one,
+    fully qualified.
+    """
+
+    family: ClassVar[Family] = Family.AMBIGUOUS
+
+    address: str
+    count: int
+    retry: str = ""
+
+    @property
+    def message(self) -> str:
+        which = _listed(self.candidates, "say which:")
+        return f"'{self.address}' could be any of {self.count} agents{which}"
+
+
+class AmbiguousEndpoint(Diagnostic, tag="ambiguous_endpoint"):
+    """The agent is clear, but not through which harness it should be reached.
+
+    It has endpoints of several harnesses, or none and no default. Name the harness (`@talkie#codex`),
+    mark one endpoint as preferred, or set a default harness for the agent or the project.
+    """
+
+    family: ClassVar[Family] = Family.AMBIGUOUS
+
+    address: str
+    harnesses: tuple[str, ...]
+    retry: str = ""
+
+    @property
+    def message(self) -> str:
+        choices = ", ".join(self.harnesses) or "none is ready"
+        return f"{self.address} does not say through which harness ({choices})"
+
+
+class AliasBroken(Diagnostic, tag="alias_broken"):
+    """The alias no longer means exactly one thing, so it is not followed.
+
+    Its target is gone or has become several, or an agent was registered under the same name later.
+    The candidates are the readings; set the alias again to the one that is meant, or remove it.
+    """
+
+    family: ClassVar[Family] = Family.AMBIGUOUS
+
+    alias: str
+    reason: str
+
+    @property
+    def message(self) -> str:
+        readings = _listed(self.candidates, "readings:")
+        return f"the alias '{self.alias}' is broken: {self.reason}{readings}"
+
+
+class AliasShadows(Diagnostic, tag="alias_shadows"):
+    """An alias may not carry the name of a live agent definition.
+
+    Otherwise the same text would mean two things, depending on who reads it. Choose another word
+    for the alias, or address the agent by its own name.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    alias: str
+    definition: str
+
+    @property
+    def message(self) -> str:
+        return f"'{self.alias}' is the name of the agent definition {self.definition}: choose another alias"
+
+
+class HarnessMismatch(Diagnostic, tag="harness_mismatch"):
+    """The agent or session runs in another harness than the one you named.
+
+    A harness named in an address is never relaxed, and sessions are bound to their harness. Leave
+    the harness out, use an attached one, or start a session in the harness you want.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    address: str
+    requested: str
+    attached: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        attached = ", ".join(self.attached) or "none"
+        return f"{self.address} has no {self.requested} endpoint (attached: {attached})"
+
+
+class ModelMismatch(Diagnostic, tag="model_mismatch"):
+    """The agent or session uses another model than the one you named.
+
+    Model words match by name or by a whole word of it, never by vendor (`?sonnet` is a match for
+    `claude-sonnet-4-6`). Leave the model out, use an attached one, or start a session with it.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    address: str
+    requested: str
+    attached: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        attached = ", ".join(self.attached) or "none"
+        return f"{self.address} has no endpoint with model {self.requested} (attached: {attached})"
+
+
+class PeerUnreachable(Diagnostic, tag="peer_unreachable"):
+    """The machine that holds the agent does not answer; the agent itself may be well.
+
+    Different from `target_offline`, where the machine answers and the agent does not run. Wait for
+    the node, send with `ifUnreachable: queue`, or look at `scout mesh status`.
+    """
+
+    family: ClassVar[Family] = Family.UNREACHABLE
+
+    node: str
+    last_seen: Time | None = None
+    attempts: int = 0
+
+    @property
+    def message(self) -> str:
+        tried = f" after {self.attempts} attempts" if self.attempts else ""
+        return f"node {self.node} is unreachable{tried} ({_since(self.last_seen)})"
+
+
+class TargetOffline(Diagnostic, tag="target_offline"):
+    """The agent is known and its machine answers, but nothing runs there and nothing may be started.
+
+    Its wake policy or its harness does not allow Scout to start it now. Start it by hand, set its
+    wake policy to `on_demand`, or send with `ifUnreachable: queue`.
+    """
+
+    family: ClassVar[Family] = Family.UNREACHABLE
+
+    address: str
+    last_seen: Time | None = None
+    reason: str = ""
+
+    @property
+    def message(self) -> str:
+        why = f": {self.reason}" if self.reason else ""
+        return f"{self.address} is offline ({_since(self.last_seen)}){why}"
+
+
+class RetiredTarget(Diagnostic, tag="retired_target"):
+    """The name belongs to an agent that has been retired.
+
+    A retired name is a tombstone: nothing is delivered to it and nobody else may take it. Revive
+    the agent on purpose, or address its successor.
+    """
+
+    family: ClassVar[Family] = Family.UNKNOWN
+    status: ClassVar[int | None] = 410
+
+    address: str
+    agent_id: str
+    retired_at: Time | None = None
+
+    @property
+    def message(self) -> str:
+        when = f" at {self.retired_at}" if self.retired_at is not None else ""
+        return f"{self.address} was retired{when}: revive it or address another agent"
+
+
+class ExpiredCard(Diagnostic, tag="expired_card"):
+    """The card can no longer be used: it was used up, has expired or was revoked.
+
+    Cards that agents make are for one use by default. Ask the one who made it for a new one.
+    """
+
+    family: ClassVar[Family] = Family.UNKNOWN
+    status: ClassVar[int | None] = 410
+
+    card_id: str
+    state: str
+    uses: int
+    max_uses: int | None = None
+    reason: str = ""
+
+    @property
+    def message(self) -> str:
+        why = f": {self.reason}" if self.reason else ""
+        return f"card {self.card_id} is {self.state} after {self.uses} uses{why}"
+
+
+class NameTaken(Diagnostic, tag="name_taken"):
+    """Another record already has this name.
+
+    Names are unique among live and retired agents, aliases and channels of one owner. Choose
+    another name, add a workspace or profile, or revive the retired holder.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    noun: str
+    name: str
+    holder_id: str = ""
+    holder_state: str = ""
+
+    @property
+    def message(self) -> str:
+        state = f"a {self.holder_state}" if self.holder_state else "another"
+        return f"the name '{self.name}' belongs to {state} {self.noun}"

@@ -1,0 +1,117 @@
+"""A credential. Only the hash of its secret is kept; the secret is shown once and is in no record."""
+
+import hashlib
+from enum import StrEnum
+
+from scout.base.machine import Machine
+from scout.base.refusal import BadRequest, Refused
+from scout.base.time import Time
+from scout.model.change import Mutable, moved
+from scout.model.request_problem import Unauthenticated
+
+__all__ = [
+    "TOKEN",
+    "Token",
+    "TokenKind",
+    "TokenMove",
+    "TokenState",
+    "check_token",
+    "expire_token",
+    "hash_of",
+    "require_valid",
+    "revoke_token",
+]
+
+
+class TokenState(StrEnum):
+    ACTIVE = "active"
+    REVOKED = "revoked"
+    EXPIRED = "expired"
+
+
+class TokenMove(StrEnum):
+    REVOKE = "revoke"
+    EXPIRE = "expire"
+
+
+TOKEN = Machine(
+    "token",
+    TokenState.ACTIVE,
+    {
+        TokenState.ACTIVE: {TokenMove.REVOKE: TokenState.REVOKED, TokenMove.EXPIRE: TokenState.EXPIRED},
+        TokenState.REVOKED: {},
+        TokenState.EXPIRED: {},
+    },
+)
+
+
+class TokenKind(StrEnum):
+    OPERATOR = "operator"
+    AGENT = "agent"
+    HOST = "host"
+    NODE = "node"
+    CONNECTOR = "connector"
+    GUEST = "guest"
+
+
+class Token(Mutable):
+    """Whom a credential stands for: an agent (in one session), a node, a connector, a user."""
+
+    kind: TokenKind
+    hashed: str
+    label: str = ""
+    user: str | None = None
+    agent_id: str | None = None
+    session_id: str | None = None
+    node: str | None = None
+    connector: str | None = None
+    state: TokenState = TokenState.ACTIVE
+    reason: str = ""
+    expires_at: Time | None = None
+    last_used_at: Time | None = None
+    created_by: str
+
+
+_NEEDS = {
+    TokenKind.AGENT: "agent_id",
+    TokenKind.NODE: "node",
+    TokenKind.CONNECTOR: "connector",
+    TokenKind.OPERATOR: "user",
+}
+
+
+def hash_of(secret: str) -> str:
+    """What is kept of a secret. Secrets are long and random, so a plain hash is enough."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def check_token(token: Token) -> Token:
+    """The same token, or the refusal of one that stands for nobody."""
+    needed = _NEEDS.get(token.kind)
+    if needed is not None and not getattr(token, needed):
+        raise Refused(BadRequest(problem=f"a token of kind {token.kind} needs its {needed}", field=needed))
+    return token
+
+
+def require_valid(token: Token, now: Time) -> Token:
+    """The same token while it may be used, else the refusal that says why not."""
+    if token.state is not TokenState.ACTIVE:
+        raise Refused(Unauthenticated(reason=f"the token is {token.state}", needs=(_another(token),)))
+    if token.expires_at is not None and token.expires_at <= now:
+        reason = f"the token expired at {token.expires_at}"
+        raise Refused(Unauthenticated(reason=reason, needs=(_another(token),)))
+    return token
+
+
+def revoke_token(token: Token, reason: str, now: Time, *, seen: int | None = None) -> Token:
+    """Not valid any more: rotated, its session ended, or taken back."""
+    return moved(TOKEN, token, TokenMove.REVOKE, now, seen=seen, reason=reason)
+
+
+def expire_token(token: Token, now: Time) -> Token:
+    """Its time is over."""
+    return moved(TOKEN, token, TokenMove.EXPIRE, now, reason="expired")
+
+
+def _another(token: Token) -> str:
+    return f"another {token.kind} token"

@@ -1,0 +1,114 @@
+"""Tokens and counters, in two ledgers that are never blended."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Refused
+from scout.base.time import Time
+
+__all__ = [
+    "Counters",
+    "Ledger",
+    "Totals",
+    "Usage",
+    "UsageSource",
+    "ValueClass",
+    "checked_usage",
+    "totals",
+]
+
+
+class Ledger(StrEnum):
+    """What the tokens were spent on: Scout's own words, or the harness's work."""
+
+    PROTOCOL_OVERHEAD = "protocol_overhead"
+    HARNESS_EXECUTION = "harness_execution"
+
+
+class ValueClass(StrEnum):
+    BOILERPLATE = "boilerplate"
+    ROUTING = "routing"
+    DIAGNOSTIC = "diagnostic"
+    ONBOARDING = "onboarding"
+    FEATURE_GUIDANCE = "feature_guidance"
+    WORK_CONTEXT = "work_context"
+
+
+class UsageSource(StrEnum):
+    PROVIDER_EXACT = "provider_exact"
+    TOKENIZER_ESTIMATE = "tokenizer_estimate"
+    CHAR_HEURISTIC = "char_heuristic"
+    MANUAL_ESTIMATE = "manual_estimate"
+
+
+class Counters(Record, omit_defaults=True):
+    dispatch_attempts: int = 0
+    wake_failures: int = 0
+    diagnostics_generated: int = 0
+    orientation_commands_avoided: int = 0
+
+
+class Usage(Record):
+    """One report. `category` is its ledger; `estimated` whatever the provider did not count itself."""
+
+    id: str
+    agent_id: str
+    category: Ledger
+    value_class: ValueClass | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
+    model: str | None = None
+    harness: str | None = None
+    usage_source: UsageSource
+    estimated: bool = False
+    session_id: str | None = None
+    message_id: str | None = None
+    ask_id: str | None = None
+    flight_id: str | None = None
+    work_item_id: str | None = None
+    counters: Counters = Counters()
+    created_at: Time
+
+
+class Totals(Record):
+    """Sums of one ledger; `estimated_tokens` is the part that is a guess."""
+
+    reports: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
+    estimated_tokens: int = 0
+
+
+def checked_usage(usage: Usage) -> Usage:
+    """The report with its total and its mark set, or the refusal of numbers that cannot be."""
+    parts = usage.prompt_tokens + usage.completion_tokens
+    counts = (usage.prompt_tokens, usage.completion_tokens, *msgspec.structs.astuple(usage.counters))
+    total = usage.total_tokens or parts
+    if min(counts) < 0 or total < parts:
+        problem = "token counts are not negative, and the total is not below its parts"
+        raise Refused(BadRequest(problem=problem, field="totalTokens"))
+    guessed = usage.usage_source is not UsageSource.PROVIDER_EXACT
+    return msgspec.structs.replace(usage, total_tokens=total, estimated=guessed)
+
+
+def totals(reports: Iterable[Usage]) -> dict[Ledger, Totals]:
+    """The sums of each ledger, apart from each other."""
+    sums = dict.fromkeys(Ledger, Totals())
+    for usage in reports:
+        sums[usage.category] = _added(sums[usage.category], usage)
+    return sums
+
+
+def _added(sums: Totals, usage: Usage) -> Totals:
+    return Totals(
+        reports=sums.reports + 1,
+        prompt_tokens=sums.prompt_tokens + usage.prompt_tokens,
+        completion_tokens=sums.completion_tokens + usage.completion_tokens,
+        total_tokens=sums.total_tokens + usage.total_tokens,
+        estimated_tokens=sums.estimated_tokens + (usage.total_tokens if usage.estimated else 0),
+    )

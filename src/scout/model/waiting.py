@@ -1,0 +1,38 @@
+"""What a waiting flight or work item waits for."""
+
+from enum import StrEnum
+
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Refused
+from scout.base.time import Time
+
+__all__ = ["WaitingKind", "WaitingOn", "check_waiting"]
+
+
+class WaitingKind(StrEnum):
+    ACTOR = "actor"
+    WORK_ITEM = "work_item"
+    APPROVAL = "approval"
+    ARTIFACT = "artifact"
+    CONDITION = "condition"
+    QUESTION = "question"
+    OPERATOR = "operator"
+    PEER = "peer"
+    QUOTA = "quota"
+    BUDGET = "budget"
+
+
+class WaitingOn(Record):
+    """The dependency: `ref` names it (an id, a path, a sentence), `until` when it is over by itself."""
+
+    kind: WaitingKind
+    ref: str | None = None
+    until: Time | None = None
+
+
+def check_waiting(on: WaitingOn, next_move_owner_id: str | None) -> WaitingOn:
+    """The same dependency, or the refusal of one for which nobody and nothing would ever end the wait."""
+    if not next_move_owner_id and on.until is None:
+        problem = "waiting needs who owns the next move (nextMoveOwnerId) or when it ends by itself (until)"
+        raise Refused(BadRequest(problem=problem, field="nextMoveOwnerId"))
+    return on

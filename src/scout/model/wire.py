@@ -1,0 +1,93 @@
+"""The seeds' names: every record is sent with them beside its own, and read with either."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from scout.base.codec import decode, plain
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Refused
+from scout.identity.address import Address
+from scout.model.agent import Agent, project_id
+from scout.model.ask import Ask
+from scout.model.conversation import Conversation, Message
+from scout.model.endpoint import Endpoint
+from scout.model.flight import Flight
+from scout.model.session import Session
+from scout.model.work_item import WorkItem
+
+__all__ = ["OWN_IDS", "SYNONYMS", "from_wire", "logical_agent_id", "own_names", "to_wire"]
+
+T = TypeVar("T", bound=Record)
+
+# Our wire name → the name that other integrations use for the same thing.
+SYNONYMS = {
+    "harness": "harnessType",
+    "node": "authorityNode",
+    "workspace": "workspaceQualifier",
+    "projectRoot": "projectPath",
+    "projectId": "workspaceId",
+    "askId": "invocationId",
+    "workItemId": "workId",
+    "state": "status",
+}
+
+# A record's own id under the name by which other records refer to it.
+OWN_IDS: dict[type[Record], tuple[str, ...]] = {
+    Agent: ("agentId",),
+    Endpoint: ("endpointId",),
+    Session: ("sessionId",),
+    Conversation: ("conversationId",),
+    Message: ("messageId",),
+    Ask: ("askId", "invocationId"),
+    Flight: ("flightId",),
+    WorkItem: ("workItemId", "workId"),
+}
+
+
+def logical_agent_id(agent: Agent) -> str:
+    """The base handle (definition, workspace, profile); the path of an agent that has none."""
+    if agent.definition_id is None:
+        return str(agent.path)
+    return Address(
+        definition_id=agent.definition_id, workspace_qualifier=agent.workspace, profile=agent.profile
+    ).canonical
+
+
+def to_wire(record: Record, **beside: Any) -> dict[str, Any]:
+    """The record as it is sent, with the seeds' names; `beside` are further facts, such as a status."""
+    fields: dict[str, Any] = {**plain(record), **_derived(record), **beside}
+    also = {seed: fields[own] for own, seed in SYNONYMS.items() if own in fields}
+    own_id = dict.fromkeys(OWN_IDS.get(type(record), ()), fields.get("id"))
+    return {**also, **own_id, **fields}
+
+
+def from_wire(kind: type[T], data: object) -> T:
+    """A record from fields under either name."""
+    fields = decode(data, dict[str, Any])
+    known = {field.encode_name for field in msgspec.structs.fields(kind)}
+    return decode(own_names(fields, known, OWN_IDS.get(kind, ())), kind)
+
+
+def own_names(
+    fields: Mapping[str, Any], known: Collection[str], own_ids: Collection[str] = ()
+) -> dict[str, Any]:
+    """The fields with the seeds' names replaced by ours, where ours is known here and theirs is not."""
+    pairs = [(seed, own) for own, seed in SYNONYMS.items()] + [(name, "id") for name in own_ids]
+    renamed = dict(fields)
+    for seed, own in pairs:
+        if seed in renamed and seed not in known and own in known:
+            value = renamed.pop(seed)
+            if renamed.setdefault(own, value) != value:
+                problem = f"{own} and {seed} are one thing, given with two values"
+                raise Refused(BadRequest(problem=problem, field=seed))
+    return renamed
+
+
+def _derived(record: Record) -> dict[str, Any]:
+    if not isinstance(record, Agent):
+        return {}
+    root = record.project_root
+    project = {"projectId": project_id(record.node, root)} if root is not None else {}
+    return {"logicalAgentId": logical_agent_id(record), **project}

@@ -1,0 +1,339 @@
+"""Durable, owned execution. While it is unsettled, exactly one owns it and one owns the next move."""
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from scout.base.machine import Machine
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Refused
+from scout.base.time import Time
+from scout.model.change import Mutable, changed, moved
+from scout.model.waiting import WaitingOn
+
+__all__ = [
+    "WORK_ITEM",
+    "Acceptance",
+    "Priority",
+    "Progress",
+    "Relation",
+    "RelationKind",
+    "WorkItem",
+    "WorkMove",
+    "WorkState",
+    "accept_work",
+    "cancel_work",
+    "give_next_move",
+    "hand_over_work",
+    "new_work",
+    "progress_work",
+    "relate_work",
+    "reopen_work",
+    "resume_work",
+    "start_work",
+    "submit_work",
+    "update_work",
+    "wait_work",
+]
+
+
+class WorkState(StrEnum):
+    OPEN = "open"
+    WORKING = "working"
+    WAITING = "waiting"
+    REVIEW = "review"
+    DONE = "done"
+    CANCELLED = "cancelled"
+
+
+class WorkMove(StrEnum):
+    START = "start"
+    PROGRESS = "progress"
+    WAIT = "wait"
+    RESUME = "resume"
+    SUBMIT = "submit"
+    ACCEPT = "accept"
+    REOPEN = "reopen"
+    HAND_OVER = "hand_over"
+    CANCEL = "cancel"
+
+
+WORK_ITEM = Machine(
+    "work item",
+    WorkState.OPEN,
+    {
+        WorkState.OPEN: {
+            WorkMove.START: WorkState.WORKING,
+            WorkMove.WAIT: WorkState.WAITING,
+            WorkMove.SUBMIT: WorkState.REVIEW,
+            WorkMove.HAND_OVER: WorkState.OPEN,
+            WorkMove.CANCEL: WorkState.CANCELLED,
+        },
+        WorkState.WORKING: {
+            WorkMove.PROGRESS: WorkState.WORKING,
+            WorkMove.WAIT: WorkState.WAITING,
+            WorkMove.SUBMIT: WorkState.REVIEW,
+            WorkMove.HAND_OVER: WorkState.WORKING,
+            WorkMove.CANCEL: WorkState.CANCELLED,
+        },
+        WorkState.WAITING: {
+            WorkMove.PROGRESS: WorkState.WAITING,
+            WorkMove.RESUME: WorkState.WORKING,
+            WorkMove.HAND_OVER: WorkState.WAITING,
+            WorkMove.CANCEL: WorkState.CANCELLED,
+        },
+        WorkState.REVIEW: {
+            WorkMove.ACCEPT: WorkState.DONE,
+            WorkMove.REOPEN: WorkState.WORKING,
+            WorkMove.HAND_OVER: WorkState.REVIEW,
+            WorkMove.CANCEL: WorkState.CANCELLED,
+        },
+        WorkState.DONE: {WorkMove.REOPEN: WorkState.WORKING},
+        WorkState.CANCELLED: {},
+    },
+    settled=frozenset({WorkState.DONE, WorkState.CANCELLED}),
+)
+
+
+class Acceptance(StrEnum):
+    """Whether somebody must accept the result, apart from the state. `none`: nobody must."""
+
+    NONE = "none"
+    PENDING = "pending"
+    ACCEPTED = "accepted"
+    REOPENED = "reopened"
+
+
+class Priority(StrEnum):
+    LOW = "low"
+    NORMAL = "normal"
+    HIGH = "high"
+    URGENT = "urgent"
+
+
+class RelationKind(StrEnum):
+    BLOCKS = "blocks"
+    SPAWNS = "spawns"
+    RELATES = "relates"
+
+
+class Relation(Record):
+    """From the item that holds it to another."""
+
+    kind: RelationKind
+    work_item_id: str
+
+
+class Progress(Record):
+    """How far it is: steps done of total, percent, and a sentence."""
+
+    done: int = 0
+    total: int | None = None
+    percent: float | None = None
+    summary: str = ""
+
+
+class WorkItem(Mutable):
+    """One piece of work. `next_move_owner_id` is set exactly while the item is unsettled."""
+
+    title: str
+    description: str = ""
+    requester_id: str
+    owner_id: str
+    next_move_owner_id: str | None
+    reviewer_id: str | None = None
+    state: WorkState = WorkState.OPEN
+    acceptance: Acceptance = Acceptance.PENDING
+    waiting_on: WaitingOn | None = None
+    progress: Progress = Progress()
+    priority: Priority = Priority.NORMAL
+    labels: tuple[str, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    reason: str = ""
+    conversation_id: str | None = None
+    ask_id: str | None = None
+    question_id: str | None = None
+    due_at: Time | None = None
+    settled_at: Time | None = None
+
+
+# What may be edited without a move.
+_EDITABLE = frozenset(
+    {"title", "description", "priority", "labels", "reviewer_id", "conversation_id", "due_at"}
+)
+
+
+def new_work(
+    work_id: str, title: str, now: Time, *, requester_id: str, owner_id: str, **more: Any
+) -> WorkItem:
+    """A new item: its owner holds the next move."""
+    if not (title.strip() and owner_id and requester_id):
+        raise Refused(BadRequest(problem="a work item needs a title, a requester and an owner"))
+    return WorkItem(
+        id=work_id,
+        title=title,
+        requester_id=requester_id,
+        owner_id=owner_id,
+        next_move_owner_id=owner_id,
+        created_at=now,
+        updated_at=now,
+        **more,
+    )
+
+
+def start_work(item: WorkItem, now: Time, *, seen: int | None = None) -> WorkItem:
+    """The owner begins."""
+    return moved(WORK_ITEM, item, WorkMove.START, now, seen=seen, next_move_owner_id=item.owner_id, reason="")
+
+
+def progress_work(item: WorkItem, progress: Progress, now: Time, *, seen: int | None = None) -> WorkItem:
+    """How far it has come; this never moves it."""
+    return moved(WORK_ITEM, item, WorkMove.PROGRESS, now, seen=seen, progress=_checked(progress))
+
+
+def wait_work(
+    item: WorkItem,
+    on: WaitingOn,
+    next_move_owner_id: str,
+    now: Time,
+    *,
+    seen: int | None = None,
+    reason: str = "",
+) -> WorkItem:
+    """It cannot go on; the owner of what it waits for holds the next move."""
+    if not next_move_owner_id:
+        problem = "a waiting work item names who owns the next move"
+        raise Refused(BadRequest(problem=problem, field="nextMoveOwnerId"))
+    return moved(
+        WORK_ITEM,
+        item,
+        WorkMove.WAIT,
+        now,
+        seen=seen,
+        waiting_on=on,
+        next_move_owner_id=next_move_owner_id,
+        reason=reason,
+    )
+
+
+def resume_work(item: WorkItem, now: Time, *, seen: int | None = None) -> WorkItem:
+    """What it waited for has happened."""
+    return moved(WORK_ITEM, item, WorkMove.RESUME, now, seen=seen, **_back_to_owner(item))
+
+
+def submit_work(
+    item: WorkItem, now: Time, *, seen: int | None = None, reviewer_id: str | None = None
+) -> WorkItem:
+    """The owner is done; the reviewer (the requester unless named) holds the next move."""
+    reviewer = reviewer_id or item.reviewer_id or item.requester_id
+    return moved(
+        WORK_ITEM,
+        item,
+        WorkMove.SUBMIT,
+        now,
+        seen=seen,
+        reviewer_id=reviewer,
+        next_move_owner_id=reviewer,
+        acceptance=_accepting(item, Acceptance.PENDING),
+    )
+
+
+def accept_work(item: WorkItem, now: Time, *, seen: int | None = None) -> WorkItem:
+    """The reviewer takes it: settled."""
+    acceptance = _accepting(item, Acceptance.ACCEPTED)
+    return moved(WORK_ITEM, item, WorkMove.ACCEPT, now, seen=seen, acceptance=acceptance, **_settled("", now))
+
+
+def reopen_work(item: WorkItem, reason: str, now: Time, *, seen: int | None = None) -> WorkItem:
+    """Not good enough, or not enough any more: the owner goes on."""
+    again = {**_back_to_owner(item), "reason": reason}
+    return moved(
+        WORK_ITEM,
+        item,
+        WorkMove.REOPEN,
+        now,
+        seen=seen,
+        acceptance=Acceptance.REOPENED,
+        settled_at=None,
+        **again,
+    )
+
+
+def hand_over_work(
+    item: WorkItem, owner_id: str, now: Time, *, seen: int | None = None, reason: str = ""
+) -> WorkItem:
+    """Another owner; a next move that was the old owner's goes along, any other stays where it is."""
+    if not owner_id:
+        raise Refused(BadRequest(problem="handing over needs the new owner", field="ownerId"))
+    held = item.next_move_owner_id == item.owner_id
+    holder = owner_id if held else item.next_move_owner_id
+    return moved(
+        WORK_ITEM,
+        item,
+        WorkMove.HAND_OVER,
+        now,
+        seen=seen,
+        owner_id=owner_id,
+        next_move_owner_id=holder,
+        reason=reason,
+    )
+
+
+def cancel_work(item: WorkItem, reason: str, now: Time, *, seen: int | None = None) -> WorkItem:
+    """Not needed any more: settled for good."""
+    return moved(WORK_ITEM, item, WorkMove.CANCEL, now, seen=seen, **_settled(reason, now))
+
+
+def give_next_move(item: WorkItem, holder_id: str, reason: str, now: Time) -> WorkItem:
+    """Another holder of the next move in the same state, when the one it had cannot act."""
+    if not holder_id or item.state in WORK_ITEM.settled:
+        problem = "the next move of an unsettled item goes to somebody"
+        raise Refused(BadRequest(problem=problem, field="nextMoveOwnerId"))
+    return changed("work item", item, now, next_move_owner_id=holder_id, reason=reason)
+
+
+def relate_work(item: WorkItem, kind: RelationKind, other_id: str, now: Time) -> WorkItem:
+    """A relation to another item; the same one again changes nothing."""
+    if other_id == item.id:
+        raise Refused(BadRequest(problem="a work item has no relation to itself", field="workItemId"))
+    relation = Relation(kind=kind, work_item_id=other_id)
+    if relation in item.relations:
+        return item
+    return changed("work item", item, now, relations=(*item.relations, relation))
+
+
+def update_work(item: WorkItem, now: Time, *, seen: int | None = None, **changes: Any) -> WorkItem:
+    """Another title, description, priority, label, reviewer, conversation or due time."""
+    for name in sorted(changes.keys() - _EDITABLE):
+        problem = f"a work item's {name} changes by a move; to edit are {', '.join(sorted(_EDITABLE))}"
+        raise Refused(BadRequest(problem=problem, field=name))
+    if not changes.get("title", item.title).strip():
+        raise Refused(BadRequest(problem="a work item needs a title", field="title"))
+    held = item.state is WorkState.REVIEW and item.next_move_owner_id == item.reviewer_id
+    if held and "reviewer_id" in changes:
+        changes["next_move_owner_id"] = changes["reviewer_id"] or item.requester_id
+    return changed("work item", item, now, seen=seen, **changes)
+
+
+def _accepting(item: WorkItem, reached: Acceptance) -> Acceptance:
+    return Acceptance.NONE if item.acceptance is Acceptance.NONE else reached
+
+
+def _back_to_owner(item: WorkItem) -> dict[str, Any]:
+    return {"waiting_on": None, "next_move_owner_id": item.owner_id, "reason": ""}
+
+
+def _settled(reason: str, now: Time) -> dict[str, Any]:
+    return {"waiting_on": None, "next_move_owner_id": None, "reason": reason, "settled_at": now}
+
+
+def _checked(progress: Progress) -> Progress:
+    total = progress.total
+    steps = progress.done >= 0 and (total is None or progress.done <= total)
+    if not steps or not 0 <= (progress.percent or 0) <= 100:
+        problem = "progress is 0 to total steps and 0 to 100 percent"
+        raise Refused(BadRequest(problem=problem, field="progress"))
+    if progress.percent is not None or not total:
+        return progress
+    return msgspec.structs.replace(progress, percent=round(100 * progress.done / total, 1))

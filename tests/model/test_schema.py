@@ -1,0 +1,44 @@
+import json
+import re
+
+import pytest
+
+from scout.base.refusal import code_of
+from scout.model import diagnostic, event
+from scout.model.noun import NOUNS
+from scout.model.schema import RECORDS, schema
+
+CAMEL = re.compile(r"[a-z][A-Za-z0-9]*")
+
+
+def test_the_schema_covers_every_noun_event_and_diagnostic() -> None:
+    defined = set(schema()["$defs"])
+    wanted = {noun.record.__name__ for noun in NOUNS.values()}
+    wanted |= {kind.__name__ for kind in (*event.ALL, *diagnostic.ALL)}
+    assert wanted <= defined
+    assert {kind.__name__ for kind in RECORDS} <= defined
+
+
+def test_it_is_plain_json_and_every_reference_leads_somewhere() -> None:
+    text = json.dumps(schema())
+    named = set(re.findall(r'"\$ref": "#/\$defs/([^"]+)"', text))
+    assert named <= set(schema()["$defs"])
+
+
+@pytest.mark.rows("R2.1-37")
+def test_wire_names_are_camel_case() -> None:
+    names = {name for one in schema()["$defs"].values() for name in one.get("properties", {})}
+    assert [name for name in names if not CAMEL.fullmatch(name)] == []
+    assert "systemPrompt" in names
+
+
+def test_a_type_is_told_by_its_tag() -> None:
+    defined = schema()["$defs"]
+    for kind in event.ALL:
+        assert defined[kind.__name__]["properties"]["type"] == {"enum": [event.event_type(kind)]}
+    for kind in diagnostic.ALL:
+        assert defined[kind.__name__]["properties"]["code"] == {"enum": [code_of(kind)]}
+
+
+def test_it_is_made_once() -> None:
+    assert schema() is schema()

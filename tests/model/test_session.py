@@ -1,0 +1,112 @@
+import pytest
+
+from scout.base.codec import plain
+from scout.base.refusal import Refused, WrongState
+from scout.model.session import (
+    SESSION,
+    SessionClass,
+    SessionState,
+    check_class,
+    end_session,
+    lose_session,
+    observe_session,
+    ready_session,
+    resume_session,
+)
+from scout.model.session_problem import Layer, SessionNotAttachable
+from tests.model.samples import ALICE, T0, T1, a_session
+from tests.model.table import cells, check_cell
+
+TABLE = """
+           ready  end    lose  resume
+starting   live   ended  lost  -
+live       -      ended  lost  -
+ended      -      -      -     starting
+lost       -      ended  -     starting
+"""
+
+
+@pytest.mark.parametrize(("state", "move", "after"), cells(SESSION, TABLE))
+def test_each_cell(state: str, move: str, after: str) -> None:
+    check_cell(SESSION, state, move, after)
+
+
+def test_a_session_begins_starting_and_owes_nothing_when_ended() -> None:
+    assert SESSION.initial is SessionState.STARTING
+    assert SESSION.settled == {SessionState.ENDED}
+
+
+def test_the_class_stands_beside_the_state() -> None:
+    wire = plain(a_session())
+    assert (wire["state"], wire["class"]) == ("starting", "resumable")
+
+
+def test_ready_learns_what_the_harness_calls_itself() -> None:
+    live = ready_session(a_session(native_ids={"a": "1"}), T1, native_ids={"b": "2"})
+    assert (live.state, live.native_ids, live.last_event_at) == (SessionState.LIVE, {"a": "1", "b": "2"}, T1)
+    assert ready_session(a_session(), T1).native_ids == {}
+
+
+def test_ending_keeps_the_reason_and_forgets_the_process() -> None:
+    ended = end_session(
+        a_session(pid=7, pid_started="99"), "stopped", T1, ending=SessionClass.TERMINAL, seen=1
+    )
+    assert (ended.state, ended.reason, ended.ended_at) == (SessionState.ENDED, "stopped", T1)
+    assert (ended.pid, ended.pid_started, ended.session_class) == (None, None, SessionClass.TERMINAL)
+
+
+def test_ending_leaves_the_class_unless_told() -> None:
+    assert end_session(a_session(), "stopped", T1).session_class is SessionClass.RESUMABLE
+
+
+def test_losing_keeps_the_process_for_the_search() -> None:
+    lost = lose_session(a_session(pid=7), "no answer", T1)
+    assert (lost.state, lost.pid, lost.reason) == (SessionState.LOST, 7, "no answer")
+
+
+@pytest.mark.parametrize("state", [SessionState.ENDED, SessionState.LOST])
+@pytest.mark.parametrize("known", [SessionClass.RESUMABLE, SessionClass.REACHABILITY_UNKNOWN])
+def test_a_resumable_session_is_taken_up_again(state: SessionState, known: SessionClass) -> None:
+    session = a_session(state=state, session_class=known, reason="over", ended_at=T0)
+    again = resume_session(session, T1, seen=1)
+    assert (again.state, again.reason, again.ended_at) == (SessionState.STARTING, "", None)
+
+
+@pytest.mark.parametrize("known", [SessionClass.NOT_ATTACHABLE, SessionClass.TERMINAL])
+def test_a_session_that_is_over_is_refused_with_what_to_do(known: SessionClass) -> None:
+    with pytest.raises(Refused) as refused:
+        resume_session(a_session(state=SessionState.ENDED, session_class=known, reason="deleted"), T1)
+    problem = refused.value.diagnostic
+    assert isinstance(problem, SessionNotAttachable)
+    assert (problem.layer, problem.reason) == (Layer.HARNESS, f"it is {known}; deleted")
+    assert [(remedy.operation, remedy.parameters) for remedy in problem.remedies] == [
+        ("session.start", {"agent": ALICE, "harness": "claude"})
+    ]
+
+
+def test_without_a_reason_the_harness_is_named() -> None:
+    session = a_session(state=SessionState.ENDED, session_class=SessionClass.TERMINAL)
+    with pytest.raises(Refused, match="its harness cannot resume it"):
+        resume_session(session, T1)
+
+
+def test_a_live_session_is_not_resumed() -> None:
+    with pytest.raises(Refused) as refused:
+        resume_session(a_session(state=SessionState.LIVE), T1)
+    assert isinstance(refused.value.diagnostic, WrongState)
+
+
+def test_a_check_says_what_can_be_done() -> None:
+    unknown = check_class(a_session(), SessionClass.REACHABILITY_UNKNOWN, T1)
+    assert (unknown.session_class, unknown.state, unknown.revision) == (
+        SessionClass.REACHABILITY_UNKNOWN,
+        SessionState.STARTING,
+        2,
+    )
+
+
+def test_what_was_observed_is_kept_until_seen_otherwise() -> None:
+    seen = observe_session(a_session(), T1, model="claude-sonnet-4-6", pid=7, pid_started="99")
+    later = observe_session(seen, T1.plus(1))
+    assert (later.model_observed, later.pid, later.pid_started) == ("claude-sonnet-4-6", 7, "99")
+    assert later.last_event_at == T1.plus(1)
