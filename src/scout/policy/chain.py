@@ -1,0 +1,127 @@
+"""Who waits for whom: what each owes in a record, and when one more ask would run in a circle."""
+
+from collections.abc import Sequence
+
+from scout.base.record import Record
+from scout.base.refusal import Refused, Remedy
+from scout.model.flight import FLIGHT, Flight, FlightState
+from scout.model.question import QUESTION, Question
+from scout.model.session_problem import AskLoop
+from scout.model.work_item import WORK_ITEM, WorkItem, WorkState
+from scout.policy.limits import Limits, raise_limit
+
+__all__ = ["ChainDecision", "Duty", "Link", "Party", "check_chain", "clarification", "duty_of"]
+
+
+class Party(Record):
+    """An agent, or one session of it: two sessions of one agent are two parties."""
+
+    agent_id: str
+    session_id: str | None = None
+
+    def is_same(self, other: "Party") -> bool:
+        """Whether the other means this one; an agent without a session means any of its sessions."""
+        return self.agent_id == other.agent_id and other.session_id in (None, self.session_id)
+
+
+class Duty(Record):
+    """Who owes what in the question, work item or flight that something is about."""
+
+    noun: str
+    id: str
+    state: str
+    settled: bool = False
+    waiting: bool = False
+    owner_id: str | None = None
+    next_move_owner_id: str | None = None
+
+
+class Link(Record):
+    """One ask: while it is open, the asker waits for the target. The ids are empty before it is made."""
+
+    asker: Party
+    asker_address: str
+    target: Party
+    target_address: str
+    ask_id: str = ""
+    flight_id: str = ""
+    body_hash: str = ""
+
+
+class ChainDecision(Record):
+    """The ask may be made: it would be number `length` of at most `limit` that wait for each other."""
+
+    rule: str
+    chain: tuple[str, ...]
+    length: int
+    limit: int
+
+
+def duty_of(record: Question | WorkItem | Flight) -> Duty:
+    """Who owes what in a record: of a question the asker, of a flight the requester is the owner."""
+    if isinstance(record, Question):
+        noun, owner, settled = "question", record.asker_id, record.state in QUESTION.settled
+    elif isinstance(record, WorkItem):
+        noun, owner, settled = "work item", record.owner_id, record.state in WORK_ITEM.settled
+    else:
+        noun, owner, settled = "flight", record.requester_id, record.state in FLIGHT.settled
+    return Duty(
+        noun=noun,
+        id=record.id,
+        state=record.state,
+        settled=settled,
+        waiting=record.state in (WorkState.WAITING, FlightState.WAITING),
+        owner_id=owner,
+        next_move_owner_id=record.next_move_owner_id,
+    )
+
+
+def check_chain(
+    lineage: Sequence[Link], ask: Link, limits: Limits, open_asks: Sequence[Link] = ()
+) -> ChainDecision:
+    """Whether the ask may be made inside of `lineage`, the asks that led to it (oldest first).
+
+    `open_asks` are those that its asker already waits for.
+    """
+    above = (*lineage, ask)
+    chain = (above[0].asker_address, *(link.target_address for link in above))
+    limit = limits.ask_chain
+    for link in open_asks:
+        if link.target.is_same(ask.target) and link.body_hash == ask.body_hash:
+            raise Refused(AskLoop(chain=chain, limit=limit, remedies=(_wait_for(link),)))
+    if any(link.asker.is_same(ask.target) for link in above):
+        raise Refused(AskLoop(chain=chain, limit=limit, remedies=(_back_to(ask, lineage),)))
+    if len(above) > limit:
+        remedies = (*(_question(link) for link in lineage[-1:]), raise_limit("askChain", limit))
+        raise Refused(AskLoop(chain=chain, limit=limit, remedies=remedies))
+    rule = "inside of another ask" if lineage else "first ask"
+    return ChainDecision(rule=rule, chain=chain, length=len(above), limit=limit)
+
+
+def clarification(lineage: Sequence[Link], asker: Party) -> Link | None:
+    """The open ask in which this asker waits: a question to it belongs into that flight and is no loop."""
+    return next((link for link in reversed(lineage) if link.asker.is_same(asker)), None)
+
+
+def _back_to(ask: Link, lineage: Sequence[Link]) -> Remedy:
+    """A question to the one that waits; an agent that asks itself needs another session."""
+    waiting = clarification(lineage, ask.target)
+    return _another_session(ask) if waiting is None else _question(waiting)
+
+
+def _question(link: Link) -> Remedy:
+    return Remedy(
+        operation="question.create",
+        parameters={"to": link.asker_address, "flightId": link.flight_id, "body": "QUESTION"},
+        why=f"{link.asker_address} waits in that flight: a question there is no loop",
+    )
+
+
+def _another_session(ask: Link) -> Remedy:
+    parameters = {"to": ask.target_address, "sessionPolicy": "new", "body": "TEXT"}
+    return Remedy(operation="ask", parameters=parameters, why="you are the target: a new session can take it")
+
+
+def _wait_for(link: Link) -> Remedy:
+    parameters = {"flightId": link.flight_id}
+    return Remedy(operation="flight.wait", parameters=parameters, why="the same ask is already under way")

@@ -1,0 +1,255 @@
+"""Which endpoint of an agent takes this: filter without relaxing, then prefer rung by rung."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
+
+from scout.base.record import Record
+from scout.base.refusal import Candidate, Refused, Remedy
+from scout.base.time import Time
+from scout.identity.model_word import model_matches
+from scout.model.agent import Agent, PermissionProfile
+from scout.model.diagnostic import (
+    AmbiguousEndpoint,
+    HarnessMismatch,
+    ModelMismatch,
+    NoSession,
+    PeerUnreachable,
+)
+from scout.model.endpoint import BROKEN, Endpoint, EndpointState, is_online
+from scout.policy.directory import OUTSIDE, Caller
+
+__all__ = ["Action", "Choice", "Demand", "PassedOver", "choose", "default_harness"]
+
+
+class Action(StrEnum):
+    """What has to happen before the endpoint can take anything."""
+
+    DELIVER = "deliver"
+    WAKE = "wake"
+    START = "start"
+
+
+class Demand(Record):
+    """What the caller insists on, and who the caller is."""
+
+    session_id: str | None = None
+    harness: str | None = None
+    model: str | None = None
+    node: str | None = None
+    permission: PermissionProfile | None = None
+    caller: Caller = OUTSIDE
+
+
+class PassedOver(Record):
+    endpoint_id: str
+    why: str
+
+
+class Choice(Record):
+    """The endpoint that was chosen (None: a session has to be started), by which rule."""
+
+    action: Action
+    rule: str
+    endpoint: Endpoint | None = None
+    harness: str | None = None
+    passed_over: tuple[PassedOver, ...] = ()
+
+
+def choose(
+    agent: Agent,
+    address: str,
+    endpoints: Sequence[Endpoint],
+    demand: Demand,
+    *,
+    now: Time,
+    projects: Mapping[str, str] | None = None,
+) -> Choice:
+    """Pick the endpoint. `projects` says in which project each session works."""
+    pool = _Pool(address, endpoints, projects or {})
+    pool.keep("made for another caller", lambda one: one.isolated_for in (None, demand.caller.agent_id))
+    pool.demand(agent, demand)
+    return pool.preferred(demand, now)
+
+
+def default_harness(
+    agent: str | None,
+    project: str | None,
+    configured: str | None,
+    ready: Collection[str],
+    address: str,
+) -> str:
+    """The harness of a new session: the agent's, the project's, the configured, or the only one ready."""
+    named = agent or project or configured
+    if named:
+        return named
+    usable = sorted(set(ready) - {"echo"})
+    if len(usable) == 1:
+        return usable[0]
+    raise Refused(_ambiguous(address, usable))
+
+
+class _Pool:
+    """The endpoints still in question, and why the others are not."""
+
+    def __init__(self, address: str, endpoints: Sequence[Endpoint], projects: Mapping[str, str]) -> None:
+        self.address = address
+        self.projects = projects
+        self.endpoints = list(endpoints)
+        self.passed_over: list[PassedOver] = []
+
+    def keep(self, why_not: str, test: Callable[[Endpoint], bool]) -> None:
+        gone = [one for one in self.endpoints if not test(one)]
+        self.passed_over += [PassedOver(endpoint_id=one.id, why=why_not) for one in gone]
+        self.endpoints = [one for one in self.endpoints if test(one)]
+
+    def demand(self, agent: Agent, demand: Demand) -> None:
+        """Everything the caller named must hold; nothing of it is relaxed."""
+        if not self.endpoints and demand.session_id is None:
+            return  # nothing attached yet: a session is started as demanded
+        self._demand_session(demand)
+        self._demand_harness(demand)
+        self._demand_model(demand)
+        if demand.node:
+            self.keep("on another node", lambda one: one.node == demand.node)
+            if not self.endpoints:
+                raise Refused(PeerUnreachable(node=demand.node, remedies=self._start(demand)))
+        if demand.permission:
+            default = agent.config.permission_profile
+            self.keep(
+                "another permission profile",
+                lambda one: (one.permission_profile or default) == demand.permission,
+            )
+            if not self.endpoints:
+                raise Refused(self._no_session(demand))
+
+    def _demand_session(self, demand: Demand) -> None:
+        if demand.session_id is not None:
+            self.keep("another session", lambda one: one.session_id == demand.session_id)
+            if not self.endpoints:
+                raise Refused(self._no_session(demand))
+
+    def _demand_harness(self, demand: Demand) -> None:
+        if demand.harness is None or _is_open(self.endpoints):
+            return
+        attached = _distinct(one.harness for one in self.endpoints)
+        self.keep("another harness", lambda one: one.harness == demand.harness)
+        if not self.endpoints:
+            mismatch = HarnessMismatch(
+                address=self.address,
+                requested=demand.harness,
+                attached=attached,
+                remedies=self._start(demand),
+            )
+            raise Refused(mismatch)
+
+    def _demand_model(self, demand: Demand) -> None:
+        asked = demand.model
+        if asked is None or _is_open(self.endpoints):
+            return
+        attached = _distinct(one.model for one in self.endpoints)
+        self.keep("another model", lambda one: one.model is not None and model_matches(asked, one.model))
+        if not self.endpoints:
+            mismatch = ModelMismatch(
+                address=self.address, requested=asked, attached=attached, remedies=self._start(demand)
+            )
+            raise Refused(mismatch)
+
+    def preferred(self, demand: Demand, now: Time) -> Choice:
+        broken = "it is stopped, failed, stale or unreachable"
+        if any(one.state not in BROKEN for one in self.endpoints):
+            self.keep(broken, lambda one: one.state not in BROKEN)
+        elif any(one.state is not EndpointState.STOPPED for one in self.endpoints):
+            self.keep("it has been stopped", lambda one: one.state is not EndpointState.STOPPED)
+        else:
+            return self._fresh(demand)
+        caller = demand.caller
+        rungs: tuple[tuple[str, Callable[[Endpoint], bool]], ...] = (
+            ("active", lambda one: is_online(one, now)),
+            ("preferred", lambda one: one.preferred),
+            (
+                "same project",
+                lambda one: self._project(one) is not None and self._project(one) == caller.project_root,
+            ),
+            ("same node", lambda one: one.node == caller.node),
+        )
+        rule = "exact session" if demand.session_id else "only endpoint"
+        for name, test in rungs:
+            if len(self.endpoints) == 1:
+                break
+            if any(test(one) for one in self.endpoints):
+                before = len(self.endpoints)
+                self.keep(f"not {name}", test)
+                rule = name if len(self.endpoints) < before else rule
+        return self._one(rule, now)
+
+    def _project(self, endpoint: Endpoint) -> str | None:
+        return self.projects.get(endpoint.session_id) if endpoint.session_id else None
+
+    def _one(self, rule: str, now: Time) -> Choice:
+        harnesses = _distinct(one.harness for one in self.endpoints)
+        if len({one.harness for one in self.endpoints}) > 1:
+            raise Refused(_ambiguous(self.address, harnesses))
+        latest = max(self.endpoints, key=lambda one: (one.last_seen or 0, one.id))
+        if len(self.endpoints) > 1:
+            rule = "most recently seen"
+            self.keep("seen less recently", lambda one: one is latest)
+        action = Action.DELIVER if is_online(latest, now) else Action.WAKE
+        return Choice(
+            action=action,
+            rule=rule,
+            endpoint=latest,
+            harness=latest.harness,
+            passed_over=tuple(self.passed_over),
+        )
+
+    def _fresh(self, demand: Demand) -> Choice:
+        """Nothing that could be woken: a new session, in the harness of the old ones if they had one."""
+        harnesses = _distinct(one.harness for one in self.endpoints)
+        if demand.session_id is not None:
+            raise Refused(self._no_session(demand))
+        if len(harnesses) > 1:
+            raise Refused(_ambiguous(self.address, harnesses))
+        self.keep("it has been stopped", lambda one: False)
+        harness = demand.harness or next(iter(harnesses), None)
+        return Choice(
+            action=Action.START, rule="new session", harness=harness, passed_over=tuple(self.passed_over)
+        )
+
+    def _no_session(self, demand: Demand) -> NoSession:
+        return NoSession(address=self.address, harness=demand.harness, remedies=self._start(demand))
+
+    def _start(self, demand: Demand) -> tuple[Remedy, ...]:
+        wishes = {
+            "harness": demand.harness,
+            "model": demand.model,
+            "node": demand.node,
+            "permission": demand.permission,
+        }
+        named = {key: str(value) for key, value in wishes.items() if value}
+        start = Remedy(operation="session.start", parameters={"agent": self.address, **named})
+        if demand.session_id is None:
+            return (start,)
+        attach = {"agent": self.address, "session": demand.session_id}
+        return (Remedy(operation="session.attach", parameters=attach), start)
+
+
+def _is_open(endpoints: Sequence[Endpoint]) -> bool:
+    """Whether none of them says which harness or model it is, so that any may be asked for."""
+    return all(one.harness is None and one.model is None for one in endpoints)
+
+
+def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _ambiguous(address: str, harnesses: Sequence[str]) -> AmbiguousEndpoint:
+    texts = [f"{address}.harness:{harness}" for harness in harnesses if address.startswith("@")]
+    asks = [{"to": address, "harness": harness} for harness in harnesses]
+    look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
+    return AmbiguousEndpoint(
+        address=address,
+        harnesses=tuple(harnesses),
+        retry=next(iter(texts), ""),
+        candidates=tuple(Candidate(address=text) for text in texts),
+        remedies=tuple(Remedy(operation="ask", parameters=ask) for ask in asks) or (look,),
+    )

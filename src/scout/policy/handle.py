@@ -1,0 +1,304 @@
+"""What a handle means: the alias, else the one agent, then its instance; each step is remembered."""
+
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from scout.base.record import Record
+from scout.base.refusal import Candidate, Diagnostic, Refused, Remedy
+from scout.base.time import Time
+from scout.identity.address import Address
+from scout.identity.minimal import minimal_text
+from scout.model.agent import Agent, Lifecycle
+from scout.model.alias import Alias, AliasState
+from scout.model.node import NodeState
+from scout.model.session import Session
+from scout.policy import unresolved
+from scout.policy.choose import Choice, Demand, choose
+from scout.policy.directory import OUTSIDE, Caller, Directory, Instance, Wanted, instances_of
+
+__all__ = ["Handles", "Resolution", "Step", "Stuck", "minimal"]
+
+_SHOWN = 20
+
+
+class Step(Record):
+    """One rule that was tried: none, one, or (2) several agents were left after it."""
+
+    rule: str
+    left: int
+
+
+class Resolution(Record):
+    """What an address means for one caller, and which rule decided."""
+
+    text: str
+    form: str
+    agent: Agent
+    choice: Choice
+    canonical: str
+    rule: str
+    steps: tuple[Step, ...]
+    alias_id: str | None = None
+    alias_revision: int | None = None
+
+    @property
+    def endpoint_id(self) -> str | None:
+        return self.choice.endpoint.id if self.choice.endpoint else None
+
+
+class Stuck(Exception):  # noqa: N818 (no error: the answer is being made)
+    """No single answer. The diagnostic is made only when somebody will read it: it resolves names too."""
+
+    def __init__(self, explain: Callable[[], Diagnostic]) -> None:
+        super().__init__()
+        self.explain = explain
+
+
+def minimal(instance: Instance, directory: Directory, now: Time) -> str:
+    """The shortest address of an instance for a caller outside every project and node."""
+
+    def means_the_same(shorter: Address) -> bool:
+        try:
+            found = Handles(shorter.canonical, "handle", directory, OUTSIDE, now).means(shorter)
+        except (Stuck, Refused):
+            return False
+        return found.agent.id == instance.agent.id and found.canonical == instance.canonical
+
+    aliases = (alias.name for alias in directory.aliases_of(instance.agent.id, _SHOWN))
+    usable = [name for name in aliases if means_the_same(Address(definition_id=name))]
+    if instance.address is None:
+        return min((str(instance.agent.path), *(f"@{name}" for name in sorted(usable))), key=len)
+    shortest = minimal_text(instance.address, means_the_same, usable)
+    # An alias that was broken by this very name hides it; the path is never hidden.
+    hidden = shortest == instance.canonical and not means_the_same(instance.address)
+    return str(instance.agent.path) if hidden else shortest
+
+
+class Handles:
+    """One resolution under way: the caller's view and the steps taken so far."""
+
+    def __init__(self, text: str, form: str, directory: Directory, caller: Caller, now: Time) -> None:
+        self.text = text
+        self.form = form
+        self.directory = directory
+        self.caller = caller
+        self.now = now
+        self.steps: list[Step] = []
+
+    def means(self, address: Address, root: str | None = None) -> Resolution:
+        """A handle; `root` is the bare word it was typed as, which may be the root branch."""
+        if address.is_bare:
+            alias = self.directory.alias(address.definition_id)
+            if alias is not None and alias.state is not AliasState.REMOVED:
+                return self.alias(alias, alias.name)
+        if root is not None and root == self.caller.root_branch:
+            born = self.born(root)
+            if born is not None:
+                return self.instance(born, Demand(), "root branch")
+        agent, rule = self.agent(address)
+        return self.instance(agent, Demand(harness=address.harness, model=address.model), rule)
+
+    def alias(self, alias: Alias | None, name: str) -> Resolution:
+        if alias is None:
+            raise self.unknown("no alias has this name")
+        fault = self._alias_fault(alias)
+        if fault:
+            raise Stuck(lambda: self._broken(alias, fault))
+        target = alias.target
+        self._step("alias", 1)
+        if target.session_id is not None:
+            found = self.session(self.directory.session(target.session_id))
+        else:
+            agent = self.directory.agent(target.agent_id or "")
+            assert agent is not None  # or the alias would be at fault
+            found = self.instance(agent, Demand(harness=target.harness, model=target.model), "alias")
+        return replace(found, rule="alias", alias_id=alias.id, alias_revision=alias.revision)
+
+    def _alias_fault(self, alias: Alias) -> str | None:
+        """Why the alias no longer means one thing, if so."""
+        if alias.state is AliasState.BROKEN:
+            return alias.reason or "it was marked as broken"
+        if self.directory.find(Wanted(definition_id=alias.name), 1):
+            return "an agent of this name was registered later"
+        if alias.target.session_id is not None:
+            return None if self.directory.session(alias.target.session_id) else "its session is gone"
+        agent = self.directory.agent(alias.target.agent_id or "")
+        if agent is None or agent.lifecycle is Lifecycle.RETIRED:
+            return "its agent is gone"
+        if alias.target.node not in (None, agent.node):
+            return f"its agent lives on {agent.node}, not on {alias.target.node}"
+        return None
+
+    def _broken(self, alias: Alias, fault: str) -> Diagnostic:
+        found = self.directory.find(Wanted(definition_id=alias.name), _SHOWN)
+        target = self.directory.agent(alias.target.agent_id or "")
+        readings = [
+            *found,
+            *([target] if target and target.lifecycle is not Lifecycle.RETIRED else []),
+        ]
+        return unresolved.alias_broken(alias, fault, self._shortest(readings))
+
+    def session(self, session: Session | None) -> Resolution:
+        if session is None:
+            raise Stuck(lambda: unresolved.no_session(self.text))
+        agent = self.directory.agent(session.agent_id)
+        return self.known(agent, "session", "its agent is gone", session_id=session.id)
+
+    # -- the one agent ----------------------------------------------------------------------------
+
+    def agent(self, address: Address) -> tuple[Agent, str]:
+        """The agent that the address means, and the rule that decided."""
+        wanted = Wanted(
+            definition_id=address.definition_id,
+            workspace=address.workspace_qualifier,
+            profile=address.profile,
+            node=address.node,
+        )
+        found = self._find("matching", wanted)
+        if not found:
+            raise Stuck(lambda: self._nothing(address, wanted))
+        if len(found) == 1:
+            return found[0], "only match"
+        exact = self._exact(wanted)
+        if len(exact) == 1:
+            return exact[0], "exact"
+        pool = replace(wanted, exact=bool(exact))
+        if address.harness or address.model:
+            pool = replace(pool, harness=address.harness, model=address.model)
+            found = self._find("harness and model", pool)
+            if not found:
+                raise Stuck(lambda: self._mismatch(address, pool))
+            if len(found) == 1:
+                return found[0], "harness and model"
+        return self._tie(pool)
+
+    def _exact(self, wanted: Wanted) -> tuple[Agent, ...]:
+        exact = self._find("exact", replace(wanted, exact=True))
+        if len(exact) > 1 and wanted.node is None:
+            homeless = self.directory.find(replace(wanted, exact=True, homeless=True), 2)
+            return homeless if len(homeless) == 1 else exact
+        return exact
+
+    def _tie(self, pool: Wanted) -> tuple[Agent, str]:
+        """Several match: only one online, else only one in the caller's project, else on its node."""
+        caller = self.caller
+        rules: list[tuple[str, Wanted]] = [("only one online", replace(pool, online=True))]
+        if caller.project_root is not None:
+            rules.append(("own project", replace(pool, project_root=caller.project_root)))
+        if caller.node is not None and pool.node is None:
+            rules.append(("own node", replace(pool, node=caller.node)))
+        for rule, narrowed in rules:
+            found = self._find(rule, narrowed)
+            if len(found) == 1:
+                return found[0], rule
+        raise Stuck(lambda: self._ambiguous(pool))
+
+    # -- the instance -----------------------------------------------------------------------------
+
+    def known(
+        self,
+        agent: Agent | None,
+        rule: str,
+        otherwise: str,
+        endpoint_id: str | None = None,
+        session_id: str | None = None,
+    ) -> Resolution:
+        """An agent found by a name that is its own; retired ones are refused."""
+        if agent is None:
+            raise self.unknown(otherwise)
+        if agent.lifecycle is Lifecycle.RETIRED:
+            raise Stuck(lambda: unresolved.retired(self.text, agent))
+        return self.instance(agent, Demand(session_id=session_id), rule, endpoint_id)
+
+    def instance(self, agent: Agent, demand: Demand, rule: str, endpoint_id: str | None = None) -> Resolution:
+        """The instance of one agent: the one the text spells out, else what `choose` picks."""
+        mine = self.caller.agent_id
+        visible = [one for one in self.directory.endpoints(agent.id) if one.isolated_for in (None, mine)]
+        pool = [one for one in visible if endpoint_id in (None, one.id)]
+        spelt = (demand.harness, demand.model)
+        equal = [one for one in instances_of(agent, pool) if (one.harness, one.model) == spelt]
+        if equal and not demand.session_id:
+            pool = list(equal[0].endpoints)
+        try:
+            choice = choose(
+                agent,
+                Instance(agent=agent).canonical,
+                pool,
+                replace(demand, caller=self.caller),
+                now=self.now,
+            )
+        except Refused as refusal:
+            told = refusal.diagnostic
+            raise Stuck(lambda: replace(told, candidates=self._others(agent, demand, told))) from None
+        chosen = [choice.endpoint] if choice.endpoint else []
+        return Resolution(
+            text=self.text,
+            form=self.form,
+            agent=agent,
+            choice=choice,
+            canonical=instances_of(agent, chosen)[0].canonical,
+            rule=rule,
+            steps=tuple(self.steps),
+        )
+
+    def _others(self, agent: Agent, demand: Demand, told: Diagnostic) -> tuple[Candidate, ...]:
+        """Agents of the same definition that have what was asked for: offered, never taken."""
+        if told.candidates or agent.definition_id is None or not (demand.harness or demand.model):
+            return told.candidates
+        wanted = Wanted(definition_id=agent.definition_id, harness=demand.harness, model=demand.model)
+        return self._shortest(self.directory.find(wanted, _SHOWN))
+
+    # -- explaining -------------------------------------------------------------------------------
+
+    def _find(self, rule: str, wanted: Wanted) -> tuple[Agent, ...]:
+        """None, one or two agents: whether there are more than two decides nothing."""
+        found = self.directory.find(wanted, 2)
+        self._step(rule, len(found))
+        return found
+
+    def _step(self, rule: str, left: int) -> None:
+        self.steps.append(Step(rule=rule, left=left))
+
+    def born(self, branch: str) -> Agent | None:
+        project = self.caller.project_root
+        return self.directory.at_branch(project, branch) if project is not None else None
+
+    def unknown(self, reason: str, *remedies: Remedy) -> Stuck:
+        return Stuck(lambda: unresolved.unknown(self.text, reason, (), *remedies))
+
+    def _shortest(self, agents: Iterable[Agent]) -> tuple[Candidate, ...]:
+        """Each agent's instances under their shortest addresses, at most twenty."""
+        found: list[Candidate] = []
+        for agent in agents:
+            for one in instances_of(agent, self.directory.endpoints(agent.id)):
+                address = minimal(one, self.directory, self.now)
+                found.append(Candidate(address=address, canonical=one.canonical, agent_id=agent.id))
+        return tuple({one.address: one for one in found}.values())[:_SHOWN]
+
+    def _ambiguous(self, pool: Wanted) -> Diagnostic:
+        found = self.directory.find(pool, _SHOWN)
+        return unresolved.ambiguous(self.text, self.directory.count(pool), self._shortest(found))
+
+    def _mismatch(self, address: Address, pool: Wanted) -> Diagnostic:
+        found = self.directory.find(replace(pool, harness=None, model=None), _SHOWN)
+        endpoints = [one for agent in found for one in self.directory.endpoints(agent.id)]
+        with_harness = self.directory.find(replace(pool, model=None), 1)
+        return unresolved.mismatch(self.text, address, endpoints, bool(with_harness), self._shortest(found))
+
+    def _nothing(self, address: Address, wanted: Wanted) -> Diagnostic:
+        node = self.directory.node(address.node) if address.node else None
+        if node is not None and node.state is not NodeState.ONLINE:
+            return unresolved.peer_unreachable(node)
+        tombstone = self.directory.retired(wanted)
+        if tombstone is not None:
+            return unresolved.retired(self.text, tombstone)
+        siblings = self.directory.find(Wanted(definition_id=address.definition_id), _SHOWN)
+        if siblings:
+            near = sorted(
+                self._shortest(siblings), key=lambda one: unresolved.distance(self.text, one.address)
+            )
+            return unresolved.no_such_qualifier(self.text, address, tuple(near))
+        places = self._shortest(self.directory.in_workspace(address.definition_id, _SHOWN))
+        names = unresolved.nearest_names(address.definition_id, self.directory)
+        return unresolved.unknown(self.text, "", [*names, *(one.address for one in places)])

@@ -1,0 +1,272 @@
+"""How much and how long: every number that a decision compares with, and the simple checks."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+
+from scout.base.record import Record
+from scout.base.refusal import Diagnostic, Refused, Remedy
+from scout.base.time import Time
+from scout.identity.branch import DEPTH_CAP
+from scout.model.attention import AttentionKind
+from scout.model.conversation import BODY_LIMIT
+from scout.model.delivery import back_off
+from scout.model.request_problem import RateLimited, TooLarge
+from scout.model.session_problem import AskLoop, WakeBudget, WakeFailed
+
+__all__ = [
+    "Alarm",
+    "Attempt",
+    "Deadline",
+    "Gap",
+    "Limits",
+    "Periods",
+    "Routing",
+    "Rules",
+    "Sweeps",
+    "Within",
+    "after_attempt",
+    "alarm_of",
+    "check_ask_rate",
+    "check_attachment",
+    "check_fan_out",
+    "check_open_flights",
+    "check_streams",
+    "check_wake_budget",
+    "gap_between",
+    "graced",
+    "raise_limit",
+]
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Seconds = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class Limits(Record):
+    """How many of a thing there may be, and how large one may be (in bytes)."""
+
+    open_flights: Count = 32
+    asks_per_minute: Count = 120
+    wakes_per_hour: Count = 30
+    ask_chain: Count = 6
+    fan_out: Count = 8
+    depth_cap: Annotated[int, msgspec.Meta(ge=0)] = DEPTH_CAP
+    attempts: Count = 8
+    streams: Count = 16
+    stream_buffer: Count = 1000
+    body: Count = BODY_LIMIT
+    attachment: Count = 10 * 1024 * 1024
+    page: Count = 50
+    page_most: Count = 200
+    tokens_per_day: Count | None = None
+    agent_tokens_per_day: Count | None = None
+
+
+class Sweeps(Record):
+    """After how many seconds without a change the sweeper looks at a record of each kind."""
+
+    question_open: Seconds = 1800.0
+    question_answered: Seconds = 14_400.0
+    work_open: Seconds = 14_400.0
+    work_working: Seconds = 7200.0
+    work_waiting: Seconds = 14_400.0
+    work_review: Seconds = 14_400.0
+    delegation: Seconds = 1800.0
+    flight_silent: Seconds = 300.0
+    flight_check: Seconds = 60.0
+    endpoint_silent: Seconds = 300.0
+
+
+class Periods(Record):
+    """Durations in seconds."""
+
+    online_within: Seconds = 90.0
+    heartbeat_event: Seconds = 600.0
+    lease: Seconds = 60.0
+    back_off_first: Seconds = 2.0
+    back_off_most: Seconds = 300.0
+    idempotency_keys: Seconds = 86_400.0
+    queue_expiry: Seconds = 86_400.0
+    long_poll: Seconds = 60.0
+    stream_comment: Seconds = 15.0
+    wall_clock_gap: Seconds = 60.0
+    grace: Seconds = 90.0
+    sweeps: Sweeps = Sweeps()
+
+
+class Routing(Record):
+    """`model_assisted`: whether a model may break a tie in a channel of several agents."""
+
+    model_assisted: bool = False
+
+
+class Rules(Record):
+    """Every setting that a decision depends on: the part of the settings that pure code is handed."""
+
+    limits: Limits = Limits()
+    periods: Periods = Periods()
+    routing: Routing = Routing()
+
+
+class Within(Record):
+    """A limit that holds: what was counted, and how much there may be."""
+
+    what: str
+    used: int
+    limit: int
+
+
+class Alarm(Record):
+    """The attention item that the operator gets; the same `dedupe` is the same item."""
+
+    kind: AttentionKind
+    title: str
+    body: str
+    dedupe: str
+    remedies: tuple[Remedy, ...] = ()
+
+
+class Attempt(Record):
+    """What follows failed attempt number `number`: the next one at `at`, or none, because of `problem`."""
+
+    number: int
+    at: Time | None = None
+    problem: WakeFailed | None = None
+
+
+class Gap(Record):
+    """A jump of the wall clock that the running clock did not see: the machine slept until `ended`."""
+
+    seconds: float
+    ended: Time
+
+
+class Deadline(Record):
+    """When something is due, and by which rule."""
+
+    at: Time
+    rule: str
+
+    def passed(self, now: Time) -> bool:
+        return self.at <= now
+
+
+def gap_between(before: Time, now: Time, elapsed: float) -> Gap:
+    """How far the wall clock went ahead of the `elapsed` seconds of a monotonic clock."""
+    return Gap(seconds=now.since(before) - elapsed, ended=now)
+
+
+def graced(deadline: Time, gap: Gap | None, periods: Periods) -> Deadline:
+    """The deadline after a gap: nothing is overdue before one grace period after it.
+
+    The grace counts from the end of the gap, so applying it again to the same gap adds nothing.
+    """
+    if gap is None or gap.seconds <= periods.wall_clock_gap:
+        return Deadline(at=deadline, rule="as set")
+    end_of_grace = gap.ended.plus(periods.grace)
+    if end_of_grace <= deadline:
+        return Deadline(at=deadline, rule="later than the grace period")
+    return Deadline(at=end_of_grace, rule="grace after sleep")
+
+
+def check_open_flights(address: str, open_flights: int, limits: Limits) -> Within:
+    """Whether the agent may take one more ask."""
+    look = Remedy(operation="flight.list", parameters={"agent": address}, why="what it works on")
+    return _room(f"open flights of {address}", "openFlights", open_flights, limits.open_flights, look)
+
+
+def check_fan_out(address: str, children: int, limits: Limits) -> Within:
+    """Whether the agent may have one more live child."""
+    look = Remedy(operation="tree", parameters={"address": address}, why="which children could finish")
+    return _room(f"children of {address}", "fanOut", children, limits.fan_out, look)
+
+
+def check_streams(client: str, streams: int, limits: Limits) -> Within:
+    """Whether the client may follow the log once more."""
+    return _room(f"streams of {client}", "streams", streams, limits.streams)
+
+
+def check_ask_rate(sender: str, asks: Sequence[Time], limits: Limits, now: Time) -> Within:
+    """Whether the sender may ask again, given the times of its latest asks."""
+    what, limit = f"asks per minute by {sender}", limits.asks_per_minute
+    recent = _recent(asks, 60, now)
+    if len(recent) >= max(limit, 1):
+        retry_after = _free_at(recent, 60, limit).since(now)
+        remedies = (raise_limit("asksPerMinute", limit),)
+        raise Refused(RateLimited(what=what, limit=limit, retry_after=retry_after, remedies=remedies))
+    return Within(what=what, used=len(recent), limit=limit)
+
+
+def check_wake_budget(conversation_id: str, wakes: Sequence[Time], limits: Limits, now: Time) -> Within:
+    """Whether somebody may be woken in the conversation again, given the times of its latest wakes."""
+    limit = limits.wakes_per_hour
+    recent = _recent(wakes, 3600, now)
+    if len(recent) >= max(limit, 1):
+        problem = WakeBudget(
+            conversation_id=conversation_id,
+            used=len(recent),
+            limit=limit,
+            resets_at=_free_at(recent, 3600, limit),
+            remedies=(raise_limit("wakesPerHour", limit),),
+        )
+        raise Refused(problem)
+    return Within(what=f"wakes per hour in {conversation_id}", used=len(recent), limit=limit)
+
+
+def after_attempt(failed: WakeFailed, rules: Rules, now: Time) -> Attempt:
+    """Try again after a growing pause, or give up once the attempts are used up."""
+    number = failed.attempts
+    if number >= rules.limits.attempts:
+        return Attempt(number=number, problem=failed)
+    pause = back_off(number, rules.periods.back_off_first, rules.periods.back_off_most)
+    return Attempt(number=number, at=now.plus(pause))
+
+
+def alarm_of(diagnostic: Diagnostic) -> Alarm | None:
+    """What the operator is told of a runaway: agents that wake or ask each other without end."""
+    match diagnostic:
+        case WakeBudget(conversation_id=where):
+            title, dedupe = f"wakes used up in {where}", f"wake_budget:{where}"
+        case AskLoop(chain=chain):
+            title = f"asks without end: {' → '.join(chain)}"
+            dedupe = f"ask_loop:{' '.join(sorted(set(chain)))}"
+        case _:
+            return None
+    return Alarm(
+        kind=AttentionKind.FAILURE,
+        title=title,
+        body=diagnostic.message,
+        dedupe=dedupe,
+        remedies=diagnostic.remedies,
+    )
+
+
+def check_attachment(name: str, size: int, limits: Limits) -> Within:
+    """Whether a file of this size may be attached."""
+    if size > limits.attachment:
+        remedies = (raise_limit("attachment", limits.attachment),)
+        problem = TooLarge(what=f"attachment {name}", size=size, limit=limits.attachment, remedies=remedies)
+        raise Refused(problem)
+    return Within(what=f"bytes of {name}", used=size, limit=limits.attachment)
+
+
+def _room(what: str, setting: str, used: int, limit: int, *remedies: Remedy) -> Within:
+    if used >= limit:
+        raise Refused(RateLimited(what=what, limit=limit, remedies=(*remedies, raise_limit(setting, limit))))
+    return Within(what=what, used=used, limit=limit)
+
+
+def raise_limit(setting: str, limit: int) -> Remedy:
+    """The command by which the operator doubles a limit."""
+    parameters = {"key": f"limits.{setting}", "value": 2 * limit}
+    return Remedy(operation="config.set", parameters=parameters, why="the operator may raise the limit")
+
+
+def _recent(moments: Sequence[Time], window: float, now: Time) -> list[Time]:
+    return sorted(moment for moment in moments if now.since(moment) < window)
+
+
+def _free_at(recent: Sequence[Time], window: float, limit: int) -> Time:
+    """When so many have left the window that there is room for one more."""
+    return recent[len(recent) - max(limit, 1)].plus(window)

@@ -1,0 +1,318 @@
+"""Who may do what: the credential decides, then the defaults, then grants. Paths are compared by segments."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.base.time import Time
+from scout.identity.path import AgentPath
+from scout.model.agent import Agent
+from scout.model.grant import Action, Grant, GrantScope, is_valid_grant
+from scout.model.request_problem import Forbidden, NotOwner, Unauthenticated
+from scout.model.session_problem import DirectoryNotAllowed
+from scout.model.token import Token, TokenKind, require_valid
+
+__all__ = [
+    "Actor",
+    "Allowed",
+    "Deed",
+    "Permission",
+    "Relation",
+    "Subject",
+    "actor_of",
+    "check_directory",
+    "check_project",
+    "permit",
+]
+
+
+class Deed(StrEnum):
+    """What is to be done; the first six can be granted. To see an agent or alias is to know its name."""
+
+    SEE = "see"
+    ADDRESS = "address"
+    ASK = "ask"
+    SPAWN = "spawn"
+    READ = "read"
+    CONTROL = "control"
+    APPROVE = "approve"
+    ACT_AS = "act_as"
+    COMPLETE_FLIGHT = "complete_flight"
+    SET_ALIAS = "set_alias"
+    ADMINISTER = "administer"
+    ENROL = "enrol"
+    REPORT_HOOK = "report_hook"
+    FETCH_MAIL = "fetch_mail"
+
+
+class Relation(StrEnum):
+    """How an actor stands to a subject; also the rule of the permission that rests on it."""
+
+    ANY = "by its kind of token"
+    SELF = "itself"
+    BELOW = "itself or a descendant"
+    SAME_USER = "of the same user"
+    MEMBER = "a conversation it takes part in"
+    ACTS_FOR = "its token may act for it"
+    SAME_NODE = "of its node"
+    SAME_CONNECTOR = "of its connector"
+    ENROLLED = "a session that it enrolled"
+
+
+class Actor(Record):
+    """Whom the credential stands for. `acts_for`: other agents it may speak as."""
+
+    kind: TokenKind
+    token_id: str
+    user: str | None = None
+    agent_id: str | None = None
+    path: AgentPath | None = None
+    session_id: str | None = None
+    node: str | None = None
+    connector: str | None = None
+    acts_for: tuple[str, ...] = ()
+
+
+class Subject(Record):
+    """What the deed is done to, as far as a rule looks at it; `name` is how it is shown.
+
+    `agent_id`, `path`, `node`: the agent it is or belongs to; of a flight, its target; of an
+    approval, who asked for it. `requester_token_id`: the credential that asked for it.
+    """
+
+    name: str
+    agent_id: str | None = None
+    path: AgentPath | None = None
+    user: str | None = None
+    node: str | None = None
+    project_root: str | None = None
+    conversation_id: str | None = None
+    members: tuple[str, ...] = ()
+    requester_token_id: str | None = None
+    enrolled_by: str | None = None
+
+    @property
+    def owner(self) -> str | None:
+        """The user it belongs to; a path says so itself."""
+        return self.path.user if self.path is not None else self.user
+
+
+class Permission(Record):
+    """It is allowed: by which rule or grant, and on which facts."""
+
+    deed: Deed
+    rule: str
+    actor: Actor
+    subject: Subject
+    grant_id: str | None = None
+
+
+class Allowed(Record):
+    """A program may be started in this directory. `adds_root`: by this it becomes an allowed root."""
+
+    directory: str
+    rule: str
+    root: str
+    adds_root: bool = False
+
+
+_BY_KIND, _ENROLLED = (Relation.ANY,), (Relation.ENROLLED,)
+_DEFAULTS: Mapping[TokenKind, Mapping[Deed, tuple[Relation, ...]]] = {
+    TokenKind.OPERATOR: {
+        **dict.fromkeys(Deed, _BY_KIND),
+        Deed.ACT_AS: (Relation.SELF, Relation.SAME_USER, Relation.ACTS_FOR),
+        Deed.COMPLETE_FLIGHT: (Relation.SELF,),
+    },
+    TokenKind.AGENT: {
+        Deed.SEE: (Relation.SAME_USER,),
+        Deed.ADDRESS: (Relation.SAME_USER, Relation.MEMBER),
+        Deed.ASK: (Relation.SAME_USER,),
+        Deed.SPAWN: (Relation.BELOW,),
+        Deed.READ: (Relation.MEMBER, Relation.BELOW),
+        Deed.CONTROL: (Relation.BELOW,),
+        Deed.APPROVE: (Relation.BELOW,),
+        Deed.ACT_AS: (Relation.SELF, Relation.ACTS_FOR),
+        Deed.COMPLETE_FLIGHT: (Relation.SELF,),
+        Deed.FETCH_MAIL: (Relation.SELF,),
+    },
+    TokenKind.CONNECTOR: {
+        Deed.SEE: (Relation.SAME_CONNECTOR, Relation.SAME_USER),
+        Deed.ADDRESS: (Relation.SAME_CONNECTOR,),
+        Deed.READ: (Relation.SAME_CONNECTOR,),
+        Deed.ACT_AS: (Relation.SAME_CONNECTOR,),
+        # The person who spoke: the broker finds the user by the connector key.
+        Deed.APPROVE: (Relation.SAME_USER,),
+        Deed.SET_ALIAS: (Relation.SAME_USER,),
+    },
+    TokenKind.NODE: {Deed.ACT_AS: (Relation.SAME_NODE,)},
+    TokenKind.GUEST: {Deed.SEE: (Relation.SAME_USER,), Deed.READ: (Relation.SAME_USER,)},
+    TokenKind.HOST: {Deed.ENROL: _BY_KIND, Deed.REPORT_HOOK: _ENROLLED, Deed.FETCH_MAIL: _ENROLLED},
+}
+
+# Which grants suffice: whoever may ask may also address, control includes the rest, and all let see.
+_GRANTS: Mapping[Deed, frozenset[Action]] = {
+    Deed.SEE: frozenset(Action),
+    Deed.ADDRESS: frozenset({Action.ADDRESS, Action.ASK, Action.CONTROL}),
+    Deed.ASK: frozenset({Action.ASK, Action.CONTROL}),
+    Deed.SPAWN: frozenset({Action.SPAWN, Action.CONTROL}),
+    Deed.READ: frozenset({Action.READ, Action.CONTROL}),
+    Deed.CONTROL: frozenset({Action.CONTROL}),
+}
+
+_OPERATOR = "the operator's token"
+_OTHER = "a credential that is not the requester's"
+_NEEDS: Mapping[Deed, tuple[str, ...]] = {
+    Deed.APPROVE: (_OTHER, _OPERATOR),
+    Deed.ACT_AS: ("the token of that agent",),
+    Deed.ENROL: ("a host token",),
+    Deed.REPORT_HOOK: ("the host token that enrolled the session",),
+    Deed.FETCH_MAIL: ("the token of that agent", "the host token that enrolled the session"),
+}
+_WHOAMI = Remedy(operation="whoami", parameters={}, why="whom your token stands for")
+
+
+def actor_of(token: Token | None, now: Time, agent: Agent | None = None) -> Actor:
+    """The actor behind a credential, or the refusal of one that is missing, over, or another agent's."""
+    if token is None:
+        new = Remedy(operation="token.create", parameters={"kind": "agent"}, why="for the operator")
+        needs = ("an agent's token", _OPERATOR)
+        raise Refused(Unauthenticated(reason="no credential", needs=needs, remedies=(new,)))
+    require_valid(token, now)
+    if agent is not None and agent.id != token.agent_id:
+        reason, needs = f"the token is not bound to {agent.path}", (f"the token of {agent.path}",)
+        raise Refused(Unauthenticated(reason=reason, needs=needs, remedies=(_WHOAMI,)))
+    return Actor(
+        kind=token.kind,
+        token_id=token.id,
+        user=token.user if agent is None else agent.owner,
+        agent_id=token.agent_id,
+        path=agent.path if agent is not None else None,
+        session_id=token.session_id,
+        node=token.node,
+        connector=token.connector,
+    )
+
+
+def permit(actor: Actor, deed: Deed, subject: Subject, grants: Iterable[Grant], now: Time) -> Permission:
+    """The permission and its rule, or the refusal with the grant or credential that would do."""
+    if deed is not Deed.APPROVE or not _asked_for_it(actor, subject):
+        relations = _relations(actor, subject)
+        for relation in _DEFAULTS[actor.kind].get(deed, ()):
+            if relations[relation]:
+                return Permission(deed=deed, rule=relation, actor=actor, subject=subject)
+        for grant in grants:
+            if _gives(grant, actor, deed, subject) and is_valid_grant(grant, now):
+                return Permission(deed=deed, rule="grant", actor=actor, subject=subject, grant_id=grant.id)
+    raise Refused(_refusal(actor, deed, subject))
+
+
+def _relations(actor: Actor, subject: Subject) -> dict[Relation, bool]:
+    path, connector = subject.path, subject.path.connector if subject.path is not None else None
+    return {
+        Relation.ANY: True,
+        Relation.SELF: _equal(actor.agent_id, subject.agent_id),
+        Relation.BELOW: actor.path is not None and path is not None and actor.path.contains(path),
+        Relation.SAME_USER: _equal(actor.user, subject.owner),
+        Relation.MEMBER: actor.agent_id in subject.members,
+        Relation.ACTS_FOR: subject.agent_id in actor.acts_for,
+        Relation.SAME_NODE: _equal(actor.node, subject.node),
+        Relation.SAME_CONNECTOR: _equal(actor.connector, connector),
+        Relation.ENROLLED: _equal(actor.token_id, subject.enrolled_by),
+    }
+
+
+def _equal(one: str | None, other: str | None) -> bool:
+    """Both are there and the same; two unknowns are not."""
+    return one is not None and one == other
+
+
+def _asked_for_it(actor: Actor, subject: Subject) -> bool:
+    return _equal(actor.agent_id, subject.agent_id) or actor.token_id == subject.requester_token_id
+
+
+def _gives(grant: Grant, actor: Actor, deed: Deed, subject: Subject) -> bool:
+    """Grants are for agents; a guest stays read-only whatever its user was granted."""
+    reads = actor.kind is TokenKind.GUEST and deed in (Deed.SEE, Deed.READ)
+    if grant.action not in _GRANTS.get(deed, ()) or not (reads or actor.kind is TokenKind.AGENT):
+        return False
+    held = _equal(grant.agent_id, actor.agent_id) or _equal(grant.user, actor.user)
+    return held and _covers(grant.scope, subject)
+
+
+def _covers(scope: GrantScope, subject: Subject) -> bool:
+    if scope.path is not None:
+        return subject.path is not None and scope.path.contains(subject.path)
+    project = _equal(scope.project_root, subject.project_root)
+    channel = _equal(scope.conversation_id, subject.conversation_id)
+    return project or channel or _equal(scope.user, subject.owner)
+
+
+def _refusal(actor: Actor, deed: Deed, subject: Subject) -> Forbidden | NotOwner:
+    """Which grant would do, else which credential; an agent may always turn to the human."""
+    if deed is Deed.COMPLETE_FLIGHT:
+        owner, needs = subject.agent_id or "", (f"the token of {subject.path or subject.agent_id}",)
+        return NotOwner(noun="flight", id=subject.name, owner_id=owner, needs=needs, remedies=(_WHOAMI,))
+    needs, remedy = _NEEDS.get(deed, (_OPERATOR,)), _WHOAMI
+    if actor.kind is TokenKind.AGENT:
+        wish = {"question": f"please {deed.replace('_', ' ')}: {subject.name}"}
+        remedy = Remedy(operation="need", parameters=wish, why="a person may do it")
+        if deed in _GRANTS:
+            action = Action.READ if deed is Deed.SEE else Action(deed)
+            needs, remedy = (f"the grant {action}", _OPERATOR), _grant(actor, action, subject)
+    return Forbidden(action=deed, subject=subject.name, needs=needs, remedies=(remedy,))
+
+
+def _grant(actor: Actor, action: Action, subject: Subject) -> Remedy:
+    """The command by which the operator allows exactly this."""
+    keys = ("path", "channel", "project", "user")
+    values = (subject.path, subject.conversation_id, subject.project_root, subject.owner)
+    scope = dict([(key, str(value)) for key, value in zip(keys, values, strict=True) if value][:1])
+    parameters = {"action": str(action), "agent": str(actor.path or actor.agent_id), **scope}
+    return Remedy(operation="grant.add", parameters=parameters, why="for the operator")
+
+
+def check_directory(
+    directory: str, roots: Sequence[str], actor: Actor, home: str, repository: str | None = None
+) -> Allowed:
+    """Whether a program may be started there: below an allowed root, or in the operator's own repository.
+
+    Paths are real and absolute; `repository` is the git top level that holds the directory.
+    """
+    for root in roots:
+        if _is_inside(root, directory):
+            return Allowed(directory=directory, rule="allowed root", root=root)
+    if actor.kind is TokenKind.OPERATOR and repository and _is_own(repository, directory, home):
+        rule = "the operator's own repository"
+        return Allowed(directory=directory, rule=rule, root=repository, adds_root=True)
+    add = {"add": repository or directory}
+    allow = Remedy(operation="config.roots", parameters=add, why="for the operator")
+    raise Refused(DirectoryNotAllowed(directory=directory, roots=tuple(roots), remedies=(allow,)))
+
+
+def check_project(directory: str, home: str, temporary: Sequence[str] = ()) -> str:
+    """The same directory as a project; the root, the home folder and temporary roots are none."""
+    if _parts(directory) in [[], *(_parts(one) for one in (home, *temporary))]:
+        inside = f"{directory.rstrip('/')}/PROJECT"
+        remedy = Remedy(operation="ask", parameters={"projectPath": inside}, why="a folder of its own")
+        raise Refused(BadRequest(problem=f"{directory} is no project", field="directory", remedies=(remedy,)))
+    return directory
+
+
+def _is_own(repository: str, directory: str, home: str) -> bool:
+    below_home = _is_inside(home, repository) and not _is_inside(repository, home)
+    return below_home and _is_inside(repository, directory)
+
+
+def _is_inside(root: str, directory: str) -> bool:
+    parts = _parts(root)
+    return _parts(directory)[: len(parts)] == parts
+
+
+def _parts(directory: str) -> list[str]:
+    """The names of a real path; what could lead elsewhere is refused, not interpreted."""
+    parts = [part for part in directory.split("/") if part]
+    if not directory.startswith("/") or {".", ".."} & set(parts):
+        problem = f"expected a real absolute path, got {directory:.60}"
+        raise Refused(BadRequest(problem=problem, field="directory"))
+    return parts

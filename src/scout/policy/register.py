@@ -1,0 +1,100 @@
+"""Which record a registration means: the same again, a second clone, a new agent, or a refusal."""
+
+from msgspec.structs import replace
+
+from scout.base.record import Record
+from scout.base.refusal import Refused, Remedy
+from scout.identity.path import AgentPath
+from scout.identity.reserved import check_name
+from scout.identity.segment import segment
+from scout.identity.spelling import Spelling, clone_workspace, registered
+from scout.model.agent import Agent, Lifecycle, ToolRole
+from scout.model.diagnostic import AliasShadows, NameTaken
+from scout.policy.directory import Directory, Wanted
+
+__all__ = ["Registration", "Wish", "check_alias", "decide_registration"]
+
+
+class Wish(Record):
+    """Who wants to be registered. `root_branch` is given for a project's root agent."""
+
+    owner: str
+    definition: str
+    workspace: str | None = None
+    profile: str | None = None
+    node: str
+    project_root: str
+    branch: str = "main"
+    root_branch: str | None = None
+    tool_role: ToolRole | None = None
+
+
+class Registration(Record):
+    """The agent that is already there, or the spellings and the role of the one to create."""
+
+    rule: str
+    existing: Agent | None = None
+    spelling: Spelling | None = None
+    tool_role: ToolRole = ToolRole.DEV
+
+
+def decide_registration(wish: Wish, directory: Directory) -> Registration:
+    """The same identity from the same project is the same record; another folder is a second clone."""
+    spelling = _spelling(wish)
+    holder = _holder(wish, spelling, directory)
+    if holder is not None and holder.project_root != wish.project_root:
+        clone = clone_workspace(wish.definition, wish.branch, wish.project_root)
+        wish = replace(wish, workspace=clone, root_branch=None)
+        spelling = _spelling(wish)
+        holder = _holder(wish, spelling, directory)
+    if holder is not None:
+        return Registration(rule="same identity", existing=holder, tool_role=holder.tool_role)
+    _check_path(spelling.path, directory)
+    if spelling.birth_branch and directory.at_branch(wish.project_root, spelling.birth_branch):
+        spelling = replace(spelling, birth_branch=None)  # the project has its root agent already
+    role = wish.tool_role or (ToolRole.TL if spelling.birth_branch else ToolRole.DEV)
+    return Registration(rule="new", spelling=spelling, tool_role=role)
+
+
+def check_alias(name: object, directory: Directory) -> str:
+    """The folded name of a new alias, or a refusal: reserved words and live definitions are taken."""
+    folded = check_name(segment(name))
+    if directory.find(Wanted(definition_id=folded), 1):
+        other = Remedy(operation="alias.set", parameters={"name": f"my-{folded}", "target": f"@{folded}"})
+        raise Refused(AliasShadows(alias=folded, definition=folded, remedies=(other,)))
+    return folded
+
+
+def _spelling(wish: Wish) -> Spelling:
+    return registered(wish.owner, wish.definition, wish.workspace, wish.profile, wish.root_branch)
+
+
+def _holder(wish: Wish, spelling: Spelling, directory: Directory) -> Agent | None:
+    address = spelling.address
+    wanted = Wanted(
+        definition_id=address.definition_id,
+        workspace=address.workspace_qualifier,
+        profile=address.profile,
+        node=wish.node,
+        exact=True,
+    )
+    return next(iter(directory.find(wanted, 1)), None)
+
+
+def _check_path(path: AgentPath, directory: Directory) -> None:
+    """A path is unique among live and retired agents: a tombstone is revived, never reused."""
+    holder = directory.at_path(path)
+    if holder is None:
+        return
+    retired = holder.lifecycle is Lifecycle.RETIRED
+    revive = Remedy(operation="agent.revive", parameters={"address": str(path)})
+    look = Remedy(operation="show", parameters={"address": str(path)})
+    raise Refused(
+        NameTaken(
+            noun="agent",
+            name=str(path),
+            holder_id=holder.id,
+            holder_state=str(holder.lifecycle),
+            remedies=(revive,) if retired else (look,),
+        )
+    )

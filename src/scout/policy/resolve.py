@@ -1,0 +1,164 @@
+"""What a name means: one resolver for every form, without side effects, explained step by step."""
+
+from scout.base.refusal import Refused, Remedy
+from scout.base.time import Time
+from scout.identity.grammar import parse_handle
+from scout.identity.lexer import bare_branch, lex
+from scout.identity.name import (
+    ID_KINDS,
+    AliasName,
+    BranchName,
+    ChannelName,
+    HandleName,
+    IdName,
+    Name,
+    OperatorName,
+    PathName,
+    ProjectName,
+    RelativeName,
+    RootName,
+    SessionName,
+)
+from scout.identity.path import AgentPath
+from scout.identity.problem import require_text
+from scout.model.agent import Agent
+from scout.model.session import Session
+from scout.policy import unresolved
+from scout.policy.choose import Demand
+from scout.policy.directory import Caller, Directory
+from scout.policy.handle import Handles, Resolution, Step, Stuck, minimal
+
+__all__ = ["Resolution", "Step", "minimal", "resolve"]
+
+
+def resolve(text: object, directory: Directory, caller: Caller, now: Time) -> Resolution:
+    """The one agent and endpoint that the address means for this caller, or a refusal."""
+    words = require_text(text)
+    forms = _Forms(words, directory, caller, now)
+    try:
+        return forms.bare_branch() or forms.named(lex(words))
+    except Stuck as stuck:
+        raise Refused(stuck.explain()) from None
+
+
+class _Forms:
+    """Each form of an address, brought down to an agent."""
+
+    def __init__(self, text: str, directory: Directory, caller: Caller, now: Time) -> None:
+        self.text = text
+        self.directory = directory
+        self.caller = caller
+        self.handles = Handles(text, "branch", directory, caller, now)
+
+    def named(self, name: Name) -> Resolution:
+        self.handles.form = str(name.__struct_config__.tag)
+        match name:
+            case HandleName():
+                return self.handles.means(name.address, root=self.text if name.bare else None)
+            case PathName(path=path):
+                return self._at_path(path)
+            case RelativeName():
+                return self._relative(name)
+            case RootName():
+                return self._root()
+            case OperatorName():
+                return self._operator()
+            case BranchName(text=text):
+                return self.handles.known(
+                    self.handles.born(text), "birth branch", "no agent of your project was born there"
+                )
+            case IdName():
+                return self._id(name)
+            case SessionName():
+                return self.handles.session(self._session_named(name))
+            case ProjectName(directory=directory):
+                return self._project(directory)
+            case AliasName(name=alias):
+                return self.handles.alias(self.directory.alias(alias), alias)
+            case ChannelName(name=channel):
+                send = Remedy(operation="send", parameters={"channel": channel, "body": "…"})
+                raise self.handles.unknown("a channel is not an agent", send)
+
+    def bare_branch(self) -> Resolution | None:
+        """A dotted word without `@` is a birth branch of the caller's project, if there is one."""
+        text = bare_branch(self.text)
+        born = self.handles.born(text) if text else None
+        if born is None:
+            return None
+        try:
+            other, _ = self.handles.agent(parse_handle(self.text))
+        except (Stuck, Refused):
+            other = born
+        if other.id != born.id:
+            both = (f"branch:{self.text}", f"@{self.text}")
+            raise Stuck(lambda: unresolved.two_readings(self.text, both))
+        return self.handles.instance(born, Demand(), "birth branch")
+
+    def _at_path(self, path: AgentPath) -> Resolution:
+        agent = self.directory.at_path(path)
+        if agent is None:
+            project = Remedy(operation="ask", parameters={"projectPath": str(path), "body": "…"})
+            ancestors = self._ancestors(path)
+            raise Stuck(lambda: unresolved.unknown(self.text, "no agent has this path", ancestors, project))
+        return self.handles.known(agent, "path", "")
+
+    def _ancestors(self, path: AgentPath) -> list[str]:
+        above = path.parent
+        while above is not None and self.directory.at_path(above) is None:
+            above = above.parent
+        return [str(above)] if above is not None else []
+
+    def _relative(self, name: RelativeName) -> Resolution:
+        agent = self._caller_agent()
+        if name.up:
+            agent = self.directory.agent(agent.parent_id) if agent.parent_id else None
+        if agent is None:
+            raise self.handles.unknown("you have no parent")
+        if name.suffix:
+            return self._at_path(AgentPath.parse(f"{agent.path}{name.suffix}"))
+        return self.handles.known(agent, "relative to the caller", "")
+
+    def _caller_agent(self) -> Agent:
+        agent = self.directory.agent(self.caller.agent_id) if self.caller.agent_id else None
+        if agent is None:
+            raise self.handles.unknown("only an agent has addresses relative to itself")
+        return agent
+
+    def _root(self) -> Resolution:
+        project, branch = self.caller.project_root, self.caller.root_branch
+        if project is None:
+            raise self.handles.unknown("you are outside every project")
+        agent = self.handles.born(branch) if branch else None
+        return self.handles.known(
+            agent or self.directory.of_project(project), "root of the project", "it has no agent yet"
+        )
+
+    def _operator(self) -> Resolution:
+        if self.caller.user is None:
+            raise self.handles.unknown("the caller belongs to no user")
+        return self._at_path(AgentPath.root(self.caller.user, "direct"))
+
+    def _project(self, directory: str) -> Resolution:
+        agent = self.directory.of_project(directory)
+        if agent is None:
+            ask = Remedy(operation="ask", parameters={"projectPath": directory, "body": "…"})
+            raise self.handles.unknown("this project has no agent yet; asking it makes one", ask)
+        return self.handles.known(agent, "base agent of the project", "")
+
+    def _id(self, name: IdName) -> Resolution:
+        match name.kind:
+            case "agt":
+                return self.handles.known(self.directory.agent(name.id), "id", "no agent has this id")
+            case "ses":
+                return self.handles.session(self.directory.session(name.id))
+            case "ept":
+                endpoint = self.directory.endpoint(name.id)
+                agent = self.directory.agent(endpoint.agent_id) if endpoint else None
+                return self.handles.known(agent, "id", "no endpoint has this id", endpoint_id=name.id)
+            case _:
+                raise self.handles.unknown(f"it is the id of a {ID_KINDS[name.kind]}, not of an agent")
+
+    def _session_named(self, name: SessionName) -> Session | None:
+        if name.id is not None:
+            return self.directory.session(name.id)
+        return self.directory.native_session(name.harness or "", name.native_id or "")

@@ -1,0 +1,61 @@
+"""Whom a message is for: the structured target first, then the leading mention, never a guess."""
+
+from collections.abc import Callable
+
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
+from scout.identity.mention import Mention, find_mentions
+from scout.policy.resolve import Resolution
+
+__all__ = ["Targeting", "decide_target"]
+
+Resolve = Callable[[str], Resolution]
+
+
+class Targeting(Record):
+    """Who is meant and why; soft mentions are hints, `unresolved` is what the receipt notes."""
+
+    rule: str
+    target: Resolution | None = None
+    soft: tuple[str, ...] = ()
+    unresolved: tuple[Diagnostic, ...] = ()
+
+
+def decide_target(body: str, to: str | None, elsewhere: bool, resolve: Resolve) -> Targeting:
+    """The target of a body. `elsewhere`: a channel, conversation or broadcast was named instead of `to`."""
+    mentions = find_mentions(body)
+    soft = tuple(mention.address.canonical for mention in mentions.soft if mention.address)
+    if to is not None:
+        found, noted = resolve(to), _noted(mentions.leading, resolve)
+        return Targeting(rule="structured target", target=found, soft=soft, unresolved=noted)
+    if mentions.leading is not None:
+        return Targeting(rule="leading mention", target=_mentioned(mentions.leading, resolve), soft=soft)
+    if elsewhere:
+        return Targeting(rule="conversation", soft=soft)
+    raise Refused(
+        BadRequest(
+            problem="nobody is addressed: name a target, a channel, or begin the body with a mention",
+            field="to",
+            remedies=(
+                Remedy(operation="who", parameters={}, why="who is there"),
+                Remedy(operation="send", parameters={"to": "@name", "body": "…"}),
+            ),
+        )
+    )
+
+
+def _mentioned(mention: Mention, resolve: Resolve) -> Resolution:
+    if mention.problem is not None:
+        raise Refused(mention.problem)
+    return resolve(mention.text)
+
+
+def _noted(mention: Mention | None, resolve: Resolve) -> tuple[Diagnostic, ...]:
+    """With a structured target a mention that leads nowhere is no reason to refuse."""
+    if mention is None:
+        return ()
+    try:
+        _mentioned(mention, resolve)
+    except Refused as refusal:
+        return (refusal.diagnostic,)
+    return ()

@@ -1,0 +1,163 @@
+"""Refusals of the resolver: the facts, the nearest names and the next command, from what was found."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+from scout.base.refusal import Candidate, Diagnostic, Remedy
+from scout.identity.address import Address
+from scout.model.agent import Agent
+from scout.model.alias import Alias
+from scout.model.diagnostic import (
+    AliasBroken,
+    AmbiguousTarget,
+    HarnessMismatch,
+    ModelMismatch,
+    NoSession,
+    PeerUnreachable,
+    RetiredTarget,
+    UnknownTarget,
+)
+from scout.model.endpoint import Endpoint
+from scout.model.node import Node
+from scout.policy.directory import Directory
+from scout.policy.nearest import keys_of, ranked
+
+__all__ = [
+    "alias_broken",
+    "ambiguous",
+    "distance",
+    "mismatch",
+    "nearest_names",
+    "no_session",
+    "no_such_qualifier",
+    "peer_unreachable",
+    "retired",
+    "two_readings",
+    "unknown",
+]
+
+_NEAREST = 5
+
+
+def unknown(text: str, reason: str, near: Sequence[str], *remedies: Remedy) -> Diagnostic:
+    """Nothing answers; the nearest names and how to find or make one."""
+    candidates = tuple(Candidate(address=address) for address in near)
+    return UnknownTarget(
+        address=text[:200],
+        reason=reason,
+        candidates=candidates,
+        remedies=(*remedies, *_try(near[:3]))
+        or (Remedy(operation="who", parameters={}, why="who is there"),),
+    )
+
+
+def no_such_qualifier(text: str, address: Address, siblings: tuple[Candidate, ...]) -> Diagnostic:
+    """The definition is known, but not with this workspace, profile or node."""
+    asked = (("workspace", address.workspace_qualifier), ("profile", address.profile), ("node", address.node))
+    named = " and ".join(f"{name} '{value}'" for name, value in asked if value)
+    return UnknownTarget(
+        address=text[:200],
+        reason=f"{address.definition_id} exists, but not with {named}",
+        candidates=siblings,
+        remedies=_try([one.address for one in siblings[:3]]),
+    )
+
+
+def ambiguous(text: str, count: int, candidates: tuple[Candidate, ...]) -> Diagnostic:
+    """Several agents answer; each is shown under an address of its own."""
+    return AmbiguousTarget(
+        address=text[:200],
+        count=count,
+        retry=candidates[0].canonical,
+        candidates=candidates,
+        remedies=_try([one.address for one in candidates[:3]]),
+    )
+
+
+def two_readings(text: str, readings: Sequence[str]) -> Diagnostic:
+    """The text is a birth branch and a handle of two different agents."""
+    return AmbiguousTarget(
+        address=text[:200],
+        count=len(readings),
+        retry=readings[0],
+        candidates=tuple(Candidate(address=reading) for reading in readings),
+        remedies=_try(readings),
+    )
+
+
+def mismatch(
+    text: str,
+    address: Address,
+    endpoints: Iterable[Endpoint],
+    has_harness: bool,
+    candidates: tuple[Candidate, ...],
+) -> Diagnostic:
+    """Agents of this name exist, but none with the harness, or with the model, that was asked for."""
+    known = list(endpoints)
+    remedies = _try([one.address for one in candidates[:3]])
+    if address.harness and not (has_harness and address.model):
+        attached = tuple(dict.fromkeys(one.harness for one in known if one.harness))
+        return HarnessMismatch(
+            address=text[:200],
+            requested=address.harness,
+            attached=attached,
+            candidates=candidates,
+            remedies=remedies,
+        )
+    attached = tuple(dict.fromkeys(one.model for one in known if one.model))
+    return ModelMismatch(
+        address=text[:200],
+        requested=address.model or "",
+        attached=attached,
+        candidates=candidates,
+        remedies=remedies,
+    )
+
+
+def retired(text: str, agent: Agent) -> Diagnostic:
+    """The name belongs to a tombstone."""
+    revive = Remedy(operation="agent.revive", parameters={"address": str(agent.path)})
+    return RetiredTarget(
+        address=text[:200], agent_id=agent.id, retired_at=agent.updated_at, remedies=(revive,)
+    )
+
+
+def no_session(text: str) -> Diagnostic:
+    return NoSession(
+        address=text[:200],
+        remedies=(
+            Remedy(operation="session.list", parameters={}, why="the sessions there are"),
+            Remedy(operation="session.attach", parameters={"agent": "@name", "session": text[:200]}),
+        ),
+    )
+
+
+def peer_unreachable(node: Node) -> Diagnostic:
+    look = Remedy(operation="mesh.status", parameters={}, why="the nodes and their links")
+    return PeerUnreachable(node=node.name, last_seen=node.last_seen, remedies=(look,))
+
+
+def alias_broken(alias: Alias, fault: str, readings: tuple[Candidate, ...]) -> Diagnostic:
+    """The readings, and the commands that repair or remove the alias."""
+    repairs = (
+        Remedy(operation="alias.set", parameters={"name": alias.name, "target": one.address})
+        for one in readings[:3]
+    )
+    remove = Remedy(operation="alias.remove", parameters={"name": alias.name})
+    return AliasBroken(alias=alias.name, reason=fault, candidates=readings, remedies=(*repairs, remove))
+
+
+def nearest_names(name: str, directory: Directory) -> list[str]:
+    """Addresses of definitions and aliases that look like the name."""
+    near = directory.near(keys_of(name), _NEAREST * 2)
+    longer = directory.prefixed(name, _NEAREST)
+    return [f"@{word}" for word in ranked(name, {*near, *longer}, _NEAREST)]
+
+
+def distance(text: str, address: str) -> float:
+    """How far an address is from what was typed: 0 is equal."""
+    return 1 - difflib.SequenceMatcher(None, text, address).ratio()
+
+
+def _try(addresses: Sequence[str]) -> tuple[Remedy, ...]:
+    return tuple(Remedy(operation="resolve", parameters={"address": address}) for address in addresses)

@@ -1,0 +1,208 @@
+"""What Scout and the harnesses spend: estimates, reports in two ledgers, and the daily cap on tokens."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from scout.base.record import Record
+from scout.base.refusal import Remedy
+from scout.base.time import Time
+from scout.model.attention import AttentionKind
+from scout.model.usage import (
+    Counters,
+    Ledger,
+    Totals,
+    Usage,
+    UsageSource,
+    ValueClass,
+    checked_usage,
+    totals,
+)
+from scout.model.waiting import WaitingKind, WaitingOn
+from scout.policy.limits import Alarm, Limits, raise_limit
+
+__all__ = [
+    "About",
+    "Account",
+    "BudgetDecision",
+    "Estimate",
+    "Overhead",
+    "accounts",
+    "decide_budget",
+    "estimate_tokens",
+    "execution",
+    "overhead",
+]
+
+_CHARACTERS_PER_TOKEN = 4
+_DAY = 86_400_000_000
+
+
+class Estimate(Record):
+    """Tokens that nobody counted."""
+
+    tokens: int
+    characters: int
+    usage_source: UsageSource = UsageSource.CHAR_HEURISTIC
+    estimated: bool = True
+
+
+class Overhead(StrEnum):
+    """What Scout adds around a task."""
+
+    ROUTING = "routing"
+    WRAPPING = "wrapping"
+    REPLY_CONTEXT = "reply_context"
+    DIAGNOSTIC = "diagnostic"
+    SUMMARY = "summary"
+    WAKE_PROMPT = "wake_prompt"
+
+
+_VALUE = {
+    Overhead.ROUTING: ValueClass.ROUTING,
+    Overhead.WRAPPING: ValueClass.BOILERPLATE,
+    Overhead.REPLY_CONTEXT: ValueClass.WORK_CONTEXT,
+    Overhead.DIAGNOSTIC: ValueClass.DIAGNOSTIC,
+    Overhead.SUMMARY: ValueClass.WORK_CONTEXT,
+    Overhead.WAKE_PROMPT: ValueClass.BOILERPLATE,
+}
+
+
+class About(Record):
+    """What a report belongs to."""
+
+    agent_id: str
+    model: str | None = None
+    harness: str | None = None
+    session_id: str | None = None
+    message_id: str | None = None
+    ask_id: str | None = None
+    flight_id: str | None = None
+    work_item_id: str | None = None
+
+
+class Account(Record):
+    """One ledger: its sums, how much of them was counted exactly, and its counters."""
+
+    totals: Totals
+    exact_tokens: int
+    counters: Counters
+
+
+class BudgetDecision(Record):
+    """Go on, or wait until the day is over; `spent` of `cap` tokens is what it rests on."""
+
+    rule: str
+    spent: int
+    cap: int | None
+    waiting_on: WaitingOn | None = None
+    alarm: Alarm | None = None
+
+
+def estimate_tokens(text: str) -> Estimate:
+    """A token for four ASCII characters, and one for each other character."""
+    ascii_characters = sum(character.isascii() for character in text)
+    others = len(text) - ascii_characters
+    return Estimate(tokens=-(-ascii_characters // _CHARACTERS_PER_TOKEN) + others, characters=len(text))
+
+
+def overhead(
+    usage_id: str,
+    about: About,
+    what: Overhead,
+    now: Time,
+    *,
+    prompt: str = "",
+    completion: str = "",
+    value_class: ValueClass | None = None,
+    counters: Counters = Counters(),
+) -> Usage:
+    """A report of Scout's own words, estimated from their length."""
+    report = Usage(
+        id=usage_id,
+        category=Ledger.PROTOCOL_OVERHEAD,
+        value_class=value_class or _VALUE[what],
+        prompt_tokens=estimate_tokens(prompt).tokens,
+        completion_tokens=estimate_tokens(completion).tokens,
+        usage_source=UsageSource.CHAR_HEURISTIC,
+        counters=counters,
+        created_at=now,
+        **msgspec.structs.asdict(about),
+    )
+    return checked_usage(report)
+
+
+def execution(
+    usage_id: str,
+    about: About,
+    now: Time,
+    *,
+    prompt_tokens: int,
+    completion_tokens: int,
+    source: UsageSource = UsageSource.PROVIDER_EXACT,
+    counters: Counters = Counters(),
+) -> Usage:
+    """A report of the harness's work; anything but the provider's own count is marked as an estimate."""
+    report = Usage(
+        id=usage_id,
+        category=Ledger.HARNESS_EXECUTION,
+        value_class=ValueClass.WORK_CONTEXT,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        usage_source=source,
+        counters=counters,
+        created_at=now,
+        **msgspec.structs.asdict(about),
+    )
+    return checked_usage(report)
+
+
+def accounts(reports: Iterable[Usage]) -> dict[Ledger, Account]:
+    """Both ledgers, apart from each other: there is no sum over both."""
+    listed = tuple(reports)
+    sums = totals(listed)
+    return {
+        ledger: Account(
+            totals=sums[ledger],
+            exact_tokens=sums[ledger].total_tokens - sums[ledger].estimated_tokens,
+            counters=_counted(usage.counters for usage in listed if usage.category is ledger),
+        )
+        for ledger in Ledger
+    }
+
+
+def decide_budget(
+    agent_id: str, spent_by_agent: int, spent: int, limits: Limits, now: Time
+) -> BudgetDecision:
+    """Whether a flight of the agent may start, given the tokens of today's harness execution.
+
+    Scout's own words are inside of the harness's prompts: adding that ledger would count them twice.
+    """
+    mine, all_agents = limits.agent_tokens_per_day, limits.tokens_per_day
+    if mine is not None and spent_by_agent >= mine:
+        return _wait(agent_id, "agentTokensPerDay", spent_by_agent, mine, now)
+    if all_agents is not None and spent >= all_agents:
+        return _wait("all agents", "tokensPerDay", spent, all_agents, now)
+    cap = mine if mine is not None else all_agents
+    used = spent_by_agent if mine is not None else spent
+    return BudgetDecision(rule="no cap" if cap is None else "below the cap", spent=used, cap=cap)
+
+
+def _wait(who: str, setting: str, spent: int, cap: int, now: Time) -> BudgetDecision:
+    midnight = Time((now // _DAY + 1) * _DAY)
+    alarm = Alarm(
+        kind=AttentionKind.WAITING,
+        title=f"daily tokens of {who} used up",
+        body=f"{spent} of {cap} tokens spent today; flights wait until {midnight}",
+        dedupe=f"budget:{who}:{str(now)[:10]}",
+        remedies=(raise_limit(setting, cap), Remedy(operation="usage", parameters={})),
+    )
+    waiting_on = WaitingOn(kind=WaitingKind.BUDGET, ref=f"limits.{setting}", until=midnight)
+    return BudgetDecision(rule=f"limits.{setting}", spent=spent, cap=cap, waiting_on=waiting_on, alarm=alarm)
+
+
+def _counted(counters: Iterable[Counters]) -> Counters:
+    listed = tuple(counters)
+    names = Counters.__struct_fields__
+    return Counters(**{name: sum(getattr(one, name) for one in listed) for name in names})

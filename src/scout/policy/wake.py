@@ -1,0 +1,292 @@
+"""Whom to wake: the fewest, at most one, and why that one. Nothing is woken here."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from scout.base.codec import decode, encode
+from scout.base.record import Record
+from scout.base.refusal import Refused, Remedy
+from scout.base.time import Time
+from scout.model.conversation import ConversationKind, MessageKind, SoftMentions
+from scout.model.envelope import PassedOver, Wake
+from scout.policy.chain import Duty, Party
+from scout.policy.foreground import Action, Reach
+from scout.policy.limits import Limits, Routing, check_wake_budget
+
+__all__ = [
+    "Cause",
+    "Considered",
+    "Occasion",
+    "Place",
+    "Role",
+    "WakeDecision",
+    "WakeFacts",
+    "budgeted",
+    "decide_wake",
+]
+
+
+class Cause(StrEnum):
+    """What happened. A plain `send` starts nothing; everything else may."""
+
+    SEND = "send"
+    WAKE = "wake"
+    ASK = "ask"
+    QUESTION = "question"
+    ANSWER = "answer"
+    ASSIGNMENT = "assignment"
+    MOVE = "move"
+    NUDGE = "nudge"
+
+
+class Role(StrEnum):
+    """Why somebody is considered, in the order of consideration; also the rule of the decision."""
+
+    TARGET = "explicit target"
+    MENTION = "leading mention"
+    SOFT_MENTION = "soft mention"
+    DEPENDENCY_OWNER = "dependency owner"
+    NEXT_MOVE_OWNER = "next-move owner"
+    OWNER = "owner"
+    MASTER = "conversation master"
+    CHANNEL_OWNER = "channel owner"
+    SUGGESTION = "model suggestion"
+
+
+class Place(Record):
+    """The conversation it happens in. `others`: the agents that take part, besides the sender."""
+
+    conversation_id: str
+    kind: ConversationKind
+    quiet: bool = False
+    soft_mentions: SoftMentions = SoftMentions.RECORD
+    master_id: str | None = None
+    channel_owner_id: str | None = None
+    others: int = 1
+
+
+class Occasion(Record):
+    """What a decision is about. `suggestion`: what a model-assisted router said, if one was asked."""
+
+    cause: Cause
+    sender: Party
+    kind: MessageKind = MessageKind.CHAT
+    follow_up: bool = False
+    targets: tuple[Party, ...] = ()
+    leading: Party | None = None
+    soft: tuple[Party, ...] = ()
+    duty: Duty | None = None
+    place: Place | None = None
+    suggestion: Party | None = None
+
+
+class Considered(Record):
+    """Somebody who was considered; `why_not` is empty for the one who was chosen."""
+
+    role: Role
+    party: Party
+    why_not: str = ""
+    unreachable: bool = False
+
+    @property
+    def stored(self) -> PassedOver:
+        party = self.party
+        return PassedOver(
+            agent_id=party.agent_id, session_id=party.session_id, role=self.role, why=self.why_not
+        )
+
+
+class WakeFacts(Record):
+    """Everything the decision rested on: deciding again from it gives the same decision."""
+
+    occasion: Occasion
+    reaches: tuple[Reach, ...]
+    routing: Routing
+
+
+class WakeDecision(Record):
+    """At most one holder. `instead_of`: who should have had it; `reason`: why that one has not.
+
+    The targets and mentions of the message stay as they were, in `facts`.
+    """
+
+    action: Action
+    rule: str
+    holder: Party | None = None
+    instead_of: Party | None = None
+    reason: str = ""
+    considered: tuple[Considered, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    facts: WakeFacts
+
+    @property
+    def woken(self) -> Party | None:
+        """The one for whom a turn is started, if any."""
+        return self.holder if self.action is Action.WAKE else None
+
+    @property
+    def stored(self) -> Wake:
+        """The decision as it stands in the event's metadata."""
+        holder, missed = self.holder, self.instead_of
+        # As it will be read back, so that replay finds it equal.
+        facts = decode(encode(self.facts), dict[str, Any])
+        return Wake(
+            agent_id=holder.agent_id if holder else None,
+            session_id=holder.session_id if holder else None,
+            action=self.action,
+            rule=self.rule,
+            reason=self.reason,
+            instead_of=missed.agent_id if missed else None,
+            passed_over=tuple(one.stored for one in self.considered if one.why_not),
+            facts=facts,
+        )
+
+
+def decide_wake(
+    occasion: Occasion, reaches: Mapping[str, Reach], routing: Routing = Routing()
+) -> WakeDecision:
+    """The one who is woken, told or waited for, or nobody. `reaches` is by agent id."""
+    silence = _silence(occasion)
+    considered: list[Considered] = []
+    for role, party in _candidates(occasion, reaches, routing):
+        considered.append(_consider(role, party, occasion, reaches.get(party.agent_id), silence))
+        if not considered[-1].why_not:
+            break
+    known = dict.fromkeys(one.party.agent_id for one in considered)
+    looked_at = tuple(reaches[agent_id] for agent_id in known if agent_id in reaches)
+    return _decision(considered, silence, WakeFacts(occasion=occasion, reaches=looked_at, routing=routing))
+
+
+def budgeted(decision: WakeDecision, wakes: Sequence[Time], limits: Limits, now: Time) -> WakeDecision:
+    """The same decision, or one held for the operator when the conversation has used up its wakes."""
+    place = decision.facts.occasion.place
+    if decision.action is not Action.WAKE or place is None:
+        return decision
+    try:
+        check_wake_budget(place.conversation_id, wakes, limits, now)
+    except Refused as refusal:
+        problem = refusal.diagnostic
+        held = {"action": Action.HOLD, "rule": problem.code, "reason": problem.message}
+        return msgspec.structs.replace(decision, **held, remedies=problem.remedies)
+    return decision
+
+
+def _candidates(
+    occasion: Occasion, reaches: Mapping[str, Reach], routing: Routing
+) -> list[tuple[Role, Party]]:
+    found = [*_explicit(occasion), *_responsible(occasion, reaches), *_suggested(occasion, routing)]
+    first: dict[Party, Role] = {}
+    for role, party in found:
+        first.setdefault(party, role)
+    return [(role, party) for party, role in first.items()]
+
+
+def _explicit(occasion: Occasion) -> list[tuple[Role, Party]]:
+    """Structured targets win over mentions; soft mentions count where the channel says so."""
+    named = [(Role.TARGET, party) for party in occasion.targets]
+    if not named and occasion.leading is not None:
+        named = [(Role.MENTION, occasion.leading)]
+    place = occasion.place
+    if place is None or place.soft_mentions is not SoftMentions.WAKE:
+        return named
+    return named + [(Role.SOFT_MENTION, party) for party in occasion.soft]
+
+
+def _responsible(occasion: Occasion, reaches: Mapping[str, Reach]) -> list[tuple[Role, Party]]:
+    """Who owes the next step, then who should hear that it is not done."""
+    duty, place = occasion.duty, occasion.place
+    holders: list[tuple[Role, str | None]] = []
+    if place is not None:
+        holders = [(Role.MASTER, place.master_id), (Role.CHANNEL_OWNER, place.channel_owner_id)]
+    if duty is not None:
+        next_move = (Role.DEPENDENCY_OWNER if duty.waiting else Role.NEXT_MOVE_OWNER, duty.next_move_owner_id)
+        holders = [next_move, (Role.OWNER, duty.owner_id), *holders]
+        if duty.settled:
+            holders = []
+        elif duty.waiting and not _is_lost(duty.next_move_owner_id, occasion, reaches):
+            holders = [next_move]
+    return [(role, Party(agent_id=agent_id)) for role, agent_id in holders if agent_id]
+
+
+def _is_lost(agent_id: str | None, occasion: Occasion, reaches: Mapping[str, Reach]) -> bool:
+    """Whether somebody else owns the next move and cannot make it."""
+    if agent_id is None or _is_sender(Party(agent_id=agent_id), occasion):
+        return False
+    reach = reaches.get(agent_id)
+    return reach is None or bool(reach.obstacle(_is_waking(occasion)))
+
+
+def _is_sender(party: Party, occasion: Occasion) -> bool:
+    return occasion.sender.is_same(party) and not occasion.follow_up
+
+
+def _suggested(occasion: Occasion, routing: Routing) -> list[tuple[Role, Party]]:
+    """The model-assisted router speaks last, in a channel of several agents, and only when it is on."""
+    duty, place, party = occasion.duty, occasion.place, occasion.suggestion
+    if party is None or place is None or not routing.model_assisted or not _is_waking(occasion):
+        return []
+    several = place.kind is ConversationKind.CHANNEL and place.others > 1
+    decided = duty is not None and (duty.settled or duty.waiting)
+    return [(Role.SUGGESTION, party)] if several and not decided else []
+
+
+def _silence(occasion: Occasion) -> str:
+    """The rule by which nobody at all is woken. Asks, questions and work have a holder of their own."""
+    if occasion.kind in (MessageKind.STATUS, MessageKind.FINAL):
+        return f"{occasion.kind} wakes nobody"
+    if occasion.place is None or occasion.cause not in (Cause.SEND, Cause.WAKE):
+        return ""
+    if occasion.place.kind is ConversationKind.BROADCAST:
+        return "a broadcast wakes nobody"
+    return "a quiet conversation wakes nobody" if occasion.place.quiet else ""
+
+
+def _is_waking(occasion: Occasion, role: Role | None = None) -> bool:
+    """Whether a turn may be started for this, and not only a live session told."""
+    if occasion.cause is not Cause.SEND or occasion.kind is MessageKind.QUESTION:
+        return True
+    if role is Role.TARGET and occasion.leading is not None:
+        return occasion.leading.agent_id in [party.agent_id for party in occasion.targets]
+    return role in (Role.MENTION, Role.SOFT_MENTION)
+
+
+def _consider(role: Role, party: Party, occasion: Occasion, reach: Reach | None, silence: str) -> Considered:
+    why_not = silence or ("it is the sender" if _is_sender(party, occasion) else "")
+    if why_not:
+        return Considered(role=role, party=party, why_not=why_not)
+    waking = _is_waking(occasion, role)
+    obstacle = "nothing is known of it" if reach is None else reach.obstacle(waking)
+    return Considered(role=role, party=party, why_not=obstacle, unreachable=bool(obstacle))
+
+
+def _decision(considered: Sequence[Considered], silence: str, facts: WakeFacts) -> WakeDecision:
+    reaches = {reach.agent_id: reach for reach in facts.reaches}
+    missed = next((one for one in considered if one.unreachable), None)
+    chosen = next((one for one in considered if not one.why_not), None)
+    action, rule, remedies = Action.NOBODY, silence or "nobody else owes anything", ()
+    if missed is not None and chosen is None:
+        lost = reaches.get(missed.party.agent_id)
+        rule, remedies = "nobody can be reached", (lost.remedy,) if lost else ()
+    if chosen is not None:
+        reach = reaches[chosen.party.agent_id]
+        action, rule = reach.action(_is_waking(facts.occasion, chosen.role)), chosen.role
+        remedies = (reach.remedy,) if action is Action.HOLD else ()
+    return WakeDecision(
+        action=action,
+        rule=rule,
+        holder=chosen.party if chosen else None,
+        instead_of=missed.party if missed else None,
+        reason=_reason(missed, reaches) if missed else "",
+        considered=tuple(considered),
+        remedies=remedies,
+        facts=facts,
+    )
+
+
+def _reason(missed: Considered, reaches: Mapping[str, Reach]) -> str:
+    reach = reaches.get(missed.party.agent_id)
+    name = reach.address if reach else missed.party.agent_id
+    return f"{missed.role} {name}: {missed.why_not}"

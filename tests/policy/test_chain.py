@@ -1,0 +1,196 @@
+"""Who waits for whom: circles and long chains are refused, a question to a waiting asker is not."""
+
+from itertools import pairwise
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scout.base.refusal import Refused, Remedy
+from scout.model.diagnostic import AskLoop
+from scout.model.flight import FlightState
+from scout.model.question import QuestionState
+from scout.model.work_item import WorkState
+from scout.policy.chain import ChainDecision, Duty, Link, Party, check_chain, clarification, duty_of
+from scout.policy.limits import Limits, raise_limit
+from tests.model.samples import ALICE, BOB, CAROL, a_flight, a_question, a_work_item
+
+LIMITS = Limits()
+
+
+def party(text: str) -> Party:
+    """`a` is an agent, `a/1` one session of it."""
+    agent_id, _, session_id = text.partition("/")
+    return Party(agent_id=agent_id, session_id=session_id or None)
+
+
+def link(asker: str, target: str, body_hash: str = "h", flight_id: str = "") -> Link:
+    return Link(
+        asker=party(asker),
+        asker_address=f"@{asker}",
+        target=party(target),
+        target_address=f"@{target}",
+        flight_id=flight_id or f"flt_{asker}{target}",
+        body_hash=body_hash,
+    )
+
+
+def chain_of(names: str) -> tuple[Link, ...]:
+    return tuple(link(asker, target) for asker, target in pairwise(names))
+
+
+def refused(lineage: tuple[Link, ...], ask: Link, *open_asks: Link, limits: Limits = LIMITS) -> AskLoop:
+    with pytest.raises(Refused) as caught:
+        check_chain(lineage, ask, limits, open_asks)
+    assert isinstance(caught.value.diagnostic, AskLoop)
+    return caught.value.diagnostic
+
+
+def question_to(name: str, flight_id: str) -> Remedy:
+    return Remedy(
+        operation="question.create",
+        parameters={"to": f"@{name}", "flightId": flight_id, "body": "QUESTION"},
+        why=f"@{name} waits in that flight: a question there is no loop",
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("a", "a", True),
+        ("a/1", "a", True),
+        ("a/1", "a/1", True),
+        ("a/1", "a/2", False),
+        ("a", "a/2", False),
+        ("a", "b", False),
+        ("a/1", "b/1", False),
+    ],
+)
+def test_a_session_is_a_party_of_its_own(one: str, other: str, same: bool) -> None:
+    assert party(one).is_same(party(other)) is same
+
+
+def test_an_ask_on_its_own() -> None:
+    assert check_chain((), link("a", "b"), LIMITS) == ChainDecision(
+        rule="first ask", chain=("@a", "@b"), length=1, limit=6
+    )
+
+
+def test_an_ask_inside_of_others() -> None:
+    assert check_chain(chain_of("abc"), link("c", "d"), LIMITS) == ChainDecision(
+        rule="inside of another ask", chain=("@a", "@b", "@c", "@d"), length=3, limit=6
+    )
+
+
+@pytest.mark.rows("R3.3-21", "R3.5-22")
+def test_the_chain_has_a_limit() -> None:
+    assert check_chain(chain_of("abcdef"), link("f", "g"), LIMITS).length == 6
+    told = refused(chain_of("abcdefg"), link("g", "h"))
+    assert (told.chain, told.limit) == (("@a", "@b", "@c", "@d", "@e", "@f", "@g", "@h"), 6)
+    assert told.remedies == (question_to("f", "flt_fg"), raise_limit("askChain", 6))
+    assert refused(chain_of("ab"), link("b", "c"), limits=Limits(ask_chain=1)).limit == 1
+
+
+@pytest.mark.rows("R3.3-21", "R3.3-24", "R3.5-22")
+@pytest.mark.parametrize(("back_to", "flight_id"), [("a", "flt_ab"), ("b", "flt_bc")])
+def test_going_back_to_a_waiting_asker_is_a_loop_whose_remedy_is_a_question(
+    back_to: str, flight_id: str
+) -> None:
+    told = refused(chain_of("abc"), link("c", back_to))
+    assert told.chain == ("@a", "@b", "@c", f"@{back_to}")
+    assert told.remedies == (question_to(back_to, flight_id),)
+
+
+@pytest.mark.rows("R3.3-23")
+def test_a_question_to_a_waiting_asker_finds_its_flight_and_is_no_loop() -> None:
+    lineage = chain_of("abc")
+    assert clarification(lineage, party("a")) == lineage[0]
+    assert clarification(lineage, party("b")) == lineage[1]
+    assert clarification(lineage, party("c")) is None
+    again = (*lineage, link("a/2", "d"))
+    assert clarification(again, party("a")) == again[-1]
+
+
+def test_an_agent_that_asks_itself_is_told_to_use_another_session() -> None:
+    new = Remedy(
+        operation="ask",
+        parameters={"to": "@a", "sessionPolicy": "new", "body": "TEXT"},
+        why="you are the target: a new session can take it",
+    )
+    assert refused((), link("a", "a")) == AskLoop(chain=("@a", "@a"), limit=6, remedies=(new,))
+    told = refused(chain_of("ba"), link("a", "a"))
+    assert told.remedies == (new,)
+
+
+@pytest.mark.rows("R1.1-53")
+def test_two_sessions_of_one_agent_may_ask_each_other_but_not_in_a_circle() -> None:
+    there = link("a/1", "a/2")
+    assert check_chain((), there, LIMITS).rule == "first ask"
+    assert refused((there,), link("a/2", "a/1")).chain == ("@a/1", "@a/2", "@a/1")
+
+
+def test_the_same_ask_is_not_made_twice_at_a_time() -> None:
+    first = link("a", "b", "hash-1")
+    wait = Remedy(
+        operation="flight.wait", parameters={"flightId": "flt_ab"}, why="the same ask is already under way"
+    )
+    told = refused((), link("a", "b", "hash-1"), link("a", "c", "hash-1"), first)
+    assert told == AskLoop(chain=("@a", "@b"), limit=6, remedies=(wait,))
+    assert check_chain((), link("a", "b", "hash-2"), LIMITS, (first,)).rule == "first ask"
+    assert check_chain((), link("a", "c", "hash-1"), LIMITS, (first,)).rule == "first ask"
+
+
+@given(st.lists(st.sampled_from("abcdefgh"), min_size=2, max_size=9))
+def test_an_accepted_chain_is_short_and_names_each_agent_once(names: list[str]) -> None:
+    lineage: tuple[Link, ...] = ()
+    for asker, target in pairwise(names):
+        ask = link(asker, target)
+        try:
+            decision = check_chain(lineage, ask, LIMITS)
+        except Refused:
+            seen = names[: len(lineage) + 1]
+            assert target in seen or len(lineage) == 6
+            return
+        assert decision.length <= 6
+        assert len(set(decision.chain)) == len(decision.chain)
+        lineage = (*lineage, ask)
+
+
+def test_what_is_owed_in_a_question() -> None:
+    question = a_question()
+    owed = Duty(noun="question", id=question.id, state="open", owner_id=ALICE, next_move_owner_id=BOB)
+    assert duty_of(question) == owed
+    answered = a_question(state=QuestionState.ANSWERED, next_move_owner_id=ALICE)
+    assert duty_of(answered) == msgspec.structs.replace(owed, state="answered", next_move_owner_id=ALICE)
+    for state in (QuestionState.CLOSED, QuestionState.DECLINED):
+        assert duty_of(a_question(state=state, next_move_owner_id=None)) == msgspec.structs.replace(
+            owed, state=state, settled=True, next_move_owner_id=None
+        )
+
+
+def test_what_is_owed_in_a_work_item() -> None:
+    item = a_work_item(state=WorkState.WORKING)
+    owed = Duty(noun="work item", id=item.id, state="working", owner_id=BOB, next_move_owner_id=BOB)
+    assert duty_of(item) == owed
+    waiting = a_work_item(state=WorkState.WAITING, next_move_owner_id=CAROL)
+    assert duty_of(waiting) == msgspec.structs.replace(
+        owed, state="waiting", waiting=True, next_move_owner_id=CAROL
+    )
+    done = duty_of(a_work_item(state=WorkState.DONE, next_move_owner_id=None))
+    assert (done.settled, done.waiting) == (True, False)
+
+
+def test_what_is_owed_in_a_flight() -> None:
+    flight = a_flight(state=FlightState.WAITING, next_move_owner_id=CAROL)
+    assert duty_of(flight) == Duty(
+        noun="flight",
+        id=flight.id,
+        state="waiting",
+        waiting=True,
+        owner_id=ALICE,
+        next_move_owner_id=CAROL,
+    )
+    failed = duty_of(a_flight(state=FlightState.FAILED, next_move_owner_id=None))
+    assert (failed.settled, failed.waiting) == (True, False)
+    assert not duty_of(a_flight()).settled
