@@ -1,0 +1,1 @@
+"""What can be asked of Scout: the operation table that every surface is read off."""

@@ -1,0 +1,78 @@
+"""Remedies name operations that exist, with parameters that they take."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scout.base.refusal import Remedy
+from scout.protocol.operations import OPERATIONS, Operation, Parameter, check_remedy, command_line
+
+SOURCE = Path(__file__).parents[2] / "src/scout"
+
+
+def written_remedies() -> Iterator[tuple[str, str, list[str] | None]]:
+    """Every `Remedy(…)` in the source: where, its operation, and its parameters where they are literal."""
+    for file in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Remedy":
+                given = {keyword.arg: keyword.value for keyword in node.keywords}
+                names = given["parameters"]
+                literal = isinstance(names, ast.Dict) and None not in names.keys
+                keys = [ast.literal_eval(key) for key in names.keys if key] if literal else None  # type: ignore[union-attr] (a Dict)
+                yield f"{file.name}:{node.lineno}", ast.literal_eval(given["operation"]), keys
+
+
+@pytest.mark.rows("R0-93", "R0-94", "R3.5-2")
+@pytest.mark.parametrize(("where", "operation", "names"), list(written_remedies()))
+def test_every_remedy_in_the_source_is_in_the_table(
+    where: str, operation: str, names: list[str] | None
+) -> None:
+    assert operation in OPERATIONS, where
+    if names is not None:
+        assert check_remedy(Remedy(operation=operation, parameters=dict.fromkeys(names, "x"))) == [], where
+
+
+@pytest.mark.rows("R0-95")
+@pytest.mark.parametrize(
+    ("remedy", "expected"),
+    [
+        (Remedy(operation="parse", parameters={"texts": ["@arc", "a b"]}), "scout parse @arc 'a b'"),
+        (Remedy(operation="who", parameters={}), "scout who"),
+        (
+            Remedy(operation="session.start", parameters={"agent": "@arc", "harness": "codex"}),
+            "scout session start --agent @arc --harness codex",
+        ),
+        (
+            Remedy(operation="ask", parameters={"body": "Review this.", "projectPath": "../talkie"}),
+            "scout ask --project ../talkie 'Review this.'",
+        ),
+        (Remedy(operation="ask", parameters={"to": "@arc; rm", "body": "$x"}), "scout ask '@arc; rm' '$x'"),
+        (Remedy(operation="resolve", parameters={"address": "@a", "fleet": None}), "scout resolve @a"),
+    ],
+)
+def test_a_remedy_becomes_a_command_that_can_be_pasted(remedy: Remedy, expected: str) -> None:
+    assert command_line(remedy) == expected
+    assert check_remedy(remedy) == []
+
+
+def test_what_the_table_does_not_know_is_said() -> None:
+    assert check_remedy(Remedy(operation="fly", parameters={})) == ["no operation fly"]
+    assert check_remedy(Remedy(operation="alias.set", parameters={"name": "x", "colour": 1})) == [
+        "alias.set takes no colour",
+        "alias.set needs target",
+    ]
+
+
+def test_flags_are_made_from_names() -> None:
+    assert Parameter(name="ifUnreachable").option == "--if-unreachable"
+    assert Parameter(name="projectPath", flag="project").option == "--project"
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda operation: operation.name)
+def test_every_operation_says_what_it_does_in_one_sentence(operation: Operation) -> None:
+    assert operation.says.endswith(".")
+    assert operation.words == tuple(operation.name.split("."))
+    names = [parameter.name for parameter in operation.parameters]
+    assert len(names) == len(set(names))
