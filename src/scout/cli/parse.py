@@ -1,0 +1,169 @@
+"""`scout parse`: what a text is as an address, or which mentions it holds."""
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any, cast
+
+import click
+
+from scout.base.codec import plain
+from scout.base.refusal import Refused
+from scout.cli.show import refusal_json, write_fields, write_json, write_refusal
+from scout.identity.lexer import lex
+from scout.identity.mention import Mention, find_mentions
+from scout.identity.name import (
+    BranchName,
+    HandleName,
+    IdName,
+    Name,
+    PathName,
+    ProjectName,
+    RelativeName,
+    SessionName,
+)
+from scout.identity.problem import MalformedAddress, malformed
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  scout parse '@arc.main#claude?sonnet'
+  scout parse --root-branch main main.feature.auth
+  scout parse --mentions 'ask @hudson and @arc.main, please'
+  printf '%s\\n' '@arc' '/u1/telegram' | scout parse - --json
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("texts", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--mentions", is_flag=True, help="Find the mentions of a body instead.")
+@click.option("--root-branch", metavar="B", help="Read bare dotted texts as birth branches below B.")
+def command(texts: tuple[str, ...], as_json: bool, mentions: bool, root_branch: str | None) -> None:
+    """Read each TEXT as an address: its form, its canonical text and its parts. No broker is needed.
+
+    With `-` every line of standard input is a text (or a JSON string, when it starts with a double
+    quote) and one JSON object comes out per line; bad lines are answered in place.
+    """
+    if not texts:
+        raise click.UsageError("give at least one TEXT, or - to read standard input")
+    if "-" in texts:
+        for line in _lines():
+            write_json(_answer(line, mentions, root_branch))
+        return
+    failed = [not _show(text, as_json, mentions, root_branch) for text in texts]
+    if any(failed):
+        sys.exit(MalformedAddress.family.exit_code)
+
+
+def _lines() -> Iterable[str]:
+    data = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+    lines = data.split("\n")
+    return (line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines))
+
+
+def _answer(line: str, mentions: bool, root_branch: str | None) -> dict[str, Any]:
+    text = line
+    try:
+        text = _unquoted(line)
+        return _describe(text, mentions, root_branch)
+    except Refused as refusal:
+        return {"input": text, "error": _error(refusal)}
+
+
+def _unquoted(line: str) -> str:
+    if not line.startswith('"'):
+        return line
+    try:
+        value: object = json.loads(line)
+    except ValueError as error:
+        at = error.pos if isinstance(error, json.JSONDecodeError) else 0
+        raise malformed(line, at, "a line that begins with a quote", "a JSON string") from None
+    assert isinstance(value, str)  # JSON that begins with a quote is a string
+    return value
+
+
+def _show(text: str, as_json: bool, mentions: bool, root_branch: str | None) -> bool:
+    try:
+        described = _describe(text, mentions, root_branch)
+    except Refused as refusal:
+        if as_json:
+            write_json({"input": text, "error": _error(refusal)})
+        else:
+            position = getattr(refusal.diagnostic, "position", None)
+            write_refusal(refusal.diagnostic, text, position)
+        return False
+    if as_json:
+        write_json(described)
+    else:
+        write_fields(text, _flat({key: value for key, value in described.items() if key != "input"}))
+    return "error" not in described
+
+
+def _error(refusal: Refused) -> dict[str, Any]:
+    told = refusal_json(refusal.diagnostic)
+    return {
+        name: told[name] for name in ("code", "message", "position", "expected", "remedies") if name in told
+    }
+
+
+def _flat(described: dict[str, Any]) -> dict[str, object]:
+    flat: dict[str, object] = {}
+    for name, value in described.items():
+        if isinstance(value, dict):
+            flat.update(cast(dict[str, object], value))
+        else:
+            flat[name] = ", ".join(cast(list[str], value)) or None if isinstance(value, list) else value
+    return flat
+
+
+def _describe(text: str, mentions: bool, root_branch: str | None) -> dict[str, Any]:
+    if mentions:
+        return _describe_mentions(text)
+    name = lex(text, root_branch)
+    form = str(name.__struct_config__.tag)
+    return {"input": text, "form": form, "canonical": name.canonical, **_parts(name)}
+
+
+def _parts(name: Name) -> dict[str, Any]:
+    match name:
+        case HandleName(address=address):
+            return {"dimensions": plain(address)}
+        case PathName(path=path):
+            return {
+                "kind": path.kind,
+                "modelRole": path.model_role,
+                "userId": path.user,
+                "parent": path.parent,
+                "connector": path.connector,
+            }
+        case BranchName(branch=branch) if branch is not None:
+            return {"depth": branch.depth, "parent": branch.parent.text if branch.parent else None}
+        case RelativeName(up=up, suffix=suffix):
+            return {"base": "parent" if up else "self", "suffix": suffix or None}
+        case IdName(kind=kind):
+            return {"kind": kind}
+        case SessionName():
+            return {key: value for key, value in plain(name).items() if value and key != "form"}
+        case ProjectName(directory=directory):
+            return {"directory": directory}
+        case _:
+            return {}
+
+
+def _describe_mentions(text: str) -> dict[str, Any]:
+    found = find_mentions(text)
+    leading = found.leading
+    described: dict[str, Any] = {
+        "input": text,
+        "leading": _canonical(leading),
+        "soft": [_canonical(mention) for mention in found.soft],
+    }
+    if leading is not None and leading.problem is not None:
+        described["error"] = _error(Refused(leading.problem))
+    return described
+
+
+def _canonical(mention: Mention | None) -> str | None:
+    return mention.address.canonical if mention and mention.address else None
