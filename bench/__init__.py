@@ -1,0 +1,1 @@
+"""Measurements: `python -m bench` prints goal, result and verdict of each figure."""
