@@ -97,11 +97,11 @@ CASES: list[tuple[Callable[[str], object], list[str]]] = [
         find_mentions,
         [
             *["ats", "mentions", "bad mentions", "mention with dots", "quotes", "open quotes"],
-            *["colons and quotes", "brackets", "brackets and a mention", "accented mention", "newlines"],
+            *["colons and quotes", "brackets", "brackets and a mention", "accented mention"],
             *["runs of backticks", "right to left"],
         ],
     ),
-    (find_route, ["arrows", "operators", "prompts", "operator and spaces", "backtick pairs", "newlines"]),
+    (find_route, ["arrows", "operators", "prompts", "operator and spaces", "backtick pairs"]),
 ]
 
 

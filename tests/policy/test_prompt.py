@@ -224,6 +224,11 @@ def test_its_cost_is_an_estimate_of_protocol_overhead_without_the_message() -> N
     )
 
 
+def test_a_contract_may_be_of_another_value() -> None:
+    made = msgspec.structs.replace(contract(BARE, "claude"), value_class=ValueClass.ONBOARDING)
+    assert cost(made, "usg_1", About(agent_id="agt_1"), NOW).value_class is ValueClass.ONBOARDING
+
+
 @pytest.mark.parametrize(("harness", "nearest"), [("cluade", "claude"), ("codx", "codex"), ("", "acp")])
 def test_an_unknown_harness_is_refused_with_the_nearest(harness: str, nearest: str) -> None:
     with pytest.raises(Refused) as caught:

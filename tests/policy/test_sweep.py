@@ -403,7 +403,8 @@ def test_a_flight_that_waits_for_somebody_nudges_that_one_then_the_requester() -
     flight = waiting(WaitingOn(kind=WaitingKind.ACTOR), next_move_owner_id=CAROL)
     assert due(flight, 4 * HOUR - 1) is None
     first = nudged(flight, 4 * HOUR)
-    assert (first.noun, first.rule, first.holder_id) == ("flight", "flight waiting on actor", CAROL)
+    assert (first.noun, first.id, first.holder_id) == ("flight", flight.id, CAROL)
+    assert first.rule == "flight waiting on actor"
     second = nudged(flight, 9 * HOUR, nudges=1, nudged_at=T0.plus(4 * HOUR))
     assert (second.holder_id, second.level) == (ALICE, Level.OWNER)
 

@@ -8,7 +8,6 @@ from scout.identity.name import (
     ID_KINDS,
     AliasName,
     BranchName,
-    ChannelName,
     HandleName,
     IdName,
     Name,
@@ -75,8 +74,8 @@ class _Forms:
                 return self._project(directory)
             case AliasName(name=alias):
                 return self.handles.alias(self.directory.alias(alias), alias)
-            case ChannelName(name=channel):
-                send = Remedy(operation="send", parameters={"channel": channel, "body": "…"})
+            case _:  # a channel: the one form that names no agent
+                send = Remedy(operation="send", parameters={"channel": name.name, "body": "…"})
                 raise self.handles.unknown("a channel is not an agent", send)
 
     def bare_branch(self) -> Resolution | None:
