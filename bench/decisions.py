@@ -5,8 +5,8 @@ from functools import partial
 
 from bench.figure import Figure, microseconds
 from scout.model.conversation import ConversationKind
-from scout.policy.chain import Duty, Party
-from scout.policy.foreground import Reach
+from scout.policy.duty import Duty, Party
+from scout.policy.reach import Reach
 from scout.policy.wake import Cause, Occasion, Place, decide_wake
 
 

@@ -2,19 +2,15 @@
 
 from itertools import pairwise
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scout.base.refusal import Refused, Remedy
 from scout.model.diagnostic import AskLoop
-from scout.model.flight import FlightState
-from scout.model.question import QuestionState
-from scout.model.work_item import WorkState
-from scout.policy.chain import ChainDecision, Duty, Link, Party, check_chain, clarification, duty_of
+from scout.policy.chain import ChainDecision, Link, check_chain, clarification
+from scout.policy.duty import Party
 from scout.policy.limits import Limits, raise_limit
-from tests.model.samples import ALICE, BOB, CAROL, a_flight, a_question, a_work_item
 
 LIMITS = Limits()
 
@@ -155,42 +151,3 @@ def test_an_accepted_chain_is_short_and_names_each_agent_once(names: list[str]) 
         assert decision.length <= 6
         assert len(set(decision.chain)) == len(decision.chain)
         lineage = (*lineage, ask)
-
-
-def test_what_is_owed_in_a_question() -> None:
-    question = a_question()
-    owed = Duty(noun="question", id=question.id, state="open", owner_id=ALICE, next_move_owner_id=BOB)
-    assert duty_of(question) == owed
-    answered = a_question(state=QuestionState.ANSWERED, next_move_owner_id=ALICE)
-    assert duty_of(answered) == msgspec.structs.replace(owed, state="answered", next_move_owner_id=ALICE)
-    for state in (QuestionState.CLOSED, QuestionState.DECLINED):
-        assert duty_of(a_question(state=state, next_move_owner_id=None)) == msgspec.structs.replace(
-            owed, state=state, settled=True, next_move_owner_id=None
-        )
-
-
-def test_what_is_owed_in_a_work_item() -> None:
-    item = a_work_item(state=WorkState.WORKING)
-    owed = Duty(noun="work item", id=item.id, state="working", owner_id=BOB, next_move_owner_id=BOB)
-    assert duty_of(item) == owed
-    waiting = a_work_item(state=WorkState.WAITING, next_move_owner_id=CAROL)
-    assert duty_of(waiting) == msgspec.structs.replace(
-        owed, state="waiting", waiting=True, next_move_owner_id=CAROL
-    )
-    done = duty_of(a_work_item(state=WorkState.DONE, next_move_owner_id=None))
-    assert (done.settled, done.waiting) == (True, False)
-
-
-def test_what_is_owed_in_a_flight() -> None:
-    flight = a_flight(state=FlightState.WAITING, next_move_owner_id=CAROL)
-    assert duty_of(flight) == Duty(
-        noun="flight",
-        id=flight.id,
-        state="waiting",
-        waiting=True,
-        owner_id=ALICE,
-        next_move_owner_id=CAROL,
-    )
-    failed = duty_of(a_flight(state=FlightState.FAILED, next_move_owner_id=None))
-    assert (failed.settled, failed.waiting) == (True, False)
-    assert not duty_of(a_flight()).settled

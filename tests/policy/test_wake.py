@@ -15,9 +15,9 @@ from scout.model.agent import Lifecycle, WakePolicy
 from scout.model.conversation import ConversationKind, MessageKind, SoftMentions
 from scout.model.envelope import Metadata, PassedOver, Wake
 from scout.model.event import ALL, event_type
-from scout.policy.chain import Duty, Party
-from scout.policy.foreground import Action, Reach
+from scout.policy.duty import Duty, Party
 from scout.policy.limits import Limits, Routing, raise_limit
+from scout.policy.reach import Action, Reach
 from scout.policy.wake import (
     Cause,
     Considered,

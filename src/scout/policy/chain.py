@@ -1,39 +1,14 @@
-"""Who waits for whom: what each owes in a record, and when one more ask would run in a circle."""
+"""Who waits for whom: when one more ask would run in a circle, or make the chain too long."""
 
 from collections.abc import Sequence
 
 from scout.base.record import Record
 from scout.base.refusal import Refused, Remedy
-from scout.model.flight import FLIGHT, Flight, FlightState
-from scout.model.question import QUESTION, Question
 from scout.model.session_problem import AskLoop
-from scout.model.work_item import WORK_ITEM, WorkItem, WorkState
+from scout.policy.duty import Party
 from scout.policy.limits import Limits, raise_limit
 
-__all__ = ["ChainDecision", "Duty", "Link", "Party", "check_chain", "clarification", "duty_of"]
-
-
-class Party(Record):
-    """An agent, or one session of it: two sessions of one agent are two parties."""
-
-    agent_id: str
-    session_id: str | None = None
-
-    def is_same(self, other: "Party") -> bool:
-        """Whether the other means this one; an agent without a session means any of its sessions."""
-        return self.agent_id == other.agent_id and other.session_id in (None, self.session_id)
-
-
-class Duty(Record):
-    """Who owes what in the question, work item or flight that something is about."""
-
-    noun: str
-    id: str
-    state: str
-    settled: bool = False
-    waiting: bool = False
-    owner_id: str | None = None
-    next_move_owner_id: str | None = None
+__all__ = ["ChainDecision", "Link", "check_chain", "clarification"]
 
 
 class Link(Record):
@@ -55,25 +30,6 @@ class ChainDecision(Record):
     chain: tuple[str, ...]
     length: int
     limit: int
-
-
-def duty_of(record: Question | WorkItem | Flight) -> Duty:
-    """Who owes what in a record: of a question the asker, of a flight the requester is the owner."""
-    if isinstance(record, Question):
-        noun, owner, settled = "question", record.asker_id, record.state in QUESTION.settled
-    elif isinstance(record, WorkItem):
-        noun, owner, settled = "work item", record.owner_id, record.state in WORK_ITEM.settled
-    else:
-        noun, owner, settled = "flight", record.requester_id, record.state in FLIGHT.settled
-    return Duty(
-        noun=noun,
-        id=record.id,
-        state=record.state,
-        settled=settled,
-        waiting=record.state in (WorkState.WAITING, FlightState.WAITING),
-        owner_id=owner,
-        next_move_owner_id=record.next_move_owner_id,
-    )
 
 
 def check_chain(

@@ -12,9 +12,9 @@ from scout.base.refusal import Refused, Remedy
 from scout.base.time import Time
 from scout.model.conversation import ConversationKind, MessageKind, SoftMentions
 from scout.model.envelope import PassedOver, Wake
-from scout.policy.chain import Duty, Party
-from scout.policy.foreground import Action, Reach
+from scout.policy.duty import Duty, Party
 from scout.policy.limits import Limits, Routing, check_wake_budget
+from scout.policy.reach import Action, Reach
 
 __all__ = [
     "Cause",

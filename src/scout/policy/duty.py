@@ -1,0 +1,50 @@
+"""Who owes what in a record, and which of an agent's sessions is meant."""
+
+from scout.base.record import Record
+from scout.model.flight import FLIGHT, Flight, FlightState
+from scout.model.question import QUESTION, Question
+from scout.model.work_item import WORK_ITEM, WorkItem, WorkState
+
+__all__ = ["Duty", "Party", "duty_of"]
+
+
+class Party(Record):
+    """An agent, or one session of it: two sessions of one agent are two parties."""
+
+    agent_id: str
+    session_id: str | None = None
+
+    def is_same(self, other: "Party") -> bool:
+        """Whether the other means this one; an agent without a session means any of its sessions."""
+        return self.agent_id == other.agent_id and other.session_id in (None, self.session_id)
+
+
+class Duty(Record):
+    """Who owes what in the question, work item or flight that something is about."""
+
+    noun: str
+    id: str
+    state: str
+    settled: bool = False
+    waiting: bool = False
+    owner_id: str | None = None
+    next_move_owner_id: str | None = None
+
+
+def duty_of(record: Question | WorkItem | Flight) -> Duty:
+    """Who owes what in a record: of a question the asker, of a flight the requester is the owner."""
+    if isinstance(record, Question):
+        noun, owner, settled = "question", record.asker_id, record.state in QUESTION.settled
+    elif isinstance(record, WorkItem):
+        noun, owner, settled = "work item", record.owner_id, record.state in WORK_ITEM.settled
+    else:
+        noun, owner, settled = "flight", record.requester_id, record.state in FLIGHT.settled
+    return Duty(
+        noun=noun,
+        id=record.id,
+        state=record.state,
+        settled=settled,
+        waiting=record.state in (WorkState.WAITING, FlightState.WAITING),
+        owner_id=owner,
+        next_move_owner_id=record.next_move_owner_id,
+    )

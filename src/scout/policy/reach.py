@@ -1,0 +1,114 @@
+"""How an agent can be reached now, and what that takes."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from scout.base.record import Record
+from scout.base.refusal import Refused, Remedy
+from scout.base.time import Time
+from scout.model.agent import Agent, Lifecycle, WakePolicy
+from scout.model.endpoint import Endpoint, is_online, wake_policy_of
+from scout.model.target_problem import RetiredTarget, TargetOffline
+from scout.policy.limits import Periods
+
+__all__ = ["Action", "Reach", "check_reach", "is_kept_warm", "reach_of"]
+
+
+class Action(StrEnum):
+    """Start a turn; tell a live session at its next natural moment; wait for the operator; nothing."""
+
+    WAKE = "wake"
+    DELIVER = "deliver"
+    HOLD = "hold"
+    NOBODY = "nobody"
+
+
+class Reach(Record):
+    """How an agent can be reached. `wakeable`: a session could be started or resumed for it.
+
+    A `person` is reached through an inbox and never started.
+    """
+
+    agent_id: str
+    address: str
+    lifecycle: Lifecycle = Lifecycle.ACTIVE
+    policy: WakePolicy = WakePolicy.ON_DEMAND
+    live: bool = False
+    wakeable: bool = True
+    person: bool = False
+    harness: str | None = None
+    last_seen: Time | None = None
+    why_not: str = ""
+
+    @property
+    def remedy(self) -> Remedy:
+        """The command by which a person brings it up."""
+        if self.lifecycle is Lifecycle.RETIRED:
+            return Remedy(operation="agent.revive", parameters={"address": self.address})
+        harness = {"harness": self.harness} if self.harness else {}
+        return Remedy(operation="session.start", parameters={"agent": self.address, **harness})
+
+    def obstacle(self, waking: bool) -> str:
+        """Why it cannot be reached, or nothing; a plain message only needs somebody to read it one day."""
+        if self.lifecycle is Lifecycle.RETIRED:
+            return "it is retired"
+        if waking and not (self.live or self.person or self.wakeable):
+            return self.why_not or "it cannot be woken"
+        return ""
+
+    def action(self, waking: bool) -> Action:
+        """What it takes to reach it; a manual agent without a live session is started by a person."""
+        if not waking or self.person:
+            return Action.DELIVER
+        manual = self.policy is WakePolicy.MANUAL and not self.live
+        return Action.HOLD if manual else Action.WAKE
+
+
+def reach_of(
+    agent: Agent,
+    address: str,
+    endpoints: Sequence[Endpoint],
+    now: Time,
+    periods: Periods,
+    *,
+    wakeable: bool = True,
+    person: bool = False,
+    why_not: str = "",
+) -> Reach:
+    """An agent's reach from its records; whether a harness could run it is not in them."""
+    online = [one for one in endpoints if is_online(one, now, periods.online_within)]
+    latest = max(online or endpoints, key=lambda one: (one.last_seen or 0, one.id), default=None)
+    return Reach(
+        agent_id=agent.id,
+        address=address,
+        lifecycle=agent.lifecycle,
+        policy=wake_policy_of(agent, latest),
+        live=bool(online),
+        wakeable=wakeable,
+        person=person,
+        harness=latest.harness if latest else agent.config.harness,
+        last_seen=latest.last_seen if latest else None,
+        why_not=why_not,
+    )
+
+
+def check_reach(reach: Reach) -> Action:
+    """How an ask gets to its target, or the refusal of one that nothing can run."""
+    if reach.lifecycle is Lifecycle.RETIRED:
+        gone = RetiredTarget(address=reach.address, agent_id=reach.agent_id, remedies=(reach.remedy,))
+        raise Refused(gone)
+    obstacle = reach.obstacle(waking=True)
+    if obstacle:
+        queue = Remedy(operation="ask", parameters={"to": reach.address, "ifUnreachable": "queue"})
+        remedies = (reach.remedy, queue)
+        away = TargetOffline(
+            address=reach.address, last_seen=reach.last_seen, reason=obstacle, remedies=remedies
+        )
+        raise Refused(away)
+    return reach.action(waking=True)
+
+
+def is_kept_warm(reach: Reach) -> bool:
+    """Whether a session is to be started although nothing waits for it."""
+    cold = not reach.live and not reach.person
+    return reach.policy is WakePolicy.KEEP_WARM and cold and not reach.obstacle(waking=True)
