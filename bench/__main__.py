@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from bench import decisions, names
+from bench import decisions, names, store
 from bench.figure import Figure, table
 
 
@@ -13,7 +13,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench", description="Measure Scout.")
     parser.add_argument("--json", metavar="FILE", type=Path, help="store the figures, to compare two commits")
     options = parser.parse_args()
-    figures: list[Figure] = [*names.figures(), *decisions.figures()]
+    figures: list[Figure] = [*names.figures(), *decisions.figures(), *store.figures()]
     print(table(figures))
     if options.json:
         options.json.write_text(json.dumps([figure.plain() for figure in figures], indent=2) + "\n")

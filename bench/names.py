@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from bench.figure import Figure, microseconds
+from scout.base.ids import derived
 from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.identity.lexer import lex
@@ -13,7 +14,7 @@ from scout.identity.mention import find_mentions
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent
 from scout.model.endpoint import Endpoint, EndpointState, Transport
-from scout.policy.directory import OUTSIDE, Instance
+from scout.policy.directory import OUTSIDE, Directory, Instance
 from scout.policy.fleet import Fleet
 from scout.policy.resolve import minimal, resolve
 
@@ -58,7 +59,7 @@ def _resolving() -> Iterator[Figure]:
 
 def _at(size: int) -> Iterator[tuple[str, float]]:
     directory, someone = fleet(size)
-    middle = _name(size // 2)
+    middle = name_of(size // 2)
     for name, text, calls in (
         ("resolve hit", f"@{middle}", 200),
         ("resolve one of many worktrees", f"@shared.w{size // 4}", 200),
@@ -66,16 +67,16 @@ def _at(size: int) -> Iterator[tuple[str, float]]:
         ("resolve typo", f"@{middle[1]}{middle[0]}{middle[2:]}", 200),
         ("resolve miss", "@zzzzzz", 200),
     ):
-        yield name, microseconds(partial(_try, text, directory), calls)
+        yield name, microseconds(partial(try_resolve, text, directory), calls)
     yield "minimal address", microseconds(partial(minimal, someone, directory, NOW), 100)
 
 
-def _name(number: int) -> str:
+def name_of(number: int) -> str:
     """Names that look alike by accident only, as people's projects do."""
-    return "p" + hashlib.sha256(str(number).encode()).hexdigest()[:8]
+    return "p" + hashlib.sha256(str(number).encode()).hexdigest()[:12]
 
 
-def _try(text: str, directory: Fleet) -> None:
+def try_resolve(text: str, directory: Directory) -> None:
     with contextlib.suppress(Refused):
         resolve(text, directory, OUTSIDE, NOW)
 
@@ -85,18 +86,23 @@ def fleet(size: int) -> tuple[Fleet, Instance]:
     directory = Fleet(NOW)
     for number in range(size):
         own = number < size // 2 + 1
-        one = _agent(_name(number) if own else "shared", None if own else f"w{number - size // 2}", number)
-        directory.add(one, [_endpoint(one)])
+        one = agent_number(number) if own else _agent("shared", f"w{number - size // 2}", number)
+        directory.add(one, [endpoint_of(one)])
     found = resolve(f"@shared.w{size // 4}", directory, OUTSIDE, NOW)
     return directory, Instance(
         agent=found.agent, harness="codex", endpoints=tuple(directory.endpoints(found.agent.id))
     )
 
 
+def agent_number(number: int) -> Agent:
+    """An agent with a name of its own."""
+    return _agent(name_of(number), None, number)
+
+
 def _agent(definition: str, workspace: str | None, number: int) -> Agent:
     path = AgentPath(f"/me/agent/a{number}")
     return Agent(
-        id=f"agt_{number}",
+        id=derived("agt", str(number)),
         created_at=NOW,
         updated_at=NOW,
         owner="me",
@@ -109,9 +115,9 @@ def _agent(definition: str, workspace: str | None, number: int) -> Agent:
     )
 
 
-def _endpoint(one: Agent) -> Endpoint:
+def endpoint_of(one: Agent) -> Endpoint:
     return Endpoint(
-        id=f"ept_{one.id}",
+        id=derived("ept", one.id),
         created_at=NOW,
         updated_at=NOW,
         agent_id=one.id,

@@ -1,0 +1,105 @@
+"""The store: durable appends, and names resolved on disk in fleets of growing size."""
+
+import asyncio
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench.figure import Figure, microseconds
+from bench.names import FLAT, NOW, agent_number, endpoint_of, name_of, try_resolve
+from scout.base.ids import derived
+from scout.model.conversation import MessageKind
+from scout.model.envelope import Changed
+from scout.model.presence_event import AgentRegistered, EndpointRegistered
+from scout.model.ref import Ref
+from scout.model.talk_event import MessagePosted, Posted
+from scout.store.database import Database, connect
+from scout.store.directory import StoredDirectory
+from scout.store.log import append, last_seq
+from scout.store.migrate import migrate
+
+SIZES = (100, 10_000, 100_000)
+BODY = "word " * 35
+SENDER = Ref.to(derived("agt", "sender"))
+
+
+def figures() -> Iterator[Figure]:
+    with tempfile.TemporaryDirectory(prefix="scout-bench-") as folder:
+        for tasks in (1, 32):
+            rate = asyncio.run(_rate(Path(folder) / f"{tasks}.db", tasks))
+            yield Figure(name=f"messages appended, {tasks} waiting, synced", result=rate, unit="/s")
+        yield from _resolving(Path(folder))
+
+
+async def _rate(path: Path, tasks: int) -> float:
+    """Messages per second through the writer, each answered when it is on disk."""
+    database = Database(path)
+    each = 3_200 // tasks
+
+    async def sender(number: int) -> None:
+        for index in range(each):
+            await database.write(_message(f"{number}.{index}"))
+
+    start = time.perf_counter()
+    await asyncio.gather(*(sender(number) for number in range(tasks)))
+    elapsed = time.perf_counter() - start
+    await database.close()
+    return each * tasks / elapsed
+
+
+def _message(name: str) -> Callable[[sqlite3.Connection], None]:
+    def work(connection: sqlite3.Connection) -> None:
+        event = MessagePosted(
+            id=derived("evt", name),
+            seq=last_seq(connection) + 1,
+            time=NOW,
+            source=SENDER,
+            target=Ref.to(derived("cnv", name[-1:])),
+            payload=Posted(message_id=derived("msg", name), text=BODY, kind=MessageKind.CHAT),
+        )
+        append(connection, event)
+
+    return work
+
+
+def _resolving(folder: Path) -> Iterator[Figure]:
+    times: dict[str, list[float]] = {}
+    for size in SIZES:
+        connection = connect(folder / f"fleet{size}.db")
+        migrate(connection)
+        _fill(connection, size)
+        directory = StoredDirectory(connection, "me", NOW)
+        for name, text in (("hit", f"@{name_of(size // 2)}"), ("miss", "@zzzzzz")):
+            result = microseconds(partial(try_resolve, text, directory), 100)
+            times.setdefault(name, []).append(result)
+            yield Figure(name=f"resolve {name} on disk, {size:,} agents", result=result, unit="us")
+        connection.close()
+    for name, found in times.items():
+        ratio = found[-1] / found[0]
+        yield Figure(name=f"resolve {name} on disk: 100,000 against 100", result=ratio, unit="x", goal=FLAT)
+
+
+def _fill(connection: sqlite3.Connection, size: int) -> None:
+    connection.execute("BEGIN")
+    for number in range(size):
+        one = agent_number(number)
+        way = endpoint_of(one)
+        append(connection, AgentRegistered(payload=Changed(record=one), **_envelope(2 * number + 1, one.id)))
+        append(
+            connection, EndpointRegistered(payload=Changed(record=way), **_envelope(2 * number + 2, way.id))
+        )
+    connection.execute("COMMIT")
+
+
+def _envelope(seq: int, ident: str) -> dict[str, Any]:
+    return {
+        "id": derived("evt", str(seq)),
+        "seq": seq,
+        "time": NOW,
+        "source": SENDER,
+        "target": Ref.to(ident),
+    }

@@ -1,0 +1,80 @@
+"""Copies of the store: made while it is in use, checked before they replace anything."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+from scout.base.refusal import BadRequest, Refused
+from scout.store.database import connect
+from scout.store.migrate import CURRENT, version_of
+
+__all__ = ["backup", "check_file", "restore"]
+
+_PAGES = 4096  # copied at a time, so that the writer is never held up for long
+
+
+def backup(path: Path, target: Path) -> int:
+    """Copy the store to a new file, its owner's alone; the size in bytes. An existing file is kept."""
+    try:
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        raise Refused(BadRequest(problem=f"{target} is already there", field="target")) from None
+    source, copy = connect(path, readonly=True), sqlite3.connect(target)
+    try:
+        source.backup(copy, pages=_PAGES)
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
+    finally:
+        source.close()
+        copy.close()
+    return target.stat().st_size
+
+
+def check_file(path: Path) -> None:
+    """Refuse what is no healthy store that this Scout can read, and say what is wrong with it."""
+    if not path.is_file():
+        raise Refused(BadRequest(problem=f"there is no file {path}", field="path"))
+    try:
+        connection = connect(path, readonly=True)
+        try:
+            verdict = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
+            version = version_of(connection)
+        finally:
+            connection.close()
+    except sqlite3.DatabaseError as error:
+        raise Refused(
+            BadRequest(problem=f"{path} cannot be read as a store: {error}", field="path")
+        ) from None
+    if verdict != ["ok"]:
+        raise Refused(BadRequest(problem=f"{path} is damaged: {'; '.join(verdict)}", field="path"))
+    if not 0 < version <= CURRENT:
+        problem = f"{path} has schema {version}; this Scout reads 1 to {CURRENT}"
+        raise Refused(BadRequest(problem=problem, field="path"))
+
+
+def restore(source: Path, path: Path, aside: Path) -> Path | None:
+    """Put a checked copy in the place of the store, which must not be open; where the old one went.
+
+    Nothing is deleted: the old file and what SQLite keeps beside it move to `aside`.
+    """
+    check_file(source)
+    fresh = path.with_name(f"{path.name}.restoring")
+    fresh.unlink(missing_ok=True)
+    backup(source, fresh)
+    moved = None
+    for ending in ("", "-wal", "-shm"):
+        old = path.with_name(path.name + ending)
+        if old.exists():
+            moved = aside
+            old.rename(aside.with_name(aside.name + ending))
+    fresh.rename(path)
+    _sync_folder(path.parent)
+    return moved
+
+
+def _sync_folder(folder: Path) -> None:
+    """A rename is on disk only when its folder is."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

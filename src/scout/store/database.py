@@ -1,0 +1,90 @@
+"""One SQLite file: opened safely, written by one, read by many."""
+
+import asyncio
+import os
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from scout.store.checkpoint import Checkpointer, checkpoint
+from scout.store.migrate import migrate
+from scout.store.writer import Writer
+
+__all__ = ["Database", "connect"]
+
+T = TypeVar("T")
+
+_READERS = 4
+
+
+def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
+    """A connection with Scout's settings: WAL, every commit synced, checkpoints only when we say so."""
+    mode = "ro" if readonly else "rwc"
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
+    )
+    connection.execute("PRAGMA busy_timeout = 5000")
+    if readonly:
+        connection.execute("PRAGMA query_only = ON")
+    else:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+    return connection
+
+
+class Database:
+    """The open store. `write` and `read` take a function of a connection and give back its result."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        _private(path)
+        self._connection = connect(path)
+        self.migrated = migrate(self._connection)
+        self._writer = Writer(self._connection, str(path))
+        self._checkpointer = Checkpointer(lambda: connect(path), path, lambda: self._writer.commits)
+        self._readers = ThreadPoolExecutor(max_workers=_READERS, thread_name_prefix="scout-read")
+        self._local = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` in a transaction; its result comes when it is on disk."""
+        return await self._writer.run(work)
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` on a reader in a thread: it sees what is committed and never waits for the writer."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, lambda: work(self._reader()))
+
+    def trace(self, told: Callable[[str], None]) -> None:
+        """Tell every statement of the writer, for those who measure or explain."""
+        self._connection.set_trace_callback(told)
+
+    async def close(self) -> None:
+        """Finish what waits, fold the log of SQLite into the file, let everything go."""
+        await self._writer.close()
+        self._checkpointer.close()
+        self._readers.shutdown(wait=True)
+        for connection in self._opened:
+            connection.close()
+        checkpoint(self._connection, self.path, idle=True)
+        self._connection.close()
+
+    def _reader(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = connect(self.path, readonly=True)
+            self._local.connection = connection
+            self._opened.append(connection)
+        return connection
+
+
+def _private(path: Path) -> None:
+    """The folder is the owner's alone, and so is the file from its first byte."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.parent.chmod(0o700)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    path.chmod(0o600)

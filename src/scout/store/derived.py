@@ -1,0 +1,80 @@
+"""What the resolver looks for besides the rows themselves: model words, native ids, nearest names."""
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+from scout.base.record import Record
+from scout.identity.model_word import model_words
+from scout.model.agent import Agent
+from scout.model.alias import Alias
+from scout.model.endpoint import Endpoint
+from scout.model.session import Session
+from scout.policy.nearest import keys_of
+
+__all__ = ["DERIVED_TABLES", "derive"]
+
+DERIVED_TABLES = {
+    "endpoint_words": ("agent_id", "harness", "word", "endpoint_id"),
+    "reachable": ("definition_id", "agent_id"),
+    "native_sessions": ("harness", "native_id", "session_id"),
+    "names": ("name",),
+    "name_keys": ("key", "name"),
+}
+
+
+def derive(connection: sqlite3.Connection, record: Record) -> None:
+    """Bring the derived rows of a record up to date."""
+    follow = _DERIVE.get(type(record))
+    if follow is not None:
+        follow(connection, record)
+
+
+def _endpoint(connection: sqlite3.Connection, endpoint: Endpoint) -> None:
+    words = {"", *(model_words(endpoint.model) if endpoint.model else ())}
+    rows = [(endpoint.agent_id, endpoint.harness or "", word, endpoint.id) for word in sorted(words)]
+    connection.execute("DELETE FROM endpoint_words WHERE endpoint_id = ?", (endpoint.id,))
+    connection.executemany("INSERT INTO endpoint_words VALUES (?, ?, ?, ?)", rows)
+    _reachable(connection, endpoint.agent_id)
+
+
+def _reachable(connection: sqlite3.Connection, agent_id: str) -> None:
+    active = "SELECT 1 FROM endpoints WHERE agent_id = ? AND state IN ('idle', 'working') LIMIT 1"
+    name = "(SELECT definition_id FROM agents WHERE id = ? AND definition_id IS NOT NULL)"
+    if connection.execute(active, (agent_id,)).fetchone():
+        added = f"INSERT OR IGNORE INTO reachable SELECT definition_id, ? FROM {name}"
+        connection.execute(added, (agent_id, agent_id))
+    else:
+        connection.execute(
+            f"DELETE FROM reachable WHERE agent_id = ? AND definition_id = {name}", (agent_id,) * 2
+        )
+
+
+def _session(connection: sqlite3.Connection, session: Session) -> None:
+    rows = [(session.harness, native, session.id) for native in session.native_ids.values()]
+    connection.executemany("INSERT OR IGNORE INTO native_sessions VALUES (?, ?, ?)", rows)
+
+
+def _name(connection: sqlite3.Connection, name: str) -> None:
+    """A name is entered once; whether somebody still has it is asked when it is offered."""
+    added = connection.execute("INSERT OR IGNORE INTO names VALUES (?)", (name,)).rowcount
+    if added:
+        rows = [(key, name) for key in keys_of(name)]
+        connection.executemany("INSERT INTO name_keys VALUES (?, ?)", rows)
+
+
+def _agent(connection: sqlite3.Connection, agent: Agent) -> None:
+    if agent.definition_id is not None:
+        _name(connection, agent.definition_id)
+
+
+def _alias(connection: sqlite3.Connection, alias: Alias) -> None:
+    _name(connection, alias.name)
+
+
+_DERIVE: dict[type[Record], Callable[[sqlite3.Connection, Any], None]] = {
+    Agent: _agent,
+    Alias: _alias,
+    Endpoint: _endpoint,
+    Session: _session,
+}

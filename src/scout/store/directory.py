@@ -1,0 +1,159 @@
+"""The directory on disk: every lookup of the resolver as one indexed query."""
+
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from scout.base.codec import decode
+from scout.base.time import Time
+from scout.identity.path import AgentPath
+from scout.model.agent import Agent
+from scout.model.alias import Alias
+from scout.model.endpoint import Endpoint
+from scout.model.node import Node
+from scout.model.session import Session
+from scout.policy.directory import Wanted
+from scout.store.table import table_of
+
+__all__ = ["StoredDirectory"]
+
+_COUNTED = 1000
+_LIVE = "a.lifecycle <> 'retired'"
+
+
+class StoredDirectory:
+    """What one user sees through one connection at one time. It holds nothing itself."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, user: str | None, now: Time, online_within: float = 90
+    ) -> None:
+        self._connection = connection
+        self._user = user
+        self._since = int(now.plus(-online_within))
+
+    def find(self, wanted: Wanted, limit: int) -> tuple[Agent, ...]:
+        where, values = self._where(wanted)
+        query = f"SELECT a.data FROM {_SOURCE[wanted.online]} WHERE {where} LIMIT ?"
+        return tuple(decode(data, Agent) for (data,) in self._rows(query, *values, limit))
+
+    def count(self, wanted: Wanted) -> int:
+        where, values = self._where(wanted)
+        query = f"SELECT count(*) FROM (SELECT 1 FROM {_SOURCE[wanted.online]} WHERE {where} LIMIT ?)"
+        return int(next(self._rows(query, *values, _COUNTED))[0])
+
+    def _where(self, wanted: Wanted) -> tuple[str, list[Any]]:
+        """The conditions of a wish and their values."""
+        table = "r" if wanted.online else "a"
+        terms, values = [f"{table}.definition_id = ?", _LIVE], list[Any]([wanted.definition_id])
+        for column, value, exact in (
+            ("workspace", wanted.workspace, wanted.exact),
+            ("profile", wanted.profile, wanted.exact),
+            ("node", "" if wanted.homeless else wanted.node, False),
+            ("project_root", wanted.project_root, False),
+        ):
+            if value is not None or exact:
+                terms.append(f"a.{column} IS ?")
+                values.append(value)
+        if wanted.online:
+            terms.append(_ONLINE)
+            values.append(self._since)
+        if wanted.harness is not None or wanted.model is not None:
+            terms.append(f"({_RUNS} OR {_OPEN})")
+            values += [wanted.harness, wanted.harness, wanted.model or ""]
+        return " AND ".join(terms), values
+
+    def agent(self, agent_id: str) -> Agent | None:
+        return table_of(Agent).get(self._connection, agent_id)
+
+    def at_path(self, path: AgentPath) -> Agent | None:
+        return self._one(Agent, "SELECT data FROM agents WHERE path = ?", str(path))
+
+    def at_branch(self, project_root: str, branch: str) -> Agent | None:
+        query = f"SELECT data FROM agents a WHERE project_root = ? AND birth_branch = ? AND {_LIVE}"
+        return self._one(Agent, query, project_root, branch)
+
+    def of_project(self, project_root: str) -> Agent | None:
+        """The base agent that works in this directory: of kind agent, without a profile."""
+        query = f"SELECT data FROM agents a WHERE {_LIVE} AND {_BASE} ORDER BY id LIMIT 1"
+        return self._one(Agent, query, project_root)
+
+    def retired(self, wanted: Wanted) -> Agent | None:
+        query = (
+            "SELECT data FROM agents WHERE definition_id = ? AND workspace IS ? AND profile IS ?"
+            " AND lifecycle = 'retired' ORDER BY id DESC LIMIT 1"
+        )
+        return self._one(Agent, query, wanted.definition_id, wanted.workspace, wanted.profile)
+
+    def endpoints(self, agent_id: str) -> Sequence[Endpoint]:
+        query = "SELECT data FROM endpoints WHERE agent_id = ? ORDER BY id"
+        return [decode(data, Endpoint) for (data,) in self._rows(query, agent_id)]
+
+    def endpoint(self, endpoint_id: str) -> Endpoint | None:
+        return table_of(Endpoint).get(self._connection, endpoint_id)
+
+    def session(self, session_id: str) -> Session | None:
+        return table_of(Session).get(self._connection, session_id)
+
+    def native_session(self, harness: str, native_id: str) -> Session | None:
+        known = "SELECT session_id FROM native_sessions WHERE harness = ? AND native_id = ?"
+        query = f"{known} ORDER BY session_id DESC LIMIT 1"
+        found = next(self._rows(query, harness, native_id), None)
+        return self.session(found[0]) if found else None
+
+    def alias(self, name: str) -> Alias | None:
+        query = "SELECT data FROM aliases WHERE owner = ? AND name = ? AND state <> 'removed'"
+        return self._one(Alias, query, self._user, name)
+
+    def aliases_of(self, agent_id: str, limit: int) -> Sequence[Alias]:
+        mine = "SELECT data FROM aliases WHERE agent_id = ? AND owner = ? AND state <> 'removed'"
+        query = f"{mine} ORDER BY name LIMIT ?"
+        return [decode(data, Alias) for (data,) in self._rows(query, agent_id, self._user, limit)]
+
+    def node(self, name: str) -> Node | None:
+        return self._one(Node, "SELECT data FROM nodes WHERE name = ?", name)
+
+    def near(self, keys: Collection[str], limit: int) -> Sequence[str]:
+        marks = ", ".join("?" for _ in keys)
+        alike = f"SELECT DISTINCT n.name FROM name_keys n WHERE n.key IN ({marks}) AND {_HELD}"
+        query = f"{alike} ORDER BY n.name LIMIT ?"
+        return [name for (name,) in self._rows(query, *sorted(keys), self._user, limit)]
+
+    def prefixed(self, prefix: str, limit: int) -> Sequence[str]:
+        # The first text after every text with this prefix; a folded name holds nothing beyond 'z'.
+        query = (
+            f"SELECT n.name FROM names n WHERE n.name >= ? AND n.name < ? AND {_HELD} ORDER BY n.name LIMIT ?"
+        )
+        return [name for (name,) in self._rows(query, prefix, f"{prefix}{{", self._user, limit)]
+
+    def in_workspace(self, workspace: str, limit: int) -> Sequence[Agent]:
+        query = f"SELECT data FROM agents a WHERE workspace = ? AND {_LIVE} ORDER BY id LIMIT ?"
+        return [decode(data, Agent) for (data,) in self._rows(query, workspace, limit)]
+
+    def _one(self, kind: Any, query: str, *values: Any) -> Any:
+        found = next(self._rows(query, *values), None)
+        return decode(found[0], kind) if found else None
+
+    def _rows(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        return iter(self._connection.execute(query, values))
+
+
+# Who is online is looked for among those that can be: CROSS JOIN keeps SQLite to this order.
+_SOURCE = {False: "agents a", True: "reachable r CROSS JOIN agents a ON a.id = r.agent_id"}
+_ONLINE = (
+    "EXISTS (SELECT 1 FROM endpoints e WHERE e.agent_id = a.id AND e.state IN ('idle', 'working')"
+    " AND (e.held OR e.last_seen >= ?))"
+)
+_RUNS = (
+    "EXISTS (SELECT 1 FROM endpoint_words w WHERE w.agent_id = a.id"
+    " AND (? IS NULL OR w.harness = ?) AND w.word = ?)"
+)
+# Endpoints that say neither harness nor model, or none at all: the agent takes any.
+_OPEN = (
+    "NOT EXISTS (SELECT 1 FROM endpoint_words w WHERE w.agent_id = a.id"
+    " AND (w.harness <> '' OR w.word <> ''))"
+)
+_BASE = "coalesce(a.working_dir, a.project_root) = ? AND a.kind = 'agent' AND a.profile IS NULL"
+_HELD = (
+    "(EXISTS (SELECT 1 FROM agents a WHERE a.definition_id = n.name AND a.lifecycle <> 'retired')"
+    " OR EXISTS (SELECT 1 FROM aliases s WHERE s.owner = ? AND s.name = n.name AND s.state <> 'removed'))"
+)

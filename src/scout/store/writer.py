@@ -1,0 +1,135 @@
+"""One writer, group commit: requests that wait together share one transaction and one sync.
+
+Statements run on the event-loop thread, so a decision is never stale; only COMMIT runs in a thread,
+while the next group gathers. There are no savepoints: when one request of a group fails after it
+wrote something, the group is rolled back and its requests run one by one.
+"""
+
+import asyncio
+import sqlite3
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
+
+from scout.base.refusal import Refused
+from scout.model.request_problem import StoreFull
+
+__all__ = ["Writer"]
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], Any]
+
+_GROUP = 256  # a longer group would keep the loop from its other duties
+
+
+class _Request(NamedTuple):
+    work: Work
+    answer: "asyncio.Future[Any]"
+
+
+class _Outcome(NamedTuple):
+    request: _Request
+    result: Any = None
+    error: BaseException | None = None
+
+    def deliver(self) -> None:
+        answer = self.request.answer
+        if answer.cancelled():
+            return  # nobody waits any more; what was committed stays
+        if self.error is not None:
+            answer.set_exception(self.error)
+        else:
+            answer.set_result(self.result)
+
+
+class _Spoilt(Exception):  # noqa: N818 (a signal between two methods)
+    """A request failed after it had written: the group cannot be committed."""
+
+
+class Writer:
+    """Runs functions in transactions, in the order they came, and answers when they are on disk."""
+
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+        self._connection = connection
+        self._path = path
+        self._waiting: deque[_Request] = deque()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scout-commit")
+        self._running: asyncio.Task[None] | None = None
+        self.commits = 0
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """The result of `work` once it is on disk. It may run twice, so it only touches the store."""
+        loop = asyncio.get_running_loop()
+        request = _Request(work, loop.create_future())
+        self._waiting.append(request)
+        if self._running is None or self._running.done():
+            self._running = loop.create_task(self._drain())
+        return await request.answer
+
+    async def close(self) -> None:
+        """Finish what waits, then let the thread go."""
+        if self._running is not None:
+            await self._running
+        self._thread.shutdown(wait=True)
+
+    async def _drain(self) -> None:
+        while self._waiting:
+            group = [self._waiting.popleft() for _ in range(min(len(self._waiting), _GROUP))]
+            try:
+                await self._together(group)
+            except _Spoilt:
+                for request in group:
+                    await self._alone(request)
+
+    async def _together(self, group: list[_Request]) -> None:
+        self._begin()
+        outcomes: list[_Outcome] = []
+        for request in group:
+            before = self._connection.total_changes
+            try:
+                outcomes.append(_Outcome(request, self._work(request)))
+            except Exception as error:
+                if self._connection.total_changes != before:
+                    self._connection.rollback()
+                    raise _Spoilt from error
+                outcomes.append(_Outcome(request, error=error))  # it wrote nothing: the others are fine
+        await self._commit(outcomes)
+
+    async def _alone(self, request: _Request) -> None:
+        self._begin()
+        try:
+            outcome = _Outcome(request, self._work(request))
+        except Exception as error:  # noqa: BLE001 (it is given to the caller)
+            self._connection.rollback()
+            _Outcome(request, error=error).deliver()
+            return
+        await self._commit([outcome])
+
+    def _begin(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def _work(self, request: _Request) -> Any:
+        try:
+            return request.work(self._connection)
+        except sqlite3.OperationalError as error:
+            raise self._refusal(error) from error
+
+    async def _commit(self, outcomes: list[_Outcome]) -> None:
+        """Sync in the thread; an answer is given only when that has succeeded."""
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(self._thread, self._connection.commit)
+            self.commits += 1
+        except sqlite3.Error as error:
+            if self._connection.in_transaction:
+                self._connection.rollback()
+            outcomes = [_Outcome(one.request, error=self._refusal(error)) for one in outcomes]
+        for outcome in outcomes:
+            outcome.deliver()
+
+    def _refusal(self, error: sqlite3.Error) -> Exception:
+        """A full disk is a refusal that says so; anything else is a fault of ours."""
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            return Refused(StoreFull(path=self._path))
+        return error

@@ -1,0 +1,69 @@
+"""Facts for tests: events with ids and numbers of their own."""
+
+import itertools
+import secrets
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+from scout.base.ids import derived
+from scout.base.time import Time
+from scout.model.agent import Agent
+from scout.model.alias import Alias
+from scout.model.conversation import MessageKind
+from scout.model.directory_event import AliasCreated
+from scout.model.endpoint import Endpoint
+from scout.model.envelope import Changed, Event
+from scout.model.presence_event import AgentRegistered, EndpointRegistered, SessionStarted
+from scout.model.ref import Ref
+from scout.model.session import Session
+from scout.model.talk_event import MessagePosted, Posted
+from scout.store.log import append, last_seq
+
+NOW = Time(1_700_000_000_000_000)
+_numbers = itertools.count()
+_RUN = secrets.token_hex(8)  # another process that fills the same file has other ids
+
+SYSTEM = Ref.to(derived("agt", "system"))
+
+
+def fact(
+    connection: sqlite3.Connection, kind: type[Event], target: str, payload: Any, **fields: Any
+) -> Event:
+    """The next fact of the log, appended."""
+    event = kind(
+        id=derived("evt", _RUN, str(next(_numbers))),
+        seq=last_seq(connection) + 1,
+        time=NOW,
+        source=fields.pop("source", SYSTEM),
+        target=Ref.to(target),
+        payload=payload,
+        **fields,
+    )
+    append(connection, event)
+    return event
+
+
+def said(text: str, message: str = "") -> Callable[[sqlite3.Connection], int]:
+    """A write that posts one message and gives back its number."""
+    ident = derived("msg", message or f"{text}{_RUN}{next(_numbers)}")
+
+    def work(connection: sqlite3.Connection) -> int:
+        payload = Posted(message_id=ident, text=text, kind=MessageKind.CHAT)
+        return fact(connection, MessagePosted, derived("cnv", "one"), payload).seq
+
+    return work
+
+
+_KINDS: dict[type, type[Event]] = {
+    Agent: AgentRegistered,
+    Alias: AliasCreated,
+    Endpoint: EndpointRegistered,
+    Session: SessionStarted,
+}
+
+
+def known(connection: sqlite3.Connection, *records: Agent | Alias | Endpoint | Session) -> None:
+    """Append the fact that each of these records exists."""
+    for record in records:
+        fact(connection, _KINDS[type(record)], record.id, Changed(record=record, move="register"))

@@ -1,0 +1,106 @@
+"""Copies are made while the store is in use, and nothing is replaced by a bad one."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from scout.base.refusal import Refused
+from scout.store.backup import backup, check_file, restore
+from scout.store.database import Database, connect
+from scout.store.log import last_seq
+from scout.store.migrate import CURRENT, migrate, version_of
+from tests.store.facts import said
+
+
+def made(path: Path, *texts: str) -> Path:
+    async def main() -> None:
+        database = Database(path)
+        for text in texts:
+            await database.write(said(text))
+        await database.close()
+
+    asyncio.run(main())
+    return path
+
+
+def count(path: Path) -> int:
+    connection = connect(path, readonly=True)
+    try:
+        return last_seq(connection)
+    finally:
+        connection.close()
+
+
+def test_a_backup_is_made_while_the_store_is_written(tmp_path: Path) -> None:
+    async def main() -> None:
+        database = Database(tmp_path / "scout.db")
+        await database.write(said("one"))
+        size = backup(database.path, tmp_path / "copy.db")
+        await database.write(said("two"))
+        await database.close()
+        assert size == (tmp_path / "copy.db").stat().st_size
+
+    asyncio.run(main())
+    assert (count(tmp_path / "copy.db"), count(tmp_path / "scout.db")) == (1, 2)
+    assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600
+    check_file(tmp_path / "copy.db")
+
+
+def test_a_backup_overwrites_nothing(tmp_path: Path) -> None:
+    made(tmp_path / "scout.db")
+    (tmp_path / "copy.db").write_text("mine")
+    with pytest.raises(Refused, match="already there"):
+        backup(tmp_path / "scout.db", tmp_path / "copy.db")
+    assert (tmp_path / "copy.db").read_text() == "mine"
+
+
+def test_restore_keeps_the_old_store_aside(tmp_path: Path) -> None:
+    path = made(tmp_path / "scout.db", "one")
+    backup(path, tmp_path / "copy.db")
+    made(path, "two", "three")
+    moved = restore(tmp_path / "copy.db", path, tmp_path / "old.db")
+    assert moved == tmp_path / "old.db"
+    assert (count(path), count(tmp_path / "old.db"), count(tmp_path / "copy.db")) == (1, 3, 1)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_restore_into_an_empty_place(tmp_path: Path) -> None:
+    made(tmp_path / "source.db", "one")
+    assert restore(tmp_path / "source.db", tmp_path / "scout.db", tmp_path / "old.db") is None
+    assert count(tmp_path / "scout.db") == 1
+
+
+def test_a_bad_copy_replaces_nothing(tmp_path: Path) -> None:
+    path = made(tmp_path / "scout.db", "one")
+    whole = made(tmp_path / "whole.db", *(f"m{number}" for number in range(200))).read_bytes()
+    cut, noise, other, newer = (tmp_path / name for name in ("cut.db", "noise.db", "other.db", "newer.db"))
+    cut.write_bytes(whole[: len(whole) // 2])
+    noise.write_bytes(b"not a database at all, but long enough to look like one" * 100)
+    connect(other).close()
+    future = connect(newer)
+    migrate(future)
+    future.execute(f"PRAGMA user_version = {CURRENT + 1}")
+    future.close()
+    for bad, says in (
+        (cut, "damaged|cannot be read"),
+        (noise, "cannot be read"),
+        (other, "has schema 0"),
+        (newer, f"has schema {CURRENT + 1}"),
+        (tmp_path / "missing.db", "there is no file"),
+    ):
+        with pytest.raises(Refused, match=says):
+            restore(bad, path, tmp_path / "old.db")
+    assert count(path) == 1
+    assert not (tmp_path / "old.db").exists()
+
+
+def test_migrations_run_once_and_a_file_from_the_future_is_refused(tmp_path: Path) -> None:
+    connection = connect(tmp_path / "scout.db")
+    assert migrate(connection) == tuple(range(1, CURRENT + 1))
+    assert migrate(connection) == ()
+    assert version_of(connection) == CURRENT
+    connection.execute(f"PRAGMA user_version = {CURRENT + 1}")
+    with pytest.raises(Refused, match="use the newer Scout"):
+        migrate(connection)
+    connection.close()

@@ -1,0 +1,212 @@
+"""The directory on disk answers as the one in memory does, and never by a scan."""
+
+import contextlib
+import sqlite3
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scout.base.ids import derived
+from scout.base.refusal import Refused
+from scout.identity.path import AgentPath
+from scout.model.agent import Agent, Lifecycle
+from scout.model.alias import AliasTarget
+from scout.model.endpoint import Endpoint, EndpointState
+from scout.policy.directory import OUTSIDE, Directory, Wanted
+from scout.policy.fleet import Fleet
+from scout.policy.nearest import keys_of
+from scout.policy.resolve import resolve
+from scout.store.database import connect
+from scout.store.directory import StoredDirectory
+from scout.store.migrate import migrate
+from tests.policy.fleets import NOW, agent, alias, endpoint, session
+from tests.store.facts import known
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    connection = connect(tmp_path / "scout.db")
+    migrate(connection)
+    yield connection
+    connection.close()
+
+
+@contextlib.contextmanager
+def rolled_back(store: sqlite3.Connection) -> Generator[None]:
+    """One example after the other in the same file."""
+    store.execute("BEGIN")
+    try:
+        yield
+    finally:
+        store.execute("ROLLBACK")
+
+
+def ident(kind: str, name: str) -> str:
+    return derived(kind, name)
+
+
+NAMES = st.sampled_from(["arc", "bow"])
+PLACES = st.sampled_from([None, "main", "fix"])
+PROFILES = st.sampled_from([None, "dev"])
+NODES = st.sampled_from(["mini", "book"])
+PROJECTS = st.sampled_from([None, "/src/a"])
+MODELS = st.sampled_from([None, "gpt-5.5", "sonnet"])
+HARNESSES = st.sampled_from([None, "claude", "codex"])
+STATES = st.sampled_from([EndpointState.IDLE, EndpointState.STALE, EndpointState.REGISTERED])
+
+
+@st.composite
+def rosters(draw: st.DrawFn) -> list[tuple[Agent, list[Endpoint]]]:
+    bases = draw(st.sets(st.tuples(NAMES, PLACES, PROFILES, NODES), min_size=1, max_size=6))
+    made: list[tuple[Agent, list[Endpoint]]] = []
+    for index, (name, place, profile, node) in enumerate(sorted(bases, key=str)):
+        one = agent(
+            name,
+            id=ident("agt", f"a{index}"),
+            path=f"/me/agent/a{index}",
+            workspace=place,
+            profile=profile,
+            node=node,
+            project_root=draw(PROJECTS),
+            lifecycle=draw(st.sampled_from(Lifecycle)),
+        )
+        endpoints = [
+            endpoint(
+                one, draw(HARNESSES), draw(MODELS), id=ident("ept", f"{index}.{number}"), state=draw(STATES)
+            )
+            for number in range(draw(st.integers(0, 2)))
+        ]
+        made.append((one, endpoints))
+    return made
+
+
+WISHES = st.builds(
+    Wanted,
+    definition_id=NAMES,
+    workspace=PLACES,
+    profile=PROFILES,
+    node=st.sampled_from([None, "mini"]),
+    exact=st.booleans(),
+    harness=st.sampled_from([None, "claude"]),
+    model=st.sampled_from([None, "5-5", "sonnet"]),
+    online=st.booleans(),
+    project_root=PROJECTS,
+)
+
+
+def both(
+    store: sqlite3.Connection, roster: list[tuple[Agent, list[Endpoint]]]
+) -> tuple[StoredDirectory, Fleet]:
+    fleet = Fleet(NOW)
+    for one, endpoints in roster:
+        fleet.add(one, endpoints if one.lifecycle is not Lifecycle.RETIRED else [])
+        known(store, one, *endpoints)
+    return StoredDirectory(store, "me", NOW), fleet
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rosters(), st.lists(WISHES, max_size=5))
+def test_find_answers_as_the_fleet_does(
+    store: sqlite3.Connection, roster: list[tuple[Agent, list[Endpoint]]], wishes: list[Wanted]
+) -> None:
+    with rolled_back(store):
+        on_disk, in_memory = both(store, roster)
+        for wish in wishes:
+            expected = {one.id for one in in_memory.find(wish, 20)}
+            assert {one.id for one in on_disk.find(wish, 20)} == expected
+            assert on_disk.count(wish) == len(expected)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rosters(), st.sampled_from(["@arc", "@bow#claude", "@arc?5.5", "@arc.main", "@arc.node:mini", "@acr"]))
+def test_a_name_means_the_same_on_disk_and_in_memory(
+    store: sqlite3.Connection, roster: list[tuple[Agent, list[Endpoint]]], text: str
+) -> None:
+    def answer(directory: Directory) -> tuple[str, ...]:
+        try:
+            found = resolve(text, directory, OUTSIDE, NOW)
+        except Refused as refused:
+            return (refused.diagnostic.code,)
+        return found.agent.id, found.canonical, found.rule
+
+    with rolled_back(store):
+        on_disk, in_memory = both(store, roster)
+        assert answer(on_disk) == answer(in_memory)
+
+
+@pytest.mark.rows("R1.3-5")
+def test_each_lookup(store: sqlite3.Connection) -> None:
+    root = agent(
+        "arc", id=ident("agt", "r"), path="/me/agent/arc", project_root="/src/a", birth_branch="main"
+    )
+    gone = agent("bow.x", id=ident("agt", "g"), path="/me/agent/bow", lifecycle=Lifecycle.RETIRED)
+    tree = agent(
+        "arc.fix", id=ident("agt", "t"), path="/me/agent/t", project_root="/src/a", working_dir="/src/t"
+    )
+    way = endpoint(root, id=ident("ept", "e"))
+    talk = session(root, ident("ses", "s"), native_ids={"thread": "0f"})
+    name = alias("huddy", AliasTarget(agent_id=root.id), id=ident("als", "a"))
+    known(store, root, gone, tree, way, talk, name)
+    directory = StoredDirectory(store, "me", NOW)
+    assert directory.agent(gone.id) == directory.at_path(AgentPath("/me/agent/bow")) == gone
+    assert directory.at_branch("/src/a", "main") == root
+    assert directory.at_branch("/src/a", "main.x") is None
+    assert (directory.of_project("/src/a"), directory.of_project("/src/t")) == (root, tree)
+    assert directory.retired(Wanted(definition_id="bow", workspace="x")) == gone
+    assert directory.retired(Wanted(definition_id="bow")) is None
+    assert (list(directory.endpoints(root.id)), directory.endpoint(way.id)) == ([way], way)
+    assert directory.session(talk.id) == directory.native_session("claude", "0f") == talk
+    assert directory.native_session("codex", "0f") is None
+    assert directory.alias("huddy") == name
+    assert StoredDirectory(store, "ada", NOW).alias("huddy") is None
+    assert (list(directory.aliases_of(root.id, 5)), list(directory.aliases_of(tree.id, 5))) == ([name], [])
+    assert directory.node("mini") is None
+    assert list(directory.near(keys_of("hudy"), 5)) == ["huddy"]
+    assert list(directory.near(keys_of("bwo"), 5)) == []  # only a retired agent had that name
+    assert list(directory.prefixed("hu", 5)) == ["huddy"]
+    assert list(StoredDirectory(store, "ada", NOW).prefixed("hu", 5)) == []
+    assert list(directory.in_workspace("fix", 5)) == [tree]
+
+
+class Watched(sqlite3.Connection):
+    """A connection that remembers what it was asked."""
+
+    asked: list[tuple[str, tuple[object, ...]]]
+
+    def execute(self, sql: str, parameters: tuple[object, ...] = (), /) -> sqlite3.Cursor:  # type: ignore[override] (narrower)
+        self.asked.append((sql, parameters))
+        return super().execute(sql, parameters)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@arc",
+        "@arc.main",
+        "@arc#claude?sonnet",
+        "@arc.node:mini",
+        "@acr",
+        "/me/agent/arc",
+        "session:claude:0f",
+        "project:/a",
+    ],
+)
+def test_no_lookup_of_the_resolver_scans_a_table(tmp_path: Path, text: str) -> None:
+    connection = sqlite3.connect(tmp_path / "scout.db", factory=Watched, isolation_level=None)
+    connection.asked = []
+    migrate(connection)
+    first = agent("arc.a", id=ident("agt", "1"), path="/me/agent/1")
+    second = agent("arc.b", id=ident("agt", "2"), path="/me/agent/2")
+    known(connection, first, second)
+    connection.asked.clear()
+    with contextlib.suppress(Refused):
+        resolve(text, StoredDirectory(connection, "me", NOW), OUTSIDE, NOW)
+    assert connection.asked
+    for sql, values in list(connection.asked):
+        plan = [row[3] for row in sqlite3.Connection.execute(connection, f"EXPLAIN QUERY PLAN {sql}", values)]
+        scans = [line for line in plan if line.startswith("SCAN") and "CONSTANT" not in line]
+        assert not [line for line in scans if "(subquery" not in line], (sql, plan)
+    connection.close()

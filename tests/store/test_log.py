@@ -1,0 +1,87 @@
+"""The log gives facts their order, and the tables follow it."""
+
+import ast
+import sqlite3
+import typing
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from scout import store as room
+from scout.base.ids import derived
+from scout.base.time import Time
+from scout.model.conversation import Message, MessageKind
+from scout.model.envelope import Changed
+from scout.model.event import ALL
+from scout.model.presence_event import AgentRegistered
+from scout.model.talk_event import MessagePosted, Posted
+from scout.store.database import connect
+from scout.store.log import events_after
+from scout.store.migrate import migrate
+from scout.store.table import TABLES, table_of
+from tests.policy.fleets import agent
+from tests.store.facts import NOW, fact, known
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    connection = connect(tmp_path / "scout.db")
+    migrate(connection)
+    yield connection
+    connection.close()
+
+
+@pytest.mark.rows("R0-11")
+def test_order_comes_from_the_number_and_never_from_the_clock(store: sqlite3.Connection) -> None:
+    times = [NOW, Time(NOW - 5_000_000), Time(NOW - 9_000_000)]
+    for number, moment in enumerate(times):
+        payload = Posted(message_id=derived("msg", str(number)), text=str(number), kind=MessageKind.CHAT)
+        event = fact(store, MessagePosted, derived("cnv", "c"), payload)
+        store.execute("UPDATE events SET time = ? WHERE seq = ?", (int(moment), event.seq))
+    assert [event.seq for event in events_after(store, 0, 10)] == [1, 2, 3]
+    assert [event.seq for event in events_after(store, 1, 1)] == [2]
+
+
+@pytest.mark.rows("R1.1-8")
+def test_the_store_keeps_paths_unique_among_live_and_retired_agents(store: sqlite3.Connection) -> None:
+    known(store, agent("arc", id=derived("agt", "1"), path="/me/agent/arc"))
+    with pytest.raises(sqlite3.IntegrityError, match=r"agents\.path"):
+        known(store, agent("bow", id=derived("agt", "2"), path="/me/agent/arc"))
+
+
+def test_the_store_keeps_live_names_unique_on_a_node(store: sqlite3.Connection) -> None:
+    known(store, agent("arc", id=derived("agt", "1"), path="/me/agent/1"))
+    known(store, agent("arc", id=derived("agt", "2"), path="/me/agent/2", node="book"))
+    with pytest.raises(sqlite3.IntegrityError):
+        known(store, agent("arc", id=derived("agt", "3"), path="/me/agent/3"))
+
+
+def test_a_later_fact_replaces_the_row(store: sqlite3.Connection) -> None:
+    first = agent("arc", id=derived("agt", "1"))
+    later = replace(first, revision=2, workspace="fix")
+    known(store, first)
+    fact(store, AgentRegistered, first.id, Changed(record=later))
+    table = table_of(type(first))
+    assert table.get(store, first.id) == later
+    assert store.execute("SELECT count(*), max(workspace) FROM agents").fetchone() == (1, "fix")
+    assert table.get(store, derived("agt", "nobody")) is None
+
+
+@pytest.mark.rows("R0-86")
+def test_every_table_has_events_that_change_it() -> None:
+    carried: set[object] = {Message}  # its payload is spelt out, so that the body is stored once
+    for event in ALL:
+        payload = typing.get_type_hints(event)["payload"]
+        carried |= set(typing.get_args(payload))
+    assert {table.record for table in TABLES.values()} <= carried
+
+
+@pytest.mark.rows("R0-88")
+def test_replay_calls_no_decision() -> None:
+    folder = Path(next(iter(room.__path__)))
+    for name in ("log", "derived", "table", "verify"):
+        tree = ast.parse((folder / f"{name}.py").read_text())
+        imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        deciding = {module for module in imported if module.startswith("scout.policy")}
+        assert deciding <= {"scout.policy.nearest"}  # which only spells index keys
