@@ -282,6 +282,18 @@ def test_an_unknown_command_is_no_stack_trace() -> None:
     assert b"Traceback" not in result.stderr
 
 
+def test_a_mistyped_command_is_offered_again_ready_to_paste() -> None:
+    result = run("pares", "@arc", "a b")
+    assert result.exit_code == 2
+    assert result.stderr.endswith("Error: No such command 'pares'.\ntry: scout parse @arc 'a b'\n")
+
+
+def test_resolving_needs_a_fleet() -> None:
+    result = run("resolve", "@arc")
+    assert result.exit_code == 2
+    assert "give --fleet FILE" in result.stderr
+
+
 def test_the_program_runs_as_a_module() -> None:
     assert process("--version").stdout.startswith(b"scout, version ")
 

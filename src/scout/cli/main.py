@@ -1,6 +1,8 @@
 """The `scout` command. Commands are imported when they are used, so that none pays for another."""
 
+import difflib
 import importlib
+import shlex
 import sys
 
 import click
@@ -25,6 +27,16 @@ class _LazyGroup(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         return importlib.import_module(f"scout.cli.{cmd_name}").command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """A mistyped command is refused with the nearest one, ready to paste."""
+        near = difflib.get_close_matches(args[0], _COMMANDS, n=1)
+        if args[0] not in _COMMANDS and near:
+            again = shlex.join(["scout", *near, *args[1:]])
+            ctx.fail(f"No such command '{args[0]}'.\ntry: {again}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

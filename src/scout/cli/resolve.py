@@ -26,16 +26,16 @@ _LEFT = ("none", "one", "several")
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("addresses", nargs=-1)
-@click.option(
-    "--fleet", required=True, metavar="FILE", help="A fleet as JSON: {instances, aliases}; - for stdin."
-)
+@click.option("--fleet", metavar="FILE", help="A fleet as JSON: {instances, aliases}; - for stdin.")
 @click.option("--explain", is_flag=True, help="Show the steps that led to the answer.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-def command(addresses: tuple[str, ...], fleet: str, explain: bool, as_json: bool) -> None:
+def command(addresses: tuple[str, ...], fleet: str | None, explain: bool, as_json: bool) -> None:
     """Resolve each ADDRESS against the agents of a fleet file: the same resolver the broker uses.
 
     Without an address every instance of the fleet is listed with its shortest address.
     """
+    if fleet is None:
+        raise click.UsageError("give --fleet FILE: a name means something only among the agents there are")
     try:
         file = read_fleet(_read(fleet))
     except Refused as refusal:

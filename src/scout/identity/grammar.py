@@ -42,7 +42,7 @@ _FIELDS = {
 }
 
 
-class _Fault(Exception):  # noqa: N818 (becomes a refusal)  # noqa: N818 (it becomes a refusal, which is an answer)
+class _Fault(Exception):  # noqa: N818 (it becomes a refusal, which is an answer)
     """Where reading failed. `readings` are texts that may have been meant; unreadable ones are dropped."""
 
     def __init__(self, position: int, problem: str, expected: str, *readings: str) -> None:
