@@ -185,6 +185,8 @@ def test_every_class_of_refusals_is_used() -> None:
         ),
         (NoSession(address="@a"), "@a has no session: start or attach one"),
         (NoSession(address="@a", harness="codex"), "@a has no session in codex: start or attach one"),
+        (NoSession(address="@a", session="ses_1"), "@a has no session ses_1: start or attach one"),
+        (NoSession(address="ses_1", session="ses_1"), "Scout knows no session ses_1: start or attach one"),
         (
             HarnessMismatch(address="@a", requested="codex", attached=("claude",)),
             "@a has no codex endpoint (attached: claude)",

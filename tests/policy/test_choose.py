@@ -103,7 +103,7 @@ def test_an_exact_session_comes_before_everything_else() -> None:
 def test_a_session_that_is_not_there_is_not_replaced() -> None:
     told = refusal(one("a", session_id="ses_2"), session_id="ses_1", harness="codex")
     assert isinstance(told, NoSession)
-    assert (told.address, told.harness) == ("@arc", "codex")
+    assert (told.address, told.harness, told.session) == ("@arc", "codex", "ses_1")
     assert [(remedy.operation, remedy.parameters) for remedy in told.remedies] == [
         ("session.attach", {"agent": "@arc", "session": "ses_1"}),
         ("session.start", {"agent": "@arc", "harness": "codex"}),

@@ -567,6 +567,7 @@ def test_a_missing_path_offers_the_nearest_ancestor() -> None:
 def test_an_unknown_session_offers_to_attach_one(text: str) -> None:
     told = refusal(text, family())
     assert isinstance(told, NoSession)
+    assert told.message == f"Scout knows no session {text}: start or attach one"
     assert [remedy.operation for remedy in told.remedies] == ["session.list", "session.attach"]
 
 

@@ -54,11 +54,14 @@ class NoSession(Diagnostic, tag="no_session"):
 
     address: str
     harness: str | None = None
+    session: str | None = None
 
     @property
     def message(self) -> str:
-        which = f" in {self.harness}" if self.harness else ""
-        return f"{self.address} has no session{which}: start or attach one"
+        which = f" {self.session}" if self.session else ""
+        where = f" in {self.harness}" if self.harness else ""
+        who = "Scout knows" if self.address == self.session else f"{self.address} has"
+        return f"{who} no session{which}{where}: start or attach one"
 
 
 class HarnessUnavailable(Diagnostic, tag="harness_unavailable"):

@@ -216,7 +216,12 @@ class _Pool:
         )
 
     def _no_session(self, demand: Demand) -> NoSession:
-        return NoSession(address=self.address, harness=demand.harness, remedies=self._start(demand))
+        return NoSession(
+            address=self.address,
+            harness=demand.harness,
+            session=demand.session_id,
+            remedies=self._start(demand),
+        )
 
     def _start(self, demand: Demand) -> tuple[Remedy, ...]:
         wishes = {

@@ -125,6 +125,7 @@ def retired(text: str, agent: Agent) -> Diagnostic:
 def no_session(text: str) -> Diagnostic:
     return NoSession(
         address=text[:200],
+        session=text[:200],
         remedies=(
             Remedy(operation="session.list", parameters={}, why="the sessions there are"),
             Remedy(operation="session.attach", parameters={"agent": "@name", "session": text[:200]}),
