@@ -83,6 +83,34 @@ def test_a_malformed_leading_mention_is_an_error_beside_the_hints() -> None:
     assert (answer["leading"], answer["soft"]) == (None, ["@bow"])
     assert answer["error"]["code"] == "malformed_address"
     assert result.exit_code == Family.REQUEST.exit_code
+    shown = run("parse", "--mentions", "@arc.a.b see @bow")
+    assert shown.stdout.splitlines() == ["@arc.a.b see @bow", "  leading  -", "  soft     @bow"]
+    assert shown.stderr.splitlines()[1:4] == [
+        "  @arc.a.b",
+        "         ^",
+        "try: scout parse @arc.a.node:b  # a reading that works",
+    ]
+    assert shown.exit_code == Family.REQUEST.exit_code
+
+
+@pytest.mark.parametrize("root", ["", "a b", "x..y"])
+def test_a_bad_root_branch_is_told_as_such(root: str) -> None:
+    result = run("parse", "--root-branch", root, "a.b")
+    assert result.exit_code == 2
+    assert "--root-branch: found" in result.stderr
+
+
+def test_lines_are_answered_as_they_come() -> None:
+    command = [sys.executable, "-m", "scout", "parse", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for name in ("arc", "bow"):
+            process.stdin.write(f"@{name}\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["canonical"] == f"@{name}"
+        process.stdin.close()
+        assert process.wait(timeout=30) == 0
 
 
 def test_a_person_sees_fields_and_where_it_went_wrong() -> None:
@@ -207,6 +235,30 @@ def test_a_remedy_that_is_pasted_works() -> None:
     (tried,) = [line.removeprefix("try: ") for line in result.stderr.splitlines() if line.startswith("try: ")]
     assert tried == f"scout resolve --fleet {FLEET} @hudson"
     assert run(*tried.split()[1:-1], "@hudson.node:mini").exit_code == 0
+
+
+def test_who_is_there_is_asked_of_the_same_fleet() -> None:
+    result = run("resolve", "--fleet", FLEET, "@zzz")
+    assert result.stderr.splitlines()[-1] == f"try: scout resolve --fleet {FLEET}  # who is there"
+
+
+def test_what_needs_a_broker_is_said_and_candidates_are_shown(tmp_path: Path) -> None:
+    file = tmp_path / "fleet.json"
+    base, fix = (
+        {"definitionId": "talkie", "harness": "claude"},
+        {
+            "definitionId": "talkie",
+            "workspaceQualifier": "fix",
+            "harnessType": "codex",
+            "authorityNode": "mini",
+        },
+    )
+    file.write_text(json.dumps({"instances": {"base": base, "fix": fix}}))
+    assert run("resolve", "--fleet", str(file), "@talkie#codex").stderr.splitlines() == [
+        "harness_mismatch: @talkie has no codex endpoint (attached: claude)",
+        "  candidates: @talkie.node:mini",
+        "with a broker: scout session start --agent @talkie --harness codex",
+    ]
 
 
 @pytest.mark.parametrize(

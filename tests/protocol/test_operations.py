@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scout.base.refusal import Remedy
+from scout.base.refusal import Refused, Remedy
 from scout.protocol.operations import OPERATIONS, Operation, Parameter, check_remedy, command_line
 
 SOURCE = Path(__file__).parents[2] / "src/scout"
@@ -63,6 +63,11 @@ def test_what_the_table_does_not_know_is_said() -> None:
         "alias.set takes no colour",
         "alias.set needs target",
     ]
+
+
+def test_an_unknown_operation_has_no_command() -> None:
+    with pytest.raises(Refused, match="no operation is called 'fly'"):
+        command_line(Remedy(operation="fly", parameters={}))
 
 
 def test_flags_are_made_from_names() -> None:

@@ -65,6 +65,28 @@ def test_restore_keeps_the_old_store_aside(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_restore_leaves_no_log_of_the_old_store_beside_the_new_one(tmp_path: Path) -> None:
+    path = made(tmp_path / "scout.db", "one")
+    backup(path, tmp_path / "copy.db")
+    killed = connect(path)  # as a killed daemon leaves it: commits that are only in the log
+    said("two")(killed)
+    kept = {ending: path.with_name(path.name + ending).read_bytes() for ending in ("", "-wal", "-shm")}
+    killed.close()
+    for ending, content in kept.items():
+        path.with_name(path.name + ending).write_bytes(content)
+    restore(tmp_path / "copy.db", path, tmp_path / "old.db")
+    assert not path.with_name("scout.db-wal").exists()
+    assert (count(path), count(tmp_path / "old.db")) == (1, 2)
+
+
+def test_a_damaged_store_can_be_replaced(tmp_path: Path) -> None:
+    path = made(tmp_path / "scout.db", "one")
+    backup(path, tmp_path / "copy.db")
+    path.write_bytes(b"noise" * 1000)
+    assert restore(tmp_path / "copy.db", path, tmp_path / "old.db") == tmp_path / "old.db"
+    assert (count(path), (tmp_path / "old.db").read_bytes()) == (1, b"noise" * 1000)
+
+
 def test_restore_into_an_empty_place(tmp_path: Path) -> None:
     made(tmp_path / "source.db", "one")
     assert restore(tmp_path / "source.db", tmp_path / "scout.db", tmp_path / "old.db") is None

@@ -1,6 +1,7 @@
 """Replay equals the tables row for row, and whatever does not is shown."""
 
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,29 @@ def test_a_true_store_is_clean(store: sqlite3.Connection) -> None:
     assert report.clean
     assert report.events == 5
     assert report.rows > 5
+
+
+def test_a_store_in_use_is_seen_at_one_moment(store: sqlite3.Connection) -> None:
+    fill(store)
+    path, done = path_of(store), threading.Event()
+    writer = connect(path)
+
+    def write() -> None:
+        while not done.is_set():
+            writer.execute("BEGIN")
+            said("more")(writer)
+            writer.execute("COMMIT")
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        reports = [verify(path) for _ in range(5)]
+    finally:
+        done.set()
+        thread.join()
+        writer.close()
+    assert [report.differences for report in reports] == [()] * 5
+    assert reports[-1].events > reports[0].events
 
 
 def test_an_empty_store_is_clean(store: sqlite3.Connection) -> None:

@@ -8,23 +8,17 @@ import sys
 import click
 
 from scout import __version__
+from scout.cli.commands import COMMANDS
 
 __all__ = ["main", "scout"]
-
-_COMMANDS = {
-    "parse": "Read addresses and mentions, offline.",
-    "resolve": "Say what an address means in a fleet, and why.",
-    "explain": "Explain a diagnostic code.",
-    "contract": "Print the prompt contract every harness gets.",
-}
 
 
 class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in COMMANDS:
             return None
         return importlib.import_module(f"scout.cli.{cmd_name}").command
 
@@ -32,15 +26,15 @@ class _LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """A mistyped command is refused with the nearest one, ready to paste."""
-        near = difflib.get_close_matches(args[0], _COMMANDS, n=1)
-        if args[0] not in _COMMANDS and near:
+        near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+        if args[0] not in COMMANDS and near:
             again = shlex.join(["scout", *near, *args[1:]])
             ctx.fail(f"No such command '{args[0]}'.\ntry: {again}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(

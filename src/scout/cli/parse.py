@@ -10,6 +10,7 @@ import click
 from scout.base.codec import plain
 from scout.base.refusal import Refused
 from scout.cli.show import refusal_json, write_fields, write_json, write_refusal
+from scout.identity.branch import check_ref
 from scout.identity.lexer import lex
 from scout.identity.mention import Mention, find_mentions
 from scout.identity.name import (
@@ -48,6 +49,8 @@ def command(texts: tuple[str, ...], as_json: bool, mentions: bool, root_branch: 
     """
     if not texts:
         raise click.UsageError("give at least one TEXT, or - to read standard input")
+    if root_branch is not None:
+        _check_root(root_branch)
     if "-" in texts:
         for line in _lines():
             write_json(_answer(line, mentions, root_branch))
@@ -57,10 +60,18 @@ def command(texts: tuple[str, ...], as_json: bool, mentions: bool, root_branch: 
         sys.exit(MalformedAddress.family.exit_code)
 
 
+def _check_root(root_branch: str) -> None:
+    try:
+        check_ref(root_branch)
+    except Refused as refusal:
+        raise click.UsageError(f"--root-branch: {refusal.diagnostic.message}") from None
+
+
 def _lines() -> Iterable[str]:
-    data = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
-    lines = data.split("\n")
-    return (line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines))
+    """Line by line, so that a program can talk to us; any bytes are text, and only newlines end a line."""
+    for line in sys.stdin.buffer:
+        text = line.decode("utf-8", "surrogateescape")
+        yield text.removesuffix("\n").removesuffix("\r")
 
 
 def _answer(line: str, mentions: bool, root_branch: str | None) -> dict[str, Any]:
@@ -96,9 +107,14 @@ def _show(text: str, as_json: bool, mentions: bool, root_branch: str | None) -> 
         return False
     if as_json:
         write_json(described)
-    else:
-        write_fields(text, _flat({key: value for key, value in described.items() if key != "input"}))
-    return "error" not in described
+        return "error" not in described
+    write_fields(
+        text, _flat({key: value for key, value in described.items() if key not in ("input", "error")})
+    )
+    problem = _leading_problem(text) if mentions else None
+    if problem is not None:
+        write_refusal(problem, problem.text, problem.position)
+    return problem is None
 
 
 def _error(refusal: Refused) -> dict[str, Any]:
@@ -163,6 +179,11 @@ def _describe_mentions(text: str) -> dict[str, Any]:
     if leading is not None and leading.problem is not None:
         described["error"] = _error(Refused(leading.problem))
     return described
+
+
+def _leading_problem(text: str) -> MalformedAddress | None:
+    leading = find_mentions(text).leading
+    return leading.problem if leading else None
 
 
 def _canonical(mention: Mention | None) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from scout.base.refusal import Diagnostic, Refused
+from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
 from scout.cli.show import refusal_json, write_fields, write_json, write_refusal
 from scout.policy.directory import Instance, instances_of
 from scout.policy.fleet_file import FleetFile, read_fleet
@@ -21,6 +21,7 @@ Examples:
   scout resolve --fleet examples/fleet.json          # every instance and its shortest address
 """
 
+_SHAPE = '{"instances": {KEY: {"definitionId": NAME, …}}, "aliases": {NAME: KEY}}'
 _LEFT = ("none", "one", "several")
 
 
@@ -39,8 +40,9 @@ def command(addresses: tuple[str, ...], fleet: str | None, explain: bool, as_jso
     try:
         file = read_fleet(_read(fleet))
     except Refused as refusal:
-        _refuse(refusal.diagnostic, "", as_json)
-        sys.exit(refusal.diagnostic.family.exit_code)
+        problem = f"{fleet} is no fleet, {_SHAPE}: {refusal.diagnostic.message}"
+        _refuse(BadRequest(problem=problem), "", as_json)
+        sys.exit(BadRequest.family.exit_code)
     if not addresses:
         _list(file, as_json)
         return
@@ -114,12 +116,16 @@ def _list(file: FleetFile, as_json: bool) -> None:
 
 
 def _with_fleet(diagnostic: Diagnostic, fleet: str) -> Diagnostic:
-    """Remedies that resolve again do so in the same fleet."""
-    remedies = (
-        replace(one, parameters={**one.parameters, "fleet": fleet}) if one.operation == "resolve" else one
-        for one in diagnostic.remedies
-    )
-    return replace(diagnostic, remedies=tuple(remedies))
+    """Remedies that resolve again, or ask who is there, do so in the same fleet."""
+    return replace(diagnostic, remedies=tuple(_in_fleet(one, fleet) for one in diagnostic.remedies))
+
+
+def _in_fleet(remedy: Remedy, fleet: str) -> Remedy:
+    if remedy.operation == "who":
+        return replace(remedy, operation="resolve", parameters={"fleet": fleet})
+    if remedy.operation == "resolve":
+        return replace(remedy, parameters={**remedy.parameters, "fleet": fleet})
+    return remedy
 
 
 def _refuse(diagnostic: Diagnostic, address: str, as_json: bool) -> None:

@@ -8,6 +8,7 @@ import click
 
 from scout.base.codec import render
 from scout.base.refusal import Diagnostic, Remedy
+from scout.cli.commands import COMMANDS
 from scout.protocol.operations import command_line
 
 __all__ = ["refusal_json", "write_fields", "write_json", "write_refusal"]
@@ -43,10 +44,15 @@ def write_refusal(diagnostic: Diagnostic, text: str = "", position: int | None =
         click.echo(f"  {text[:120]}", err=True)
         if position <= min(len(text), 120):
             click.echo(f"  {' ' * position}{click.style('^', fg='red')}", err=True)
+    others = [one.address for one in diagnostic.candidates if one.address not in diagnostic.message]
+    if others:
+        click.echo(f"  candidates: {', '.join(others)}", err=True)
     for remedy in diagnostic.remedies:
         _write_remedy(remedy)
 
 
 def _write_remedy(remedy: Remedy) -> None:
+    """A command to paste; one that this version does not have yet is said to be so."""
+    word = "try" if remedy.operation in COMMANDS else "with a broker"
     why = click.style(f"  # {remedy.why}", dim=True) if remedy.why else ""
-    click.echo(f"try: {command_line(remedy)}{why}", err=True)
+    click.echo(f"{word}: {command_line(remedy)}{why}", err=True)

@@ -23,14 +23,14 @@ from scout.identity.problem import instead, malformed, require_text
 from scout.identity.reserved import KEYS
 from scout.identity.segment import fold
 
-__all__ = ["check_characters", "parse_dimensions", "parse_handle", "readable_handle"]
+__all__ = ["FIELDS", "check_characters", "parse_dimensions", "parse_handle", "readable_handle"]
 
 _PIECE = re.compile(r'(?:(?P<key>[^.:#?"]*):)?(?:"(?P<quoted>[^"]*)"|(?P<text>[^.#?"]*))')
 _TAIL = re.compile(r'(?:#(?P<harness>[^#?.:"]*))?(?:\?(?P<model>[^#?:"]*))?')
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs"})
 _DIGITS = frozenset("0123456789")
 
-_FIELDS = {
+FIELDS = {
     "definitionId": "definition_id",
     "workspaceQualifier": "workspace_qualifier",
     "profile": "profile",
@@ -97,10 +97,10 @@ def parse_dimensions(fields: Mapping[str, object]) -> Address:
     """Structured input: each dimension is folded on its own, spaces and dots included."""
     values: dict[str, str] = {}
     for key, value in fields.items():
-        name = _FIELDS.get(key)
+        name = FIELDS.get(key)
         if name is None or name in values:
             problem = f"'{key}' twice" if name else f"the unknown dimension '{key[:60]}'"
-            raise malformed(key, 0, problem, "each of " + ", ".join(_FIELDS) + " at most once")
+            raise malformed(key, 0, problem, "each of " + ", ".join(FIELDS) + " at most once")
         if value is not None:
             values[name] = fold(value)
             if not values[name]:

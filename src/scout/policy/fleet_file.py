@@ -14,7 +14,7 @@ from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.identity.address import Address
-from scout.identity.grammar import parse_dimensions
+from scout.identity.grammar import FIELDS, parse_dimensions
 from scout.identity.path import PATH_WORDS, AgentPath
 from scout.identity.segment import segment
 from scout.model.agent import Agent, Lifecycle
@@ -28,7 +28,6 @@ __all__ = ["FleetFile", "read_fleet"]
 
 _NOW = Time(0)
 _USER = "me"
-_DIMENSIONS = ("definitionId", "workspaceQualifier", "profile", "harness", "harnessType", "model", "node")
 
 
 class _Row(Record):
@@ -78,7 +77,7 @@ class FleetFile:
 
     def _address(self, key: str, row: Mapping[str, object]) -> Address:
         try:
-            return parse_dimensions({name: value for name, value in row.items() if name in _DIMENSIONS})
+            return parse_dimensions({name: value for name, value in row.items() if name in FIELDS})
         except Refused as refusal:
             problem = f"instance '{key[:60]}': {refusal.diagnostic.message}"
             raise Refused(BadRequest(problem=problem, field=f"instances.{key[:60]}")) from None

@@ -8,7 +8,7 @@ import shlex
 from typing import cast
 
 from scout.base.record import Record
-from scout.base.refusal import Remedy
+from scout.base.refusal import BadRequest, Refused, Remedy
 
 __all__ = ["OPERATIONS", "Operation", "Parameter", "check_remedy", "command_line"]
 
@@ -58,7 +58,7 @@ _TABLE = (
     Operation(
         name="resolve",
         says="Say what an address means, and why.",
-        parameters=(_word("address"), _option("fleet"), _option("from")),
+        parameters=(_maybe("address"), _option("fleet"), _option("from")),
     ),
     Operation(name="explain", says="Explain a diagnostic code.", parameters=(_maybe("code"),)),
     Operation(name="contract", says="Print the prompt contract.", parameters=(_option("harness"),)),
@@ -178,7 +178,11 @@ def check_remedy(remedy: Remedy) -> list[str]:
 
 def command_line(remedy: Remedy) -> str:
     """The remedy as a command that can be pasted into a shell."""
-    operation = OPERATIONS[remedy.operation]
+    operation = OPERATIONS.get(remedy.operation)
+    if operation is None:
+        raise Refused(
+            BadRequest(problem=f"no operation is called '{remedy.operation[:60]}'", field="operation")
+        )
     flags: list[str] = []
     words: list[str] = []
     for parameter in operation.parameters:

@@ -1,5 +1,6 @@
 """Copies of the store: made while it is in use, checked before they replace anything."""
 
+import contextlib
 import os
 import sqlite3
 from pathlib import Path
@@ -60,6 +61,7 @@ def restore(source: Path, path: Path, aside: Path) -> Path | None:
     fresh = path.with_name(f"{path.name}.restoring")
     fresh.unlink(missing_ok=True)
     backup(source, fresh)
+    _fold(path)
     moved = None
     for ending in ("", "-wal", "-shm"):
         old = path.with_name(path.name + ending)
@@ -69,6 +71,15 @@ def restore(source: Path, path: Path, aside: Path) -> Path | None:
     fresh.rename(path)
     _sync_folder(path.parent)
     return moved
+
+
+def _fold(path: Path) -> None:
+    """Leave no log beside the old file that could meet the new one; a damaged file stays as it is."""
+    if path.exists():
+        with contextlib.suppress(sqlite3.DatabaseError):
+            connection = connect(path)
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.close()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -56,6 +56,7 @@ def verify(path: Path) -> Report:
         try:
             copy.execute("PRAGMA synchronous = OFF")  # it is thrown away
             migrate(copy)
+            store.execute("BEGIN")  # one moment of a store that may be in use
             damage = _damage(store)
             events, gaps = _replay(store, copy)
             rows, differences = _compare(store, copy)
