@@ -3,18 +3,32 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from bench import decisions, names, store
+from bench import decisions, names, served, store
 from bench.figure import Figure, table
+
+_PARTS: dict[str, Callable[[float], Iterable[Figure]]] = {
+    "names": lambda _: names.figures(),
+    "decisions": lambda _: decisions.figures(),
+    "store": lambda _: store.figures(),
+    "served": served.figures,
+}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench", description="Measure Scout.")
     parser.add_argument("--json", metavar="FILE", type=Path, help="store the figures, to compare two commits")
+    parser.add_argument("--only", choices=sorted(_PARTS), action="append", help="these parts instead of all")
+    parser.add_argument("--scale", type=float, default=1.0, help="make large stores smaller, as in 0.01")
     options = parser.parse_args()
-    figures: list[Figure] = [*names.figures(), *decisions.figures(), *store.figures()]
-    print(table(figures))
+    figures: list[Figure] = []
+    for part in options.only or _PARTS:
+        for figure in _PARTS[part](options.scale):
+            figures.append(figure)
+            print(table([figure]).splitlines()[-1], flush=True)  # progress; the table comes at the end
+    print(f"\n{table(figures)}")
     if options.json:
         options.json.write_text(json.dumps([figure.plain() for figure in figures], indent=2) + "\n")
     missed = [figure.name for figure in figures if not figure.met]

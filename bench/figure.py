@@ -16,10 +16,13 @@ class Figure:
     result: float
     unit: str
     goal: float | None = None
+    at_least: bool = False
 
     @property
     def met(self) -> bool:
-        return self.goal is None or self.result <= self.goal
+        if self.goal is None:
+            return True
+        return self.result >= self.goal if self.at_least else self.result <= self.goal
 
     @property
     def verdict(self) -> str:
@@ -28,7 +31,8 @@ class Figure:
         return "ok" if self.met else "MISSED"
 
     def row(self) -> tuple[str, str, str, str]:
-        goal = "" if self.goal is None else f"<= {self.goal:g} {self.unit}"
+        sign = ">=" if self.at_least else "<="
+        goal = "" if self.goal is None else f"{sign} {self.goal:g} {self.unit}"
         return self.name, f"{self.result:,.2f} {self.unit}", goal, self.verdict
 
     def plain(self) -> dict[str, object]:

@@ -18,7 +18,7 @@ from scout.model.presence_event import AgentRegistered, EndpointRegistered
 from scout.model.ref import Ref
 from scout.model.talk_event import MessagePosted, Posted
 from scout.store.database import Database, connect
-from scout.store.directory import StoredDirectory
+from scout.store.directory import StoredDirectory, View
 from scout.store.log import append, last_seq
 from scout.store.migrate import migrate
 
@@ -72,7 +72,7 @@ def _resolving(folder: Path) -> Iterator[Figure]:
         connection = connect(folder / f"fleet{size}.db")
         migrate(connection)
         _fill(connection, size)
-        directory = StoredDirectory(connection, "me", NOW)
+        directory = StoredDirectory(connection, View("me", everybody=True), NOW)
         for name, text in (("hit", f"@{name_of(size // 2)}"), ("miss", "@zzzzzz")):
             result = microseconds(partial(try_resolve, text, directory), 100)
             times.setdefault(name, []).append(result)

@@ -1,4 +1,4 @@
-"""A tour of what Scout answers offline. `./dev demo` plays it."""
+"""A tour of Scout: what it answers offline, then the main job on a daemon of its own. `./dev demo` plays it."""
 
 import shlex
 import subprocess
@@ -14,41 +14,21 @@ STOPS = [
         0,
     ),
     (
-        "A name that cannot be read is refused with the place and what was probably meant.",
-        "scout parse '@arc.dev.mini'",
-        2,
-    ),
-    (
-        "A fleet is a file of agents. In this one the bare name finds the base agent, not its worktree.",
-        "scout resolve --fleet examples/fleet.json @talkie",
-        0,
-    ),
-    (
         "Where a name fits two agents, Scout does not guess. It offers the shortest names that differ.",
         "scout resolve --fleet examples/fleet.json @hudson",
         4,
-    ),
-    (
-        "The same question, with the rule that decided and who was considered.",
-        "scout resolve --fleet examples/fleet.json --explain '@arc#claude'",
-        0,
     ),
     (
         "Every refusal has a code, and every code an explanation.",
         "scout explain ambiguous_target",
         0,
     ),
-    (
-        "The rules of working together, as every harness gets them with its work.",
-        "scout contract",
-        0,
-    ),
 ]
 
 NEXT = """
 Try next:
+  ./dev scout up
   ./dev scout --help
-  ./dev scout parse 'main.feature.auth' --root-branch main
   ./dev scout resolve --fleet examples/fleet.json @hudsn     (a slip of the pen)
   ./dev test                                                 (everything that is checked)
 """
@@ -70,8 +50,11 @@ def play(words: str, command: str, expected: int) -> bool:
 
 
 def main() -> int:
-    """Play every stop, even after one that strayed."""
+    """Play every stop, even after one that strayed; then the main job."""
     strayed = [command for words, command, expected in STOPS if not play(words, command, expected)]
+    print("\nNow the main job, on a daemon of its own: $ scout demo", flush=True)
+    if subprocess.run(["scout", "demo"], check=False).returncode:
+        strayed.append("scout demo")
     print(NEXT)
     return len(strayed)
 

@@ -1,8 +1,35 @@
 """`python -m scout` and the command `scout`."""
 
-from scout.cli.main import main
+import sys
 
 __all__ = ["main"]
+
+
+def main() -> None:
+    """The warm path first; what it does not take, the full command line does."""
+    from scout.cli.fast import hang_up, prepare
+
+    prepare()
+    try:
+        code = _run()
+    except BrokenPipeError:
+        code = hang_up()
+    sys.exit(code)
+
+
+def _run() -> int | None:
+    from scout.cli.fast import run
+
+    try:
+        code = run(sys.argv[1:])
+        if code is None:
+            from scout.cli.main import main as full
+
+            full()
+    finally:
+        sys.stdout.flush()
+    return code
+
 
 if __name__ == "__main__":
     main()

@@ -245,7 +245,7 @@ def test_who_is_there_is_asked_of_the_same_fleet() -> None:
     assert result.stderr.splitlines()[-1] == f"try: {again}  # who is there"
 
 
-def test_what_needs_a_broker_is_said_and_candidates_are_shown(tmp_path: Path) -> None:
+def test_a_remedy_without_a_command_is_left_out_and_candidates_are_shown(tmp_path: Path) -> None:
     file = tmp_path / "fleet.json"
     base, fix = (
         {"definitionId": "talkie", "harness": "claude"},
@@ -260,7 +260,7 @@ def test_what_needs_a_broker_is_said_and_candidates_are_shown(tmp_path: Path) ->
     assert run("resolve", "--fleet", str(file), "@talkie#codex").stderr.splitlines() == [
         "harness_mismatch: @talkie has no codex endpoint (attached: claude)",
         "  candidates: @talkie.node:mini",
-        "with a broker: scout session start --agent @talkie --harness codex",
+        "try: scout explain harness_mismatch",
     ]
 
 
@@ -343,10 +343,11 @@ def test_a_mistyped_command_is_offered_again_ready_to_paste() -> None:
     assert result.stderr.endswith("Error: No such command 'pares'.\ntry: scout parse @arc 'a b'\n")
 
 
-def test_resolving_needs_a_fleet() -> None:
+def test_without_a_fleet_the_daemon_is_asked() -> None:
     result = run("resolve", "@arc")
-    assert result.exit_code == 2
-    assert "give --fleet FILE" in result.stderr
+    assert result.exit_code == Family.UNREACHABLE.exit_code
+    assert result.stderr.splitlines()[-1] == "try: scout up"
+    assert run("resolve").stderr.splitlines()[-1] == "try: scout resolve --help"
 
 
 def test_the_program_runs_as_a_module() -> None:

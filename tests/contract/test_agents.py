@@ -221,6 +221,7 @@ CONFIG = {
     "appId": "app-1",
     "harness": "codex",
     "model": "gpt-5-5",
+    "command": ("review", "--strict"),  # which program the harness `command` runs; the operator's to set
     "wakePolicy": "keep_warm",
     "permissionProfile": "review",
 }

@@ -16,7 +16,7 @@ from scout.model.event import ALL, event_type, read_event
 from scout.model.presence_event import Reached
 from scout.model.ref import Ref
 from scout.model.schema import schema
-from scout.model.talk_event import MessagePosted, message_of, posted
+from scout.model.talk_event import MessagePosted, Opened, message_of, posted
 from scout.model.token import hash_of
 from scout.policy.directory import OUTSIDE
 from scout.policy.resolve import resolve
@@ -98,7 +98,8 @@ FAMILIES: list[tuple[str, Record, str]] = [
     ("flight", changed(a_flight()), "queued started waiting resumed completed failed cancelled"),
     ("endpoint", changed(an_endpoint()), "registered attaching waking ready lost failed stale stopped"),
     ("session", changed(a_session()), "started ready ended lost resumed"),
-    ("conversation", changed(a_conversation()), "created policy"),
+    ("conversation", Opened(record=a_conversation(), members=(a_member(),)), "created"),
+    ("conversation", changed(a_conversation()), "policy"),
     ("conversation", changed(a_member()), "member cursor"),
     ("attention", changed(an_attention()), "created notified resolved denied answered expired dismissed"),
     ("alias", changed(an_alias()), "created retargeted broken repaired removed"),

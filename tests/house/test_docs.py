@@ -1,13 +1,14 @@
 """Every example in the docs is run: a page that says what is not so fails the build.
 
 - console: each `$ ` line is run; the lines below it are all that it prints, `…` being any lines
-- python: runs in a fresh interpreter, with warnings as errors
+- python: runs in a fresh interpreter, with warnings as errors; after `<!-- daemon -->`, beside a daemon
 - json, toml: parse
 - mermaid: after `<!-- machine: package.module:NAME -->`, equals that machine's own diagram
 - bash: is not run and says why on the line before: `<!-- not run: reason -->`
 - text: is not code
 """
 
+import contextlib
 import importlib
 import json
 import os
@@ -16,11 +17,13 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
+from scout.daemon.start import start, stop
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -29,6 +32,7 @@ PAGES = [
 
 _FENCE = re.compile(r"(?P<indent> *)(?P<ticks>`{3,})(?P<language>[^`]*)")
 _MACHINE = re.compile(r"<!-- machine: (?P<module>[\w.]+):(?P<name>\w+) -->")
+_DAEMON = "<!-- daemon -->"
 _NOT_RUN = re.compile(r"<!-- not run: \S.* -->")
 
 _END = "(end of command)"
@@ -104,7 +108,7 @@ def _turns(text: str) -> list[_Turn]:
 def _environment(home: str) -> dict[str, str]:
     """A reader's shell: this tree's `scout` first, and nothing of the machine that runs the test."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {"HOME": home, "LC_ALL": "C.UTF-8", "PATH": path, "SCOUT_HOME": home}
+    return {"HOME": home, "LC_ALL": "C.UTF-8", "PATH": path, "SCOUT_HOME": home, "SCOUT_PORT": "0"}
 
 
 def _run(commands: list[str], home: str) -> list[tuple[str, int]]:
@@ -134,7 +138,7 @@ def _matches(expected: list[str], printed: str) -> bool:
 
 def _check_console(block: Block) -> None:
     turns = _turns(block.text)
-    with tempfile.TemporaryDirectory() as home:
+    with _home() as home:
         results = _run([turn.command for turn in turns], home)
     if len(results) != len(turns):
         raise Untrue(f"the shell ended after {len(results)} of {len(turns)} commands")
@@ -147,16 +151,30 @@ def _check_console(block: Block) -> None:
 # ------------------------------------------------------------------------------------- the others
 
 
+@contextlib.contextmanager
+def _home() -> Generator[str]:
+    """A reader's folder; a daemon that was started there is stopped."""
+    with tempfile.TemporaryDirectory() as home:
+        try:
+            yield home
+        finally:
+            stop(home)
+
+
 def _check_python(block: Block) -> None:
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", block.text],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=50,
-        check=False,
-    )
+    with _home() as home:
+        if block.before == _DAEMON:
+            start(home, environ=_environment(home))
+        result = subprocess.run(
+            [sys.executable, "-W", "error", "-c", block.text],
+            cwd=ROOT,
+            env=_environment(home),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=50,
+            check=False,
+        )
     if result.returncode:
         raise Untrue(result.stderr)
 
@@ -208,13 +226,17 @@ def check(block: Block) -> None:
 @pytest.mark.rows("R2.2-7")
 @pytest.mark.parametrize(
     "block",
-    [block for page in PAGES for block in blocks(str(page.relative_to(ROOT)), page.read_text("utf-8"))],
-    ids=str,
+    [
+        pytest.param(block, marks=[pytest.mark.slow] if block.before == _DAEMON else [], id=str(block))
+        for page in PAGES
+        for block in blocks(str(page.relative_to(ROOT)), page.read_text("utf-8"))
+    ],
 )
 def test_what_a_page_shows_is_so(block: Block) -> None:
     check(block)
 
 
+@pytest.mark.slow
 def test_the_tour_of_the_demo_ends_well(tmp_path: Path) -> None:
     tour = [sys.executable, "examples/tour.py"]
     result = subprocess.run(

@@ -75,7 +75,7 @@ ATTACH = Remedy(
 )
 NEAR = ("no_session", "session_busy", "session_failed")
 CONFIG = (
-    "name, username, description, systemPrompt, workspaceDir, appId, harness, model, wakePolicy, "
+    "name, username, description, systemPrompt, workspaceDir, appId, harness, model, command, wakePolicy, "
     "permissionProfile"
 )
 

@@ -209,8 +209,8 @@ def test_of_several_harnesses_none_is_guessed() -> None:
         "@arc.harness:codex",
     ]
     assert [remedy.parameters for remedy in told.remedies] == [
-        {"to": "@arc", "harness": "claude"},
-        {"to": "@arc", "harness": "codex"},
+        {"to": "@arc", "body": "…", "harness": "claude"},
+        {"to": "@arc", "body": "…", "harness": "codex"},
     ]
 
 
@@ -220,7 +220,7 @@ def test_an_agent_known_by_its_path_is_asked_with_a_harness() -> None:
     told = caught.value.diagnostic
     assert isinstance(told, AmbiguousEndpoint)
     assert (told.retry, told.candidates) == ("", ())
-    assert told.remedies[0].parameters == {"to": "/me/telegram", "harness": "claude"}
+    assert told.remedies[0].parameters == {"to": "/me/telegram", "body": "…", "harness": "claude"}
 
 
 @pytest.mark.rows("R3.2-12")

@@ -76,7 +76,8 @@ def test_an_ask_that_nothing_can_run_is_refused() -> None:
     reach = arc(wakeable=False, why_not="no harness is installed", last_seen=T0, harness="codex")
     with pytest.raises(Refused) as caught:
         check_reach(reach)
-    queue = Remedy(operation="ask", parameters={"to": "@arc", "ifUnreachable": "queue"})
+    wish = {"to": "@arc", "body": "…", "ifUnreachable": "queue"}
+    queue = Remedy(operation="ask", parameters=wish, why="let it wait there, for up to a day")
     assert caught.value.diagnostic == TargetOffline(
         address="@arc", last_seen=T0, reason="no harness is installed", remedies=(reach.remedy, queue)
     )

@@ -3,11 +3,14 @@
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scout.base.refusal import Refused, Remedy
-from scout.protocol.operations import OPERATIONS, Operation, Parameter, check_remedy, command_line
+from scout.protocol.operation import Operation
+from scout.protocol.operations import OPERATIONS, REQUESTS, check_remedy, command_line
+from scout.protocol.request import Request, Write, result_of
 
 SOURCE = Path(__file__).parents[2] / "src/scout"
 
@@ -49,7 +52,7 @@ def test_every_remedy_in_the_source_is_in_the_table(
             "scout ask --project ../talkie 'Review this.'",
         ),
         (Remedy(operation="ask", parameters={"to": "@arc; rm", "body": "$x"}), "scout ask '@arc; rm' '$x'"),
-        (Remedy(operation="resolve", parameters={"address": "@a", "fleet": None}), "scout resolve @a"),
+        (Remedy(operation="resolve", parameters={"address": "@a", "from": None}), "scout resolve @a"),
     ],
 )
 def test_a_remedy_becomes_a_command_that_can_be_pasted(remedy: Remedy, expected: str) -> None:
@@ -71,8 +74,38 @@ def test_an_unknown_operation_has_no_command() -> None:
 
 
 def test_flags_are_made_from_names() -> None:
-    assert Parameter(name="ifUnreachable").option == "--if-unreachable"
-    assert Parameter(name="projectPath", flag="project").option == "--project"
+    options = {parameter.name: parameter.option for parameter in OPERATIONS["ask"].parameters}
+    assert options["ifUnreachable"] == "--if-unreachable"
+    assert options["projectPath"] == "--project"
+
+
+def test_flags_are_given_as_often_as_they_have_values() -> None:
+    remedy = Remedy(
+        operation="send", parameters={"to": "@a", "body": "x", "attachments": ["f", "g"], "wake": True}
+    )
+    assert command_line(remedy) == "scout send --wake --attach f --attach g @a x"
+    quiet = Remedy(operation="send", parameters={"to": "@a", "body": "x", "wake": False})
+    assert command_line(quiet) == "scout send @a x"
+
+
+@pytest.mark.parametrize("request_type", REQUESTS, ids=lambda one: one.operation)
+def test_every_request_names_its_route_and_its_answer(request_type: type[Request[Any]]) -> None:
+    method, _, path = request_type.route.partition(" ")
+    assert method in {"GET", "POST", "PATCH", "DELETE"}
+    assert path.startswith("/v1/")
+    assert (method != "GET") == (request_type.writes or request_type.operation == "parse")
+    assert result_of(request_type) is not None
+    assert request_type.permission
+
+
+def test_no_two_requests_share_a_name_or_a_route() -> None:
+    assert len({one.operation for one in REQUESTS}) == len({one.route for one in REQUESTS}) == len(REQUESTS)
+
+
+@pytest.mark.rows("R3.1-35")
+def test_every_write_takes_a_key_except_a_sign_of_life() -> None:
+    keyless = [one.operation for one in REQUESTS if one.writes and not issubclass(one, Write)]
+    assert keyless == ["endpoint.heartbeat"]  # it changes nothing by coming twice
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=lambda operation: operation.name)

@@ -34,7 +34,7 @@ def fact(
     event = kind(
         id=derived("evt", _RUN, str(next(_numbers))),
         seq=last_seq(connection) + 1,
-        time=NOW,
+        time=fields.pop("time", NOW),
         source=fields.pop("source", SYSTEM),
         target=Ref.to(target),
         payload=payload,

@@ -20,7 +20,7 @@ from scout.policy.fleet import Fleet
 from scout.policy.nearest import keys_of
 from scout.policy.resolve import resolve
 from scout.store.database import connect
-from scout.store.directory import StoredDirectory
+from scout.store.directory import StoredDirectory, View
 from scout.store.migrate import migrate
 from tests.policy.fleets import NOW, agent, alias, endpoint, session
 from tests.store.facts import known
@@ -104,7 +104,7 @@ def both(
     for one, endpoints in roster:
         fleet.add(one, endpoints if one.lifecycle is not Lifecycle.RETIRED else [])
         known(store, one, *endpoints)
-    return StoredDirectory(store, "me", NOW), fleet
+    return StoredDirectory(store, View("me", everybody=True), NOW), fleet
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -150,7 +150,7 @@ def test_each_lookup(store: sqlite3.Connection) -> None:
     talk = session(root, ident("ses", "s"), native_ids={"thread": "0f"})
     name = alias("huddy", AliasTarget(agent_id=root.id), id=ident("als", "a"))
     known(store, root, gone, tree, way, talk, name)
-    directory = StoredDirectory(store, "me", NOW)
+    directory = StoredDirectory(store, View("me", everybody=True), NOW)
     assert directory.agent(gone.id) == directory.at_path(AgentPath("/me/agent/bow")) == gone
     assert directory.at_branch("/src/a", "main") == root
     assert directory.at_branch("/src/a", "main.x") is None
@@ -161,13 +161,13 @@ def test_each_lookup(store: sqlite3.Connection) -> None:
     assert directory.session(talk.id) == directory.native_session("claude", "0f") == talk
     assert directory.native_session("codex", "0f") is None
     assert directory.alias("huddy") == name
-    assert StoredDirectory(store, "ada", NOW).alias("huddy") is None
+    assert StoredDirectory(store, View("ada", everybody=True), NOW).alias("huddy") is None
     assert (list(directory.aliases_of(root.id, 5)), list(directory.aliases_of(tree.id, 5))) == ([name], [])
     assert directory.node("mini") is None
     assert list(directory.near(keys_of("hudy"), 5)) == ["huddy"]
     assert list(directory.near(keys_of("bwo"), 5)) == []  # only a retired agent had that name
     assert list(directory.prefixed("hu", 5)) == ["huddy"]
-    assert list(StoredDirectory(store, "ada", NOW).prefixed("hu", 5)) == []
+    assert list(StoredDirectory(store, View("ada", everybody=True), NOW).prefixed("hu", 5)) == []
     assert list(directory.in_workspace("fix", 5)) == [tree]
 
 
@@ -179,6 +179,13 @@ class Watched(sqlite3.Connection):
     def execute(self, sql: str, parameters: tuple[object, ...] = (), /) -> sqlite3.Cursor:  # type: ignore[override] (narrower)
         self.asked.append((sql, parameters))
         return super().execute(sql, parameters)
+
+
+VIEWS = [
+    View("me", everybody=True),
+    View("me", users=("me",)),
+    View("me", users=("me", "ada"), paths=(AgentPath.parse("/ada/agent/x"),), projects=("/p",)),
+]
 
 
 @pytest.mark.parametrize(
@@ -194,7 +201,9 @@ class Watched(sqlite3.Connection):
         "project:/a",
     ],
 )
-def test_no_lookup_of_the_resolver_scans_a_table(tmp_path: Path, text: str) -> None:
+@pytest.mark.rows("R1.3-38")
+@pytest.mark.parametrize("view", VIEWS, ids=["everybody", "one user", "granted"])
+def test_no_lookup_of_the_resolver_scans_a_table(tmp_path: Path, text: str, view: View) -> None:
     connection = sqlite3.connect(tmp_path / "scout.db", factory=Watched, isolation_level=None)
     connection.asked = []
     migrate(connection)
@@ -203,10 +212,14 @@ def test_no_lookup_of_the_resolver_scans_a_table(tmp_path: Path, text: str) -> N
     known(connection, first, second)
     connection.asked.clear()
     with contextlib.suppress(Refused):
-        resolve(text, StoredDirectory(connection, "me", NOW), OUTSIDE, NOW)
+        resolve(text, StoredDirectory(connection, view, NOW), OUTSIDE, NOW)
     assert connection.asked
     for sql, values in list(connection.asked):
         plan = [row[3] for row in sqlite3.Connection.execute(connection, f"EXPLAIN QUERY PLAN {sql}", values)]
         scans = [line for line in plan if line.startswith("SCAN") and "CONSTANT" not in line]
         assert not [line for line in scans if "(subquery" not in line], (sql, plan)
+        assert not [line for line in plan if "agents_by_owner" in line or "agents_by_root" in line], (
+            sql,
+            plan,
+        )
     connection.close()

@@ -37,8 +37,7 @@ def test_order_comes_from_the_number_and_never_from_the_clock(store: sqlite3.Con
     times = [NOW, Time(NOW - 5_000_000), Time(NOW - 9_000_000)]
     for number, moment in enumerate(times):
         payload = Posted(message_id=derived("msg", str(number)), text=str(number), kind=MessageKind.CHAT)
-        event = fact(store, MessagePosted, derived("cnv", "c"), payload)
-        store.execute("UPDATE events SET time = ? WHERE seq = ?", (int(moment), event.seq))
+        fact(store, MessagePosted, derived("cnv", "c"), payload, time=moment)
     assert [event.seq for event in events_after(store, 0, 10)] == [1, 2, 3]
     assert [event.seq for event in events_after(store, 1, 1)] == [2]
 

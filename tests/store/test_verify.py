@@ -94,7 +94,7 @@ def test_an_empty_store_is_clean(store: sqlite3.Connection) -> None:
         ("UPDATE agents SET lifecycle = 'sleeping'", "agents", "both"),
         ("UPDATE messages SET data = CAST(json_set(data, '$.body', 'other') AS BLOB)", "messages", "both"),
         ("DELETE FROM endpoints", "endpoints", "replayed"),
-        ("INSERT INTO nodes VALUES ('nod_x', 'x', 'online', CAST('{}' AS BLOB))", "nodes", "stored"),
+        ("INSERT INTO nodes VALUES ('nod_x', 'x', 0, 'online', CAST('{}' AS BLOB))", "nodes", "stored"),
         ("DELETE FROM endpoint_words WHERE word <> ''", "endpoint_words", "both"),
     ],
 )
@@ -114,6 +114,7 @@ def test_a_row_that_the_log_does_not_explain_is_shown(
 
 def test_a_gap_in_the_log_is_shown(store: sqlite3.Connection) -> None:
     fill(store)
+    store.execute("DROP TRIGGER events_stay")
     store.execute("DELETE FROM events WHERE seq = 3")
     assert verify(path_of(store)).gaps == (2,)
 

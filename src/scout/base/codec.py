@@ -44,14 +44,18 @@ def _reader(kind: type[T]) -> msgspec.json.Decoder[T]:
     return msgspec.json.Decoder(kind, dec_hook=_from_wire)
 
 
+_SENT = msgspec.json.Encoder(enc_hook=_to_wire)
+_STORED = msgspec.json.Encoder(enc_hook=_to_store)
+
+
 def encode(value: object) -> bytes:
     """JSON as it is sent: camelCase names, times as text."""
-    return msgspec.json.encode(value, enc_hook=_to_wire)
+    return _SENT.encode(value)
 
 
 def stored(value: object) -> bytes:
     """JSON as it is stored: the same, with times as integer microseconds."""
-    return msgspec.json.encode(value, enc_hook=_to_store)
+    return _STORED.encode(value)
 
 
 def plain(value: object) -> Any:

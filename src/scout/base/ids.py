@@ -5,13 +5,16 @@ The tests compare it with a TypeID library.
 """
 
 import hashlib
+import re
 
 from scout.base.refusal import BadRequest, Refused
 
 __all__ = ["derived", "mint", "prefix_of"]
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-_SUFFIX_LENGTH = 26
+_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
+_SHIFTS = range(120, -1, -10)
+_WELL_FORMED = re.compile(rf"([a-z]+)_[0-7][{_ALPHABET}]{{25}}")
 _VARIANT = 0b10 << 62
 
 
@@ -36,17 +39,9 @@ def derived(prefix: str, *parts: str) -> str:
 
 def prefix_of(text: str) -> str | None:
     """The prefix of a well-formed id, or None when the text is not one."""
-    prefix, _, suffix = text.rpartition("_")
-    well_formed = (
-        prefix.isascii()
-        and prefix.isalpha()
-        and prefix.islower()
-        and len(suffix) == _SUFFIX_LENGTH
-        and suffix[0] <= "7"
-        and all(letter in _ALPHABET for letter in suffix)
-    )
-    return prefix if well_formed else None
+    found = _WELL_FORMED.fullmatch(text)
+    return found[1] if found else None
 
 
 def _text(number: int) -> str:
-    return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+    return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])

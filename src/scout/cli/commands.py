@@ -1,10 +1,123 @@
-"""The commands there are, each in a module of its own name."""
+"""The commands there are: written by hand (`MODULES`), groups of words, or read off the operation table."""
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "GROUPS", "MODULES", "OPERATIONS_OF", "SECTIONS", "exists"]
 
-COMMANDS = {
-    "parse": "Read addresses and mentions, offline.",
-    "resolve": "Say what an address means in a fleet, and why.",
-    "explain": "Explain a diagnostic code.",
-    "contract": "Print the prompt contract every harness gets.",
+SECTIONS = {
+    "Daemon": {
+        "up": "Start the daemon if none runs, and say where it is.",
+        "down": "Stop the daemon; what it started goes on.",
+        "restart": "Replace the running daemon.",
+        "status": "Say whether the daemon runs, and where.",
+        "doctor": "Check this installation, and say what to mend.",
+        "demo": "Play the main job with two agents in two sample projects.",
+        "config": "Show every setting and where it comes from.",
+    },
+    "Who": {
+        "whoami": "Say who you are to Scout.",
+        "who": "List the agents you can see.",
+        "show": "Show one agent.",
+        "parse": "Read addresses and mentions, offline.",
+        "resolve": "Say what an address means, and why.",
+        "agent": "Register, set up, retire and revive agents.",
+        "endpoint": "Say where an agent can be reached.",
+        "session": "Look at harness sessions.",
+        "alias": "Short names of your own.",
+        "card": "Return addresses that others can use.",
+        "project": "Tell Scout that a project was moved.",
+        "node": "The machines that this one knows.",
+    },
+    "Talk": {
+        "send": "Post a durable message.",
+        "ask": "Ask an agent or a project to do something, and wait for the answer.",
+        "reply": "Answer a message or ask.",
+        "wait": "Wait for a flight to finish.",
+        "flight": "Follow, cancel and retry what was asked.",
+        "inbox": "See and take what waits for you.",
+        "now": "What needs me, who works, what finished since I last looked.",
+        "attention": "List what needs you.",
+        "latest": "The newest message of each of your conversations.",
+        "channel": "Talk in groups.",
+        "conversation": "The conversations you take part in.",
+        "message": "Look at messages.",
+        "delivery": "See what became of what was sent.",
+        "attachment": "Store and fetch files.",
+        "search": "Search the words of messages and work.",
+    },
+    "Record": {
+        "feed": "Read what concerned one agent.",
+        "watch": "Follow the log as it grows.",
+        "log": "Read the log.",
+        "verify": "Replay the log on a copy and compare it with the tables.",
+        "backup": "Copy the store while it is in use.",
+        "restore": "Put a copy in the place of the store.",
+        "redact": "Take a message's body out of history.",
+    },
+    "Rights": {
+        "token": "Credentials.",
+        "grant": "Allow an agent something it may not do by default.",
+        "explain": "Explain a diagnostic code.",
+        "contract": "Print the prompt contract every harness gets.",
+    },
 }
+
+COMMANDS: dict[str, str] = {name: says for section in SECTIONS.values() for name, says in section.items()}
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "agent": ("register", "list", "config", "retire", "revive"),
+    "alias": ("set", "list", "show", "remove", "repair"),
+    "attachment": ("put", "get"),
+    "card": ("create", "list", "show", "revoke"),
+    "channel": ("create", "list", "show", "join", "leave", "policy", "archive"),
+    "conversation": ("list", "show", "read"),
+    "delivery": ("list", "show"),
+    "endpoint": ("register", "heartbeat", "update", "remove"),
+    "flight": ("list", "get", "wait", "cancel", "retry", "start", "block", "resume", "complete", "fail"),
+    "grant": ("add", "list", "revoke"),
+    "inbox": ("list", "claim", "ack", "nack", "renew"),
+    "message": ("list", "show"),
+    "node": ("list",),
+    "project": ("move",),
+    "session": ("list", "inspect"),
+    "token": ("create", "list", "revoke", "rotate"),
+}
+
+# Commands that are not simply one call: where they are written.
+MODULES = {
+    "parse": "scout.cli.parse:command",
+    "resolve": "scout.cli.resolve:command",
+    "explain": "scout.cli.explain:command",
+    "contract": "scout.cli.contract:command",
+    "config": "scout.cli.config:command",
+    "send": "scout.cli.talk:send",
+    "ask": "scout.cli.talk:ask",
+    "reply": "scout.cli.talk:reply",
+    "wait": "scout.cli.talk:wait",
+    "flight.wait": "scout.cli.talk:flight_wait",
+    "flight.complete": "scout.cli.talk:complete",
+    "attachment.put": "scout.cli.talk:put",
+    "attachment.get": "scout.cli.talk:get",
+    "now": "scout.cli.now:command",
+    "watch": "scout.cli.watch:command",
+    "up": "scout.cli.daemon:up",
+    "down": "scout.cli.daemon:down",
+    "restart": "scout.cli.daemon:restart",
+    "status": "scout.cli.daemon:status",
+    "doctor": "scout.cli.doctor:command",
+    "demo": "scout.cli.demo:command",
+    "verify": "scout.cli.store:verify_command",
+    "backup": "scout.cli.store:backup_command",
+    "restore": "scout.cli.store:restore_command",
+}
+
+# Commands whose operation has another name.
+OPERATIONS_OF = {"agent.list": "who", "inbox.list": "inbox"}
+
+_CONFIG = ("set", "roots")
+
+
+def exists(operation: str) -> bool:
+    """Whether an operation of the table is a command here, so that its remedy can be pasted."""
+    first, _, second = operation.partition(".")
+    if not second:
+        return first in COMMANDS and (first not in GROUPS or first == "inbox")
+    return second in (_CONFIG if first == "config" else GROUPS.get(first, ()))

@@ -6,6 +6,7 @@ import click
 import msgspec
 
 from scout.base.refusal import Diagnostic, Refused, code_of, status_of
+from scout.cli.problem import LOCAL_CODES
 from scout.cli.show import refusal_json, write_json, write_refusal
 from scout.model.diagnostic import ALL, by_code, explain
 
@@ -25,6 +26,9 @@ def command(code: str | None, as_json: bool) -> None:
     """Explain CODE: why Scout refuses with it, which facts it carries, what to do. Without CODE, list all."""
     if code is None:
         _list(as_json)
+        return
+    if code in LOCAL_CODES:
+        _write_local(code, as_json)
         return
     try:
         _write(by_code(code), as_json)
@@ -46,6 +50,14 @@ def _write(diagnostic: type[Diagnostic], as_json: bool) -> None:
     click.echo()
     click.echo(f"facts: {', '.join(_facts(diagnostic))}")
     click.echo(f"exit code {diagnostic.family.exit_code}, HTTP {status_of(diagnostic)}")
+
+
+def _write_local(code: str, as_json: bool) -> None:
+    exit_code, text = LOCAL_CODES[code]
+    if as_json:
+        write_json({"code": code, "family": "unreachable", "exitCode": exit_code, "explanation": text})
+        return
+    click.echo(f"{click.style(code, bold=True)}\n{text}\n\nexit code {exit_code}")
 
 
 def _list(as_json: bool) -> None:

@@ -4,53 +4,152 @@ import difflib
 import importlib
 import shlex
 import sys
+from typing import Any
 
 import click
 
 from scout import __version__
-from scout.cli.commands import COMMANDS
+from scout.cli.commands import COMMANDS, GROUPS, MODULES, OPERATIONS_OF, SECTIONS
+from scout.cli.problem import Problem
 
 __all__ = ["main", "scout"]
 
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
-class _LazyGroup(click.Group):
+
+def _load(*path: str) -> click.Command:
+    """The command under these words: written by hand, a group, or read off the operation table."""
+    name = ".".join(path)
+    if name in MODULES:
+        module, _, attribute = MODULES[name].partition(":")
+        return getattr(importlib.import_module(module), attribute)
+    if name in GROUPS:
+        return _Inbox(name, help=COMMANDS[name]) if name == "inbox" else _Words(name, help=COMMANDS[name])
+    from scout.cli.build import build
+
+    return build(OPERATIONS_OF.get(name, name), path)
+
+
+class _Tidy(click.Group):
+    """A group that says the nearest command for a mistyped one, ready to paste."""
+
+    def names(self) -> dict[str, str]:
+        raise NotImplementedError
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        return importlib.import_module(f"scout.cli.{cmd_name}").command
+        return list(self.names())
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """A mistyped command is refused with the nearest one, ready to paste."""
-        near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-        if args[0] not in COMMANDS and near:
-            again = shlex.join(["scout", *near, *args[1:]])
+        near = difflib.get_close_matches(args[0], self.names(), n=1)
+        if args[0] not in self.names() and near:
+            again = shlex.join([*ctx.command_path.split(), *near, *args[1:]])
             ctx.fail(f"No such command '{args[0]}'.\ntry: {again}")
         return super().resolve_command(ctx, args)
 
+
+class _Words(_Tidy):
+    """The commands below one word, as `flight list`."""
+
+    def __init__(self, name: str, **more: Any) -> None:
+        super().__init__(name, epilog=_examples(name), **more)
+
+    def names(self) -> dict[str, str]:
+        assert self.name is not None
+        return dict.fromkeys(GROUPS[self.name], "")
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        assert self.name is not None
+        return _load(self.name, cmd_name) if cmd_name in GROUPS[self.name] else None
+
+
+class _Inbox(_Words):
+    """`inbox` alone lists; it takes the flags of its list."""
+
+    def __init__(self, name: str, **more: Any) -> None:
+        listing = _load(name, "list")
+
+        def alone(**given: Any) -> None:
+            context = click.get_current_context()
+            if context.invoked_subcommand is None:
+                context.invoke(listing, **given)
+
+        super().__init__(name, invoke_without_command=True, params=listing.params, callback=alone, **more)
+
+
+def _examples(name: str) -> str:
+    from scout.cli.examples import EXAMPLES
+
+    lines = [EXAMPLES[f"{name}.{word}"][0] for word in GROUPS[name]]
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+class _Scout(_Tidy):
+    """All commands; a first word that begins with @ is an ask."""
+
+    def names(self) -> dict[str, str]:
+        return COMMANDS
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return _load(cmd_name) if cmd_name in COMMANDS else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0].startswith("@"):
+            to, space, body = args[0].partition(" ")
+            args = ["ask", to, *([body] if space else []), *args[1:]]
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for title, rows in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(rows.items()))
+
+    def main(self, *args: Any, **more: Any) -> Any:
+        """Every way to end that click knows, each with what to try next."""
+        if not more.pop("standalone_mode", True):
+            return super().main(*args, standalone_mode=False, **more)
+        try:
+            code = super().main(*args, standalone_mode=False, **more)
+        except click.ClickException as error:
+            error.show()
+            _offer_help(error)
+            sys.exit(error.exit_code)
+        except Problem as problem:
+            sys.exit(problem.show())
+        except (click.Abort, KeyboardInterrupt):
+            click.echo("stopped", err=True)
+            sys.exit(130)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _offer_help(error: click.ClickException) -> None:
+    """A line to paste, unless the error already ends with one."""
+    if "\ntry: " in error.format_message():
+        return
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "scout"
+    click.echo(f"try: {path} --help", err=True)
 
 
 @click.group(
-    cls=_LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog='Shell completion: eval "$(_SCOUT_COMPLETE=bash_source scout)" (or zsh_source, fish_source).',
+    cls=_Scout,
+    invoke_without_command=True,
+    context_settings=_SETTINGS,
+    epilog="\b\nExamples:\n  scout                                  # what needs me, who works, what is new\n"
+    "  scout ask --project ../talkie 'Review this.'\n  scout @arc 'Review the last commit.'\n\n"
+    'Shell completion: eval "$(_SCOUT_COMPLETE=bash_source scout)" (or zsh_source, fish_source).',
 )
 @click.version_option(__version__, prog_name="scout")
-def scout() -> None:
+@click.pass_context
+def scout(ctx: click.Context) -> None:
     """Scout gives every AI coding agent a name, a way to be reached, and work that is never lost."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(_load("now"), since=None, act_as=None, as_json=False)
 
 
 def main() -> None:
-    """Run the command line; text that no locale can show is escaped instead of crashing."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
+    """Run the command line."""
     scout(prog_name="scout")

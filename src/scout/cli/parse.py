@@ -7,22 +7,11 @@ from typing import Any, cast
 
 import click
 
-from scout.base.codec import plain
 from scout.base.refusal import Refused
 from scout.cli.show import refusal_json, write_fields, write_json, write_refusal
 from scout.identity.branch import check_ref
-from scout.identity.lexer import lex
-from scout.identity.mention import Mention, find_mentions
-from scout.identity.name import (
-    BranchName,
-    HandleName,
-    IdName,
-    Name,
-    PathName,
-    ProjectName,
-    RelativeName,
-    SessionName,
-)
+from scout.identity.describe import describe, describe_mentions
+from scout.identity.mention import find_mentions
 from scout.identity.problem import MalformedAddress, malformed
 
 __all__ = ["command"]
@@ -135,56 +124,12 @@ def _flat(described: dict[str, Any]) -> dict[str, object]:
 
 
 def _describe(text: str, mentions: bool, root_branch: str | None) -> dict[str, Any]:
-    if mentions:
-        return _describe_mentions(text)
-    name = lex(text, root_branch)
-    form = str(name.__struct_config__.tag)
-    return {"input": text, "form": form, "canonical": name.canonical, **_parts(name)}
-
-
-def _parts(name: Name) -> dict[str, Any]:
-    match name:
-        case HandleName(address=address):
-            return {"dimensions": plain(address)}
-        case PathName(path=path):
-            return {
-                "kind": path.kind,
-                "modelRole": path.model_role,
-                "userId": path.user,
-                "parent": path.parent,
-                "connector": path.connector,
-            }
-        case BranchName(branch=branch) if branch is not None:
-            return {"depth": branch.depth, "parent": branch.parent.text if branch.parent else None}
-        case RelativeName(up=up, suffix=suffix):
-            return {"base": "parent" if up else "self", "suffix": suffix or None}
-        case IdName(kind=kind):
-            return {"kind": kind}
-        case SessionName():
-            return {key: value for key, value in plain(name).items() if value and key != "form"}
-        case ProjectName(directory=directory):
-            return {"directory": directory}
-        case _:
-            return {}
-
-
-def _describe_mentions(text: str) -> dict[str, Any]:
-    found = find_mentions(text)
-    leading = found.leading
-    described: dict[str, Any] = {
-        "input": text,
-        "leading": _canonical(leading),
-        "soft": [_canonical(mention) for mention in found.soft],
-    }
-    if leading is not None and leading.problem is not None:
-        described["error"] = _error(Refused(leading.problem))
-    return described
+    if not mentions:
+        return describe(text, root_branch)
+    described, problem = describe_mentions(text), _leading_problem(text)
+    return described if problem is None else {**described, "error": _error(Refused(problem))}
 
 
 def _leading_problem(text: str) -> MalformedAddress | None:
     leading = find_mentions(text).leading
     return leading.problem if leading else None
-
-
-def _canonical(mention: Mention | None) -> str | None:
-    return mention.address.canonical if mention and mention.address else None

@@ -1,21 +1,28 @@
 """`scout resolve`: what would this name mean?"""
 
+import shlex
 import sys
-from typing import Any
+from typing import Any, cast
 
 import click
 from msgspec.structs import replace
 
-from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
+from scout.base.refusal import BadRequest, Diagnostic, Refused
+from scout.cli.complete import addresses as complete_addresses
+from scout.cli.problem import Problem, exit_code
+from scout.cli.shapes import SAME
 from scout.cli.show import refusal_json, write_fields, write_json, write_refusal
+from scout.cli.verbs import Manner
 from scout.policy.directory import Instance, instances_of
 from scout.policy.fleet_file import FleetFile, read_fleet
 from scout.policy.resolve import Resolution, minimal, resolve
+from scout.protocol.agents import Resolve
 
 __all__ = ["command"]
 
 _EXAMPLES = """\b
 Examples:
+  scout resolve @talkie
   scout resolve --fleet examples/fleet.json @talkie
   scout resolve --fleet examples/fleet.json --explain '@arc#claude'
   scout resolve --fleet examples/fleet.json          # every instance and its shortest address
@@ -26,28 +33,68 @@ _LEFT = ("none", "one", "several")
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("addresses", nargs=-1)
-@click.option("--fleet", metavar="FILE", help="A fleet as JSON: {instances, aliases}; - for stdin.")
+@click.argument("addresses", nargs=-1, shell_complete=complete_addresses)
+@click.option(
+    "--fleet", metavar="FILE", help="Not the daemon's agents but a file's: {instances, aliases}; - for stdin."
+)
+@click.option("--from", "origin", metavar="DIR|AGENT", help="Look from this directory or agent.")
 @click.option("--explain", is_flag=True, help="Show the steps that led to the answer.")
+@click.option("--as", "act_as", metavar="ADDRESS", help="Act as this agent, if you may.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-def command(addresses: tuple[str, ...], fleet: str | None, explain: bool, as_json: bool) -> None:
-    """Resolve each ADDRESS against the agents of a fleet file: the same resolver the broker uses.
+def command(
+    *,
+    addresses: tuple[str, ...],
+    fleet: str | None,
+    origin: str | None,
+    explain: bool,
+    act_as: str | None,
+    as_json: bool,
+) -> None:
+    """Say what each ADDRESS means, and why. Nothing is changed.
 
-    Without an address every instance of the fleet is listed with its shortest address.
+    The daemon is asked, or, with --fleet, the same resolver with the agents of a file, offline; there every
+    instance is listed with its shortest address when no address is given.
     """
     if fleet is None:
-        raise click.UsageError("give --fleet FILE: a name means something only among the agents there are")
+        _ask_daemon(addresses, origin, explain, Manner(act_as=act_as, as_json=as_json))
+        return
     try:
         file = read_fleet(_read(fleet))
     except Refused as refusal:
         problem = f"{fleet} is no fleet, {_SHAPE}: {refusal.diagnostic.message}"
-        _refuse(BadRequest(problem=problem), "", as_json)
+        _refuse(refusal_json(BadRequest(problem=problem)), "", as_json)
         sys.exit(BadRequest.family.exit_code)
     if not addresses:
         _list(file, as_json)
         return
     codes = [_answer(file, fleet, address, explain, as_json) for address in addresses]
     sys.exit(next((code for code in codes if code), 0))
+
+
+def _ask_daemon(addresses: tuple[str, ...], origin: str | None, explain: bool, manner: Manner) -> None:
+    if not addresses:
+        raise click.UsageError("give at least one ADDRESS; `scout who` lists the agents there are")
+    codes = [_resolve_one(address, origin, explain, manner) for address in addresses]
+    sys.exit(next((code for code in codes if code), 0))
+
+
+def _resolve_one(address: str, origin: str | None, explain: bool, manner: Manner) -> int:
+    try:
+        told = manner.line().call(Resolve.route, {"address": address, "from": origin})
+    except Problem as problem:
+        _refuse(problem.told, address, manner.as_json)
+        return exit_code(problem.code)
+    if manner.as_json:
+        write_json({"input": address, **told})
+        return 0
+    hidden = (*SAME, *(() if explain else ("steps", "passedOver", "agentId")))
+    fields = {name: _text(value) for name, value in told.items() if name not in (*hidden, "candidates")}
+    write_fields(address, {name: value for name, value in fields.items() if value is not None})
+    return 0
+
+
+def _text(value: object) -> object:
+    return " → ".join(map(str, cast(list[object], value))) or None if isinstance(value, list) else value
 
 
 def _read(name: str) -> bytes:
@@ -63,9 +110,8 @@ def _answer(file: FleetFile, fleet: str, address: str, explain: bool, as_json: b
     try:
         found = resolve(address, file.fleet, file.caller, file.now)
     except Refused as refusal:
-        told = _with_fleet(refusal.diagnostic, fleet)
-        _refuse(told, address, as_json)
-        return told.family.exit_code
+        _refuse(_with_fleet(refusal.diagnostic, fleet), address, as_json)
+        return refusal.diagnostic.family.exit_code
     described = _describe(file, found)
     if as_json:
         write_json({"input": address, **described})
@@ -115,21 +161,23 @@ def _list(file: FleetFile, as_json: bool) -> None:
         click.echo(f"{row['minimal']:<{width}}  {row['canonical']}  ({key})")
 
 
-def _with_fleet(diagnostic: Diagnostic, fleet: str) -> Diagnostic:
+def _with_fleet(diagnostic: Diagnostic, fleet: str) -> dict[str, Any]:
     """Remedies that resolve again, or ask who is there, do so in the same fleet."""
-    return replace(diagnostic, remedies=tuple(_in_fleet(one, fleet) for one in diagnostic.remedies))
+    told = refusal_json(diagnostic)
+    return {**told, "remedies": [_in_fleet(one, fleet) for one in told["remedies"]]}
 
 
-def _in_fleet(remedy: Remedy, fleet: str) -> Remedy:
-    if remedy.operation == "who":
-        return replace(remedy, operation="resolve", parameters={"fleet": fleet})
-    if remedy.operation == "resolve":
-        return replace(remedy, parameters={**remedy.parameters, "fleet": fleet})
-    return remedy
+def _in_fleet(remedy: dict[str, Any], fleet: str) -> dict[str, Any]:
+    if remedy["operation"] not in ("who", "resolve"):
+        return remedy
+    parameters: dict[str, Any] = remedy["parameters"]
+    words = [str(parameters["address"])] if parameters.get("address") else []
+    command = shlex.join(["scout", "resolve", "--fleet", fleet, *words])
+    return {**remedy, "operation": "resolve", "command": command}
 
 
-def _refuse(diagnostic: Diagnostic, address: str, as_json: bool) -> None:
+def _refuse(told: dict[str, Any], address: str, as_json: bool) -> None:
     if as_json:
-        write_json({"input": address, "error": refusal_json(diagnostic)})
+        write_json({"input": address, "error": told})
     else:
-        write_refusal(diagnostic, address, getattr(diagnostic, "position", None))
+        write_refusal(told, address, told.get("position"))

@@ -1,4 +1,4 @@
-"""How the command line shows records and refusals: JSON lines, aligned text, and what to try next."""
+"""How the offline commands show records and refusals: JSON lines, aligned text, and what to try next."""
 
 import json
 from collections.abc import Mapping
@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from scout.base.codec import render
-from scout.base.refusal import Diagnostic, Remedy
-from scout.cli.commands import COMMANDS
+from scout.base.refusal import Diagnostic
+from scout.cli.problem import tries
+from scout.cli.text import fields
 from scout.protocol.operations import command_line
 
 __all__ = ["refusal_json", "write_fields", "write_json", "write_refusal"]
@@ -19,12 +20,9 @@ def write_json(value: Mapping[str, Any]) -> None:
     click.echo(json.dumps(value))
 
 
-def write_fields(title: str, fields: Mapping[str, object]) -> None:
+def write_fields(title: str, values: Mapping[str, object]) -> None:
     """A title and its fields, one a line, values aligned."""
-    click.echo(click.style(title, bold=True))
-    width = max(map(len, fields), default=0)
-    for name, value in fields.items():
-        click.echo(f"  {name:<{width}}  {'-' if value is None else value}")
+    click.echo(fields(title, values))
 
 
 def refusal_json(diagnostic: Diagnostic) -> dict[str, Any]:
@@ -37,22 +35,19 @@ def refusal_json(diagnostic: Diagnostic) -> dict[str, Any]:
     return told
 
 
-def write_refusal(diagnostic: Diagnostic, text: str = "", position: int | None = None) -> None:
+def write_refusal(
+    refusal: Diagnostic | Mapping[str, Any], text: str = "", position: int | None = None
+) -> None:
     """A refusal for a person, on stderr: what, where, and the commands that go on from here."""
-    click.echo(f"{click.style(diagnostic.code, fg='red', bold=True)}: {diagnostic.message}", err=True)
+    told = refusal_json(refusal) if isinstance(refusal, Diagnostic) else refusal
+    message = str(told["message"])
+    click.echo(f"{click.style(told['code'], fg='red', bold=True)}: {message}", err=True)
     if position is not None and text.isprintable():
         click.echo(f"  {text[:120]}", err=True)
         if position <= min(len(text), 120):
             click.echo(f"  {' ' * position}{click.style('^', fg='red')}", err=True)
-    others = [one.address for one in diagnostic.candidates if one.address not in diagnostic.message]
+    others = [one["address"] for one in told["candidates"] if one["address"] not in message]
     if others:
         click.echo(f"  candidates: {', '.join(others)}", err=True)
-    for remedy in diagnostic.remedies:
-        _write_remedy(remedy)
-
-
-def _write_remedy(remedy: Remedy) -> None:
-    """A command to paste; one that this version does not have yet is said to be so."""
-    word = "try" if remedy.operation in COMMANDS else "with a broker"
-    why = click.style(f"  # {remedy.why}", dim=True) if remedy.why else ""
-    click.echo(f"{word}: {command_line(remedy)}{why}", err=True)
+    for line in tries(dict(told)):
+        click.echo(line, err=True)

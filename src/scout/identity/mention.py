@@ -37,6 +37,8 @@ class Mentions(Record):
 def find_mentions(body: object) -> Mentions:
     """Read the mentions of a body. A malformed hint is no mention; a malformed first word is kept."""
     text = require_text(body)
+    if "@" not in text:
+        return Mentions(leading=None, soft=())
     code = CodeSpans(text)
     first = len(text) - len(text.lstrip())
     leading: Mention | None = None

@@ -91,7 +91,7 @@ class PermissionProfile(StrEnum):
 
 
 class AgentConfig(Record):
-    """What its owner may set about an agent."""
+    """What its owner may set about an agent. `command`: the program of the harness of that name."""
 
     name: str | None = None
     username: str | None = None
@@ -101,6 +101,7 @@ class AgentConfig(Record):
     app_id: str | None = None
     harness: str | None = None
     model: str | None = None
+    command: tuple[str, ...] = ()
     wake_policy: WakePolicy = WakePolicy.ON_DEMAND
     permission_profile: PermissionProfile = PermissionProfile.WORKSPACE_WRITE
 

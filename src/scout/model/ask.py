@@ -92,6 +92,7 @@ class AskReceipt(Record, omit_defaults=True):
     model_observed: str | None = None
     attempts: int | None = None
     may_repeat: bool = False
+    output: str | None = None
     notes: tuple[str, ...] = ()
 
 

@@ -96,9 +96,10 @@ class Attachment(Record):
 
 
 class Message(Record):
-    """One turn. The body is what the sender wrote, never altered; only redaction takes it away."""
+    """One turn, in the order of `seq`. The body is what the sender wrote; only redaction takes it away."""
 
     id: str
+    seq: int = 0
     conversation_id: str
     sender: str
     sender_session_id: str | None = None
@@ -128,12 +129,14 @@ class DeliveryReceipt(Record):
 
 
 class Receipt(Record):
-    """What the sender of a message gets back once it is on disk."""
+    """What the sender of a message gets back once it is on disk; an alias that it used is pinned."""
 
     conversation_id: str
     message_id: str
     deliveries: tuple[DeliveryReceipt, ...] = ()
     notes: tuple[str, ...] = ()
+    alias_id: str | None = None
+    alias_revision: int | None = None
 
 
 def dm_id(agent_a: str, agent_b: str) -> str:

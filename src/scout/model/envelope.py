@@ -8,7 +8,7 @@ from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.ref import Ref
 
-__all__ = ["Changed", "Event", "Metadata", "PassedOver", "Wake"]
+__all__ = ["Changed", "Event", "Metadata", "PassedOver", "Wake", "record_of"]
 
 T = TypeVar("T")
 
@@ -68,3 +68,8 @@ class Event(Record, tag_field="type"):
     target: Ref
     payload: Any
     metadata: Metadata = Metadata()
+
+
+def record_of(event: Event) -> Any:
+    """The record as it is after the fact; the payload itself, where a fact changes none."""
+    return getattr(event.payload, "record", event.payload)

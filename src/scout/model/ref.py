@@ -81,7 +81,7 @@ class Ref(str):
         kind = _KINDS.get(prefix_of(ident) or "")
         if kind is None:
             raise Refused(BadRequest(problem=f"{ident!r:.60} is not the id of a record"))
-        return cls(f"{kind}:{ident}")
+        return cls(f"{kind.value}:{ident}")
 
     @property
     def kind(self) -> RefKind:

@@ -29,6 +29,7 @@ __all__ = [
     "MemberEvent",
     "MessagePosted",
     "MessageRedacted",
+    "Opened",
     "Posted",
     "QuestionAnswered",
     "QuestionClosed",
@@ -90,6 +91,7 @@ def message_of(event: MessagePosted) -> Message:
     said, beside = event.payload, event.metadata
     return Message(
         id=said.message_id,
+        seq=event.seq,
         conversation_id=event.target.id,
         sender=event.source.id,
         sender_session_id=said.sender_session_id,
@@ -107,12 +109,20 @@ def message_of(event: MessagePosted) -> Message:
     )
 
 
+class Opened(Changed[Conversation], omit_defaults=True):
+    """A new conversation and those who are in it from the first."""
+
+    members: tuple[Member, ...] = ()
+
+
 class ConversationEvent(Event):
     payload: Changed[Conversation]
 
 
-class ConversationCreated(ConversationEvent, tag="collab.conversation.created"):
+class ConversationCreated(Event, tag="collab.conversation.created"):
     """A DM, channel, thread or broadcast exists from here on."""
+
+    payload: Opened
 
 
 class ConversationPolicy(ConversationEvent, tag="collab.conversation.policy"):

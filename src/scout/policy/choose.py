@@ -249,7 +249,7 @@ def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:
 
 def _ambiguous(address: str, harnesses: Sequence[str]) -> AmbiguousEndpoint:
     texts = [f"{address}.harness:{harness}" for harness in harnesses if address.startswith("@")]
-    asks = [{"to": address, "harness": harness} for harness in harnesses]
+    asks = [{"to": address, "body": "…", "harness": harness} for harness in harnesses]
     look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
     return AmbiguousEndpoint(
         address=address,

@@ -1,5 +1,6 @@
 """What the resolver needs to look up. Every method is an indexed lookup: none may scan the fleet."""
 
+import functools
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
@@ -112,18 +113,38 @@ class Instance(Record):
         agent = self.agent
         if agent.definition_id is None:
             return None
-        return Address(
-            definition_id=agent.definition_id,
-            workspace_qualifier=agent.workspace,
-            profile=agent.profile,
-            harness=self.harness,
-            model=self.model,
-            node=fold(agent.node) or None,
-        )
+        base = (agent.definition_id, agent.workspace, agent.profile)
+        return _named(*base, harness=self.harness, model=self.model, node=agent.node)[0]
 
     @property
     def canonical(self) -> str:
-        return self.address.canonical if self.address else str(self.agent.path)
+        agent = self.agent
+        if agent.definition_id is None:
+            return str(agent.path)
+        base = (agent.definition_id, agent.workspace, agent.profile)
+        return _named(*base, harness=self.harness, model=self.model, node=agent.node)[1]
+
+
+@functools.lru_cache(maxsize=8192)
+def _named(
+    definition: str,
+    workspace: str | None,
+    profile: str | None,
+    *,
+    harness: str | None,
+    model: str | None,
+    node: str,
+) -> tuple[Address, str]:
+    """An address and its canonical text; asked for at every step of every request."""
+    address = Address(
+        definition_id=definition,
+        workspace_qualifier=workspace,
+        profile=profile,
+        harness=harness,
+        model=model,
+        node=fold(node) or None,
+    )
+    return address, address.canonical
 
 
 def instances_of(agent: Agent, endpoints: Sequence[Endpoint]) -> tuple[Instance, ...]:

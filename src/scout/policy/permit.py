@@ -1,6 +1,6 @@
 """Who may do what: the credential decides, then the defaults, then grants. Paths are compared by segments."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from scout.base.record import Record
@@ -197,9 +197,8 @@ def actor_of(token: Token | None, now: Time, agent: Agent | None = None) -> Acto
 def permit(actor: Actor, deed: Deed, subject: Subject, grants: Iterable[Grant], now: Time) -> Permission:
     """The permission and its rule, or the refusal with the grant or credential that would do."""
     if deed is not Deed.APPROVE or not _asked_for_it(actor, subject):
-        relations = _relations(actor, subject)
         for relation in _DEFAULTS[actor.kind].get(deed, ()):
-            if relations[relation]:
+            if _RELATES[relation](actor, subject):
                 return Permission(deed=deed, rule=relation, actor=actor, subject=subject)
         for grant in grants:
             if _gives(grant, actor, deed, subject) and is_valid_grant(grant, now):
@@ -207,19 +206,25 @@ def permit(actor: Actor, deed: Deed, subject: Subject, grants: Iterable[Grant], 
     raise Refused(_refusal(actor, deed, subject))
 
 
-def _relations(actor: Actor, subject: Subject) -> dict[Relation, bool]:
-    path, connector = subject.path, subject.path.connector if subject.path is not None else None
-    return {
-        Relation.ANY: True,
-        Relation.SELF: _equal(actor.agent_id, subject.agent_id),
-        Relation.BELOW: actor.path is not None and path is not None and actor.path.contains(path),
-        Relation.SAME_USER: _equal(actor.user, subject.owner),
-        Relation.MEMBER: actor.agent_id in subject.members,
-        Relation.ACTS_FOR: subject.agent_id in actor.acts_for,
-        Relation.SAME_NODE: _equal(actor.node, subject.node),
-        Relation.SAME_CONNECTOR: _equal(actor.connector, connector),
-        Relation.ENROLLED: _equal(actor.token_id, subject.enrolled_by),
-    }
+def _is_below(actor: Actor, subject: Subject) -> bool:
+    return actor.path is not None and subject.path is not None and actor.path.contains(subject.path)
+
+
+def _same_connector(actor: Actor, subject: Subject) -> bool:
+    return _equal(actor.connector, subject.path.connector if subject.path is not None else None)
+
+
+_RELATES: Mapping[Relation, Callable[[Actor, Subject], bool]] = {
+    Relation.ANY: lambda actor, subject: True,
+    Relation.SELF: lambda actor, subject: _equal(actor.agent_id, subject.agent_id),
+    Relation.BELOW: _is_below,
+    Relation.SAME_USER: lambda actor, subject: _equal(actor.user, subject.owner),
+    Relation.MEMBER: lambda actor, subject: actor.agent_id in subject.members,
+    Relation.ACTS_FOR: lambda actor, subject: subject.agent_id in actor.acts_for,
+    Relation.SAME_NODE: lambda actor, subject: _equal(actor.node, subject.node),
+    Relation.SAME_CONNECTOR: _same_connector,
+    Relation.ENROLLED: lambda actor, subject: _equal(actor.token_id, subject.enrolled_by),
+}
 
 
 def _equal(one: str | None, other: str | None) -> bool:
@@ -293,9 +298,9 @@ def check_directory(
 def check_project(directory: str, home: str, temporary: Sequence[str] = ()) -> str:
     """The same directory as a project; the root, the home folder and temporary roots are none."""
     if _parts(directory) in [[], *(_parts(one) for one in (home, *temporary))]:
-        inside = f"{directory.rstrip('/')}/PROJECT"
-        remedy = Remedy(operation="ask", parameters={"projectPath": inside}, why="a folder of its own")
-        raise Refused(BadRequest(problem=f"{directory} is no project", field="directory", remedies=(remedy,)))
+        remedy = Remedy(operation="who", parameters={}, why="the agents there are, and their projects")
+        problem = f"{directory} is no project: a project is a folder of its own"
+        raise Refused(BadRequest(problem=problem, field="directory", remedies=(remedy,)))
     return directory
 
 

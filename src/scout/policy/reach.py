@@ -99,7 +99,8 @@ def check_reach(reach: Reach) -> Action:
         raise Refused(gone)
     obstacle = reach.obstacle(waking=True)
     if obstacle:
-        queue = Remedy(operation="ask", parameters={"to": reach.address, "ifUnreachable": "queue"})
+        wish = {"to": reach.address, "body": "…", "ifUnreachable": "queue"}
+        queue = Remedy(operation="ask", parameters=wish, why="let it wait there, for up to a day")
         remedies = (reach.remedy, queue)
         away = TargetOffline(
             address=reach.address, last_seen=reach.last_seen, reason=obstacle, remedies=remedies

@@ -16,14 +16,17 @@ __all__ = ["Registration", "Wish", "check_alias", "decide_registration"]
 
 
 class Wish(Record):
-    """Who wants to be registered. `root_branch` is given for a project's root agent."""
+    """Who wants to be registered. `root_branch` is given for a project's root agent.
+
+    Without a project it is an agent of its own, such as a bot: then a name means the one that has it.
+    """
 
     owner: str
     definition: str
     workspace: str | None = None
     profile: str | None = None
     node: str
-    project_root: str
+    project_root: str | None
     branch: str = "main"
     root_branch: str | None = None
     tool_role: ToolRole | None = None
@@ -42,15 +45,16 @@ def decide_registration(wish: Wish, directory: Directory) -> Registration:
     """The same identity from the same project is the same record; another folder is a second clone."""
     spelling = _spelling(wish)
     holder = _holder(wish, spelling, directory)
-    if holder is not None and holder.project_root != wish.project_root:
-        clone = clone_workspace(wish.definition, wish.branch, wish.project_root)
+    project = wish.project_root
+    if holder is not None and project is not None and holder.project_root != project:
+        clone = clone_workspace(wish.definition, wish.branch, project)
         wish = replace(wish, workspace=clone, root_branch=None)
         spelling = _spelling(wish)
         holder = _holder(wish, spelling, directory)
     if holder is not None:
         return Registration(rule="same identity", existing=holder, tool_role=holder.tool_role)
     _check_path(spelling.path, directory)
-    if spelling.birth_branch and directory.at_branch(wish.project_root, spelling.birth_branch):
+    if spelling.birth_branch and project and directory.at_branch(project, spelling.birth_branch):
         spelling = replace(spelling, birth_branch=None)  # the project has its root agent already
     role = wish.tool_role or (ToolRole.TL if spelling.birth_branch else ToolRole.DEV)
     return Registration(rule="new", spelling=spelling, tool_role=role)

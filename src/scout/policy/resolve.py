@@ -1,5 +1,7 @@
 """What a name means: one resolver for every form, without side effects, explained step by step."""
 
+import functools
+
 from scout.base.refusal import Refused, Remedy
 from scout.base.time import Time
 from scout.identity.grammar import parse_handle
@@ -35,9 +37,15 @@ def resolve(text: object, directory: Directory, caller: Caller, now: Time) -> Re
     words = require_text(text)
     forms = _Forms(words, directory, caller, now)
     try:
-        return forms.bare_branch() or forms.named(lex(words))
+        return forms.bare_branch() or forms.named(_read(words))
     except Stuck as stuck:
         raise Refused(stuck.explain()) from None
+
+
+@functools.lru_cache(maxsize=4096)
+def _read(words: str) -> Name:
+    """The same text is always the same name; a fleet speaks to the same few over and over."""
+    return lex(words)
 
 
 class _Forms:

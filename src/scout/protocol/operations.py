@@ -1,168 +1,103 @@
-"""The operation table: what can be asked of Scout, and how it is spelled on the command line.
+"""The operation table: what can be asked of Scout.
 
-Remedies name an operation of this table, so every surface can render them as its own next step.
+Routes, OpenAPI, the client, the command line and remedies are read off it, so that every surface can
+render a remedy as its own next step.
 """
 
-import re
 import shlex
-from typing import cast
+from typing import Any, cast
 
-from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.protocol import access, agents, asks, channels, inbox, overview, talk
+from scout.protocol.local import LOCAL
+from scout.protocol.operation import Operation, operation_of
+from scout.protocol.request import Request
 
-__all__ = ["OPERATIONS", "Operation", "Parameter", "check_remedy", "command_line"]
+__all__ = ["OPERATIONS", "REQUESTS", "check_remedy", "command_line"]
 
-_CAPITAL = re.compile(r"[A-Z]")
-
-
-class Parameter(Record):
-    """One parameter: a positional word on the command line, or a flag made from its name."""
-
-    name: str
-    positional: bool = False
-    required: bool = False
-    flag: str = ""
-
-    @property
-    def option(self) -> str:
-        kebab = _CAPITAL.sub(lambda capital: f"-{capital[0].lower()}", self.name)
-        return f"--{self.flag or kebab}"
-
-
-class Operation(Record):
-    """One operation: its name (dots become words of the command) and what it does."""
-
-    name: str
-    says: str
-    parameters: tuple[Parameter, ...] = ()
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        return tuple(self.name.split("."))
-
-
-def _word(name: str) -> Parameter:
-    return Parameter(name=name, positional=True, required=True)
-
-
-def _maybe(name: str) -> Parameter:
-    return Parameter(name=name, positional=True)
-
-
-def _option(name: str, flag: str = "") -> Parameter:
-    return Parameter(name=name, flag=flag)
-
-
-_TABLE = (
-    Operation(name="parse", says="Read addresses without a directory.", parameters=(_word("texts"),)),
-    Operation(
-        name="resolve",
-        says="Say what an address means, and why.",
-        parameters=(_maybe("address"), _option("fleet"), _option("from")),
-    ),
-    Operation(name="explain", says="Explain a diagnostic code.", parameters=(_maybe("code"),)),
-    Operation(name="contract", says="Print the prompt contract.", parameters=(_option("harness"),)),
-    Operation(name="whoami", says="Say who you are to Scout."),
-    Operation(name="who", says="List the agents you can see."),
-    Operation(name="show", says="Show one agent.", parameters=(_word("address"),)),
-    Operation(name="tree", says="Show an agent and those below it.", parameters=(_maybe("address"),)),
-    Operation(name="runtimes", says="List the harnesses of this machine and what each lacks."),
-    Operation(
-        name="send",
-        says="Post a durable message.",
-        parameters=(
-            _maybe("to"),
-            _word("body"),
-            _option("channel"),
-            _option("attachments", "attach"),
-        ),
-    ),
-    Operation(
-        name="ask",
-        says="Ask an agent or a project to do something, and track it.",
-        parameters=(
-            _maybe("to"),
-            _maybe("body"),
-            _option("projectPath", "project"),
-            _option("harness"),
-            _option("model"),
-            _option("sessionPolicy", "session"),
-            _option("ifUnreachable"),
-        ),
-    ),
-    Operation(name="flight.list", says="List flights.", parameters=(_option("agent"),)),
-    Operation(name="flight.wait", says="Wait for a flight.", parameters=(_word("flightId"),)),
-    Operation(name="flight.retry", says="Try an ask again in a new flight.", parameters=(_word("flightId"),)),
-    Operation(
-        name="question.create",
-        says="Ask for information, without asking for work.",
-        parameters=(_word("to"), _word("body"), _option("flightId", "flight")),
-    ),
-    Operation(name="need", says="Ask the person at this machine and wait.", parameters=(_word("question"),)),
-    Operation(
-        name="why",
-        says="Explain a decision from the records it rested on.",
-        parameters=(_word("id"),),
-    ),
-    Operation(
-        name="spawn",
-        says="Create a child agent.",
-        parameters=(_word("slug"), _option("from"), _option("role")),
-    ),
-    Operation(name="agent.revive", says="Bring a retired agent back.", parameters=(_word("address"),)),
-    Operation(
-        name="alias.set",
-        says="Give an agent or session a short name of your own.",
-        parameters=(_word("name"), _word("target")),
-    ),
-    Operation(name="alias.remove", says="Remove an alias.", parameters=(_word("name"),)),
-    Operation(
-        name="session.start",
-        says="Start a harness session for an agent.",
-        parameters=(
-            _option("agent"),
-            _option("harness"),
-            _option("model"),
-            _option("node"),
-            _option("permission"),
-        ),
-    ),
-    Operation(
-        name="session.attach",
-        says="Attach a running or resumable session to an agent.",
-        parameters=(_word("session"), _option("agent")),
-    ),
-    Operation(name="session.list", says="List sessions."),
-    Operation(name="token.create", says="Make a credential.", parameters=(_option("kind"),)),
-    Operation(
-        name="grant.add",
-        says="Allow an agent something it may not do by default.",
-        parameters=(
-            _word("action"),
-            _option("agent"),
-            _option("path"),
-            _option("channel"),
-            _option("project"),
-            _option("user"),
-        ),
-    ),
-    Operation(name="config.set", says="Change a setting.", parameters=(_word("key"), _word("value"))),
-    Operation(
-        name="config.roots",
-        says="Show or change the directories in which programs may be started.",
-        parameters=(_option("add"),),
-    ),
-    Operation(name="user.keys", says="List a user's connector keys.", parameters=(_maybe("user"),)),
-    Operation(
-        name="user.link",
-        says="Link a chat account to a user by a one-time code.",
-        parameters=(_word("user"), _word("connector")),
-    ),
-    Operation(name="usage", says="Show what was spent, by ledger."),
-    Operation(name="mesh.status", says="Show the nodes and their links."),
+REQUESTS: tuple[type[Request[Any]], ...] = (
+    overview.ShowStatus,
+    overview.ShowNow,
+    overview.MarkLooked,
+    overview.ListAttention,
+    overview.ListNodes,
+    overview.ReadLog,
+    overview.Watch,
+    agents.WhoAmI,
+    agents.RegisterAgent,
+    agents.Who,
+    agents.ShowAgent,
+    agents.ConfigureAgent,
+    agents.RetireAgent,
+    agents.ReviveAgent,
+    agents.ReadFeed,
+    agents.Resolve,
+    agents.Parse,
+    agents.RegisterEndpoint,
+    agents.Heartbeat,
+    agents.UpdateEndpoint,
+    agents.RemoveEndpoint,
+    agents.ListSessions,
+    agents.GetSession,
+    agents.MoveProject,
+    talk.Send,
+    talk.Reply,
+    talk.GetMessage,
+    talk.ListMessages,
+    talk.RedactMessage,
+    inbox.ListInbox,
+    inbox.ClaimInbox,
+    inbox.AckInbox,
+    inbox.NackInbox,
+    inbox.RenewInbox,
+    inbox.ListDeliveries,
+    inbox.GetDelivery,
+    channels.ListConversations,
+    channels.GetConversation,
+    channels.MarkRead,
+    channels.CreateChannel,
+    channels.ListChannels,
+    channels.ShowChannel,
+    channels.JoinChannel,
+    channels.LeaveChannel,
+    channels.ChannelPolicy,
+    channels.ArchiveChannel,
+    talk.Latest,
+    talk.Search,
+    talk.PutBlob,
+    talk.GetBlob,
+    asks.MakeAsk,
+    asks.GetAsk,
+    asks.ListFlights,
+    asks.GetFlight,
+    asks.StartFlight,
+    asks.BlockFlight,
+    asks.ResumeFlight,
+    asks.CompleteFlight,
+    asks.FailFlight,
+    asks.CancelFlight,
+    asks.RetryFlight,
+    access.SetAlias,
+    access.ListAliases,
+    access.ShowAlias,
+    access.RemoveAlias,
+    access.RepairAlias,
+    access.CreateCard,
+    access.ListCards,
+    access.ShowCard,
+    access.RevokeCard,
+    access.CreateToken,
+    access.ListTokens,
+    access.RevokeToken,
+    access.RotateToken,
+    access.AddGrant,
+    access.ListGrants,
+    access.RevokeGrant,
 )
 
-OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _TABLE}
+OPERATIONS: dict[str, Operation] = {
+    row.name: row for row in (*(operation_of(request) for request in REQUESTS), *LOCAL)
+}
 
 
 def check_remedy(remedy: Remedy) -> list[str]:
@@ -186,15 +121,17 @@ def command_line(remedy: Remedy) -> str:
     flags: list[str] = []
     words: list[str] = []
     for parameter in operation.parameters:
-        values = _values(remedy.parameters.get(parameter.name))
+        value = remedy.parameters.get(parameter.name)
         if parameter.positional:
-            words += values
-        elif values:
-            flags += [parameter.option, *values]
+            words += _values(value)
+        elif value is True:
+            flags.append(parameter.option)
+        else:
+            flags += [part for one in _values(value) for part in (parameter.option, one)]
     return shlex.join(["scout", *operation.words, *flags, *words])
 
 
 def _values(value: object) -> list[str]:
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [str(one) for one in cast(list[object], value)]
-    return [] if value is None else [str(value)]
+    return [] if value is None or value is False else [str(value)]

@@ -1,33 +1,26 @@
 """Copies of the store: made while it is in use, checked before they replace anything."""
 
 import contextlib
-import os
 import sqlite3
 from pathlib import Path
 
 from scout.base.refusal import BadRequest, Refused
+from scout.store.copying import copy_to, sync_folder
 from scout.store.database import connect
 from scout.store.migrate import CURRENT, version_of
 
 __all__ = ["backup", "check_file", "restore"]
 
-_PAGES = 4096  # copied at a time, so that the writer is never held up for long
-
 
 def backup(path: Path, target: Path) -> int:
     """Copy the store to a new file, its owner's alone; the size in bytes. An existing file is kept."""
+    source = connect(path, readonly=True)
     try:
-        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        return copy_to(source, target)
     except FileExistsError:
         raise Refused(BadRequest(problem=f"{target} is already there", field="target")) from None
-    source, copy = connect(path, readonly=True), sqlite3.connect(target)
-    try:
-        source.backup(copy, pages=_PAGES)
-        copy.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
     finally:
         source.close()
-        copy.close()
-    return target.stat().st_size
 
 
 def check_file(path: Path) -> None:
@@ -69,7 +62,7 @@ def restore(source: Path, path: Path, aside: Path) -> Path | None:
             moved = aside
             old.rename(aside.with_name(aside.name + ending))
     fresh.rename(path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     return moved
 
 
@@ -80,12 +73,3 @@ def _fold(path: Path) -> None:
             connection = connect(path)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             connection.close()
-
-
-def _sync_folder(folder: Path) -> None:
-    """A rename is on disk only when its folder is."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

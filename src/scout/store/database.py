@@ -18,6 +18,7 @@ __all__ = ["Database", "connect"]
 T = TypeVar("T")
 
 _READERS = 4
+_CACHE = 64 * 1024  # KiB of pages kept by who writes: the upper levels of every index, whatever the history
 
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
@@ -33,31 +34,46 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE}")
     return connection
 
 
 class Database:
-    """The open store. `write` and `read` take a function of a connection and give back its result."""
+    """The open store. `write` and `read` take a function of a connection and give back its result.
+
+    `undone` is called when transactions were rolled back: what was seen in them is not so.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         _private(path)
         self._connection = connect(path)
         self.migrated = migrate(self._connection)
-        self._writer = Writer(self._connection, str(path))
+        self.undone: Callable[[], None] = lambda: None
+        self._writer = Writer(self._connection, str(path), self._was_undone)
         self._checkpointer = Checkpointer(lambda: connect(path), path, lambda: self._writer.commits)
         self._readers = ThreadPoolExecutor(max_workers=_READERS, thread_name_prefix="scout-read")
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
+        self._glance: sqlite3.Connection | None = None
 
-    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` in a transaction; its result comes when it is on disk."""
-        return await self._writer.run(work)
+    async def write(
+        self, work: Callable[[sqlite3.Connection], T], committed: Callable[[], None] = lambda: None
+    ) -> T:
+        """Run `work` in a transaction; its result comes when it is on disk, just after `committed`."""
+        return await self._writer.run(work, committed)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on a reader in a thread: it sees what is committed and never waits for the writer."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, lambda: work(self._reader()))
+
+    def glance(self) -> sqlite3.Connection:
+        """A reader for a short look from the event loop; what it sees is committed."""
+        if self._glance is None:
+            self._glance = connect(self.path, readonly=True)
+            self._opened.append(self._glance)
+        return self._glance
 
     def trace(self, told: Callable[[str], None]) -> None:
         """Tell every statement of the writer, for those who measure or explain."""
@@ -72,6 +88,9 @@ class Database:
             connection.close()
         checkpoint(self._connection, self.path, idle=True)
         self._connection.close()
+
+    def _was_undone(self) -> None:
+        self.undone()
 
     def _reader(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)

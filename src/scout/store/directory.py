@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from scout.base.codec import decode
 from scout.base.time import Time
@@ -15,26 +15,56 @@ from scout.model.session import Session
 from scout.policy.directory import Wanted
 from scout.store.table import table_of
 
-__all__ = ["StoredDirectory"]
+__all__ = ["StoredDirectory", "View"]
 
 _COUNTED = 1000
 _LIVE = "a.lifecycle <> 'retired'"
 
 
+class View(NamedTuple):
+    """Whose names are seen: the aliases of `user`; everybody, or some users, trees and projects."""
+
+    user: str | None
+    everybody: bool = False
+    users: tuple[str, ...] = ()
+    paths: tuple[AgentPath, ...] = ()
+    projects: tuple[str, ...] = ()
+
+    def shows(self, agent: Agent) -> bool:
+        """Whether this view holds the agent."""
+        below = any(path.contains(agent.path) for path in self.paths)
+        return self.everybody or agent.owner in self.users or agent.project_root in self.projects or below
+
+    @property
+    def term(self) -> tuple[str, list[Any]]:
+        """The same as a condition on `agents a`; `0` sorts just after `/`, so it ends a subtree.
+
+        The `+` keeps SQLite from looking through all agents of a user: a name is always rarer.
+        """
+        if self.everybody:
+            return "1", []
+        terms = ["+a.owner = ?" for _ in self.users] + ["+a.project_root = ?" for _ in self.projects]
+        terms += ["+a.path = ? OR (+a.path > ? AND +a.path < ?)" for _ in self.paths]
+        bounds = [bound for path in self.paths for bound in (f"{path}", f"{path}/", f"{path}0")]
+        return f"({' OR '.join(terms) or '0'})", [*self.users, *self.projects, *bounds]
+
+
 class StoredDirectory:
-    """What one user sees through one connection at one time. It holds nothing itself."""
+    """What one caller sees through one connection at one time. It holds nothing itself."""
 
     def __init__(
-        self, connection: sqlite3.Connection, user: str | None, now: Time, online_within: float = 90
+        self, connection: sqlite3.Connection, view: View, now: Time, online_within: float = 90
     ) -> None:
         self._connection = connection
-        self._user = user
+        self._view = view
+        self._user = view.user
         self._since = int(now.plus(-online_within))
 
     def find(self, wanted: Wanted, limit: int) -> tuple[Agent, ...]:
         where, values = self._where(wanted)
         query = f"SELECT a.data FROM {_SOURCE[wanted.online]} WHERE {where} LIMIT ?"
-        return tuple(decode(data, Agent) for (data,) in self._rows(query, *values, limit))
+        read = table_of(Agent).read
+        return tuple(read(data) for (data,) in self._rows(query, *values, limit))
 
     def count(self, wanted: Wanted) -> int:
         where, values = self._where(wanted)
@@ -44,7 +74,9 @@ class StoredDirectory:
     def _where(self, wanted: Wanted) -> tuple[str, list[Any]]:
         """The conditions of a wish and their values."""
         table = "r" if wanted.online else "a"
-        terms, values = [f"{table}.definition_id = ?", _LIVE], list[Any]([wanted.definition_id])
+        seen, values = self._view.term
+        terms = [seen, f"{table}.definition_id = ?", _LIVE]
+        values.append(wanted.definition_id)
         for column, value, exact in (
             ("workspace", wanted.workspace, wanted.exact),
             ("profile", wanted.profile, wanted.exact),
@@ -63,30 +95,32 @@ class StoredDirectory:
         return " AND ".join(terms), values
 
     def agent(self, agent_id: str) -> Agent | None:
-        return table_of(Agent).get(self._connection, agent_id)
+        return self._seen(table_of(Agent).get(self._connection, agent_id))
 
     def at_path(self, path: AgentPath) -> Agent | None:
-        return self._one(Agent, "SELECT data FROM agents WHERE path = ?", str(path))
+        return self._seen(self._one(Agent, "SELECT data FROM agents WHERE path = ?", str(path)))
 
     def at_branch(self, project_root: str, branch: str) -> Agent | None:
         query = f"SELECT data FROM agents a WHERE project_root = ? AND birth_branch = ? AND {_LIVE}"
-        return self._one(Agent, query, project_root, branch)
+        return self._seen(self._one(Agent, query, project_root, branch))
 
     def of_project(self, project_root: str) -> Agent | None:
         """The base agent that works in this directory: of kind agent, without a profile."""
         query = f"SELECT data FROM agents a WHERE {_LIVE} AND {_BASE} ORDER BY id LIMIT 1"
-        return self._one(Agent, query, project_root)
+        return self._seen(self._one(Agent, query, project_root))
 
     def retired(self, wanted: Wanted) -> Agent | None:
         query = (
             "SELECT data FROM agents WHERE definition_id = ? AND workspace IS ? AND profile IS ?"
             " AND lifecycle = 'retired' ORDER BY id DESC LIMIT 1"
         )
-        return self._one(Agent, query, wanted.definition_id, wanted.workspace, wanted.profile)
+        found = self._one(Agent, query, wanted.definition_id, wanted.workspace, wanted.profile)
+        return self._seen(found)
 
     def endpoints(self, agent_id: str) -> Sequence[Endpoint]:
         query = "SELECT data FROM endpoints WHERE agent_id = ? ORDER BY id"
-        return [decode(data, Endpoint) for (data,) in self._rows(query, agent_id)]
+        read = table_of(Endpoint).read
+        return [read(data) for (data,) in self._rows(query, agent_id)]
 
     def endpoint(self, endpoint_id: str) -> Endpoint | None:
         return table_of(Endpoint).get(self._connection, endpoint_id)
@@ -114,24 +148,38 @@ class StoredDirectory:
 
     def near(self, keys: Collection[str], limit: int) -> Sequence[str]:
         marks = ", ".join("?" for _ in keys)
-        alike = f"SELECT DISTINCT n.name FROM name_keys n WHERE n.key IN ({marks}) AND {_HELD}"
+        held, values = self._held
+        alike = f"SELECT DISTINCT n.name FROM name_keys n WHERE n.key IN ({marks}) AND {held}"
         query = f"{alike} ORDER BY n.name LIMIT ?"
-        return [name for (name,) in self._rows(query, *sorted(keys), self._user, limit)]
+        return [name for (name,) in self._rows(query, *sorted(keys), *values, limit)]
 
     def prefixed(self, prefix: str, limit: int) -> Sequence[str]:
         # The first text after every text with this prefix; a folded name holds nothing beyond 'z'.
+        held, values = self._held
         query = (
-            f"SELECT n.name FROM names n WHERE n.name >= ? AND n.name < ? AND {_HELD} ORDER BY n.name LIMIT ?"
+            f"SELECT n.name FROM names n WHERE n.name >= ? AND n.name < ? AND {held} ORDER BY n.name LIMIT ?"
         )
-        return [name for (name,) in self._rows(query, prefix, f"{prefix}{{", self._user, limit)]
+        return [name for (name,) in self._rows(query, prefix, f"{prefix}{{", *values, limit)]
 
     def in_workspace(self, workspace: str, limit: int) -> Sequence[Agent]:
-        query = f"SELECT data FROM agents a WHERE workspace = ? AND {_LIVE} ORDER BY id LIMIT ?"
-        return [decode(data, Agent) for (data,) in self._rows(query, workspace, limit)]
+        seen, values = self._view.term
+        query = f"SELECT data FROM agents a WHERE workspace = ? AND {_LIVE} AND {seen} ORDER BY id LIMIT ?"
+        return [decode(data, Agent) for (data,) in self._rows(query, workspace, *values, limit)]
+
+    @property
+    def _held(self) -> tuple[str, list[Any]]:
+        """Whether somebody whom this caller sees still has a name, or an alias of theirs is it."""
+        seen, values = self._view.term
+        live = f"SELECT 1 FROM agents a WHERE a.definition_id = n.name AND {_LIVE} AND {seen}"
+        mine = "SELECT 1 FROM aliases s WHERE s.owner = ? AND s.name = n.name AND s.state <> 'removed'"
+        return f"(EXISTS ({live}) OR EXISTS ({mine}))", [*values, self._user]
+
+    def _seen(self, agent: Agent | None) -> Agent | None:
+        return agent if agent is not None and self._view.shows(agent) else None
 
     def _one(self, kind: Any, query: str, *values: Any) -> Any:
         found = next(self._rows(query, *values), None)
-        return decode(found[0], kind) if found else None
+        return table_of(kind).read(found[0]) if found else None
 
     def _rows(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         return iter(self._connection.execute(query, values))
@@ -153,7 +201,3 @@ _OPEN = (
     " AND (w.harness <> '' OR w.word <> ''))"
 )
 _BASE = "coalesce(a.working_dir, a.project_root) = ? AND a.kind = 'agent' AND a.profile IS NULL"
-_HELD = (
-    "(EXISTS (SELECT 1 FROM agents a WHERE a.definition_id = n.name AND a.lifecycle <> 'retired')"
-    " OR EXISTS (SELECT 1 FROM aliases s WHERE s.owner = ? AND s.name = n.name AND s.state <> 'removed'))"
-)

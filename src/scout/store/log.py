@@ -7,7 +7,7 @@ from scout.base.codec import stored
 from scout.base.record import Record
 from scout.model.envelope import Changed, Event
 from scout.model.event import event_type, read_event
-from scout.model.talk_event import MessagePosted, message_of
+from scout.model.talk_event import ConversationCreated, MessagePosted, message_of
 from scout.store.derived import derive
 from scout.store.table import table_of
 
@@ -46,6 +46,8 @@ def records_of(event: Event) -> Iterable[Record]:
     """The records as they are after the fact; facts that change no row have none."""
     if isinstance(event, MessagePosted):
         return (message_of(event),)
+    if isinstance(event, ConversationCreated):
+        return (event.payload.record, *event.payload.members)
     payload = event.payload
     return (payload.record,) if isinstance(payload, Changed) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] (generic)
 

@@ -1,9 +1,12 @@
 """Migrations: numbered SQL files, each run once, forward only, in one transaction with its number."""
 
+import itertools
 import sqlite3
 from importlib import resources
+from pathlib import Path
 
-from scout.base.refusal import BadRequest, Refused
+from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.store.copying import copy_to, sync_folder
 
 __all__ = ["CURRENT", "migrate", "scripts", "version_of"]
 
@@ -23,13 +26,54 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def migrate(connection: sqlite3.Connection) -> tuple[int, ...]:
-    """Bring the file up to date; the numbers that were run. A file from the future is refused."""
+    """Bring the file up to date; the numbers that were run. A file from the future is refused.
+
+    A store that already holds something is first copied beside itself, to `scout.db.before-N`.
+    """
     version = version_of(connection)
     if version > CURRENT:
-        problem = f"the store has schema {version} and this Scout knows {CURRENT}: use the newer Scout"
-        raise Refused(BadRequest(problem=problem))
+        raise Refused(_from_the_future(connection, version))
     due = sorted(number for number in scripts() if number > version)
+    if due and version:
+        _keep(connection, due[0])
     for number in due:
         script = scripts()[number]
         connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
     return tuple(due)
+
+
+def _path_of(connection: sqlite3.Connection) -> Path | None:
+    """The file behind a connection; None for one in memory."""
+    name = connection.execute("PRAGMA database_list").fetchone()[2]
+    return Path(name) if name else None
+
+
+def _keep(connection: sqlite3.Connection, number: int) -> None:
+    """A whole copy under its name, or none; copies of earlier attempts stay."""
+    path = _path_of(connection)
+    if path is None:
+        return
+    draft = path.with_name(f"{path.name}.copying")
+    draft.unlink(missing_ok=True)
+    copy_to(connection, draft)
+    draft.rename(_free_name(path, number))
+    sync_folder(path.parent)
+
+
+def _free_name(path: Path, number: int) -> Path:
+    names = itertools.chain([""], (f".{again}" for again in itertools.count(2)))
+    wanted = (path.with_name(f"{path.name}.before-{number}{ending}") for ending in names)
+    return next(place for place in wanted if not place.exists())
+
+
+def _from_the_future(connection: sqlite3.Connection, version: int) -> BadRequest:
+    """What to do: the newer Scout, or the copy that it made before it changed the store."""
+    path = _path_of(connection)
+    older = path and path.with_name(f"{path.name}.before-{CURRENT + 1}")
+    remedies: tuple[Remedy, ...] = ()
+    if older is not None and older.is_file():
+        why = "the copy made before the newer Scout changed the store; what came later is not in it"
+        remedies = (Remedy(operation="restore", parameters={"file": str(older)}, why=why),)
+    where = f" {path}" if path else ""
+    problem = f"the store{where} has schema {version} and this Scout knows {CURRENT}: use the newer Scout"
+    return BadRequest(problem=problem, remedies=remedies)

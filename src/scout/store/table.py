@@ -3,9 +3,10 @@
 A row holds the whole record as JSON (`data`) and, as columns, only what queries look for.
 """
 
+import functools
 import sqlite3
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from scout.base.codec import decode, stored
 from scout.base.record import Record
@@ -32,45 +33,55 @@ from scout.model.work_item import WorkItem
 __all__ = ["TABLES", "Table", "table_of"]
 
 
-class Table(NamedTuple):
-    """A table of records; `columns` are the fields that are also columns, dotted when they lie deeper."""
+class Table:
+    """A table of records; `columns` are the fields that are also columns, dotted when they lie deeper.
 
-    name: str
-    record: type[Record]
-    fields: tuple[str, ...]
+    `key`: what tells its rows apart, where that is not the id.
+    """
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(field.rpartition(".")[2] for field in self.fields)
-
-    @property
-    def upsert(self) -> str:
+    def __init__(
+        self, name: str, record: type[Record], fields: tuple[str, ...], key: tuple[str, ...] = ("id",)
+    ) -> None:
+        self.name = name
+        self.record = record
+        self.columns = tuple(field.rpartition(".")[2] for field in fields)
         names = ("id", *self.columns, "data")
-        marks = ", ".join("?" for _ in names)
         changes = ", ".join(f"{name} = excluded.{name}" for name in names[1:])
-        return (
-            f"INSERT INTO {self.name} ({', '.join(names)}) VALUES ({marks}) "
-            f"ON CONFLICT (id) DO UPDATE SET {changes}"
+        self.upsert = (
+            f"INSERT INTO {name} ({', '.join(names)}) VALUES ({', '.join('?' for _ in names)}) "
+            f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changes}"
         )
+        self._select = f"SELECT data FROM {name} WHERE id = ?"
+        # With `id` first, so that there are always several and the result is always a tuple.
+        self._cells = attrgetter("id", *fields)
 
     def row(self, record: Record) -> tuple[Any, ...]:
         """The values of a record's row."""
-        values = (_cell(attrgetter(field)(record)) for field in self.fields)
-        return (attrgetter("id")(record), *values, stored(record))
+        return (*map(_cell, self._cells(record)), stored(record))
 
     def get(self, connection: sqlite3.Connection, ident: str) -> Any:
         """The record with this id, or None."""
-        found = connection.execute(f"SELECT data FROM {self.name} WHERE id = ?", (ident,)).fetchone()
-        return decode(found[0], self.record) if found else None
+        found = connection.execute(self._select, (ident,)).fetchone()
+        return self.read(found[0]) if found else None
+
+    def read(self, data: bytes) -> Any:
+        """The record of a row; what every request reads is kept, for a record never changes."""
+        return _shared(data, self.record) if self.record in _SHARED else decode(data, self.record)
+
+
+@functools.lru_cache(maxsize=8192)
+def _shared(data: bytes, kind: type[Record]) -> Any:
+    return decode(data, kind)
+
+
+_SHARED = frozenset({Agent, Endpoint, Conversation})
 
 
 def _cell(value: object) -> object:
     """What SQLite stores: text for names and states, integers for times and flags."""
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, int) or value is None:
-        return None if value is None else int(value)
-    return str(value)
+    if type(value) is str or value is None:
+        return value
+    return int(value) if isinstance(value, int) else str(value)
 
 
 _TABLES = (
@@ -94,28 +105,43 @@ _TABLES = (
     ),
     Table("endpoints", Endpoint, ("agent_id", "session_id", "state", "last_seen", "held")),
     Table("sessions", Session, ("agent_id", "state")),
-    Table("conversations", Conversation, ("kind", "owner", "name", "parent_id")),
-    Table("members", Member, ("conversation_id", "agent_id", "read_seq")),
-    Table("messages", Message, ("conversation_id", "sender", "created_at")),
-    Table("asks", Ask, ("conversation_id", "sender", "target")),
-    Table("flights", Flight, ("ask_id", "target", "requester_id", "state", "next_check_at")),
+    Table("conversations", Conversation, ("kind", "owner", "name", "parent_id", "archived_at", "created_at")),
+    Table(
+        "members",
+        Member,
+        ("conversation_id", "agent_id", "read_seq", "left_at", "created_at"),
+        ("conversation_id", "agent_id"),
+    ),
+    Table("messages", Message, ("conversation_id", "sender", "seq", "in_reply_to")),
+    Table("asks", Ask, ("message_id", "sender", "target", "created_at")),
+    Table("flights", Flight, ("ask_id", "target", "requester_id", "state", "next_check_at", "finished_at")),
     Table(
         "deliveries",
         Delivery,
-        ("target", "state", "next_attempt_at", "leased_until", "message_id", "flight_id"),
+        (
+            "target",
+            "state",
+            "wake",
+            "next_attempt_at",
+            "leased_until",
+            "conversation_id",
+            "message_id",
+            "flight_id",
+            "created_at",
+        ),
     ),
     Table("questions", Question, ("state", "next_move_owner_id")),
     Table("work_items", WorkItem, ("owner_id", "next_move_owner_id", "state")),
     Table("attention", Attention, ("user", "state", "dedupe", "expires_at")),
     Table("bindings", Binding, ("state",)),
-    Table("cards", Card, ("agent_id", "state", "expires_at")),
+    Table("cards", Card, ("agent_id", "created_by", "state", "expires_at")),
     Table("aliases", Alias, ("owner", "name", "target.agent_id", "state")),
     Table("usage", Usage, ("agent_id", "category", "created_at")),
-    Table("users", User, ("state",)),
+    Table("users", User, ("name", "operator", "state")),
     Table("connector_keys", ConnectorKey, ("connector", "external_id", "user", "state")),
-    Table("nodes", Node, ("name", "state")),
+    Table("nodes", Node, ("name", "local", "state")),
     Table("tokens", Token, ("hashed", "kind", "agent_id", "session_id", "state")),
-    Table("grants", Grant, ("state",)),
+    Table("grants", Grant, ("agent_id", "user", "state")),
     Table("schedules", Schedule, ("state",)),
 )
 

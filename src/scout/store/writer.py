@@ -26,6 +26,7 @@ _GROUP = 256  # a longer group would keep the loop from its other duties
 class _Request(NamedTuple):
     work: Work
     answer: "asyncio.Future[Any]"
+    committed: Callable[[], None]
 
 
 class _Outcome(NamedTuple):
@@ -35,6 +36,8 @@ class _Outcome(NamedTuple):
 
     def deliver(self) -> None:
         answer = self.request.answer
+        if self.error is None:
+            self.request.committed()
         if answer.cancelled():
             return  # nobody waits any more; what was committed stays
         if self.error is not None:
@@ -50,18 +53,26 @@ class _Spoilt(Exception):  # noqa: N818 (a signal between two methods)
 class Writer:
     """Runs functions in transactions, in the order they came, and answers when they are on disk."""
 
-    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, path: str, undone: Callable[[], None] = lambda: None
+    ) -> None:
         self._connection = connection
         self._path = path
+        self._undone = undone
         self._waiting: deque[_Request] = deque()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scout-commit")
         self._running: asyncio.Task[None] | None = None
         self.commits = 0
 
-    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """The result of `work` once it is on disk. It may run twice, so it only touches the store."""
+    async def run(
+        self, work: Callable[[sqlite3.Connection], T], committed: Callable[[], None] = lambda: None
+    ) -> T:
+        """The result of `work` once it is on disk. It may run twice, so it only touches the store.
+
+        `committed` is called when it is on disk, in the order of the log, even if nobody waits any more.
+        """
         loop = asyncio.get_running_loop()
-        request = _Request(work, loop.create_future())
+        request = _Request(work, loop.create_future(), committed)
         self._waiting.append(request)
         if self._running is None or self._running.done():
             self._running = loop.create_task(self._drain())
@@ -91,7 +102,7 @@ class Writer:
                 outcomes.append(_Outcome(request, self._work(request)))
             except Exception as error:
                 if self._connection.total_changes != before:
-                    self._connection.rollback()
+                    self._rollback()
                     raise _Spoilt from error
                 outcomes.append(_Outcome(request, error=error))  # it wrote nothing: the others are fine
         await self._commit(outcomes)
@@ -101,10 +112,15 @@ class Writer:
         try:
             outcome = _Outcome(request, self._work(request))
         except Exception as error:  # noqa: BLE001 (it is given to the caller)
-            self._connection.rollback()
+            self._rollback()
             _Outcome(request, error=error).deliver()
             return
         await self._commit([outcome])
+
+    def _rollback(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.rollback()
+        self._undone()
 
     def _begin(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
@@ -122,8 +138,7 @@ class Writer:
             await loop.run_in_executor(self._thread, self._connection.commit)
             self.commits += 1
         except sqlite3.Error as error:
-            if self._connection.in_transaction:
-                self._connection.rollback()
+            self._rollback()
             outcomes = [_Outcome(one.request, error=self._refusal(error)) for one in outcomes]
         for outcome in outcomes:
             outcome.deliver()

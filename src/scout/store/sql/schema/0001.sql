@@ -9,7 +9,8 @@ CREATE TABLE events (
     data BLOB NOT NULL
 ) STRICT;
 CREATE INDEX events_by_source ON events (source, seq);
-CREATE INDEX events_by_target ON events (target, seq);
+-- What happened to an agent. A fact about anything else is found through its row, and costs no page here.
+CREATE INDEX events_at_agents ON events (target, seq) WHERE target >= 'agent:' AND target < 'agent;';
 
 CREATE TABLE agents (
     id TEXT PRIMARY KEY,
@@ -28,6 +29,10 @@ CREATE TABLE agents (
     data BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX agents_by_name ON agents (definition_id, workspace, profile, node);
+CREATE INDEX agents_by_definition ON agents (definition_id, id);
+CREATE INDEX agents_by_owner ON agents (owner, id);
+CREATE INDEX agents_by_parent ON agents (parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX agents_by_root ON agents (project_root) WHERE project_root IS NOT NULL;
 CREATE INDEX agents_by_node ON agents (definition_id, node);
 CREATE INDEX agents_by_project ON agents (definition_id, project_root);
 CREATE INDEX agents_by_workspace ON agents (workspace) WHERE workspace IS NOT NULL;
@@ -49,38 +54,61 @@ CREATE TABLE endpoints (
     data BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX endpoints_by_agent ON endpoints (agent_id);
+CREATE INDEX endpoints_of_session ON endpoints (session_id) WHERE session_id IS NOT NULL;
+CREATE INDEX endpoints_silent ON endpoints (last_seen) WHERE held = 0 AND state IN ('idle', 'working');
+CREATE INDEX endpoints_held ON endpoints (id) WHERE held = 1 AND state IN ('idle', 'working');
 
 CREATE TABLE sessions (
     id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, state TEXT NOT NULL, data BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX sessions_by_agent ON sessions (agent_id);
+CREATE INDEX sessions_by_agent ON sessions (agent_id, id);
+CREATE INDEX sessions_running ON sessions (id) WHERE state IN ('starting', 'live');
 
 CREATE TABLE conversations (
-    id TEXT PRIMARY KEY, kind TEXT NOT NULL, owner TEXT, name TEXT, parent_id TEXT, data BLOB NOT NULL
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL,
+    owner TEXT,
+    name TEXT,
+    parent_id TEXT,
+    archived_at INTEGER,
+    created_at INTEGER NOT NULL,
+    data BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX conversations_of_owner ON conversations (owner, created_at) WHERE kind = 'channel' AND archived_at IS NULL;
 
 CREATE TABLE members (
-    id TEXT PRIMARY KEY,
+    id TEXT NOT NULL,
     conversation_id TEXT NOT NULL,
     agent_id TEXT NOT NULL,
     read_seq INTEGER NOT NULL,
-    data BLOB NOT NULL
+    left_at INTEGER,
+    created_at INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (conversation_id, agent_id) -- the members of a conversation lie on one page
 ) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX members_by_conversation ON members (conversation_id, agent_id);
-CREATE INDEX members_by_agent ON members (agent_id);
+CREATE INDEX members_by_agent ON members (agent_id, created_at) WHERE left_at IS NULL;
 
 CREATE TABLE messages (
     id TEXT PRIMARY KEY,
     conversation_id TEXT NOT NULL,
     sender TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    in_reply_to TEXT,
+    data BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX messages_by_conversation ON messages (conversation_id, seq);
+CREATE INDEX messages_by_question ON messages (in_reply_to, seq) WHERE in_reply_to IS NOT NULL;
+
+CREATE TABLE asks (
+    id TEXT PRIMARY KEY,
+    message_id TEXT NOT NULL,
+    sender TEXT NOT NULL,
+    target TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     data BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX messages_by_conversation ON messages (conversation_id, id);
-
-CREATE TABLE asks (
-    id TEXT PRIMARY KEY, conversation_id TEXT NOT NULL, sender TEXT NOT NULL, target TEXT NOT NULL, data BLOB NOT NULL
-) STRICT, WITHOUT ROWID;
+CREATE INDEX asks_by_sender ON asks (sender, created_at);
+CREATE INDEX asks_by_message ON asks (message_id);
 
 CREATE TABLE flights (
     id TEXT PRIMARY KEY,
@@ -89,24 +117,35 @@ CREATE TABLE flights (
     requester_id TEXT NOT NULL,
     state TEXT NOT NULL,
     next_check_at INTEGER,
+    finished_at INTEGER,
     data BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX flights_by_ask ON flights (ask_id);
-CREATE INDEX flights_by_target ON flights (target, state);
+CREATE INDEX flights_by_ask ON flights (ask_id, id);
+CREATE INDEX flights_by_target ON flights (target, id);
+CREATE INDEX flights_by_requester ON flights (requester_id, id);
+CREATE INDEX flights_open_at ON flights (target, id) WHERE finished_at IS NULL;
+CREATE INDEX flights_open_for ON flights (requester_id, id) WHERE finished_at IS NULL;
+CREATE INDEX flights_finished_for ON flights (requester_id, finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX flights_due ON flights (next_check_at) WHERE next_check_at IS NOT NULL;
 
 CREATE TABLE deliveries (
     id TEXT PRIMARY KEY,
     target TEXT NOT NULL,
     state TEXT NOT NULL,
+    wake INTEGER NOT NULL,
     next_attempt_at INTEGER NOT NULL,
     leased_until INTEGER,
+    conversation_id TEXT,
     message_id TEXT,
     flight_id TEXT,
+    created_at INTEGER NOT NULL,
     data BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX deliveries_pending ON deliveries (target, next_attempt_at) WHERE state = 'pending';
+CREATE INDEX deliveries_settled ON deliveries (target, id) WHERE state IN ('acked', 'dead_lettered', 'cancelled');
+CREATE INDEX deliveries_open ON deliveries (target, id) WHERE state IN ('pending', 'leased');
+CREATE INDEX deliveries_due ON deliveries (next_attempt_at) WHERE state = 'pending' AND wake = 1;
 CREATE INDEX deliveries_leased ON deliveries (leased_until) WHERE state = 'leased';
+CREATE INDEX deliveries_wakes ON deliveries (conversation_id, created_at) WHERE wake = 1;
 CREATE INDEX deliveries_by_flight ON deliveries (flight_id) WHERE flight_id IS NOT NULL;
 CREATE INDEX deliveries_by_message ON deliveries (message_id) WHERE message_id IS NOT NULL;
 
@@ -124,13 +163,23 @@ CREATE INDEX work_items_by_owner ON work_items (owner_id, state);
 CREATE TABLE attention (
     id TEXT PRIMARY KEY, user TEXT NOT NULL, state TEXT NOT NULL, dedupe TEXT, expires_at INTEGER, data BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX attention_by_user ON attention (user, state);
+CREATE INDEX attention_of ON attention (user, id);
+CREATE INDEX attention_open ON attention (user, id) WHERE state IN ('open', 'notified');
+CREATE UNIQUE INDEX attention_same ON attention (user, dedupe)
+    WHERE dedupe IS NOT NULL AND state IN ('open', 'notified');
 
 CREATE TABLE bindings (id TEXT PRIMARY KEY, state TEXT NOT NULL, data BLOB NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE cards (
-    id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, state TEXT NOT NULL, expires_at INTEGER, data BLOB NOT NULL
+    id TEXT PRIMARY KEY,
+    agent_id TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    state TEXT NOT NULL,
+    expires_at INTEGER,
+    data BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX cards_by_maker ON cards (created_by, id);
+CREATE INDEX cards_expiring ON cards (expires_at) WHERE state = 'active' AND expires_at IS NOT NULL;
 
 CREATE TABLE aliases (
     id TEXT PRIMARY KEY,
@@ -142,26 +191,35 @@ CREATE TABLE aliases (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX aliases_by_agent ON aliases (agent_id, owner) WHERE agent_id IS NOT NULL;
 CREATE UNIQUE INDEX aliases_by_name ON aliases (owner, name) WHERE state <> 'removed';
+CREATE INDEX aliases_of ON aliases (owner, id) WHERE state <> 'removed';
 
 CREATE TABLE usage (
     id TEXT PRIMARY KEY, agent_id TEXT NOT NULL, category TEXT NOT NULL, created_at INTEGER NOT NULL, data BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX usage_by_agent ON usage (agent_id, created_at);
 
-CREATE TABLE users (id TEXT PRIMARY KEY, state TEXT NOT NULL, data BLOB NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE users (id TEXT PRIMARY KEY, name TEXT NOT NULL, operator INTEGER NOT NULL, state TEXT NOT NULL, data BLOB NOT NULL) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX users_operator ON users (operator) WHERE operator = 1;
 
 CREATE TABLE connector_keys (
     id TEXT PRIMARY KEY, connector TEXT NOT NULL, external_id TEXT NOT NULL, user TEXT NOT NULL, state TEXT NOT NULL, data BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX connector_keys_by_name ON connector_keys (connector, external_id) WHERE state = 'active';
 
-CREATE TABLE nodes (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, state TEXT NOT NULL, data BLOB NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE nodes (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, local INTEGER NOT NULL, state TEXT NOT NULL, data BLOB NOT NULL) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX nodes_local ON nodes (local) WHERE local = 1;
 
 CREATE TABLE tokens (
     id TEXT PRIMARY KEY, hashed TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, agent_id TEXT, session_id TEXT, state TEXT NOT NULL, data BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX tokens_by_agent ON tokens (agent_id) WHERE agent_id IS NOT NULL AND state = 'active';
+CREATE INDEX tokens_by_session ON tokens (session_id) WHERE session_id IS NOT NULL AND state = 'active';
 
-CREATE TABLE grants (id TEXT PRIMARY KEY, state TEXT NOT NULL, data BLOB NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE grants (
+    id TEXT PRIMARY KEY, agent_id TEXT, user TEXT, state TEXT NOT NULL, data BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX grants_by_agent ON grants (agent_id) WHERE state = 'active' AND agent_id IS NOT NULL;
+CREATE INDEX grants_by_user ON grants (user) WHERE state = 'active' AND user IS NOT NULL;
 
 CREATE TABLE schedules (id TEXT PRIMARY KEY, state TEXT NOT NULL, data BLOB NOT NULL) STRICT, WITHOUT ROWID;
 
@@ -179,6 +237,7 @@ CREATE INDEX endpoint_words_by_endpoint ON endpoint_words (endpoint_id);
 CREATE TABLE reachable (
     definition_id TEXT NOT NULL, agent_id TEXT NOT NULL, PRIMARY KEY (definition_id, agent_id)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX reachable_by_agent ON reachable (agent_id);
 
 CREATE TABLE native_sessions (
     harness TEXT NOT NULL,

@@ -1,0 +1,81 @@
+"""A daemon of its own for one figure: a folder, a port of its choice, limits out of the way."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_FREE = {
+    "SCOUT_LIMITS_OPEN_FLIGHTS": "1000000000",
+    "SCOUT_LIMITS_ASKS_PER_MINUTE": "1000000000",
+    "SCOUT_LIMITS_WAKES_PER_HOUR": "1000000000",
+}
+
+
+@dataclass
+class Daemon:
+    """A running daemon; `started` is how long it took to its first answer, in seconds."""
+
+    home: Path
+    pid: int
+    socket: str
+    token: str
+    started: float
+
+    def call(self, method: str, path: str, body: object = None, token: str | None = None) -> Any:
+        """One request, answered as JSON."""
+        data = json.dumps(body).encode() if body is not None else b""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(self.socket)
+            head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+            head += f"Authorization: Bearer {token or self.token}\r\nContent-Length: {len(data)}\r\n"
+            connection.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode() + data)
+            answer = b"".join(iter(lambda: connection.recv(65536), b""))
+        top, _, text = answer.partition(b"\r\n\r\n")
+        assert top.startswith((b"HTTP/1.1 200", b"HTTP/1.1 201")), answer[:500]
+        return json.loads(text)
+
+    def memory(self) -> float:
+        """Resident memory in MB."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        kilobytes = next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]
+        return int(kilobytes) / 1024
+
+
+@contextlib.contextmanager
+def daemon(home: Path) -> Generator[Daemon]:
+    """Start in a folder, which may hold a store already; stop at the end."""
+    environ = {**os.environ, **_FREE, "SCOUT_HOME": str(home), "SCOUT_PORT": "0"}
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scout.daemon", "--announce"],
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        assert "ready" in told, told
+        running = Daemon(home, process.pid, told["ready"]["socket"], (home / "token").read_text().strip(), 0)
+        running.call("GET", "/v1/status")
+        running.started = time.perf_counter() - began
+        yield running
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@contextlib.contextmanager
+def fresh() -> Generator[Daemon]:
+    """A daemon on an empty store."""
+    with tempfile.TemporaryDirectory(prefix="scout-bench-") as folder, daemon(Path(folder)) as running:
+        yield running

@@ -1,0 +1,1 @@
+"""Harnesses: the programs that run agents, each behind the same port."""

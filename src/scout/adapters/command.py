@@ -1,0 +1,215 @@
+"""The harness `command`: any program that reads a prompt and writes an answer, once for each turn."""
+
+import errno
+import re
+import shutil
+import signal
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+from scout.adapters.environment import environment_for
+from scout.adapters.process import Limits, Run, RunState, follow, stop
+from scout.adapters.spawn import Launch
+from scout.adapters.tail import last_line
+from scout.base.refusal import Refused, Remedy
+from scout.model.delivery import Found
+from scout.model.session_problem import HarnessUnavailable, Layer, Missing, SessionNotAttachable
+from scout.ports import (
+    Accepted,
+    Capabilities,
+    Completed,
+    Failed,
+    HarnessEvent,
+    Probe,
+    Progress,
+    Prompt,
+    SessionSpec,
+    Spent,
+    Started,
+    UsageKind,
+)
+
+__all__ = ["Command"]
+
+_SAFE = re.compile(r"\w[\w.-]*", re.ASCII)
+_BUSY = {errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+_BEGIN_WAIT = 10.0
+_CHARACTERS_PER_TOKEN = 4
+
+_INTERRUPTED = "interrupted"
+_SESSION_STOPPED = "the session was stopped"
+_FOUND = {
+    RunState.ABSENT: Found.NOT_TAKEN,
+    RunState.RUNNING: Found.TAKEN,
+    RunState.ENDED: Found.TAKEN,
+    RunState.LOST: Found.UNKNOWN,
+}
+
+
+class _Cannot(Exception):  # noqa: N818 (a signal between two methods)
+    """The program cannot be started."""
+
+    def __init__(self, reason: str, layer: Layer = Layer.PROCESS, *, again: bool = False) -> None:
+        self.failed = Failed(layer=layer, reason=reason, again=again)
+
+
+class Command:
+    """Each turn is a run of the agent's own program; what its runs wrote is below `sessions`."""
+
+    name = "command"
+    capabilities = Capabilities(usage=UsageKind.ESTIMATED, calls_back=True)
+
+    def __init__(self, sessions: Path, limits: Limits | None = None) -> None:
+        self._sessions = sessions.absolute()
+        self._limits = limits or Limits()
+
+    async def probe(self) -> Probe:
+        return Probe(ready=True)
+
+    async def start(self, spec: SessionSpec) -> Started:
+        """A session is only a name for runs that follow each other."""
+        _require_command(spec)
+        return Started(native_ids={"session": spec.session_id}, model=spec.model)
+
+    async def attach(self, spec: SessionSpec, native_id: str) -> Started:
+        if native_id != spec.session_id:
+            reason = "a program that runs once for each turn has no session that could be taken up"
+            raise Refused(_not_attachable(spec, native_id, reason))
+        return await self.start(spec)
+
+    async def deliver(self, spec: SessionSpec, prompt: Prompt) -> AsyncIterator[HarnessEvent]:
+        run = self._run(spec.session_id, prompt.delivery_id)
+        try:
+            yield await self._accepted(spec, prompt, run)
+        except _Cannot as problem:
+            yield problem.failed
+            return
+        async for line in follow(run, self._limits):
+            yield Progress(text=line)
+        for event in self._outcome(spec, prompt, run):
+            yield event
+
+    async def interrupt(self, session_id: str, delivery_id: str) -> bool:
+        run = self._run(session_id, delivery_id)
+        if run.folder.is_dir():
+            await run.taken(self._limits.grace)  # it may be just about to begin
+        return await stop(run, _INTERRUPTED, self._limits.grace)
+
+    async def inspect(self, session_id: str, delivery_id: str) -> Found:
+        return _FOUND[self._run(session_id, delivery_id).state()]
+
+    async def stop(self, session_id: str) -> None:
+        folder = self._sessions / _safe(session_id)
+        for one in sorted(folder.iterdir()) if folder.is_dir() else ():
+            await stop(Run(one), _SESSION_STOPPED, self._limits.grace)
+
+    def _run(self, session_id: str, delivery_id: str) -> Run:
+        return Run(self._sessions / _safe(session_id) / _safe(delivery_id))
+
+    async def _accepted(self, spec: SessionSpec, prompt: Prompt, run: Run) -> Accepted:
+        """Begin the run, or find that it has begun."""
+        if run.state() is RunState.ABSENT:
+            _begin(run, _launch(spec, prompt, run))
+        process = await run.taken(_BEGIN_WAIT)
+        if process is None:  # with a file `pid` that says nothing, it may have begun
+            again = run.state() is RunState.ABSENT
+            raise _Cannot(f"its shell did not begin within {_BEGIN_WAIT:g} s", again=again)
+        return Accepted(pid=process.pid, pid_started=process.started)
+
+    def _outcome(self, spec: SessionSpec, prompt: Prompt, run: Run) -> tuple[HarnessEvent, ...]:
+        """What the files of a run that is over say."""
+        if reason := self._problem(run):
+            of_session = reason in {_INTERRUPTED, _SESSION_STOPPED}
+            layer = Layer.SESSION if of_session else Layer.PROCESS
+            return (Failed(layer=layer, reason=reason, log=str(run.stderr)),)
+        text = run.stdout.read_bytes().decode("utf-8", "replace").rstrip()
+        spent = Spent(prompt_tokens=_tokens(prompt.text), completion_tokens=_tokens(text), model=spec.model)
+        return spent, Completed(text=text)
+
+    def _problem(self, run: Run) -> str:
+        code = run.exit_code
+        if run.stopped:
+            return run.stopped
+        if code is None:
+            return "its process was gone without a word; it may have done its work"
+        if code != 0:
+            return ": ".join(filter(None, (_exit(code), last_line(run.stderr))))
+        if run.stdout.stat().st_size > self._limits.output:
+            return f"it wrote more than {self._limits.output} bytes to stdout"
+        return ""
+
+
+def _begin(run: Run, launch: Launch) -> None:
+    try:
+        run.begin(launch)
+    except OSError as error:
+        raise _Cannot(f"{launch.command[0]}: {error.strerror}", again=error.errno in _BUSY) from error
+    except ValueError as error:
+        raise _Cannot(f"{launch.command[0]}: {error}") from error
+
+
+def _launch(spec: SessionSpec, prompt: Prompt, run: Run) -> Launch:
+    """The program as a path, so that the one that was looked for is the one that runs."""
+    if not spec.command:
+        raise _Cannot(_HINT.format(spec.address))
+    environment = environment_for(prompt.environment)
+    directory = _directory(spec, run)
+    program, *arguments = spec.command
+    wanted = str(directory / program) if "/" in program else program
+    found = shutil.which(wanted, path=environment["PATH"])
+    if found is None:
+        raise _Cannot(f"the program {program} was not found; {_HINT.format(spec.address)}")
+    path = str(Path(found).absolute())
+    return Launch((path, *arguments), str(directory), prompt.text, environment)
+
+
+def _directory(spec: SessionSpec, run: Run) -> Path:
+    """Where it runs; without a directory of its agent, in an empty one of its own."""
+    if spec.cwd is None:
+        run.prepare()
+        scratch = run.folder / "work"
+        scratch.mkdir(mode=0o700, exist_ok=True)
+        return scratch
+    directory = Path(spec.cwd)
+    if not directory.is_dir():
+        raise _Cannot(f"its directory {directory} is not there")
+    return directory
+
+
+_HINT = 'set the agent\'s program: scout agent config {} --set command=\'["program", "argument"]\''
+
+
+def _require_command(spec: SessionSpec) -> None:
+    if spec.command:
+        return
+    parameters = {"address": spec.address, "config": {"command": ["program", "argument"]}}
+    remedy = Remedy(operation="agent.config", parameters=parameters, why="the program and its arguments")
+    hint = _HINT.format(spec.address)
+    raise Refused(
+        HarnessUnavailable(harness=Command.name, missing=Missing.BINARY, hint=hint, remedies=(remedy,))
+    )
+
+
+def _not_attachable(spec: SessionSpec, native_id: str, reason: str) -> SessionNotAttachable:
+    start = {"agent": spec.address, "harness": Command.name}
+    remedy = Remedy(operation="session.start", parameters=start, why="a new session")
+    return SessionNotAttachable(session_id=native_id, layer=Layer.HARNESS, reason=reason, remedies=(remedy,))
+
+
+def _safe(part: str) -> str:
+    """An id that names a folder here and nothing elsewhere."""
+    if not _SAFE.fullmatch(part):
+        raise ValueError(f"not an id: {part!r}")
+    return part
+
+
+def _exit(code: int) -> str:
+    with suppress(ValueError):
+        return f"exit {code} ({signal.Signals(code - 128).name})"
+    return f"exit {code}"
+
+
+def _tokens(text: str) -> int:
+    """An estimate, and marked as one."""
+    return -(-len(text) // _CHARACTERS_PER_TOKEN)

@@ -1,0 +1,118 @@
+"""Which processes there are. A process is known by its pid and start time, since pids are used again."""
+
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["Entry", "Identity", "boot", "family", "is_alive", "processes", "send"]
+
+_PROC = sys.platform.startswith("linux")
+_PS = ("ps", "-axo", "pid=,ppid=,pgid=,state=,lstart=")
+
+
+class Identity(NamedTuple):
+    """One process and no other. `started` is in ticks since the boot, or a date where there is no /proc."""
+
+    pid: int
+    started: str
+
+
+class Entry(NamedTuple):
+    """What the system says about a process."""
+
+    identity: Identity
+    parent: int
+    group: int
+    session: int
+    zombie: bool
+
+
+@cache
+def boot() -> str:
+    """The name of this boot: ticks since the last one say nothing about this one."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    return ""
+
+
+def processes() -> dict[int, Entry]:
+    """All of them, by pid."""
+    if not _PROC:
+        return _listed()
+    found = (_look(int(name)) for name in os.listdir("/proc") if name.isdecimal())  # noqa: PTH208 (names only)
+    return {entry.identity.pid: entry for entry in found if entry is not None}
+
+
+def is_alive(process: Identity) -> bool:
+    """Whether exactly this process runs; one that only waits to be reaped does not."""
+    entry = _look(process.pid) if _PROC else _listed().get(process.pid)
+    return entry is not None and entry.identity == process and not entry.zombie
+
+
+def family(leader: Identity, known: Iterable[Identity] = ()) -> set[Identity]:
+    """Who runs in the session of `leader`, who is `known` already, and all their descendants.
+
+    A child that began a session of its own is found through its parent, so look before the parent dies.
+    """
+    table = processes()
+    roots = {one.pid for one in known if one.pid in table and table[one.pid].identity == one}
+    if _is_ours(leader, table):
+        roots |= {pid for pid, one in table.items() if leader.pid in {pid, one.session, one.group}}
+    members = _with_descendants(roots, table)
+    return {table[pid].identity for pid in members if not table[pid].zombie}
+
+
+def send(process: Identity, signal: int) -> None:
+    """Signal exactly this process, if it is still there and ours."""
+    if is_alive(process):
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(process.pid, signal)
+
+
+def _is_ours(leader: Identity, table: dict[int, Entry]) -> bool:
+    """The system gives a pid away again only when no session or group bears its number any more."""
+    entry = table.get(leader.pid)
+    return entry is None or entry.identity == leader
+
+
+def _with_descendants(roots: set[int], table: dict[int, Entry]) -> set[int]:
+    children: defaultdict[int, list[int]] = defaultdict(list)
+    for pid, entry in table.items():
+        children[entry.parent].append(pid)
+    members, waiting = set[int](), list(roots)
+    while waiting:
+        pid = waiting.pop()
+        if pid not in members:
+            members.add(pid)
+            waiting += children[pid]
+    return members
+
+
+def _look(pid: int) -> Entry | None:
+    """One line of /proc. A name in parentheses may hold anything: what counts comes after the last one."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 (hundreds of these in a row)
+            line = file.read()
+    except OSError:
+        return None
+    fields = line[line.rindex(b")") + 2 :].split()
+    parent, group, session = map(int, fields[1:4])
+    return Entry(Identity(pid, fields[19].decode()), parent, group, session, fields[0] in {b"Z", b"X"})
+
+
+def _listed() -> dict[int, Entry]:
+    """Where there is no /proc. Sessions are not shown there, so a group stands for its session."""
+    environment = {**os.environ, "LC_ALL": "C"}
+    listing = subprocess.run(_PS, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    found: dict[int, Entry] = {}
+    for line in listing.stdout.decode("ascii", "replace").splitlines():
+        pid, parent, group, state, started = line.split(maxsplit=4)
+        identity = Identity(int(pid), " ".join(started.split()))
+        found[identity.pid] = Entry(identity, int(parent), int(group), int(group), state[0] == "Z")
+    return found

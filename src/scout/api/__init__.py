@@ -1,0 +1,1 @@
+"""Scout over HTTP: a bare ASGI application whose routes are read off the operation table."""

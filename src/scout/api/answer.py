@@ -1,0 +1,125 @@
+"""Answers as they are sent: records with the seeds' names beside ours, refusals as problem documents."""
+
+import functools
+import math
+from typing import Any, TypeVar, cast, get_args
+
+import msgspec
+
+from scout.api.asgi import Answer, Headers
+from scout.base.codec import encode, render
+from scout.base.record import Record
+from scout.base.refusal import Diagnostic, Refused, Remedy, status_of
+from scout.model.request_problem import Busy, RateLimited, TooLarge
+from scout.model.wire import OWN_IDS, to_wire
+from scout.protocol.operations import command_line
+from scout.protocol.overview import Status
+
+__all__ = ["INTERNAL", "encoded", "internal", "problem", "problem_document"]
+
+INTERNAL = "internal"
+
+_PROBLEM = (b"content-type", b"application/problem+json")
+_CLOSE = (b"connection", b"close")
+
+
+def encoded(result: object) -> bytes:
+    """A result as JSON: every record in it also under the names that other integrations use."""
+    return encode(_named(result))
+
+
+def problem(diagnostic: Diagnostic, status: int | None = None, headers: Headers = ()) -> Answer:
+    """A refusal as an answer."""
+    document = problem_document(diagnostic, status)
+    return Answer(encode(document), document["status"], (_PROBLEM, *_headers(diagnostic), *headers))
+
+
+def problem_document(diagnostic: Diagnostic, status: int | None = None) -> dict[str, Any]:
+    """The facts of a refusal as RFC 9457 has them, beside our own names; remedies also as commands."""
+    facts = render(diagnostic)
+    return {
+        "type": f"urn:scout:diagnostic:{diagnostic.code}",
+        "title": (type(diagnostic).__doc__ or "").partition("\n")[0],
+        "status": status or status_of(type(diagnostic)),
+        "detail": facts["message"],
+        **facts,
+        "remedies": [_remedy(remedy) for remedy in diagnostic.remedies],
+    }
+
+
+def internal(reference: str) -> Answer:
+    """What a client learns of a fault of ours: where to find it in the log."""
+    said = f"a fault in Scout; look for {reference} in its log"
+    document: dict[str, Any] = {
+        "type": f"urn:scout:diagnostic:{INTERNAL}",
+        "title": "Something went wrong inside Scout.",
+        "status": 500,
+        "detail": said,
+        "code": INTERNAL,
+        "message": said,
+        "reference": reference,
+        "candidates": [],
+        "remedies": [],
+    }
+    return Answer(encode(document), 500, (_PROBLEM,))
+
+
+def _named(value: object) -> object:
+    if isinstance(value, Record):
+        return _record(value)
+    if isinstance(value, tuple | list):
+        return [_named(one) for one in cast("tuple[object, ...]", value)]
+    return value
+
+
+def _record(record: Record) -> object:
+    if isinstance(record, Status):
+        return record  # says exactly what `scout status` says
+    kind = type(record)
+    fields = to_wire(record)
+    for name, wire in _inner(kind):
+        if inner := _named(getattr(record, name)):
+            fields[wire] = inner
+    for name in _own_ids(kind):
+        fields.setdefault(name, fields["id"])
+    return fields
+
+
+@functools.cache
+def _inner(kind: type[Record]) -> tuple[tuple[str, str], ...]:
+    """The fields in which other records may stand, and their wire names."""
+    fields = msgspec.structs.fields(kind)
+    return tuple((field.name, field.encode_name) for field in fields if _holds_records(field.type))
+
+
+def _holds_records(kind: Any) -> bool:
+    if kind is Any or isinstance(kind, TypeVar):
+        return True
+    if isinstance(kind, type) and issubclass(kind, Record):
+        return True
+    return any(_holds_records(argument) for argument in get_args(kind))
+
+
+@functools.cache
+def _own_ids(kind: type[Record]) -> tuple[str, ...]:
+    return next((names for base, names in OWN_IDS.items() if issubclass(kind, base)), ())
+
+
+def _remedy(remedy: Remedy) -> dict[str, Any]:
+    known = {"operation": remedy.operation, "parameters": remedy.parameters, "why": remedy.why}
+    try:
+        return {**known, "command": command_line(remedy)}
+    except Refused:
+        return known
+
+
+def _headers(diagnostic: Diagnostic) -> Headers:
+    match diagnostic:
+        case RateLimited(retry_after=seconds) | Busy(retry_after=seconds):
+            return ((b"retry-after", b"%d" % max(1, math.ceil(min(seconds, 86_400)))),)
+        case TooLarge():
+            return (_CLOSE,)  # the rest of the body is not waited for
+        case _ if status_of(type(diagnostic)) == 401:
+            return ((b"www-authenticate", b'Bearer realm="scout"'),)
+        case _:
+            return ()

@@ -1,0 +1,186 @@
+"""The application: one request in, one answer out, the same facts and refusals as on every surface."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from scout.api.answer import encoded, internal, problem
+from scout.api.asgi import Answer, Gone, Receive, Scope, Send, sent
+from scout.api.guard import Guard, header_values
+from scout.api.metrics import metrics
+from scout.api.openapi import openapi
+from scout.api.page import page
+from scout.api.reading import WrongMedia, body_of, read, text_of
+from scout.api.routes import Found, Routes, WrongMethod
+from scout.api.stream import Frames, disconnected, follow
+from scout.base.codec import encode
+from scout.base.refusal import BadRequest, Diagnostic, Refused
+from scout.model.request_problem import Busy
+from scout.protocol.overview import Watch
+from scout.protocol.request import Request
+from scout.protocol.scout import Credential, Door, Scout
+
+__all__ = ["Application"]
+
+_LOG = logging.getLogger("scout.api")
+
+
+class Application:
+    """Scout as an ASGI application. `stop` ends its streams and long polls with a reason."""
+
+    def __init__(
+        self,
+        door: Door,
+        *,
+        version: str,
+        comment: float,
+        counters: Callable[[], Mapping[str, float]],
+        hosts: Collection[str] = (),
+    ) -> None:
+        self._door = door
+        self._version = version
+        self._comment = comment
+        self._counters = counters
+        self._guard = Guard(hosts)
+        self._routes = Routes()
+        self._frames = Frames()
+        self._stopping: asyncio.Future[Diagnostic] | None = None
+        self._tally = {"requests": 0, "refusals": 0, "faults": 0, "streams": 0}
+        self._open: dict[bytes, Callable[[], Answer]] = {
+            b"/health": lambda: Answer(encode({"status": "ok", "version": version})),
+            b"/metrics": self._metrics,
+            b"/openapi.json": lambda: openapi(version),
+            b"/docs": lambda: page(version),
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == "http", scope["type"]
+        self._tally["requests"] += 1
+        try:
+            answer = await self._answer(scope, receive, send)
+        except Refused as refused:
+            answer = self._refused(problem(refused.diagnostic))
+        except WrongMethod as wrong:
+            allow = (b"allow", ", ".join(wrong.allowed).encode())
+            answer = self._refused(problem(wrong.diagnostic, 405, (allow,)))
+        except WrongMedia as wrong:
+            answer = self._refused(problem(wrong.diagnostic, 415))
+        except (Gone, ConnectionError):
+            return
+        except Exception as error:  # noqa: BLE001 (a fault of ours is answered and logged, whatever it is)
+            answer = self._fault(scope["method"], scope["raw_path"], error)
+        if answer is not None:
+            await sent(answer, send)
+
+    def stop(self) -> None:
+        """End what waits: streams and long polls are told that the daemon stops."""
+        stopping = self._ending()
+        if not stopping.done():
+            stopping.set_result(Busy(reason="the daemon is stopping"))
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Answer | None:
+        headers = header_values(scope)
+        self._guard.check(scope, headers)
+        method, path = scope["method"], scope["raw_path"]
+        if path in self._open:
+            if method not in {"GET", "HEAD"}:
+                raise WrongMethod(method, ("GET", "HEAD"))
+            return self._open[path]()
+        found = self._routes.find(method, path)
+        scout = await self._door.admit(_credential(headers))
+        if found.route.request is Watch:
+            await self._stream(scout, _watch(found, scope, headers), receive, send)
+            return None
+        body = await body_of(receive, headers, found.route.limit) if found.route.has_body else b""
+        request = read(found, scope["query_string"], body, headers.get(b"idempotency-key"))
+        result = await self._call(scout, request, receive)
+        return Answer(encoded(result), request.status)
+
+    async def _call(self, scout: Scout, request: Request[Any], receive: Receive) -> object:
+        """The result; who waits for it and goes away, or meets the end of the daemon, waits no longer."""
+        if not getattr(request, "wait", 0):
+            return await scout.call(request)
+        working = asyncio.ensure_future(scout.call(request))
+        gone = asyncio.ensure_future(disconnected(receive))
+        stopping = self._ending()
+        try:
+            await asyncio.wait({working, gone, stopping}, return_when="FIRST_COMPLETED")
+            if working.done():
+                return working.result()
+            if gone.done():
+                raise Gone
+            raise Refused(stopping.result())
+        finally:
+            working.cancel()
+            gone.cancel()
+
+    async def _stream(self, scout: Scout, request: Watch, receive: Receive, send: Send) -> None:
+        self._tally["streams"] += 1
+        try:
+            await follow(
+                scout.watch(request),
+                send,
+                receive,
+                frames=self._frames,
+                comment=self._comment,
+                stopping=self._ending(),
+                fault=lambda error: self._fault("GET", b"/v1/events", error),
+            )
+        finally:
+            self._tally["streams"] -= 1
+
+    def _ending(self) -> "asyncio.Future[Diagnostic]":
+        if self._stopping is None:
+            self._stopping = asyncio.get_running_loop().create_future()
+        return self._stopping
+
+    def _metrics(self) -> Answer:
+        own = {
+            "http_requests_total": self._tally["requests"],
+            "http_refusals_total": self._tally["refusals"],
+            "http_faults_total": self._tally["faults"],
+            "http_streams": self._tally["streams"],
+        }
+        return metrics({**own, **self._counters()})
+
+    def _refused(self, answer: Answer) -> Answer:
+        self._tally["refusals"] += 1
+        return answer
+
+    def _fault(self, method: str, path: bytes, error: Exception) -> Answer:
+        self._tally["faults"] += 1
+        reference = f"err_{secrets.token_hex(6)}"
+        _LOG.error("%s: %s %s", reference, method, path.decode("latin-1"), exc_info=error)
+        return internal(reference)
+
+
+def _credential(headers: dict[bytes, bytes]) -> Credential:
+    scheme, _, secret = headers.get(b"authorization", b"").partition(b" ")
+    return Credential(
+        secret=secret.strip().decode("latin-1") or None if scheme.lower() == b"bearer" else None,
+        act_as=_said(headers, b"scout-as"),
+        directory=_said(headers, b"scout-directory"),
+    )
+
+
+def _said(headers: dict[bytes, bytes], name: bytes) -> str | None:
+    """What a header says. An empty one was meant to say something, so it is not taken for none."""
+    raw = headers.get(name)
+    if raw is not None and not 1 <= len(raw) <= 4096:
+        raise Refused(BadRequest(problem="expected a header of 1 to 4096 bytes", field=name.decode()))
+    return None if raw is None else text_of(raw, name.decode())
+
+
+def _watch(found: Found, scope: Scope, headers: dict[bytes, bytes]) -> Watch:
+    """A stream goes on after the last event that its client has seen, whatever else it asks for."""
+    if scope["method"] == "HEAD":
+        raise WrongMethod("HEAD", ("GET",))
+    query, seen = scope["query_string"], headers.get(b"last-event-id")
+    if seen:
+        others = [part for part in query.split(b"&") if part and part.partition(b"=")[0] != b"after"]
+        query = b"&".join((*others, b"after=" + seen))
+    request = read(found, query, b"", None)
+    assert isinstance(request, Watch)
+    return request

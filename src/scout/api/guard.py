@@ -1,0 +1,101 @@
+"""Who may reach the daemon at all: browsers of other pages, and names that are not ours, may not.
+
+A page on the internet can make a browser send requests to loopback, and can point a name of its own at
+127.0.0.1. Neither may learn or change anything, so Host and Origin are checked before anything else.
+"""
+
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from scout.api.asgi import Scope
+from scout.base.refusal import BadRequest, Refused
+from scout.model.request_problem import Forbidden
+
+__all__ = ["LOOPBACK", "Guard", "header_values"]
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+# Given twice, these would let two readers of one request disagree about it.
+_ONCE = frozenset(
+    {
+        b"authorization",
+        b"content-length",
+        b"content-type",
+        b"host",
+        b"idempotency-key",
+        b"last-event-id",
+        b"origin",
+        b"scout-as",
+        b"scout-directory",
+        b"sec-fetch-site",
+    }
+)
+_OWN_SITE = frozenset({b"same-origin", b"none"})  # `same-site` is another port of this machine
+
+
+def header_values(scope: Scope) -> dict[bytes, bytes]:
+    """The headers by name; those that must be unique are refused when they are not."""
+    found: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        if name in found and name in _ONCE:
+            header = name.decode("latin-1")
+            raise Refused(BadRequest(problem=f"the header {header} is given twice", field=header))
+        found[name] = value
+    return found
+
+
+class Guard:
+    """Lets through what names this machine; `hosts` are further names it was told to listen on."""
+
+    def __init__(self, hosts: Collection[str] = ()) -> None:
+        self._hosts = LOOPBACK | {host.lower() for host in hosts}
+        self._known: set[tuple[bytes | None, bytes | None, int | None]] = set()
+
+    def check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """Refuse a foreign Host or Origin."""
+        host, origin = headers.get(b"host"), headers.get(b"origin")
+        site = headers.get(b"sec-fetch-site", b"none")
+        if site not in _OWN_SITE:
+            raise _foreign("call from another site", site)
+        server = scope.get("server")
+        port: int | None = server[1] if server else None
+        seen = (host, origin, port)
+        if seen in self._known:
+            return
+        if port is not None:  # a browser cannot open the unix socket, so no Host can mislead it
+            self._check_host(host)
+        if origin is not None:
+            self._check_origin(origin, host, port)
+        if len(self._known) < 64:
+            self._known.add(seen)
+
+    def _check_host(self, host: bytes | None) -> None:
+        if host is None or _name(b"//" + host) not in self._hosts:
+            raise _foreign("call by the Host", host or b"(none)")
+
+    def _check_origin(self, origin: bytes, host: bytes | None, port: int | None) -> None:
+        if port is None and host is not None and origin == b"http://" + host:
+            return
+        ours = origin.startswith(b"http://") and _name(origin) in self._hosts and _port(origin) == port
+        if port is None or not ours:
+            raise _foreign("call by a page of", origin)
+
+
+def _name(url: bytes) -> str | None:
+    try:
+        parts = urlsplit(url.decode("ascii"))
+        return None if parts.path or parts.query or parts.username else parts.hostname
+    except ValueError:
+        return None
+
+
+def _port(url: bytes) -> int | None:
+    try:
+        return urlsplit(url.decode("ascii")).port or 80
+    except ValueError:
+        return None
+
+
+def _foreign(action: str, subject: bytes) -> Refused:
+    needs = ("a request of this machine's own programs or pages",)
+    return Refused(Forbidden(action=action, subject=subject.decode("latin-1")[:200], needs=needs))

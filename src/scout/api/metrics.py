@@ -1,0 +1,23 @@
+"""Numbers for Prometheus: counts only, never a name."""
+
+import re
+from collections.abc import Mapping
+
+from scout.api.asgi import Answer
+
+__all__ = ["metrics"]
+
+_NAME = re.compile(r"[^a-zA-Z0-9_:]")
+_HEADERS = ((b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),)
+
+
+def metrics(counters: Mapping[str, float]) -> Answer:
+    """The counters in the text format; what ends in `_total` only ever grows."""
+    lines = [line for name, value in sorted(counters.items()) for line in _lines(name, value)]
+    return Answer("".join(lines).encode(), headers=_HEADERS)
+
+
+def _lines(name: str, value: float) -> list[str]:
+    full = f"scout_{_NAME.sub('_', name.removeprefix('scout_'))}"
+    kind = "counter" if full.endswith("_total") else "gauge"
+    return [f"# TYPE {full} {kind}\n", f"{full} {value:.15g}\n"]

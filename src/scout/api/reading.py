@@ -1,0 +1,211 @@
+"""A request read off the path, the query or the body. Whatever is wrong with it is refused by name."""
+
+import math
+import re
+from typing import Any, cast
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+from scout.api.asgi import Gone, Receive
+from scout.api.routes import Found, Route
+from scout.base.codec import decode
+from scout.base.refusal import BadRequest, Candidate, Refused
+from scout.model.request_problem import TooLarge
+from scout.model.wire import own_names
+from scout.policy.nearest import ranked
+from scout.protocol.request import Request
+
+__all__ = ["WrongMedia", "body_of", "read", "text_of"]
+
+_BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_LAST = 2**63 - 1
+_DEPTH = 32
+
+
+class WrongMedia(Exception):  # noqa: N818 (an answer, not a fault)
+    """The body is of a kind that Scout does not read."""
+
+    def __init__(self, kind: bytes) -> None:
+        super().__init__(kind)
+        problem = f"expected a body of application/json, got {kind.decode('latin-1')[:60]}"
+        self.diagnostic = BadRequest(problem=problem, field="content-type")
+
+
+async def body_of(receive: Receive, headers: dict[bytes, bytes], limit: int) -> bytes:
+    """The body, as long as it is no larger than the limit."""
+    declared = headers.get(b"content-length", b"0")
+    _check_size(int(declared) if declared.isdigit() else 0, limit)
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    while message.get("more_body"):
+        _check_size(len(body), limit)
+        message = await receive()
+        body += message.get("body", b"")
+    if message["type"] == "http.disconnect":
+        raise Gone
+    _check_size(len(body), limit)
+    kind = headers.get(b"content-type")
+    if body and kind is not None and kind.partition(b";")[0].strip().lower() != b"application/json":
+        raise WrongMedia(kind)
+    return body
+
+
+def read(found: Found, query: bytes, body: bytes, key: bytes | None) -> Request[Any]:
+    """The request, with its idempotency key from either place."""
+    route = found.route
+    if route.has_body:
+        _no_query(query)
+        request = _from_body(found, body)
+    else:
+        fields = {**_query_fields(route, query), **_inside(found)}
+        request = _convert(route, fields, strict=False)
+    if key is not None and "idempotencyKey" in route.known:
+        request = _with_key(request, key)
+    _check_numbers(route, request)
+    for name in route.objects:
+        _check_text(getattr(request, name), name)
+    return request
+
+
+def text_of(raw: bytes, field: str) -> str:
+    """Percent-encoded UTF-8 as text."""
+    if b"%" in raw and _BAD_ESCAPE.search(raw):
+        raise Refused(BadRequest(problem="expected two hexadecimal digits after %", field=field))
+    try:
+        text = (unquote_to_bytes(raw) if b"%" in raw else raw).decode()
+    except UnicodeDecodeError:
+        raise Refused(BadRequest(problem="expected UTF-8", field=field)) from None
+    if "\0" in text:
+        raise _nul(field)
+    return text
+
+
+def _inside(found: Found) -> dict[str, Any]:
+    names = found.route.inside
+    return {name: text_of(raw, name) for name, raw in zip(names, found.segments, strict=True)}
+
+
+def _query_fields(route: Route, query: bytes) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for part in query.split(b"&") if query else ():
+        raw_name, _, raw_value = part.partition(b"=")
+        name = text_of(raw_name.replace(b"+", b" "), "query")
+        value = text_of(raw_value.replace(b"+", b" "), name[:60])
+        if value.lower() == "null" and name not in route.texts:
+            raise Refused(BadRequest(problem="expected a value, got null: leave it out", field=name[:60]))
+        if name in route.lists:
+            fields.setdefault(name, []).append(value)
+        elif name in fields:
+            raise Refused(BadRequest(problem=f"'{name[:60]}' is given twice", field=name[:60]))
+        else:
+            fields[name] = value
+    _not_inside(route, fields)
+    return _own(route, fields)
+
+
+def _not_inside(route: Route, fields: dict[str, Any]) -> None:
+    for name in route.inside:
+        if name in fields:
+            raise Refused(BadRequest(problem=f"'{name}' is part of the path", field=name))
+
+
+def _no_query(query: bytes) -> None:
+    name = text_of(query.partition(b"=")[0], "query")[:60]
+    if query:
+        raise Refused(
+            BadRequest(problem=f"unknown query parameter '{name}': fields go in the body", field=name)
+        )
+
+
+def _from_body(found: Found, body: bytes) -> Request[Any]:
+    route = found.route
+    if not route.inside and b"\\u0000" not in body:
+        try:
+            return decode(body or b"{}", route.request)
+        except Refused:
+            pass  # again, slowly: with the names of other integrations, and naming what is wrong
+    fields = decode(body or b"{}", dict[str, Any])
+    _not_inside(route, fields)
+    return _convert(route, {**_own(route, fields), **_inside(found)}, strict=True)
+
+
+def _own(route: Route, fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields under our names; an unknown one is refused with the nearest known one."""
+    renamed = own_names(fields, route.known)
+    for name in renamed:
+        if name not in route.known:
+            near = ranked(name[:60], route.known.difference(route.inside), 3)
+            raise Refused(
+                BadRequest(
+                    problem=f"unknown field '{name[:60]}'",
+                    field=name[:60],
+                    candidates=tuple(Candidate(address=one) for one in near),
+                )
+            )
+    return renamed
+
+
+def _convert(route: Route, fields: dict[str, Any], *, strict: bool) -> Request[Any]:
+    _check_text(fields, "")
+    try:
+        return msgspec.convert(fields, route.request, strict=strict, dec_hook=_named)
+    except (msgspec.ValidationError, UnicodeError, RecursionError) as error:
+        problem, _, field = str(error).partition(" - at ")
+        raise Refused(BadRequest(problem=problem, field=field.strip("`$."))) from None
+
+
+def _named(kind: Any, value: object) -> Any:
+    return kind.parse(value)
+
+
+def _with_key(request: Request[Any], raw: bytes) -> Request[Any]:
+    key = text_of(raw, "Idempotency-Key")
+    if not 1 <= len(key) <= 200:
+        raise Refused(BadRequest(problem="expected a key of 1 to 200 characters", field="Idempotency-Key"))
+    given: str | None = getattr(request, "idempotency_key", None)
+    if given not in {None, key}:
+        problem = "the Idempotency-Key header and idempotencyKey are one thing, given with two values"
+        raise Refused(BadRequest(problem=problem, field="idempotencyKey"))
+    return msgspec.structs.replace(request, idempotency_key=key)
+
+
+def _check_numbers(route: Route, request: Request[Any]) -> None:
+    for name in route.integers:
+        number = getattr(request, name)
+        if number is not None and not -_LAST <= number <= _LAST:
+            raise Refused(
+                BadRequest(problem=f"expected at most 64 bits, got {str(number)[:30]}…", field=name)
+            )
+    for name in route.floats:
+        number = getattr(request, name)
+        if number is not None and not math.isfinite(number):
+            raise Refused(BadRequest(problem=f"expected a finite number, got {number}", field=name))
+
+
+def _check_text(value: Any, field: str, depth: int = 0) -> None:
+    """No text that Scout takes holds NUL, and nothing is nested without end.
+
+    Found here, no file name, column or encoder ever meets one.
+    """
+    if depth > _DEPTH:
+        raise Refused(BadRequest(problem=f"nested deeper than {_DEPTH}", field=field[:60]))
+    if isinstance(value, str):
+        if "\0" in value:
+            raise _nul(field[:200])
+    elif isinstance(value, dict):
+        for name, inner in cast("dict[Any, Any]", value).items():
+            _check_text(name, field, depth)
+            _check_text(inner, f"{field}.{name}".lstrip("."), depth + 1)
+    elif isinstance(value, list):
+        for inner in cast("list[Any]", value):
+            _check_text(inner, field, depth + 1)
+
+
+def _nul(field: str) -> Refused:
+    return Refused(BadRequest(problem="text must not hold NUL", field=field))
+
+
+def _check_size(size: int, limit: int) -> None:
+    if size > limit:
+        raise Refused(TooLarge(what="request", size=size, limit=limit))

@@ -1,0 +1,152 @@
+"""The log as server-sent events: one task per stream, a comment when nothing happens, a reason at the end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from scout.api.answer import encoded, problem_document
+from scout.api.asgi import Answer, Headers, Receive, Send
+from scout.base.codec import encode
+from scout.base.refusal import Diagnostic, Refused
+from scout.model.envelope import Event
+from scout.model.event import event_type
+
+__all__ = ["Frames", "disconnected", "follow"]
+
+_HEADERS: Headers = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store, no-transform"),
+    (b"x-accel-buffering", b"no"),
+)
+_COMMENT = b": still here\n\n"
+_STUCK = 60.0  # a client that took nothing for so long is not reading
+_BEGIN = 0.05  # within which a broker has looked at the filters and refused, or listens
+_KEPT = 1024 * 1024
+
+
+class Frames:
+    """Events as they are sent; streams that follow the same events share the work."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[Event, bytes]] = {}
+        self._size = 0
+
+    def of(self, event: Event) -> bytes:
+        kept = self._kept.get(event.seq)
+        if kept is not None and kept[0] is event:
+            return kept[1]
+        frame = _frame(event_type(type(event)), encoded(event), event.seq)
+        self._size += len(frame)
+        if self._size > _KEPT:
+            self._kept.clear()
+            self._size = len(frame)
+        self._kept[event.seq] = (event, frame)
+        return frame
+
+
+async def follow(
+    events: AsyncIterator[Event],
+    send: Send,
+    receive: Receive,
+    *,
+    frames: Frames,
+    comment: float,
+    stopping: "asyncio.Future[Diagnostic]",
+    fault: Callable[[Exception], Answer],
+) -> None:
+    """Send events until the client goes, the stream is dropped, or the daemon stops.
+
+    A stream that is refused at once is refused as any request is; what comes later is told in the stream.
+    """
+    following = _Following(events, receive, stopping)
+    try:
+        await following.begin()
+        await send({"type": "http.response.start", "status": 200, "headers": list(_HEADERS)})
+        try:
+            last = await _told(following, send, frames, comment)
+        except Refused as refused:
+            last = _dropped(refused.diagnostic)
+        except TimeoutError:
+            raise ConnectionError("the client takes nothing") from None
+        except Exception as error:  # noqa: BLE001 (headers are sent: all that is left is to say it and end)
+            last = _frame("dropped", fault(error).body)
+        async with asyncio.timeout(_STUCK):
+            await send({"type": "http.response.body", "body": last})
+    finally:
+        await following.let_go()
+
+
+async def _told(following: "_Following", send: Send, frames: Frames, comment: float) -> bytes:
+    """Tell every event; the last words, when there are no more."""
+    words = b": following\n\n"
+    while True:
+        async with asyncio.timeout(_STUCK):
+            await send({"type": "http.response.body", "body": words, "more_body": True})
+        await following.news(comment)
+        if following.gone.done():
+            raise ConnectionError("the client is gone")
+        if following.stopping.done():
+            return _dropped(following.stopping.result())
+        try:
+            event = following.take()
+        except StopAsyncIteration:
+            return b""
+        words = _COMMENT if event is None else frames.of(event)
+
+
+class _Following:
+    """What one stream waits for: the next event, the end of its client, the end of the daemon."""
+
+    def __init__(
+        self, events: AsyncIterator[Event], receive: Receive, stopping: "asyncio.Future[Diagnostic]"
+    ) -> None:
+        self._events = events
+        self._next = self._ask()
+        self.gone = asyncio.ensure_future(disconnected(receive))
+        self.stopping = stopping
+
+    async def begin(self) -> None:
+        """Give the broker the time to look at the filters; its refusal is raised."""
+        await asyncio.wait({self._next}, timeout=_BEGIN)
+        if self._next.done() and isinstance(self._next.exception(), Refused):
+            self._next.result()
+
+    async def news(self, seconds: float) -> None:
+        """Until something happens, or for so long."""
+        waiting = {self._next, self.gone, self.stopping}
+        await asyncio.wait(waiting, timeout=seconds, return_when="FIRST_COMPLETED")
+
+    def take(self) -> Event | None:
+        """The event that came, if one did; the next one is asked for."""
+        if not self._next.done():
+            return None
+        event = self._next.result()
+        self._next = self._ask()
+        return event
+
+    async def let_go(self) -> None:
+        """Leave nothing behind that listens."""
+        for waiting in (self._next, self.gone):
+            waiting.cancel()
+        await asyncio.gather(self._next, self.gone, return_exceptions=True)
+        close: Callable[[], Awaitable[None]] | None = getattr(self._events, "aclose", None)
+        if close is not None:
+            await close()
+
+    def _ask(self) -> "asyncio.Future[Event]":
+        step: Callable[[], Awaitable[Event]] = self._events.__anext__
+        return asyncio.ensure_future(step())
+
+
+async def disconnected(receive: Receive) -> None:
+    """Comes back when the client is gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _dropped(diagnostic: Diagnostic) -> bytes:
+    return _frame("dropped", encode(problem_document(diagnostic)))
+
+
+def _frame(kind: str, data: bytes, number: int | None = None) -> bytes:
+    line = b"" if number is None else b"id: %d\n" % number
+    return b"%bevent: %b\ndata: %b\n\n" % (line, kind.encode(), data)

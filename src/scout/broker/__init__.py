@@ -1,0 +1,1 @@
+"""What Scout does: load, decide, append, then tell ports."""

@@ -1,0 +1,277 @@
+"""The directory: entering agents, finding them, changing and retiring them."""
+
+import heapq
+from typing import Any
+
+from msgspec.structs import replace
+
+from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.broker import credentials, reaching
+from scout.broker.page import before, page, size
+from scout.broker.registering import break_alias_named, checked_config
+from scout.broker.turn import Turn, subject_of
+from scout.broker.views import agent_view, detail_of
+from scout.identity.path import Kind
+from scout.identity.segment import fold
+from scout.model.agent import (
+    Agent,
+    AgentMove,
+    Lifecycle,
+    move_agent,
+    read_config,
+    update_agent,
+)
+from scout.model.diagnostic import NameTaken
+from scout.model.presence_event import AGENT_EVENTS, AgentUpdated
+from scout.policy.directory import Caller, Instance, Wanted
+from scout.policy.permit import Deed, Subject
+from scout.policy.resolve import resolve
+from scout.protocol.agents import (
+    AgentDetail,
+    AgentView,
+    ConfigureAgent,
+    Identity,
+    Moved,
+    MoveProject,
+    Resolve,
+    Resolved,
+    RetireAgent,
+    ReviveAgent,
+    ShowAgent,
+    Who,
+    WhoAmI,
+)
+from scout.protocol.request import Page
+from scout.store.ledger import LAST
+
+__all__ = [
+    "configure",
+    "find",
+    "move_project",
+    "retire",
+    "revive",
+    "show",
+    "what_it_means",
+    "who",
+    "who_am_i",
+]
+
+_NAMES = 20
+
+
+def who_am_i(turn: Turn, request: WhoAmI) -> Identity:
+    """Whom the credential stands for."""
+    actor, world = turn.actor, turn.world
+    agent = turn.ledger.get(Agent, actor.agent_id)
+    return Identity(
+        kind=actor.kind,
+        token_id=actor.token_id,
+        sender=Instance(agent=agent).canonical if agent else None,
+        agent_id=actor.agent_id,
+        canonical=Instance(agent=agent).canonical if agent else None,
+        minimal=turn.minimal(agent) if agent else None,
+        path=str(agent.path) if agent else None,
+        birth_branch=agent.birth_branch if agent else None,
+        role=agent.tool_role if agent else None,
+        session_id=actor.session_id,
+        user=actor.user,
+        project=turn.caller.project_root,
+        node=world.node,
+        url=world.status.url,
+        version=world.version,
+    )
+
+
+# -- finding -----------------------------------------------------------------------------------------
+
+
+def find(turn: Turn, address: str, deed: Deed = Deed.SEE) -> Agent:
+    """The agent that an address means, live or retired, if the caller may do this to it."""
+    try:
+        agent = turn.resolve(address).agent
+    except Refused as refusal:
+        agent_id = getattr(refusal.diagnostic, "agent_id", None)
+        agent = turn.directory.agent(agent_id) if agent_id else None
+        if agent is None:
+            raise
+    turn.permit(deed, subject_of(agent))
+    return agent
+
+
+def who(turn: Turn, request: Who) -> Page[AgentView]:
+    """The agents that the caller sees, newest first."""
+    wanted = size(request.limit, turn.rules.limits)
+    bound, limit = before(request.cursor), wanted + 1
+    found: list[Agent] = []
+    # What may not be seen or is not asked for is passed over, so another look may be needed.
+    while len(found) < limit:
+        rows = _some(turn, request, bound, limit)
+        found += [agent for agent in rows if _is_listed(turn, request, agent)]
+        if len(rows) < limit:
+            break
+        bound = rows[-1].id
+    shown = page(found[:limit], wanted, lambda agent: agent.id)
+    return Page(items=tuple(agent_view(turn, agent) for agent in shown.items), next=shown.next)
+
+
+def _some(turn: Turn, request: Who, bound: str, limit: int) -> list[Agent]:
+    ledger = turn.ledger
+    if request.query:
+        prefix = fold(request.query.lstrip("@"))
+        # Only names in use are kept in the index; a retired agent is found by its whole name.
+        names = dict.fromkeys((prefix, *turn.directory.prefixed(prefix, _NAMES)))
+        lists = [ledger.many(Agent, "agents_named", name=name, before=bound, limit=limit) for name in names]
+        return list(heapq.merge(*lists, key=lambda agent: agent.id, reverse=True))[:limit]
+    if request.project_root:
+        root = turn.place.project_root if turn.place else request.project_root
+        return ledger.many(Agent, "agents_of_root", root=root, before=bound, limit=limit)
+    if request.online:
+        return ledger.many(Agent, "agents_reachable", before=bound, limit=limit)
+    return ledger.many(Agent, "agents_all", before=bound, limit=limit)
+
+
+def _is_listed(turn: Turn, request: Who, agent: Agent) -> bool:
+    if agent.lifecycle is Lifecycle.RETIRED and not request.retired:
+        return False
+    if agent.kind is Kind.SYSTEM and not request.all:
+        return False
+    if request.online and not reaching.is_live(turn, agent):
+        return False
+    return turn.view.shows(agent)
+
+
+def show(turn: Turn, request: ShowAgent) -> AgentDetail:
+    """One agent."""
+    return detail_of(turn, find(turn, request.address))
+
+
+def what_it_means(turn: Turn, request: Resolve) -> Resolved:
+    """What an address means for the caller, or for the agent or directory it looks from."""
+    caller = _looking_from(turn, request.from_) if request.from_ else turn.caller
+    found = resolve(request.address, turn.directory, caller, turn.now)
+    agent, choice = found.agent, found.choice
+    endpoint = choice.endpoint
+    return Resolved(
+        agent_id=agent.id,
+        endpoint_id=found.endpoint_id,
+        session_id=endpoint.session_id if endpoint else None,
+        harness=choice.harness,
+        canonical=found.canonical,
+        minimal=turn.minimal(agent),
+        path=str(agent.path),
+        birth_branch=agent.birth_branch,
+        rule=found.rule,
+        action=choice.action,
+        steps=tuple(f"{step.rule}: {('none', 'one', 'several')[min(step.left, 2)]}" for step in found.steps),
+        passed_over=tuple(f"{one.endpoint_id}: {one.why}" for one in choice.passed_over),
+        alias_id=found.alias_id,
+        alias_revision=found.alias_revision,
+    )
+
+
+def _looking_from(turn: Turn, place: str) -> Caller:
+    """An agent whom the caller sees, or a directory, as somebody who looks from there."""
+    try:
+        agent = turn.resolve(place).agent
+    except Refused:
+        at = turn.world.places.locate(place, turn.caller.project_root)
+        return replace(turn.caller, project_root=at.project_root, root_branch=at.branch)
+    born = agent.birth_branch
+    return replace(
+        turn.caller,
+        agent_id=agent.id,
+        session_id=None,
+        path=agent.path,
+        project_root=agent.project_root,
+        root_branch=born.partition(".")[0] if born else None,
+    )
+
+
+# -- changing ----------------------------------------------------------------------------------------
+
+
+def configure(turn: Turn, request: ConfigureAgent) -> AgentDetail:
+    """Change an agent's settings, role or folder."""
+    agent = find(turn, request.address, Deed.CONTROL)
+    changes: dict[str, Any] = {}
+    if request.config:
+        changes["config"] = checked_config(turn, read_config(request.config, agent.config), agent.config)
+    if request.tool_role is not None:
+        turn.permit(Deed.ADMINISTER, subject_of(agent))
+        changes["tool_role"] = request.tool_role
+    if request.working_dir is not None:
+        changes["working_dir"] = turn.place.directory if turn.place else request.working_dir
+    if not changes:
+        raise Refused(BadRequest(problem="nothing to change: give config, toolRole or workingDir"))
+    changed = update_agent(agent, turn.now, seen=request.revision, **changes)
+    return detail_of(turn, turn.record(AgentUpdated, changed, move="config"))
+
+
+def retire(turn: Turn, request: RetireAgent) -> AgentDetail:
+    """Take an agent out of service: nothing more is delivered to it, and senders are told."""
+    agent = find(turn, request.address, Deed.CONTROL)
+    if agent.id in (turn.world.operator_agent, turn.world.system_agent) or agent.kind is Kind.SYSTEM:
+        raise Refused(BadRequest(problem=f"Scout cannot do without {agent.path}", field="address"))
+    retired = move_agent(agent, AgentMove.RETIRE, turn.now)
+    turn.record(AGENT_EVENTS[AgentMove.RETIRE], retired, move=AgentMove.RETIRE, reason=request.reason)
+    reaching.take_down(turn, retired)
+    credentials.revoke_all(turn, retired, "its agent is retired")
+    return detail_of(turn, retired)
+
+
+def revive(turn: Turn, request: ReviveAgent) -> AgentDetail:
+    """Bring a retired agent back under the same names."""
+    agent = find(turn, request.address, Deed.CONTROL)
+    revived = move_agent(agent, AgentMove.REVIVE, turn.now)
+    _check_handle(turn, revived)
+    turn.record(AGENT_EVENTS[AgentMove.REVIVE], revived, move=AgentMove.REVIVE)
+    break_alias_named(turn, revived)
+    return detail_of(turn, revived)
+
+
+def _check_handle(turn: Turn, agent: Agent) -> None:
+    """A handle is unique among live agents: another may have taken it meanwhile."""
+    if agent.definition_id is None:
+        return
+    wanted = Wanted(
+        definition_id=agent.definition_id,
+        workspace=agent.workspace,
+        profile=agent.profile,
+        node=agent.node,
+        exact=True,
+    )
+    for holder in turn.everybody.find(wanted, 1):
+        raise Refused(_taken("agent", Instance(agent=agent).canonical, holder))
+
+
+def _taken(noun: str, name: str, holder: Agent) -> NameTaken:
+    look = Remedy(operation="show", parameters={"address": str(holder.path)}, why="who has it")
+    state = str(holder.lifecycle)
+    return NameTaken(noun=noun, name=name, holder_id=holder.id, holder_state=state, remedies=(look,))
+
+
+def _check_branch(turn: Turn, agent: Agent, root: str) -> None:
+    """A project has one agent that was born on a branch: two of them cannot become one project."""
+    branch = agent.birth_branch
+    holder = turn.ledger.one(Agent, "agent_born", root=root, branch=branch) if branch else None
+    if holder is not None and holder.id != agent.id:
+        raise Refused(_taken("branch", f"{root}: {branch}", holder))
+
+
+def move_project(turn: Turn, request: MoveProject) -> Moved:
+    """The agents of a folder that was moved work in its new place."""
+    turn.permit(Deed.ADMINISTER, Subject(name=request.old))
+    assert turn.place is not None  # the request names it
+    new, old = turn.place.project_root, request.old.rstrip("/")
+    moved: list[str] = []
+    agents = turn.ledger.many(Agent, "agents_of_root", root=old, before=LAST, limit=1_000_000)
+    for agent in agents:
+        _check_branch(turn, agent, new)
+        inside = agent.working_dir is not None and agent.working_dir.startswith(f"{old}/")
+        working = f"{new}{agent.working_dir[len(old) :]}" if inside and agent.working_dir else new
+        changed = update_agent(agent, turn.now, project_root=new, working_dir=working)
+        turn.record(AgentUpdated, changed, move="move", reason=f"the project moved from {old}")
+        moved.append(agent.id)
+    if not moved:
+        raise turn.missing("project", request.old)
+    return Moved(agents=tuple(moved), at=turn.now)

@@ -1,0 +1,352 @@
+"""Asks: do this and track it. Nothing is parked in silence: it is refused, or it says what it waits for."""
+
+from msgspec.structs import replace
+
+from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
+from scout.broker import conversations, lineage, messages, posting, reaching, settle
+from scout.broker.aiming import Target, target_of
+from scout.broker.flights import flight_named
+from scout.broker.turn import Turn, subject_of
+from scout.identity.mention import find_mentions
+from scout.model.agent import Agent
+from scout.model.ask import Ask, AskReceipt, IfUnreachable, SessionPolicy, check_ask
+from scout.model.ask_event import AskCreated, DeliveryCancelled, FlightQueued
+from scout.model.conversation import Conversation, Message, check_body
+from scout.model.delivery import Delivery, DeliveryState, cancel_delivery
+from scout.model.envelope import Metadata
+from scout.model.flight import Flight, FlightPhase, hold_flight, new_flight, note_flight, retry_flight
+from scout.model.session import Session, SessionState
+from scout.model.session_problem import NoSession
+from scout.model.waiting import WaitingKind, WaitingOn
+from scout.model.work_item import WorkItem
+from scout.policy.choose import Choice, Demand
+from scout.policy.duty import Party
+from scout.policy.permit import Deed
+from scout.policy.reach import Action, check_reach
+from scout.policy.wake import Cause, Occasion, WakeDecision
+from scout.protocol.asks import MakeAsk, RetryFlight
+from scout.protocol.operations import command_line
+
+__all__ = ["look_again", "make", "retry"]
+
+_MINUTE = 60
+_HOUR = 3600
+
+
+def make(turn: Turn, request: MakeAsk) -> AskReceipt:
+    """Store message, ask and flight together and route them; refused, nothing is stored at all."""
+    body = check_body(request.body)
+    target = target_of(turn, request)
+    agent = target.agent
+    if target.card is None:
+        turn.permit(Deed.ASK, subject_of(agent))
+    route, waits = _way(turn, request, target)
+    _check_fork(turn, request, route)
+    conversation = _conversation(turn, request, agent)
+    ask = _ask(turn, request, target, conversation)
+    lineage.check_limits(turn, ask, body)
+    flight = new_flight(turn.mint("flt"), ask, turn.now)
+    message = _say(turn, request, ask, flight)
+    turn.record(AskCreated, ask, move="create", target=ask.id)
+    return _queue(turn, ask, flight, message, route=route, conversation=conversation, waits=waits)
+
+
+# -- how it gets there -------------------------------------------------------------------------------
+
+
+def _way(turn: Turn, request: MakeAsk, target: Target) -> tuple[reaching.Route, str]:
+    """How it gets there; or why it waits, when the asker said that it may."""
+    queue = request.if_unreachable is IfUnreachable.QUEUE
+    return _reached(turn, target.agent, target.wish, target.choice, queue=queue, body=request.body)
+
+
+def _check_fork(turn: Turn, request: MakeAsk, route: reaching.Route) -> None:
+    """A harness that cannot fork a session must not go on in it instead."""
+    if request.session_policy is not SessionPolicy.FORK:
+        return
+    harness = turn.world.harnesses.get(route.harness or "")
+    if harness is None or not harness.capabilities.fork:
+        problem = f"{route.harness or 'its program'} cannot fork a session"
+        fresh = {"to": turn.canonical(route.reach.agent_id), "sessionPolicy": "new", "body": request.body}
+        remedy = Remedy(operation="ask", parameters=fresh, why="in a new session")
+        raise Refused(BadRequest(problem=problem, field="sessionPolicy", remedies=(remedy,)))
+
+
+def _reached(
+    turn: Turn, agent: Agent, wish: Demand, choice: Choice | None, *, queue: bool, body: str
+) -> tuple[reaching.Route, str]:
+    try:
+        route = reaching.route_of(turn, agent, choice, harness=wish.harness, strict=True)
+        check_reach(route.reach)
+    except Refused as refusal:
+        if not queue:
+            raise Refused(_with_body(refusal, body)) from None
+        return reaching.route_of(turn, agent), refusal.diagnostic.message
+    return route, ""
+
+
+def _with_body(refusal: Refused, body: str) -> Diagnostic:
+    """The remedies of a refused ask say what was asked, so that each can be pasted."""
+    told = refusal.diagnostic
+    remedies = [
+        replace(remedy, parameters={**remedy.parameters, "body": body})
+        if remedy.operation == "ask"
+        else remedy
+        for remedy in told.remedies
+    ]
+    return replace(told, remedies=tuple(remedies))
+
+
+def _conversation(turn: Turn, request: MakeAsk, agent: Agent) -> Conversation:
+    if request.conversation_id is None:
+        return posting.dm_of(turn, turn.sender, agent.id)
+    conversation = turn.need(Conversation, "conversation", request.conversation_id)
+    conversations.may_read(turn, conversation)
+    posting.joined(turn, conversation.id, agent.id)
+    return conversation
+
+
+# -- what --------------------------------------------------------------------------------------------
+
+
+def _ask(turn: Turn, request: MakeAsk, target: Target, conversation: Conversation) -> Ask:
+    found, wish = target.found, target.wish
+    if request.work_item_id is not None:
+        turn.need(WorkItem, "work item", request.work_item_id)
+    inside = lineage.inside_of(turn, request.within)
+    policy = request.session_policy
+    existing = SessionPolicy.EXISTING if wish.session_id else SessionPolicy.REUSE
+    ask = Ask(
+        id=turn.mint("ask"),
+        conversation_id=conversation.id,
+        message_id=turn.mint("msg"),
+        sender=turn.sender,
+        sender_session_id=turn.actor.session_id,
+        target=target.agent.id,
+        resolved=target.canonical,
+        alias_id=found.alias_id if found else None,
+        alias_revision=found.alias_revision if found else None,
+        project_path=turn.place.directory if turn.place and request.project_path else None,
+        session_policy=policy or (SessionPolicy.NEW if request.isolated else existing),
+        target_session_id=wish.session_id,
+        harness=wish.harness,
+        model=wish.model,
+        node=wish.node,
+        reply_to=_return_address(turn, request),
+        reply_to_session_id=request.reply_to_session_id,
+        reply_mode=request.reply_mode,
+        if_unreachable=request.if_unreachable,
+        work_item_id=request.work_item_id,
+        card_id=target.card.id if target.card else None,
+        chain=(*inside.chain, inside.id) if inside else (),
+        created_at=turn.now,
+        expires_at=turn.now.plus(turn.rules.periods.queue_expiry),
+    )
+    return check_ask(ask)
+
+
+def _return_address(turn: Turn, request: MakeAsk) -> str | None:
+    """Where the answer goes, if not to the asker: somebody who may be spoken to, a session that lives."""
+    named = turn.resolve(request.reply_to).agent if request.reply_to else None
+    if request.reply_to_session_id is not None:
+        session = turn.need(Session, "session", request.reply_to_session_id)
+        agent = turn.need(Agent, "agent", session.agent_id)
+        if session.state not in (SessionState.STARTING, SessionState.LIVE):
+            raise Refused(NoSession(address=turn.canonical(agent.id), session=session.id))
+        if named is not None and named.id != agent.id:
+            raise turn.missing(f"session of {turn.canonical(named.id)}", session.id)
+        named = agent
+    if named is None:
+        return None
+    if named.id != turn.sender:
+        turn.permit(Deed.ADDRESS, subject_of(named))
+    return named.id
+
+
+def _say(turn: Turn, request: MakeAsk, ask: Ask, flight: Flight) -> Message:
+    body = request.body
+    mentions = find_mentions(body)
+    soft = tuple(one.address.canonical for one in mentions.soft if one.address)
+    metadata = Metadata(
+        mentions=soft,
+        target_agents=(ask.target,),
+        resolved=ask.resolved,
+        alias_id=ask.alias_id,
+        alias_revision=ask.alias_revision,
+    )
+    return posting.post(
+        turn,
+        ask.conversation_id,
+        body,
+        message_id=ask.message_id,
+        attachments=messages.attached(turn, request.attachments),
+        ask_id=ask.id,
+        flight_id=flight.id,
+        work_item_id=ask.work_item_id,
+        metadata=metadata,
+    )
+
+
+# -- how ---------------------------------------------------------------------------------------------
+
+
+def _queue(
+    turn: Turn,
+    ask: Ask,
+    flight: Flight,
+    message: Message,
+    *,
+    route: reaching.Route,
+    conversation: Conversation,
+    waits: str = "",
+) -> AskReceipt:
+    """The flight and its delivery: carried by a program, taken from an inbox, or held with a reason."""
+    decision = _decision(turn, ask, route, conversation)
+    flight = _held(turn, ask, flight, decision, waits)
+    turn.record(FlightQueued, flight, move="queue", reason=flight.reason)
+    delivery = _carried(
+        turn, ask, message, route=route, decision=decision, reason=flight.reason, waits=bool(waits)
+    )
+    notes = tuple(f"{root} is an allowed root from now on" for root in dict.fromkeys(turn.new_roots))
+    return receipt(ask, flight, delivery, route, notes)
+
+
+def _carried(
+    turn: Turn,
+    ask: Ask,
+    message: Message,
+    *,
+    route: reaching.Route,
+    decision: WakeDecision,
+    reason: str,
+    waits: bool = False,
+) -> Delivery:
+    return posting.deliver(
+        turn,
+        message,
+        ask.target,
+        wake=route.runs and decision.action is Action.WAKE and not waits,
+        rule=decision.rule,
+        reason=decision.reason or reason,
+        endpoint_id=route.endpoint.id if route.endpoint else None,
+        session_id=ask.target_session_id,
+        decision=decision.stored,
+        metadata=Metadata(resolved=ask.resolved, alias_id=ask.alias_id, alias_revision=ask.alias_revision),
+    )
+
+
+def _decision(turn: Turn, ask: Ask, route: reaching.Route, conversation: Conversation) -> WakeDecision:
+    party = Party(agent_id=ask.target, session_id=ask.target_session_id)
+    occasion = Occasion(
+        cause=Cause.ASK,
+        sender=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
+        follow_up=ask.sender == ask.target,
+        targets=(party,),
+        place=messages.occasion_place(turn, conversation),
+    )
+    return messages.decide(turn, occasion, {ask.target: route.reach})
+
+
+def _held(turn: Turn, ask: Ask, flight: Flight, decision: WakeDecision, waits: str) -> Flight:
+    """A flight that cannot start now says why, whose move it is and when it is looked at again."""
+    if waits:
+        until, kind, reason = turn.now.plus(turn.rules.periods.queue_expiry), WaitingKind.PEER, waits
+        check = _MINUTE
+    elif decision.action is Action.HOLD:
+        until, kind, reason = None, WaitingKind.OPERATOR, decision.reason
+        check = _HOUR  # a budget is free again by then; who starts by hand needs no reminder
+        reason = reason or f"{ask.resolved} is started by hand: {_start_command(decision)}"
+    else:
+        return flight
+    on = WaitingOn(kind=kind, ref=ask.resolved, until=until)
+    owner = turn.world.operator_agent
+    held = hold_flight(flight, on, turn.now, next_move_owner_id=owner, reason=reason)
+    return replace(held, next_check_at=turn.now.plus(check))
+
+
+def _start_command(decision: WakeDecision) -> str:
+    return "; ".join(command_line(remedy) for remedy in decision.remedies)
+
+
+def receipt(
+    ask: Ask, flight: Flight, delivery: Delivery, route: reaching.Route, notes: tuple[str, ...] = ()
+) -> AskReceipt:
+    """What the asker gets back."""
+    endpoint = None if ask.session_policy is SessionPolicy.NEW else route.endpoint
+    return AskReceipt(
+        conversation_id=ask.conversation_id,
+        message_id=ask.message_id,
+        ask_id=ask.id,
+        flight_id=flight.id,
+        state=flight.state,
+        phase=flight.phase,
+        target=ask.target,
+        canonical=ask.resolved,
+        endpoint_id=endpoint.id if endpoint else None,
+        session_id=ask.target_session_id or (endpoint.session_id if endpoint else None),
+        work_item_id=ask.work_item_id,
+        card_id=ask.card_id,
+        alias_id=ask.alias_id,
+        alias_revision=ask.alias_revision,
+        reason=flight.reason,
+        next_check_at=flight.next_check_at,
+        next_move_owner_id=flight.next_move_owner_id,
+        model_requested=ask.model,
+        attempts=delivery.attempts or None,
+        may_repeat=delivery.may_repeat,
+        notes=notes,
+    )
+
+
+def retry(turn: Turn, request: RetryFlight) -> AskReceipt:
+    """The same ask again, in a new flight."""
+    old = flight_named(turn, request.flight_id)
+    ask = turn.need(Ask, "ask", old.ask_id)
+    agent = turn.need(Agent, "agent", ask.target)
+    if ask.sender != turn.sender:
+        turn.permit(Deed.CONTROL, subject_of(agent))
+    newest = turn.ledger.many(Flight, "flights_of_ask", ask=ask.id)[-1]
+    flight = retry_flight(newest, ask, turn.mint("flt"), turn.now)
+    message = turn.need(Message, "message", ask.message_id)
+    lineage.check_room(turn, ask)
+    route, waits = _again(turn, ask, agent, message.body)
+    conversation = turn.need(Conversation, "conversation", ask.conversation_id)
+    again = replace(message, flight_id=flight.id)
+    return _queue(turn, ask, flight, again, route=route, conversation=conversation, waits=waits)
+
+
+def _again(turn: Turn, ask: Ask, agent: Agent, body: str) -> tuple[reaching.Route, str]:
+    """The way of an ask that was made before."""
+    wish = reaching.demand_of(turn, ask)
+    queue = ask.if_unreachable is IfUnreachable.QUEUE
+    choice = reaching.choice_for(turn, agent, wish)
+    return _reached(turn, agent, wish, choice, queue=queue, body=body)
+
+
+def look_again(turn: Turn, flight: Flight) -> bool:
+    """Whether a flight that was held can go on now; then it has been sent on its way."""
+    ask, agent = turn.ledger.get(Ask, flight.ask_id), turn.ledger.get(Agent, flight.target)
+    pending = [
+        one
+        for one in turn.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
+        if one.state is DeliveryState.PENDING and not one.wake
+    ]
+    if flight.phase is not FlightPhase.HELD or ask is None or agent is None or not pending:
+        return False
+    message = turn.need(Message, "message", ask.message_id)
+    try:
+        route, waits = _again(turn, ask, agent, message.body)
+    except Refused:
+        return False
+    conversation = turn.need(Conversation, "conversation", ask.conversation_id)
+    decision = _decision(turn, ask, route, conversation)
+    if waits or decision.action is not Action.WAKE or not route.runs:
+        return False
+    reason = "it can be carried now"
+    for old in pending:
+        turn.record(DeliveryCancelled, cancel_delivery(old, reason, turn.now), move="cancel", reason=reason)
+    free = {"waiting_on": None, "next_move_owner_id": flight.target, "reason": reason}
+    going = settle.note(turn, note_flight(flight, FlightPhase.ACCEPTED, turn.now, **free))
+    said = replace(message, flight_id=going.id)
+    _carried(turn, ask, said, route=route, decision=decision, reason=reason)
+    return True

@@ -1,0 +1,209 @@
+"""The broker: admits, answers, publishes what was committed, and keeps everything going."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from scout.base.refusal import Refused
+from scout.broker import admission, alarm, housekeeping, start
+from scout.broker.admission import Admitted
+from scout.broker.dispatch import Dispatcher
+from scout.broker.memory import Memory
+from scout.broker.seat import Seat
+from scout.broker.stream import Hub, Waiters
+from scout.broker.turn import Turn
+from scout.broker.world import World
+from scout.model.delivery import Delivery
+from scout.model.directory_event import TokenRevoked
+from scout.model.endpoint import Endpoint
+from scout.model.envelope import Event, record_of
+from scout.model.event import event_type
+from scout.model.flight import Flight
+from scout.policy.limits import Rules
+from scout.ports import Blobs, Clock, Harness, Ids, Place, Places, Probe
+from scout.protocol.overview import Status
+from scout.protocol.scout import Credential
+from scout.store.database import Database
+from scout.store.ledger import Ledger
+
+__all__ = ["Broker"]
+
+T = TypeVar("T")
+_LOG = logging.getLogger("scout.broker")
+_KEPT = 10_000  # admissions remembered
+_PAGE = 500
+_FORGET = ("collab.token.", "collab.agent.", "collab.grant.", "collab.alias.")
+
+
+class Broker:
+    """One per machine. Construct, `start`, then `admit` whoever knocks."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        rules: Rules,
+        roots: tuple[str, ...],
+        default_harness: str | None,
+        clock: Clock,
+        ids: Ids,
+        places: Places,
+        blobs: Blobs,
+        harnesses: Mapping[str, Harness],
+        version: str,
+        allow_root: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._database = database
+        self.memory = Memory()
+        database.undone = self.memory.forget
+        self.waiters = Waiters()
+        self.world = World(
+            rules=rules,
+            roots=roots,
+            default_harness=default_harness,
+            clock=clock,
+            ids=ids,
+            places=places,
+            blobs=blobs,
+            harnesses=harnesses,
+            version=version,
+            is_awaited=self.waiters.is_awaited,
+        )
+        self._allow_root = allow_root
+        self.hub = Hub(rules.limits.stream_buffer)
+        self.dispatcher = Dispatcher(self.world, self.as_system, self.read)
+        self.signs_of_life: dict[str, Endpoint] = {}
+        self._admitted: dict[tuple[str | None, str | None, str | None], Admitted] = {}
+        self._keeper: asyncio.Task[None] | None = None
+        self._tally = {"writes": 0, "reads": 0, "refused": 0, "events": 0}
+
+    # -- beginning and end -------------------------------------------------------------------------
+
+    async def start(self, operator_secret: str, login: str, host: str, status: Status) -> None:
+        """Know whose machine this is, then take up what was under way."""
+        self.world.status = status
+        await self.as_system(lambda turn: start.begin(turn, operator_secret, login, host))
+        for name, harness in self.world.harnesses.items():
+            self.world.ready[name] = await _probed(harness)
+        await self.dispatcher.recover()
+        self._keeper = asyncio.get_running_loop().create_task(housekeeping.keep(self, self.dispatcher.check))
+
+    async def close(self) -> None:
+        """End streams, start nothing more, leave running programs alone; the store is closed by its owner."""
+        self.hub.close()
+        await self.dispatcher.close()
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+        await housekeeping.flush(self)
+
+    def counters(self) -> dict[str, float]:
+        """Numbers for those who measure."""
+        return {
+            **{f"{name}_total": float(count) for name, count in self._tally.items()},
+            "turns_total": float(self.dispatcher.turns),
+            "streams": float(len(self.hub)),
+            "streams_dropped_total": float(self.hub.dropped),
+        }
+
+    # -- the store ---------------------------------------------------------------------------------
+
+    async def read(self, work: Callable[[Ledger], T]) -> T:
+        """Run `work` on a reader."""
+        return await self._database.read(lambda connection: work(Ledger(connection)))
+
+    def glance(self) -> Ledger:
+        """What is committed, for a short look on the loop itself."""
+        return Ledger(self._database.glance())
+
+    async def as_system(self, work: Callable[[Turn], T]) -> T:
+        """Run `work` in a transaction, as the broker itself."""
+        return await self.write(admission.system(self.world), work)
+
+    async def write(self, who: Admitted, work: Callable[[Turn], T], place: Place | None = None) -> T:
+        """Run `work` in a transaction; what it added to the log is published once it is on disk."""
+        turns: list[Turn] = []
+
+        def run(connection: Any) -> T:
+            turn = Turn(
+                self.world,
+                Ledger(connection),
+                who.actor,
+                who.caller,
+                here=who.here,
+                place=place,
+                memory=self.memory,
+            )
+            turns[:] = [turn]
+            return work(turn)
+
+        try:
+            result = await self._database.write(run, lambda: self._publish(turns[0]))
+        except Refused:
+            if turns and turns[0].alarms:
+                alarms = turns[0].alarms
+                await self.as_system(lambda turn: [alarm.raise_alarm(turn, one) for one in alarms])
+            raise
+        for root in dict.fromkeys(turns[0].new_roots):
+            await asyncio.to_thread(self._allow_root, root)
+        return result
+
+    def _publish(self, turn: Turn) -> None:
+        """Tell everybody who follows: in the order of the log, after the commit, on the loop."""
+        self._tally["events"] += len(turn.events)
+        self.memory.make_room()
+        new_roots = [root for root in dict.fromkeys(turn.new_roots) if root not in self.world.roots]
+        self.world.roots = (*self.world.roots, *new_roots)  # before a program is started in one
+        for event in turn.events:
+            self.dispatcher.heard(event)
+            self._tell(event)
+            if event_type(type(event)).startswith(_FORGET):
+                self._admitted.clear()
+            if isinstance(event, TokenRevoked):
+                self.hub.close(event.target.id)
+        self.hub.publish(turn.events)
+
+    def _tell(self, event: Event) -> None:
+        """Those who wait for this record, or for something in an inbox."""
+        record = record_of(event)
+        self.waiters.tell(event.target.id)
+        if isinstance(record, Delivery):
+            self.waiters.tell(f"inbox {record.target}")
+        elif isinstance(record, Flight) and record.finished_at is not None:
+            self.waiters.tell(f"end of {record.id}")
+
+    # -- the door ----------------------------------------------------------------------------------
+
+    async def admit(self, credential: Credential) -> Seat:
+        """Somebody's view of Scout, or a refusal."""
+        key = (credential.secret, credential.act_as, credential.directory)
+        known = self._admitted.get(key)
+        if known is None:
+            here = await self._here(credential.directory)
+            known = await self.read(lambda ledger: admission.admit(self.world, ledger, credential, here))
+            if len(self._admitted) >= _KEPT:
+                self._admitted.clear()
+            self._admitted[key] = known
+        return Seat(self, admission.still_valid(known, self.world.clock.now()))
+
+    async def _here(self, directory: str | None) -> Place | None:
+        """Where a person stands; outside of every project that is nowhere."""
+        if directory is None:
+            return None
+        try:
+            return await asyncio.to_thread(self.world.places.locate, directory)
+        except Refused:
+            return None
+
+    def tally(self, name: str) -> None:
+        self._tally[name] += 1
+
+
+async def _probed(harness: Harness) -> Probe:
+    """Whether a harness is ready; one that cannot even be asked is not."""
+    try:
+        return await harness.probe()
+    except Exception as error:  # noqa: BLE001 (the broker starts without it; it is logged)
+        _LOG.exception("probing %s", harness.name)
+        return Probe(ready=False, hint=f"{type(error).__name__}: {error}")

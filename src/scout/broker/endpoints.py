@@ -1,0 +1,197 @@
+"""Endpoints and sessions: how agents say that they can be reached, and that they still can."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from scout.base.refusal import BadRequest, Refused
+from scout.broker import reaching, registering
+from scout.broker.page import before, page, size
+from scout.broker.turn import Turn, subject_of
+from scout.identity.segment import fold
+from scout.model.agent import Agent, Lifecycle
+from scout.model.endpoint import (
+    ENDPOINT,
+    Endpoint,
+    EndpointMove,
+    EndpointState,
+    heard_from,
+    heartbeat_is_news,
+    update_endpoint,
+)
+from scout.model.presence_event import (
+    AgentHeartbeat,
+    EndpointRecovered,
+    EndpointRegistered,
+    EndpointUpdated,
+    Reached,
+)
+from scout.model.session import Session
+from scout.policy.permit import Deed
+from scout.protocol.agents import (
+    GetSession,
+    Heartbeat,
+    ListSessions,
+    RegisterEndpoint,
+    RemoveEndpoint,
+    UpdateEndpoint,
+)
+from scout.protocol.request import Page
+
+__all__ = [
+    "get_session",
+    "heartbeat",
+    "is_quiet",
+    "list_sessions",
+    "register_endpoint",
+    "remove_endpoint",
+    "update",
+]
+
+# The moves that lead from a new endpoint to the state it says it is in.
+_FIRST = {
+    EndpointState.REGISTERED: (),
+    EndpointState.ATTACHING: (EndpointMove.ATTACH,),
+    EndpointState.WAKING: (EndpointMove.WAKE,),
+    EndpointState.IDLE: (EndpointMove.READY,),
+    EndpointState.WORKING: (EndpointMove.READY, EndpointMove.CLAIM),
+}
+
+
+def _own(turn: Turn, agent_id: str) -> Agent:
+    """The agent, if the caller is it or controls it."""
+    agent = turn.need(Agent, "agent", agent_id)
+    turn.permit(Deed.CONTROL, subject_of(agent))
+    return agent
+
+
+def register_endpoint(turn: Turn, request: RegisterEndpoint) -> Endpoint:
+    """A new way to an agent."""
+    agent = _own(turn, request.agent_id or turn.sender)
+    if agent.lifecycle is Lifecycle.RETIRED:
+        raise Refused(reaching.retired(agent))
+    registering.check_profile(turn, request.permission_profile, None)
+    steps = _FIRST.get(request.state)
+    if steps is None:
+        problem = f"a new endpoint is {', '.join(_FIRST)}, not {request.state}"
+        raise Refused(BadRequest(problem=problem, field="state"))
+    endpoint = Endpoint(
+        id=turn.mint("ept"),
+        created_at=turn.now,
+        updated_at=turn.now,
+        agent_id=agent.id,
+        node=fold(request.node) if request.node else turn.world.node,
+        harness=request.harness,
+        model=request.model,
+        transport=request.transport,
+        session_id=_session(turn, agent, request.session_id),
+        preferred=request.preferred,
+        wake_policy=request.wake_policy,
+        permission_profile=request.permission_profile,
+        last_seen=turn.now,
+    )
+    turn.record(EndpointRegistered, endpoint, move="register")
+    for step in steps:
+        endpoint = reaching.move(turn, endpoint, step)
+    return endpoint
+
+
+def _session(turn: Turn, agent: Agent, session_id: str | None) -> str | None:
+    """A session that an endpoint names is its agent's."""
+    session = turn.need(Session, "session", session_id) if session_id else None
+    if session is not None and session.agent_id != agent.id:
+        raise turn.missing("session", session.id)
+    return session_id
+
+
+def update(turn: Turn, request: UpdateEndpoint) -> Endpoint:
+    """Change an endpoint's settings, then its state by the one move that leads there."""
+    endpoint = turn.need(Endpoint, "endpoint", request.endpoint_id)
+    agent = _own(turn, endpoint.agent_id)
+    if agent.id == turn.actor.agent_id:
+        endpoint = replace(endpoint, last_seen=turn.now)  # who speaks is there
+    names = ("preferred", "model", "session_id", "wake_policy", "permission_profile")
+    changes: dict[str, Any] = {name: getattr(request, name) for name in names}
+    given = {name: value for name, value in changes.items() if value is not None}
+    _session(turn, agent, request.session_id)
+    registering.check_profile(turn, request.permission_profile, endpoint.permission_profile)
+    changed = update_endpoint(endpoint, turn.now, seen=request.revision, **given)
+    if given:
+        endpoint = turn.record(EndpointUpdated, changed, move="update")
+    if request.state is not None and request.state is not endpoint.state:
+        endpoint = reaching.move(turn, endpoint, _move_to(endpoint, request.state), request.reason)
+    return endpoint
+
+
+def _move_to(endpoint: Endpoint, wanted: EndpointState) -> EndpointMove:
+    """The move that leads to a state; the table refuses where there is none."""
+    for step, following in ENDPOINT.table[endpoint.state].items():
+        if following is wanted:
+            return step
+    reverse = {state: step for moves in ENDPOINT.table.values() for step, state in moves.items()}
+    ENDPOINT.after(endpoint.state, reverse.get(wanted, EndpointMove.ATTACH))
+    raise AssertionError  # the table has refused
+
+
+def remove_endpoint(turn: Turn, request: RemoveEndpoint) -> Endpoint:
+    """Stop an endpoint; doing it again changes nothing."""
+    endpoint = turn.need(Endpoint, "endpoint", request.endpoint_id)
+    _own(turn, endpoint.agent_id)
+    if endpoint.state is EndpointState.STOPPED:
+        return endpoint
+    return reaching.move(turn, endpoint, EndpointMove.STOP, "removed")
+
+
+# -- signs of life -----------------------------------------------------------------------------------
+
+
+def is_quiet(turn: Turn, endpoint: Endpoint) -> bool:
+    """Whether a sign of life is no news, so that it may stay in memory."""
+    _own(turn, endpoint.agent_id)
+    after = heard_from(endpoint, turn.now)
+    every = turn.rules.periods.heartbeat_event
+    written = max(endpoint.updated_at, turn.world.heard.get(endpoint.id, endpoint.updated_at))
+    return not heartbeat_is_news(endpoint, after, turn.now, written=written, every=every)
+
+
+def heartbeat(turn: Turn, request: Heartbeat) -> Endpoint:
+    """A sign of life that is news: it brings an endpoint back, or the last one is long ago."""
+    endpoint = turn.need(Endpoint, "endpoint", request.endpoint_id)
+    _own(turn, endpoint.agent_id)
+    after = heard_from(endpoint, turn.now)
+    if after.state is not endpoint.state:
+        reason = "it was heard from"
+        turn.record(EndpointRecovered, after, move=EndpointMove.RECOVER, reason=reason)
+        reaching.announce(turn, endpoint, after, reason)
+    else:
+        turn.ledger.refresh(after)
+        turn.memory.forget()
+    turn.world.heard[after.id] = turn.now
+    seen = Reached(agent_id=after.agent_id, endpoint_id=after.id, last_seen=turn.now)
+    turn.append(AgentHeartbeat, after.agent_id, seen)
+    return after
+
+
+# -- sessions ----------------------------------------------------------------------------------------
+
+
+def list_sessions(turn: Turn, request: ListSessions) -> Page[Session]:
+    """Sessions, newest first, of the agents that the caller sees."""
+    wanted = size(request.limit, turn.rules.limits)
+    bound, limit = before(request.cursor), wanted + 1
+    if request.agent:
+        agent = turn.resolve(request.agent).agent
+        found = turn.ledger.many(Session, "sessions_of", agent=agent.id, before=bound, limit=limit)
+    else:
+        found = turn.ledger.many(Session, "sessions_all", before=bound, limit=limit)
+    listed = page(found, wanted, lambda session: session.id)
+    seen = tuple(one for one in listed.items if turn.directory.agent(one.agent_id) is not None)
+    return Page(items=seen, next=listed.next)
+
+
+def get_session(turn: Turn, request: GetSession) -> Session:
+    """One session of an agent that the caller sees."""
+    session = turn.need(Session, "session", request.session_id)
+    if turn.directory.agent(session.agent_id) is None:
+        raise turn.missing("session", request.session_id)
+    return session

@@ -1,0 +1,288 @@
+"""Flights: looking at them, and the moves that their target, their asker and others make."""
+
+from msgspec.structs import replace
+
+from scout.base.refusal import BadRequest, Refused, WrongRevision
+from scout.broker import conversations, messages, posting, settle
+from scout.broker.page import before, page, size
+from scout.broker.turn import Turn, subject_of
+from scout.broker.views import flight_view
+from scout.model.agent import Agent
+from scout.model.ask import Ask
+from scout.model.ask_event import FLIGHT_EVENTS
+from scout.model.conversation import Conversation, Message, MessageKind, Receipt, check_body
+from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, ack, lease
+from scout.model.envelope import Metadata
+from scout.model.flight import (
+    FLIGHT,
+    CompletedBy,
+    Flight,
+    FlightError,
+    FlightMove,
+    cancel_flight,
+    fail_flight,
+    resume_flight,
+    retry_remedy,
+    start_flight,
+    wait_flight,
+)
+from scout.model.request_problem import NotFound
+from scout.model.waiting import WaitingKind, WaitingOn
+from scout.policy.permit import Deed
+from scout.protocol.asks import (
+    AskView,
+    BlockFlight,
+    CancelFlight,
+    CompleteFlight,
+    FailFlight,
+    FlightView,
+    GetAsk,
+    GetFlight,
+    ListFlights,
+    ResumeFlight,
+    StartFlight,
+)
+from scout.protocol.request import Page
+from scout.protocol.talk import Reply
+from scout.store.ledger import LAST
+
+__all__ = [
+    "block",
+    "cancel",
+    "complete",
+    "fail",
+    "flight_named",
+    "get",
+    "get_ask",
+    "list_flights",
+    "reply",
+    "resume",
+    "start",
+]
+
+
+# -- looking -----------------------------------------------------------------------------------------
+
+
+def flight_named(turn: Turn, ident: str) -> Flight:
+    """A flight by its id, or the newest of an ask."""
+    if ident.startswith("ask_"):
+        flights = turn.ledger.many(Flight, "flights_of_ask", ask=ident)
+        if flights:
+            return flights[-1]
+    return turn.need(Flight, "flight", ident)
+
+
+def _readable(turn: Turn, flight: Flight) -> Flight:
+    if turn.sender not in (flight.target, flight.requester_id):
+        turn.permit(Deed.READ, subject_of(turn.need(Agent, "agent", flight.target)))
+    return flight
+
+
+def get(turn: Turn, request: GetFlight) -> FlightView:
+    """One flight, for its asker, its target, and who may read them."""
+    return flight_view(turn, _readable(turn, flight_named(turn, request.flight_id)))
+
+
+def get_ask(turn: Turn, request: GetAsk) -> AskView:
+    """One ask and its flights."""
+    ask = turn.need(Ask, "ask", request.ask_id)
+    flights = turn.ledger.many(Flight, "flights_of_ask", ask=ask.id)
+    _readable(turn, flights[-1])
+    message = turn.ledger.get(Message, ask.message_id)
+    return AskView(ask=ask, body=message.body if message else "", flights=tuple(flights))
+
+
+def list_flights(turn: Turn, request: ListFlights) -> Page[FlightView]:
+    """Flights, newest first: the caller's own unless another is named; the operator sees all."""
+    wanted = size(request.limit, turn.rules.limits)
+    bound, limit = before(request.cursor), wanted + 1
+    found = _some(turn, request, bound, limit)
+    listed = page(found, wanted, lambda flight: flight.id)
+    kept = [one for one in listed.items if _is_wanted(request, one)]
+    return Page(items=tuple(flight_view(turn, one) for one in kept), next=listed.next)
+
+
+def _is_wanted(request: ListFlights, flight: Flight) -> bool:
+    is_open = flight.state not in FLIGHT.terminal
+    return (is_open or not request.open) and request.state in (None, flight.state)
+
+
+def _some(turn: Turn, request: ListFlights, bound: str, limit: int) -> list[Flight]:
+    if request.agent is not None:
+        agent = turn.resolve(request.agent).agent
+        if agent.id != turn.sender:
+            turn.permit(Deed.READ, subject_of(agent))
+        query = "flights_open_to" if request.open else "flights_to"
+        return turn.ledger.many(Flight, query, agent=agent.id, before=bound, limit=limit)
+    if turn.is_operator and not request.mine:
+        return turn.ledger.many(Flight, "flights_all", before=bound, limit=limit)
+    query = "flights_open_for" if request.open else "flights_for"
+    return turn.ledger.many(Flight, query, agent=turn.sender, before=bound, limit=limit)
+
+
+# -- the target's moves ------------------------------------------------------------------------------
+
+
+def _own(turn: Turn, ident: str) -> Flight:
+    """A flight whose target the credential is: nobody else can say how it goes."""
+    flight = flight_named(turn, ident)
+    agent = turn.need(Agent, "agent", flight.target)
+    subject = subject_of(agent)
+    turn.permit(Deed.COMPLETE_FLIGHT, replace(subject, name=flight.id))
+    return flight
+
+
+def start(turn: Turn, request: StartFlight) -> FlightView:
+    """The target has taken it: so has its delivery been."""
+    flight = _own(turn, request.flight_id)
+    FLIGHT.after(flight.state, FlightMove.START)
+    _check_seen(flight, request.revision)
+    _take(turn, flight)
+    current = turn.need(Flight, "flight", flight.id)
+    if current.state is flight.state:
+        current = settle.started(turn, start_flight(current, turn.now))
+    return flight_view(turn, current)
+
+
+def _check_seen(flight: Flight, seen: int | None) -> None:
+    """Before the steps that lead to a move: they change the revision themselves."""
+    if seen is not None and seen != flight.revision:
+        raise Refused(WrongRevision(noun="flight", id=flight.id, seen=seen, current=flight.revision))
+
+
+def _take(turn: Turn, flight: Flight) -> None:
+    """What was to be delivered for the flight has been, by its target's own word."""
+    holder = turn.actor.session_id or turn.sender
+    for delivery in turn.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id):
+        leased = delivery
+        if delivery.state is DeliveryState.PENDING:
+            leased = lease(delivery, holder, turn.now)
+            settle.delivered(turn, delivery, leased, DeliveryMove.LEASE)
+        if leased.state is DeliveryState.LEASED and leased.leased_by == holder:
+            settle.delivered(turn, leased, ack(leased, holder, turn.now), DeliveryMove.ACK)
+
+
+def block(turn: Turn, request: BlockFlight) -> FlightView:
+    """The target cannot go on before something happens."""
+    flight = _own(turn, request.flight_id)
+    owner = _owner_of_next_move(turn, request)
+    on = WaitingOn(kind=request.on, ref=request.ref)
+    waiting = wait_flight(
+        flight, on, turn.now, seen=request.revision, next_move_owner_id=owner, reason=request.reason
+    )
+    turn.record(FLIGHT_EVENTS[FlightMove.WAIT], waiting, move=FlightMove.WAIT, reason=waiting.reason)
+    return flight_view(turn, waiting)
+
+
+def _owner_of_next_move(turn: Turn, request: BlockFlight) -> str:
+    """An actor is named by address; everything else that has no owner of its own is the operator's."""
+    if request.on is WaitingKind.ACTOR:
+        if request.ref is None:
+            raise Refused(BadRequest(problem="waiting on an actor needs its address", field="ref"))
+        return turn.resolve(request.ref).agent.id
+    return turn.world.operator_agent
+
+
+def resume(turn: Turn, request: ResumeFlight) -> FlightView:
+    """What it waited for has happened."""
+    flight = _own(turn, request.flight_id)
+    resumed = resume_flight(flight, turn.now, seen=request.revision)
+    turn.record(FLIGHT_EVENTS[FlightMove.RESUME], resumed, move=FlightMove.RESUME, reason=resumed.reason)
+    return flight_view(turn, resumed)
+
+
+def complete(turn: Turn, request: CompleteFlight) -> FlightView:
+    """The result, by the target's credential."""
+    flight = _own(turn, request.flight_id)
+    _check_seen(flight, request.revision)
+    return flight_view(turn, _answered(turn, flight, check_body(request.output), CompletedBy.COMPLETE))
+
+
+def _answered(turn: Turn, flight: Flight, text: str, by: CompletedBy) -> Flight:
+    if flight.state not in FLIGHT.terminal:
+        _take(turn, flight)
+        flight = turn.need(Flight, "flight", flight.id)
+    return settle.answer(turn, flight, text, by)
+
+
+def fail(turn: Turn, request: FailFlight) -> FlightView:
+    """It did not work out, says its target."""
+    flight = _own(turn, request.flight_id)
+    error = FlightError(code=request.code, message=request.reason, remedies=(retry_remedy(flight),))
+    failed = fail_flight(flight, error, turn.now, seen=request.revision)
+    return flight_view(turn, settle.finish(turn, flight, failed))
+
+
+def cancel(turn: Turn, request: CancelFlight) -> FlightView:
+    """Not needed any more: by its asker, its target, or who controls the target."""
+    flight = flight_named(turn, request.flight_id)
+    if turn.sender not in (flight.requester_id, flight.target):
+        turn.permit(Deed.CONTROL, subject_of(turn.need(Agent, "agent", flight.target)))
+    reason = request.reason or f"cancelled by {turn.canonical(turn.sender)}"
+    cancelled = cancel_flight(flight, reason, turn.now, seen=request.revision)
+    return flight_view(turn, settle.finish(turn, flight, cancelled))
+
+
+# -- replying ----------------------------------------------------------------------------------------
+
+
+def reply(turn: Turn, request: Reply) -> Receipt:
+    """Answer in the same conversation; the first answer to an ask by its target completes it."""
+    body = check_body(request.body)
+    message = _answers(turn, request.in_reply_to)
+    flight = _asked(turn, message)
+    if flight is not None and flight.target == turn.sender and flight.state not in FLIGHT.terminal:
+        done = _answered(turn, flight, body, CompletedBy.REPLY)
+        said = done.output_message_id or message.id
+        deliveries = turn.ledger.many(Delivery, "deliveries_of_message", message=said, limit=10)
+        return Receipt(
+            conversation_id=message.conversation_id,
+            message_id=said,
+            deliveries=tuple(posting.receipt_of(one) for one in deliveries),
+        )
+    return _said(turn, request, body, message, late=flight is not None and flight.target == turn.sender)
+
+
+def _answers(turn: Turn, ident: str | None) -> Message:
+    """The message that is answered: named by itself, its ask or flight, or the latest that came."""
+    if ident is None:
+        came = turn.ledger.many(Delivery, "deliveries_to", agent=turn.sender, before=LAST, limit=1)
+        if not came or came[0].message_id is None:
+            raise Refused(NotFound(noun="message to you", id="latest"))
+        return turn.need(Message, "message", came[0].message_id)
+    if ident.startswith(("ask_", "flt_")):
+        ask = turn.need(Ask, "ask", flight_named(turn, ident).ask_id)
+        ident = ask.message_id
+    elif ident.startswith("dlv_"):
+        ident = turn.need(Delivery, "delivery", ident).message_id or ident
+    message = turn.need(Message, "message", ident)
+    conversation = turn.need(Conversation, "conversation", message.conversation_id)
+    conversations.may_read(turn, conversation)
+    return message
+
+
+def _asked(turn: Turn, message: Message) -> Flight | None:
+    ask = turn.ledger.one(Ask, "ask_of_message", message=message.id)
+    return flight_named(turn, ask.id) if ask else None
+
+
+def _said(turn: Turn, request: Reply, body: str, message: Message, *, late: bool) -> Receipt:
+    """An answer to a plain message; text after an ask's end is a note that wakes nobody."""
+    target = message.sender
+    said = posting.post(
+        turn,
+        message.conversation_id,
+        body,
+        kind=MessageKind.STATUS if late else MessageKind.ANSWER,
+        attachments=messages.attached(turn, request.attachments),
+        ask_id=message.ask_id if late else None,
+        flight_id=message.flight_id if late else None,
+        metadata=Metadata(in_reply_to=message.id, target_agents=() if late else (target,)),
+    )
+    receipts = ()
+    if not late and target != turn.sender:
+        delivery = posting.deliver(turn, said, target, rule="reply", reason="an answer")
+        receipts = (posting.receipt_of(delivery),)
+    notes = ("the ask is finished: kept as a note",) if late else ()
+    return Receipt(conversation_id=said.conversation_id, message_id=said.id, deliveries=receipts, notes=notes)

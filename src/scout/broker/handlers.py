@@ -1,0 +1,125 @@
+"""Which function answers which request. Those that write run in a transaction, the others on a reader."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from scout.broker import (
+    agents,
+    asks,
+    blobs,
+    conversations,
+    credentials,
+    endpoints,
+    flights,
+    inbox,
+    messages,
+    naming,
+    overview,
+    parsing,
+    registering,
+)
+from scout.broker.turn import Turn
+from scout.protocol import access, channels, talk
+from scout.protocol import agents as who
+from scout.protocol import asks as does
+from scout.protocol import inbox as box
+from scout.protocol import overview as whole
+from scout.protocol.request import Request
+
+__all__ = ["HANDLERS", "directory_of"]
+
+Handler = Callable[[Turn, Any], Any]
+
+HANDLERS: Mapping[type[Request[Any]], Handler] = {
+    whole.ShowStatus: overview.status,
+    whole.ShowNow: overview.now,
+    whole.MarkLooked: overview.looked,
+    whole.ListAttention: overview.list_attention,
+    whole.ListNodes: overview.list_nodes,
+    whole.ReadLog: overview.log,
+    who.WhoAmI: agents.who_am_i,
+    who.RegisterAgent: registering.register,
+    who.Who: agents.who,
+    who.ShowAgent: agents.show,
+    who.ConfigureAgent: agents.configure,
+    who.RetireAgent: agents.retire,
+    who.ReviveAgent: agents.revive,
+    who.ReadFeed: overview.feed,
+    who.Resolve: agents.what_it_means,
+    who.Parse: parsing.parse,
+    who.RegisterEndpoint: endpoints.register_endpoint,
+    who.Heartbeat: endpoints.heartbeat,
+    who.UpdateEndpoint: endpoints.update,
+    who.RemoveEndpoint: endpoints.remove_endpoint,
+    who.ListSessions: endpoints.list_sessions,
+    who.GetSession: endpoints.get_session,
+    who.MoveProject: agents.move_project,
+    talk.Send: messages.send,
+    talk.Reply: flights.reply,
+    talk.GetMessage: messages.get,
+    talk.ListMessages: messages.list_messages,
+    talk.RedactMessage: messages.redact_message,
+    box.ListInbox: inbox.list_inbox,
+    box.ClaimInbox: inbox.claim,
+    box.AckInbox: inbox.acknowledge,
+    box.NackInbox: inbox.give_back,
+    box.RenewInbox: inbox.hold_longer,
+    box.ListDeliveries: inbox.list_deliveries,
+    box.GetDelivery: inbox.get_delivery,
+    channels.ListConversations: conversations.list_conversations,
+    channels.GetConversation: conversations.get,
+    channels.MarkRead: conversations.mark_read,
+    channels.CreateChannel: conversations.create,
+    channels.ListChannels: conversations.list_channels,
+    channels.ShowChannel: conversations.show_channel,
+    channels.JoinChannel: conversations.join_channel,
+    channels.LeaveChannel: conversations.leave_channel,
+    channels.ChannelPolicy: conversations.policy,
+    channels.ArchiveChannel: conversations.archive,
+    talk.Latest: conversations.latest,
+    talk.Search: overview.search,
+    talk.PutBlob: blobs.put_blob,
+    talk.GetBlob: blobs.get_blob,
+    does.MakeAsk: asks.make,
+    does.GetAsk: flights.get_ask,
+    does.ListFlights: flights.list_flights,
+    does.GetFlight: flights.get,
+    does.StartFlight: flights.start,
+    does.BlockFlight: flights.block,
+    does.ResumeFlight: flights.resume,
+    does.CompleteFlight: flights.complete,
+    does.FailFlight: flights.fail,
+    does.CancelFlight: flights.cancel,
+    does.RetryFlight: asks.retry,
+    access.SetAlias: naming.set_alias,
+    access.ListAliases: naming.list_aliases,
+    access.ShowAlias: naming.show_alias,
+    access.RemoveAlias: naming.remove,
+    access.RepairAlias: naming.repair,
+    access.CreateCard: naming.create_card,
+    access.ListCards: naming.list_cards,
+    access.ShowCard: naming.show_card,
+    access.RevokeCard: naming.revoke,
+    access.CreateToken: credentials.create_token,
+    access.ListTokens: credentials.list_tokens,
+    access.RevokeToken: credentials.revoke_token_of,
+    access.RotateToken: credentials.rotate_token,
+    access.AddGrant: credentials.add_grant,
+    access.ListGrants: credentials.list_grants,
+    access.RevokeGrant: credentials.revoke_grant,
+}
+
+
+def directory_of(request: Request[Any]) -> str | None:
+    """The directory that a request names, to be looked at before its transaction."""
+    match request:
+        case who.RegisterAgent() | who.Who():
+            return request.project_root
+        case who.ConfigureAgent():
+            return request.working_dir
+        case who.MoveProject():
+            return request.new
+        case does.MakeAsk():
+            return request.project_path
+        case _:
+            return None

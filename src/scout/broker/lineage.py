@@ -1,0 +1,91 @@
+"""Inside of which ask another is made; not too often, not too many at once, not in a circle."""
+
+import hashlib
+
+from scout.base.refusal import Refused
+from scout.broker.flights import flight_named
+from scout.broker.turn import Turn
+from scout.model.ask import Ask
+from scout.model.conversation import Message
+from scout.model.flight import Flight
+from scout.policy.chain import Link, check_chain
+from scout.policy.duty import Party
+from scout.policy.limits import check_ask_rate, check_open_flights
+from scout.store.ledger import LAST
+
+__all__ = ["check_limits", "check_room", "inside_of", "lineage_of"]
+
+_MINUTE = 60
+
+
+def inside_of(turn: Turn, within: str | None) -> Ask | None:
+    """The ask that the caller is working on: named, or its session's, or its only open one."""
+    if within is not None:
+        flight = flight_named(turn, within)
+        if flight.target != turn.sender:
+            raise turn.missing("flight of yours", within)
+        return turn.need(Ask, "ask", flight.ask_id)
+    open_flights = turn.ledger.many(Flight, "flights_open_to", agent=turn.sender, before=LAST, limit=50)
+    running = [one for one in open_flights if one.started_at is not None]
+    mine = [one for one in running if turn.actor.session_id and one.session_id == turn.actor.session_id]
+    candidates = mine or running
+    return turn.ledger.get(Ask, candidates[0].ask_id) if len(candidates) == 1 else None
+
+
+def check_room(turn: Turn, ask: Ask) -> None:
+    """Not too many at once."""
+    limits = turn.rules.limits
+    count = turn.ledger.value("flights_open_count", agent=ask.target, limit=limits.open_flights)
+    check_open_flights(ask.resolved or ask.target, count, limits)
+
+
+def check_limits(turn: Turn, ask: Ask, body: str) -> None:
+    """Not too often, not too many at once, not in a circle."""
+    limits = turn.rules.limits
+    sender, target = turn.canonical(ask.sender), ask.resolved or ask.target
+    since = int(turn.now.plus(-_MINUTE))
+    asks = turn.ledger.times("asks_recent", sender=ask.sender, since=since, limit=limits.asks_per_minute)
+    check_ask_rate(sender, asks, limits, turn.now)
+    check_room(turn, ask)
+    link = Link(
+        asker=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
+        asker_address=sender,
+        target=Party(agent_id=ask.target, session_id=ask.target_session_id),
+        target_address=target,
+        body_hash=_hash(body),
+    )
+    try:
+        check_chain(lineage_of(turn, ask), link, limits, _open_asks(turn, ask) if ask.chain else ())
+    except Refused as refusal:
+        turn.alarms.append(refusal.diagnostic)
+        raise
+
+
+def lineage_of(turn: Turn, ask: Ask) -> list[Link]:
+    """The asks inside of which this one is made, oldest first."""
+    return [_link(turn, turn.need(Ask, "ask", ident)) for ident in ask.chain]
+
+
+def _link(turn: Turn, ask: Ask) -> Link:
+    flights = turn.ledger.many(Flight, "flights_of_ask", ask=ask.id)
+    message = turn.ledger.get(Message, ask.message_id)
+    return Link(
+        asker=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
+        asker_address=turn.canonical(ask.sender),
+        target=Party(agent_id=ask.target, session_id=ask.target_session_id),
+        target_address=ask.resolved or ask.target,
+        ask_id=ask.id,
+        flight_id=flights[-1].id if flights else "",
+        body_hash=_hash(message.body) if message else "",
+    )
+
+
+def _open_asks(turn: Turn, ask: Ask) -> list[Link]:
+    """What the asker already waits for, to the same target."""
+    waits = turn.ledger.many(Flight, "flights_open_for", agent=ask.sender, before=LAST, limit=50)
+    same = [one for one in waits if one.target == ask.target]
+    return [_link(turn, turn.need(Ask, "ask", one.ask_id)) for one in same]
+
+
+def _hash(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()

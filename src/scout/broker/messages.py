@@ -1,0 +1,379 @@
+"""Messages: said once, on disk before anybody is told, carried to whom they are for."""
+
+import mimetypes
+from collections.abc import Mapping, Sequence
+
+from scout.base.refusal import BadRequest, Refused
+from scout.broker import agents, alarm, conversations, naming, posting, reaching, registering
+from scout.broker.page import after_number, page, size
+from scout.broker.turn import Turn, subject_of
+from scout.broker.views import enriched
+from scout.identity.lexer import lex
+from scout.identity.name import PathName
+from scout.identity.path import AgentPath
+from scout.model.agent import Agent, Lifecycle, read_config
+from scout.model.conversation import (
+    Attachment,
+    Conversation,
+    ConversationKind,
+    Member,
+    Message,
+    Receipt,
+    check_body,
+    dm_id,
+)
+from scout.model.delivery import Delivery
+from scout.model.envelope import Metadata
+from scout.model.request_problem import NotFound
+from scout.model.talk_event import MessageRedacted
+from scout.policy.duty import Party
+from scout.policy.permit import Deed, Subject
+from scout.policy.reach import Action, Reach
+from scout.policy.resolve import Resolution, resolve
+from scout.policy.target import Targeting, decide_target
+from scout.policy.wake import Cause, Occasion, Place, WakeDecision, budgeted, decide_wake
+from scout.protocol.request import Page
+from scout.protocol.talk import GetMessage, ListMessages, MessageView, RedactMessage, Send
+from scout.store.ledger import LAST
+from scout.store.redact import redact as take_out
+
+__all__ = ["attached", "decide", "get", "list_messages", "occasion_place", "redact_message", "send"]
+
+_HOUR = 3600
+_NEWEST = (1 << 63) - 1
+
+
+def send(turn: Turn, request: Send) -> Receipt:
+    """Store a message and route it; whether anybody is woken is decided here and stored with it."""
+    body = check_body(request.body)
+    _one_place(request)
+    card = request.to if request.to is not None and request.to.startswith("crd_") else None
+    card_agent = naming.used_card(turn, card)[1] if card else None
+    targeting = _targeting(turn, request, card_agent)
+    target = targeting.target.agent if targeting.target else None
+    if target is not None and card_agent is None:
+        turn.permit(Deed.ADDRESS, subject_of(target))
+    conversation = _conversation(turn, request, target)
+    decision = _decision(turn, request, targeting, conversation)
+    metadata = _metadata(turn, request, targeting, decision, conversation)
+    message = posting.post(
+        turn,
+        conversation.id,
+        body,
+        kind=request.kind,
+        follow_up=request.follow_up,
+        attachments=attached(turn, request.attachments),
+        metadata=metadata,
+    )
+    deliveries = _route(turn, message, conversation, target, decision=decision, metadata=metadata)
+    notes = tuple(problem.message for problem in targeting.unresolved)
+    return Receipt(
+        conversation_id=conversation.id,
+        message_id=message.id,
+        deliveries=tuple(posting.receipt_of(one) for one in deliveries),
+        notes=(*notes, *((decision.reason,) if decision.reason else ())),
+        alias_id=metadata.alias_id,
+        alias_revision=metadata.alias_revision,
+    )
+
+
+def _one_place(request: Send) -> None:
+    named = [request.to, request.channel, request.conversation_id, request.broadcast or None]
+    if sum(one is not None for one in named) > 1:
+        problem = "name one of to, channel, conversationId and broadcast"
+        raise Refused(BadRequest(problem=problem, field="to"))
+
+
+def _targeting(turn: Turn, request: Send, card_agent: Agent | None) -> Targeting:
+    if card_agent is not None:
+        # Whoever holds a card may use it, whether or not they see its agent otherwise.
+        found = resolve(card_agent.id, turn.everybody, turn.caller, turn.now)
+        return Targeting(rule="card", target=found)
+    elsewhere = bool(request.channel or request.conversation_id or request.broadcast)
+    try:
+        return decide_target(request.body, request.to, elsewhere, turn.resolve)
+    except Refused:
+        name = lex(request.to) if request.to and request.to.startswith("/") else None
+        if not isinstance(name, PathName):
+            raise
+        _check_subtree(turn, name.path)
+        if request.create is None or turn.everybody.at_path(name.path) is not None:
+            raise
+        return Targeting(rule="created", target=_created(turn, request, name.path))
+
+
+def _check_subtree(turn: Turn, path: AgentPath) -> None:
+    """What lies below another user is forbidden, whether or not it is there."""
+    if turn.ledger.many(Agent, "agents_of_owner", owner=path.user, before=LAST, limit=1):
+        turn.permit(Deed.ADDRESS, Subject(name=str(path), path=path))
+
+
+def _created(turn: Turn, request: Send, path: AgentPath) -> Resolution:
+    """Posting to a path that nobody has, with a config, makes its agent first."""
+    turn.permit(Deed.CONTROL, Subject(name=str(path), path=path))
+    config = registering.checked_config(turn, read_config(request.create or {}))
+    registering.enter_at(turn, path, config)
+    return turn.resolve(str(path))
+
+
+# -- where -------------------------------------------------------------------------------------------
+
+
+def _conversation(turn: Turn, request: Send, target: Agent | None) -> Conversation:
+    if request.channel is not None:
+        return _joined(turn, conversations.channel_named(turn, request.channel))
+    if request.conversation_id is not None:
+        found = turn.need(Conversation, "conversation", request.conversation_id)
+        return _joined(turn, found)
+    if request.broadcast:
+        return _joined(turn, posting.broadcast_of(turn, turn.actor.user or turn.world.operator))
+    assert target is not None  # without a place there is a target, or it was refused
+    return posting.dm_of(turn, turn.sender, target.id)
+
+
+def _joined(turn: Turn, conversation: Conversation) -> Conversation:
+    """Who speaks in a conversation takes part in it; a direct one is for its two alone."""
+    if conversation.kind in (ConversationKind.CHANNEL, ConversationKind.BROADCAST):
+        if conversation.owner != turn.actor.user:
+            subject = Subject(name=conversation.name or conversation.id, conversation_id=conversation.id)
+            turn.permit(Deed.ADDRESS, subject)
+        posting.joined(turn, conversation.id, turn.sender)
+        return conversation
+    members = tuple(one.agent_id for one in conversations.members_of(turn, conversation.id))
+    if turn.sender not in members:
+        subject = Subject(name=conversation.id, conversation_id=conversation.id, members=members)
+        turn.permit(Deed.ADDRESS, subject)
+    for gone in _retired(turn, members):
+        raise Refused(reaching.retired(gone))
+    return conversation
+
+
+def _retired(turn: Turn, members: Sequence[str]) -> list[Agent]:
+    found = [turn.agent(one) for one in members if one != turn.sender]
+    return [one for one in found if one is not None and one.lifecycle is Lifecycle.RETIRED]
+
+
+# -- whom to wake ------------------------------------------------------------------------------------
+
+
+def occasion_place(turn: Turn, conversation: Conversation, others: int = 1) -> Place:
+    """A conversation as far as waking looks at it."""
+    channel = conversation.kind is ConversationKind.CHANNEL
+    return Place(
+        conversation_id=conversation.id,
+        kind=conversation.kind,
+        quiet=conversation.quiet,
+        soft_mentions=conversation.soft_mentions,
+        master_id=conversation.master_id,
+        channel_owner_id=conversation.created_by if channel else None,
+        others=others,
+    )
+
+
+def _decision(turn: Turn, request: Send, targeting: Targeting, conversation: Conversation) -> WakeDecision:
+    target = targeting.target
+    party: tuple[Party, ...] = (_party(target),) if target else ()
+    if not party and conversation.kind is ConversationKind.DM:
+        members = conversations.members_of(turn, conversation.id)
+        party = tuple(Party(agent_id=one.agent_id) for one in members if one.agent_id != turn.sender)
+    leading = next(iter(party), None) if targeting.rule == "leading mention" else None
+    soft = [_soft(turn, text) for text in targeting.soft]
+    occasion = Occasion(
+        cause=Cause.WAKE if request.wake else Cause.SEND,
+        sender=Party(agent_id=turn.sender, session_id=turn.actor.session_id),
+        kind=request.kind,
+        follow_up=request.follow_up,
+        targets=() if leading else party,
+        leading=leading,
+        soft=tuple(one for one in soft if one),
+        place=occasion_place(turn, conversation),
+    )
+    return decide(turn, occasion)
+
+
+def _party(found: Resolution) -> Party:
+    endpoint = found.choice.endpoint
+    exact = endpoint.session_id if endpoint is not None and found.form == "session" else None
+    return Party(agent_id=found.agent.id, session_id=exact)
+
+
+def _soft(turn: Turn, text: str) -> Party | None:
+    try:
+        return Party(agent_id=turn.resolve(text).agent.id)
+    except Refused:
+        return None
+
+
+def decide(turn: Turn, occasion: Occasion, known: Mapping[str, Reach] | None = None) -> WakeDecision:
+    """Who is woken, told or waited for; within the budget of the conversation."""
+    ids = [one.agent_id for one in (*occasion.targets, *occasion.soft)]
+    ids += [occasion.leading.agent_id] if occasion.leading else []
+    place = occasion.place
+    ids += [one for one in (place.master_id, place.channel_owner_id) if one] if place else []
+    reaches = dict(known or {})
+    for agent_id in dict.fromkeys(ids):
+        agent = None if agent_id in reaches else turn.agent(agent_id)
+        if agent is not None:
+            reaches[agent_id] = reaching.route_of(turn, agent).reach
+    decision = decide_wake(occasion, reaches, turn.rules.routing)
+    if decision.action is not Action.WAKE or place is None:
+        return decision
+    most = turn.rules.limits.wakes_per_hour
+    since = int(turn.now.plus(-_HOUR))
+    wakes = turn.ledger.times("wakes_recent", conversation=place.conversation_id, since=since, limit=most)
+    held = budgeted(decision, wakes, turn.rules.limits, turn.now)
+    if held is not decision:
+        alarm.wake_budget(turn, place.conversation_id, wakes)
+    return held
+
+
+def _metadata(
+    turn: Turn, request: Send, targeting: Targeting, decision: WakeDecision, conversation: Conversation
+) -> Metadata:
+    target = targeting.target
+    replied = turn.ledger.get(Message, request.in_reply_to) if request.in_reply_to else None
+    if request.in_reply_to and (replied is None or replied.conversation_id != conversation.id):
+        raise Refused(NotFound(noun="message of this conversation", id=request.in_reply_to[:60]))
+    leading = (target.canonical,) if target and targeting.rule == "leading mention" else ()
+    nobody = decision.holder is None
+    return Metadata(
+        mentions=(*leading, *targeting.soft),
+        target_agents=(target.agent.id,) if target else (),
+        in_reply_to=request.in_reply_to,
+        wake=decision.stored if nobody else None,
+        resolved=target.canonical if target else None,
+        alias_id=target.alias_id if target else None,
+        alias_revision=target.alias_revision if target else None,
+    )
+
+
+def _route(
+    turn: Turn,
+    message: Message,
+    conversation: Conversation,
+    target: Agent | None,
+    *,
+    decision: WakeDecision,
+    metadata: Metadata,
+) -> list[Delivery]:
+    """One delivery for the one who holds the next move; a direct message reaches its partner anyway."""
+    holder = decision.holder
+    reached = holder.agent_id if holder else _partner(turn, conversation, target)
+    if reached is None:
+        return []
+    agent = turn.agent(reached) if decision.action is Action.WAKE else None
+    route = reaching.route_of(turn, agent) if agent else None
+    delivery = posting.deliver(
+        turn,
+        message,
+        reached,
+        wake=route is not None and route.runs,
+        rule=decision.rule,
+        reason=decision.reason,
+        endpoint_id=route.endpoint.id if route and route.endpoint else None,
+        session_id=holder.session_id if holder else None,
+        decision=decision.stored if holder else None,
+        metadata=metadata,
+    )
+    named = target.id if target is not None else None
+    if holder is None or named in (None, reached, turn.sender):
+        return [delivery]
+    # Whom a message names finds it in its inbox, although another has the next move.
+    also = posting.deliver(turn, message, str(named), rule="named", reason=decision.reason, metadata=metadata)
+    return [delivery, also]
+
+
+def _partner(turn: Turn, conversation: Conversation, target: Agent | None) -> str | None:
+    """Who a message is for, although nobody is woken for it; not oneself."""
+    if target is not None:
+        return target.id if target.id != turn.sender else None
+    if conversation.kind is not ConversationKind.DM:
+        return None
+    others = [one.agent_id for one in conversations.members_of(turn, conversation.id)]
+    return next((one for one in others if one != turn.sender), None)
+
+
+def attached(turn: Turn, hashes: Sequence[str]) -> tuple[Attachment, ...]:
+    """The stored files that a message names."""
+    return tuple(_attachment(turn, sha256) for sha256 in hashes)
+
+
+def _attachment(turn: Turn, text: str) -> Attachment:
+    """A file is named by its hash, with what it is called behind a colon."""
+    sha256, _, name = text.partition(":")
+    data = turn.world.blobs.get(sha256) if len(sha256) == 64 and sha256.isalnum() else None
+    if data is None:
+        raise Refused(NotFound(noun="attachment", id=text[:80]))
+    media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    return Attachment(sha256=sha256, name=name or sha256[:12], size=len(data), media_type=media_type)
+
+
+# -- reading -----------------------------------------------------------------------------------------
+
+
+def get(turn: Turn, request: GetMessage) -> MessageView:
+    """One message: who took it, who has read it, who answered."""
+    return _shown(turn, _readable(turn, request.message_id))
+
+
+def _readable(turn: Turn, message_id: str) -> Message:
+    message = turn.need(Message, "message", message_id)
+    conversation = turn.need(Conversation, "conversation", message.conversation_id)
+    conversations.may_read(turn, conversation)
+    return message
+
+
+def _shown(turn: Turn, message: Message) -> MessageView:
+    most = turn.rules.limits.page_most
+    deliveries = turn.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=most)
+    replies = turn.ledger.many(Message, "replies_to", message=message.id, limit=most)
+    members: list[Member] = conversations.members_of(turn, message.conversation_id)
+    read = [one.agent_id for one in members if one.read_seq >= message.seq and one.agent_id != message.sender]
+    return enriched(
+        MessageView,
+        message,
+        deliveries=tuple(posting.receipt_of(one) for one in deliveries),
+        read_by=tuple(read),
+        replies=tuple(one.id for one in replies),
+    )
+
+
+def list_messages(turn: Turn, request: ListMessages) -> Page[Message]:
+    """A conversation's messages, oldest first."""
+    conversation = _listed(turn, request)
+    if conversation is None:
+        return Page(items=())
+    conversations.may_read(turn, conversation)
+    wanted = size(request.limit, turn.rules.limits)
+    if request.newest:
+        newest = turn.ledger.many(
+            Message, "messages_before", conversation=conversation.id, before=_NEWEST, limit=wanted
+        )
+        return Page(items=tuple(reversed(newest)))
+    after = after_number(request.cursor)
+    found = turn.ledger.many(
+        Message, "messages_after", conversation=conversation.id, after=after, limit=wanted + 1
+    )
+    return page(found, wanted, lambda message: message.seq)
+
+
+def _listed(turn: Turn, request: ListMessages) -> Conversation | None:
+    if request.conversation is not None:
+        return turn.need(Conversation, "conversation", request.conversation)
+    if request.channel is not None:
+        return conversations.channel_named(turn, request.channel)
+    if request.to is not None:
+        other = agents.find(turn, request.to).id
+        return turn.ledger.get(Conversation, dm_id(turn.sender, other))
+    problem = "which conversation? give conversation, channel or to"
+    raise Refused(BadRequest(problem=problem, field="conversation"))
+
+
+def redact_message(turn: Turn, request: RedactMessage) -> MessageView:
+    """The only change of history: a body is taken out everywhere; that it was there stays."""
+    turn.permit(Deed.ADMINISTER, Subject(name=request.message_id[:60]))
+    message = turn.need(Message, "message", request.message_id)
+    done = take_out(turn.ledger.connection, message.id, turn.now)
+    if done.first:
+        turn.record(MessageRedacted, done.message, move="redact", target=message.conversation_id)
+    return _shown(turn, done.message)

@@ -1,0 +1,265 @@
+"""The whole at a glance: what needs you, who works, what finished; and the log."""
+
+from collections.abc import Callable
+
+from scout.base.refusal import BadRequest, Refused
+from scout.base.time import Time
+from scout.broker import agents, conversations, reaching
+from scout.broker.concern import concerns
+from scout.broker.page import before, cursor, page, size
+from scout.broker.turn import Turn
+from scout.broker.views import agent_view, flight_view
+from scout.identity.path import AgentPath
+from scout.model.agent import Agent, Lifecycle
+from scout.model.attention import Attention
+from scout.model.conversation import Conversation, Member
+from scout.model.envelope import Event
+from scout.model.flight import Flight
+from scout.model.node import Node
+from scout.model.ref import Ref
+from scout.policy.permit import Deed
+from scout.protocol.agents import ReadFeed
+from scout.protocol.overview import (
+    ListAttention,
+    ListNodes,
+    Looked,
+    MarkLooked,
+    Now,
+    ReadLog,
+    ShowNow,
+    ShowStatus,
+    Status,
+    Watch,
+)
+from scout.protocol.request import Page
+from scout.protocol.talk import Hit, Search
+from scout.store.ledger import LAST, Ledger
+from scout.store.receipts import last_look, mark_look
+from scout.store.search import Found, places_of
+from scout.store.search import search as find_words
+
+__all__ = [
+    "feed",
+    "list_attention",
+    "list_nodes",
+    "log",
+    "looked",
+    "now",
+    "search",
+    "status",
+    "wanted_by",
+]
+
+Look = Callable[[], Ledger]
+_SHOWN = 20
+_COUNTED = 1000
+_NEWEST = (1 << 63) - 1
+_STRETCH = 500
+_SEARCHED = 10_000  # events that one page of a filtered log looks at
+
+
+def status(turn: Turn, request: ShowStatus) -> Status:
+    """Where the daemon is."""
+    return turn.world.status
+
+
+def now(turn: Turn, request: ShowNow) -> Now:
+    """One summary, however long ago the last look was."""
+    ledger, me = turn.ledger, turn.actor.agent_id or ""
+    user = turn.actor.user or turn.world.operator
+    since = request.since or _last_look(turn, me)
+    needs = ledger.many(Attention, "attention_open", user=user, before=LAST, limit=_SHOWN)
+    if turn.is_operator:
+        opened = ledger.many(Flight, "flights_due", now=1 << 62, limit=_SHOWN)
+    else:
+        opened = ledger.many(Flight, "flights_open_for", agent=me, before=LAST, limit=_SHOWN)
+    moment = int(since or 0)
+    finished = ledger.many(Flight, "flights_finished_for", agent=me, since=moment, limit=_SHOWN)
+    reachable = ledger.many(Agent, "agents_reachable", before=LAST, limit=_SHOWN)
+    live = [one for one in reachable if turn.view.shows(one) and reaching.is_live(turn, one)]
+    return Now(
+        at=turn.now,
+        since=since,
+        needs_me=tuple(needs),
+        unread=ledger.value("inbox_count", agent=me, limit=_COUNTED),
+        open=tuple(flight_view(turn, one) for one in opened),
+        finished=tuple(flight_view(turn, one) for one in finished),
+        finished_count=ledger.value("flights_finished_count", agent=me, since=moment, limit=_COUNTED),
+        online=tuple(agent_view(turn, one) for one in live),
+        agents=_count_agents(turn),
+    )
+
+
+def _count_agents(turn: Turn) -> int:
+    """How many the caller sees in service, among the newest thousand."""
+    known = turn.ledger.many(Agent, "agents_all", before=LAST, limit=_COUNTED)
+    return sum(turn.view.shows(one) and one.lifecycle is not Lifecycle.RETIRED for one in known)
+
+
+def _last_look(turn: Turn, me: str) -> Time | None:
+    looked_at = last_look(turn.ledger.connection, me)
+    return Time(looked_at) if looked_at is not None else None
+
+
+def looked(turn: Turn, request: MarkLooked) -> Looked:
+    """Remember how far somebody has seen; a look at the future is one at now."""
+    at = Time(min(request.at, turn.now))
+    mark_look(turn.ledger.connection, turn.sender, at)
+    return Looked(at=at)
+
+
+def list_attention(turn: Turn, request: ListAttention) -> Page[Attention]:
+    """What needs the caller's user, newest first."""
+    wanted = size(request.limit, turn.rules.limits)
+    user = turn.actor.user or turn.world.operator
+    query = "attention_all" if request.all else "attention_open"
+    bound = before(request.cursor)
+    found = turn.ledger.many(Attention, query, user=user, before=bound, limit=wanted + 1)
+    return page(found, wanted, lambda item: item.id)
+
+
+def list_nodes(turn: Turn, request: ListNodes) -> Page[Node]:
+    """The machines that this one knows."""
+    wanted = size(request.limit, turn.rules.limits)
+    bound = before(request.cursor)
+    found = turn.ledger.many(Node, "nodes_all", before=bound, limit=wanted + 1)
+    return page(found, wanted, lambda node: node.id)
+
+
+# -- the log -----------------------------------------------------------------------------------------
+
+
+def wanted_by(turn: Turn, request: Watch | ReadLog, look: Look) -> Callable[[Event], bool]:
+    """Whether a fact is wanted by a filter, and the caller may read of it; `look` opens the store then."""
+    ids = {one for one in (_agent_id(turn, request), _conversation_id(turn, request), request.work) if one}
+    family = request.family or ""
+    subtree = AgentPath.parse(request.subtree) if isinstance(request, Watch) and request.subtree else None
+    readable = _readable(turn, look)
+    inside = _inside(subtree, look) if subtree else None
+
+    def wanted(event: Event) -> bool:
+        if family and not str(event.__struct_config__.tag).startswith(family):
+            return False
+        about = concerns(event)
+        return ids <= about and (inside is None or inside(about)) and readable(about)
+
+    return wanted
+
+
+def _agent_id(turn: Turn, request: Watch | ReadLog) -> str | None:
+    return turn.resolve(request.agent).agent.id if request.agent else None
+
+
+def _conversation_id(turn: Turn, request: Watch | ReadLog) -> str | None:
+    if not request.conversation:
+        return None
+    if request.conversation.startswith("cnv_"):
+        found = turn.need(Conversation, "conversation", request.conversation)
+        return conversations.may_read(turn, found).id
+    return conversations.channel_named(turn, request.conversation).id
+
+
+def _inside(subtree: AgentPath, look: Look) -> Callable[[frozenset[str]], bool]:
+    """Whether one of the agents that a fact concerns lies in a subtree; what was looked up is kept."""
+    known: dict[str, bool] = {}
+
+    def below(ident: str) -> bool:
+        if ident not in known:
+            agent = look().get(Agent, ident)
+            known[ident] = agent is not None and subtree.contains(agent.path)
+        return known[ident]
+
+    return lambda about: any(below(ident) for ident in about if ident.startswith("agt_"))
+
+
+def _readable(turn: Turn, look: Look) -> Callable[[frozenset[str]], bool]:
+    """The operator reads all; an agent what concerns it, those below it, or where it takes part."""
+    if turn.is_operator:
+        return lambda about: True
+    me, path = turn.actor.agent_id or "", turn.caller.path
+    inside = _inside(path, look) if path is not None else None
+
+    def readable(about: frozenset[str]) -> bool:
+        if me in about or (inside is not None and inside(about)):
+            return True
+        return any(takes_part(ident) for ident in about if ident.startswith("cnv_"))
+
+    def takes_part(ident: str) -> bool:
+        member = look().one(Member, "membership", conversation=ident, agent=me)
+        return member is not None and member.left_at is None
+
+    return readable
+
+
+def log(turn: Turn, request: ReadLog) -> Page[Event]:
+    """The log, oldest first, as far as the caller may read it."""
+    wanted = size(request.limit, turn.rules.limits)
+    filtered = wanted_by(turn, request, lambda: turn.ledger)
+    if request.newest:
+        return Page(items=_last_of_log(turn, filtered, wanted))
+    after = _number(request.after)
+    found: list[Event] = []
+    seen = 0
+    for event in turn.ledger.facts("events_after", after=after, limit=_SEARCHED):
+        seen, after = seen + 1, event.seq
+        if filtered(event):
+            found.append(event)
+        if len(found) == wanted:
+            break
+    more = seen == _SEARCHED or len(found) == wanted
+    return Page(items=tuple(found), next=str(after) if more else None)
+
+
+def _number(after: int) -> int:
+    if not 0 <= after <= _NEWEST:
+        raise Refused(BadRequest(problem="numbers of the log begin with 1", field="after"))
+    return after
+
+
+def _last_of_log(turn: Turn, filtered: Callable[[Event], bool], wanted: int) -> tuple[Event, ...]:
+    """The newest facts that are wanted, oldest first; looked for backwards, a stretch at a time."""
+    found: list[Event] = []
+    end = turn.ledger.last_seq()
+    least = max(end - _SEARCHED, 0)
+    while end > least and len(found) < wanted:
+        begin = max(end - _STRETCH, least)
+        stretch = turn.ledger.facts("events_after", after=begin, limit=end - begin)
+        found = [*(event for event in stretch if filtered(event)), *found]
+        end = begin
+    return tuple(found[-wanted:])
+
+
+def feed(turn: Turn, request: ReadFeed) -> Page[Event]:
+    """What an agent did and what was done to it, oldest first."""
+    agent, after = agents.find(turn, request.address, Deed.READ), _number(request.after)
+    wanted = size(request.limit, turn.rules.limits)
+    ref = str(Ref.to(agent.id))
+    sources = [
+        list(turn.ledger.facts(query, ref=ref, after=after, limit=wanted + 1))
+        for query in ("events_from", "events_at")
+    ]
+    merged = {event.seq: event for events in sources for event in events}
+    ordered = [merged[seq] for seq in sorted(merged)]
+    shown = tuple(ordered[:wanted])
+    return Page(items=shown, next=str(shown[-1].seq) if len(ordered) > wanted else None)
+
+
+def search(turn: Turn, request: Search) -> Page[Hit]:
+    """The words of messages and work, newest first, as far as the caller may read them."""
+    wanted = size(request.limit, turn.rules.limits)
+    connection = turn.ledger.connection
+    places = None if turn.is_operator else places_of(connection, turn.sender)
+    found = find_words(connection, request.query, places, cursor(request.cursor), wanted + 1)
+    listed = page(found, wanted, lambda one: one.cursor)
+    return Page(items=tuple(_hit(one) for one in listed.items), next=listed.next)
+
+
+def _hit(found: Found) -> Hit:
+    return Hit(
+        noun=found.noun,
+        id=found.id,
+        conversation_id=found.conversation_id,
+        sender=found.sender,
+        at=found.time,
+        snippet=found.snippet,
+    )

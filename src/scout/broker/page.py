@@ -1,0 +1,60 @@
+"""Pages: how many, from where, and the opaque cursor of the rest."""
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from scout.base.refusal import BadRequest, Refused
+from scout.policy.limits import Limits
+from scout.protocol.request import Page
+from scout.store.ledger import LAST
+
+__all__ = ["after_number", "before", "cursor", "page", "size"]
+
+T = TypeVar("T")
+_MOST = (1 << 63) - 1
+
+
+def size(limit: int | None, limits: Limits) -> int:
+    """How many items a page has."""
+    wanted = limits.page if limit is None else limit
+    if wanted < 1:
+        raise Refused(BadRequest(problem="a page has at least one item", field="limit"))
+    return min(wanted, limits.page_most)
+
+
+def cursor(text: str | None) -> str | None:
+    """The place that a cursor stands for."""
+    if text is None:
+        return None
+    try:
+        place = base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True).decode("ascii")
+    except (ValueError, binascii.Error):
+        place = ""
+    if not place.isprintable() or not place:
+        raise Refused(BadRequest(problem="this is no cursor of a page", field="cursor"))
+    return place
+
+
+def before(text: str | None) -> str:
+    """For lists that begin with the newest: the id before which the next page begins."""
+    return cursor(text) or LAST
+
+
+def after_number(text: str | None, default: int = 0) -> int:
+    """For lists in the order of a number."""
+    place = cursor(text)
+    if place is None:
+        return default
+    if not (place.isascii() and place.isdigit() and int(place) <= _MOST):
+        raise Refused(BadRequest(problem="this is no cursor of this list", field="cursor"))
+    return int(place)
+
+
+def page(items: Sequence[T], wanted: int, key: Callable[[T], Any]) -> Page[T]:
+    """The page of a list of which one more than `wanted` was read."""
+    shown = tuple(items[:wanted])
+    more = len(items) > wanted
+    place = base64.urlsafe_b64encode(str(key(shown[-1])).encode()).decode() if more else None
+    return Page(items=shown, next=place)

@@ -1,0 +1,175 @@
+"""Messages and deliveries as facts: said once, carried to each target on its own."""
+
+from scout.base.ids import derived
+from scout.broker.turn import Turn
+from scout.model.ask_event import DeliveryRequested
+from scout.model.conversation import (
+    Attachment,
+    Conversation,
+    ConversationKind,
+    DeliveryReceipt,
+    Member,
+    Message,
+    MessageKind,
+    check_kind,
+    dm_id,
+    join,
+    member_id,
+)
+from scout.model.delivery import Delivery, check_origin
+from scout.model.envelope import Metadata, Wake
+from scout.model.talk_event import (
+    ConversationCreated,
+    ConversationMember,
+    MessagePosted,
+    Opened,
+    message_of,
+    posted,
+)
+
+__all__ = ["broadcast_of", "deliver", "dm_of", "joined", "opened", "post", "receipt_of"]
+
+
+def dm_of(turn: Turn, one: str, other: str) -> Conversation:
+    """The one direct conversation of two agents; the first to speak makes it."""
+    ident = dm_id(one, other)
+    found = turn.conversation(ident)
+    if found is not None:
+        return found
+    both = tuple(_member(turn, ident, agent_id) for agent_id in dict.fromkeys((one, other)))
+    return opened(turn, _made(turn, ident, ConversationKind.DM), both)
+
+
+def broadcast_of(turn: Turn, user: str) -> Conversation:
+    """The one conversation in which a user's agents are told something all together."""
+    ident = derived("cnv", "broadcast", user)
+    found = turn.ledger.get(Conversation, ident)
+    return found or opened(turn, _made(turn, ident, ConversationKind.BROADCAST, owner=user))
+
+
+def _made(turn: Turn, ident: str, kind: ConversationKind, owner: str | None = None) -> Conversation:
+    return Conversation(
+        id=ident, created_at=turn.now, updated_at=turn.now, kind=kind, owner=owner, created_by=turn.sender
+    )
+
+
+def opened(turn: Turn, conversation: Conversation, members: tuple[Member, ...] = ()) -> Conversation:
+    """Store a new conversation with those who are in it from the first."""
+    payload = Opened(record=check_kind(conversation), move="create", by=turn.sender, members=members)
+    turn.append(ConversationCreated, conversation.id, payload)
+    return conversation
+
+
+def _member(turn: Turn, conversation_id: str, agent_id: str) -> Member:
+    return Member(
+        id=member_id(conversation_id, agent_id),
+        created_at=turn.now,
+        updated_at=turn.now,
+        conversation_id=conversation_id,
+        agent_id=agent_id,
+    )
+
+
+def joined(turn: Turn, conversation_id: str, agent_id: str) -> Member:
+    """An agent's place in a conversation; it takes part from here on."""
+    member = turn.ledger.one(Member, "membership", conversation=conversation_id, agent=agent_id)
+    if member is not None and member.left_at is None:
+        return member
+    member = join(member, turn.now) if member else _member(turn, conversation_id, agent_id)
+    return turn.record(ConversationMember, member, move="join", target=conversation_id)
+
+
+def post(
+    turn: Turn,
+    conversation_id: str,
+    body: str,
+    *,
+    sender: str | None = None,
+    kind: MessageKind = MessageKind.CHAT,
+    message_id: str | None = None,
+    follow_up: bool = False,
+    attachments: tuple[Attachment, ...] = (),
+    ask_id: str | None = None,
+    flight_id: str | None = None,
+    work_item_id: str | None = None,
+    metadata: Metadata = Metadata(),
+) -> Message:
+    """Say something in a conversation."""
+    who = sender or turn.sender
+    message = Message(
+        id=message_id or turn.mint("msg"),
+        conversation_id=conversation_id,
+        sender=who,
+        sender_session_id=turn.actor.session_id if who == turn.actor.agent_id else None,
+        body=body,
+        kind=kind,
+        follow_up=follow_up,
+        attachments=attachments,
+        ask_id=ask_id,
+        flight_id=flight_id,
+        work_item_id=work_item_id,
+        created_at=turn.now,
+    )
+    event = turn.append(MessagePosted, conversation_id, posted(message), metadata, source=who)
+    assert isinstance(event, MessagePosted)
+    return message_of(event)
+
+
+def deliver(
+    turn: Turn,
+    message: Message,
+    target: str,
+    *,
+    wake: bool = False,
+    rule: str = "",
+    reason: str = "",
+    endpoint_id: str | None = None,
+    session_id: str | None = None,
+    decision: Wake | None = None,
+    metadata: Metadata = Metadata(),
+) -> Delivery:
+    """Route a message to one target; `wake` lets a program be started for it."""
+    delivery = Delivery(
+        id=turn.mint("dlv"),
+        created_at=turn.now,
+        updated_at=turn.now,
+        sender=message.sender,
+        target=target,
+        endpoint_id=endpoint_id,
+        session_id=session_id,
+        conversation_id=message.conversation_id,
+        message_id=message.id,
+        ask_id=message.ask_id,
+        flight_id=message.flight_id,
+        work_item_id=message.work_item_id,
+        wake=wake,
+        rule=rule,
+        reason=reason,
+        next_attempt_at=turn.now,
+    )
+    beside = Metadata(
+        wake=decision,
+        resolved=metadata.resolved,
+        alias_id=metadata.alias_id,
+        alias_revision=metadata.alias_revision,
+    )
+    return turn.record(
+        DeliveryRequested,
+        check_origin(delivery),
+        move="request",
+        reason=reason,
+        metadata=beside,
+        source=message.sender,
+    )
+
+
+def receipt_of(delivery: Delivery) -> DeliveryReceipt:
+    """What a receipt says of a delivery."""
+    return DeliveryReceipt(
+        delivery_id=delivery.id,
+        target=delivery.target,
+        state=delivery.state,
+        reason=delivery.problem or delivery.reason,
+        attempts=delivery.attempts,
+        may_repeat=delivery.may_repeat,
+    )

@@ -1,0 +1,245 @@
+"""How an agent can be reached now: through which endpoint, or by which harness."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from scout.base.record import Record
+from scout.base.refusal import Refused, Remedy
+from scout.broker import settle
+from scout.broker.turn import Turn
+from scout.identity.path import Kind
+from scout.model.agent import Agent
+from scout.model.ask import Ask
+from scout.model.delivery import Delivery, dead_letter
+from scout.model.endpoint import ACTIVE, ENDPOINT, Endpoint, EndpointMove, Transport, is_online, move_endpoint
+from scout.model.flight import Flight, error_of, fail_flight
+from scout.model.presence_event import ENDPOINT_EVENTS, AgentOffline, AgentOnline, Reached
+from scout.model.session_problem import HarnessUnavailable, Missing
+from scout.model.target_problem import RetiredTarget
+from scout.model.token import TokenKind
+from scout.policy.choose import Choice, Demand, choose, default_harness
+from scout.policy.directory import Caller, Instance
+from scout.policy.permit import Actor, check_directory
+from scout.policy.reach import Reach, reach_of
+from scout.store.ledger import LAST
+
+__all__ = [
+    "Route",
+    "announce",
+    "choice_for",
+    "demand_of",
+    "is_live",
+    "move",
+    "retired",
+    "route_of",
+    "take_down",
+    "unavailable",
+]
+
+_MANY = 1000
+
+
+class Route(Record):
+    """`runs`: the dispatcher carries it, with `harness`; else the agent takes it from its inbox."""
+
+    reach: Reach
+    endpoint: Endpoint | None = None
+    harness: str | None = None
+    runs: bool = False
+
+
+def choice_for(turn: Turn, agent: Agent, wish: Demand) -> Choice:
+    """The endpoint by the one function of all; what was made for one ask is only for who names it."""
+    endpoints = [
+        one for one in turn.endpoints(agent.id) if one.isolated_for is None or wish.session_id is not None
+    ]
+    return choose(agent, Instance(agent=agent).canonical, endpoints, wish, now=turn.now)
+
+
+def demand_of(turn: Turn, ask: Ask) -> Demand:
+    """What a stored ask insists on."""
+    return Demand(
+        session_id=ask.target_session_id,
+        harness=ask.harness,
+        model=ask.model,
+        node=ask.node,
+        caller=Caller(agent_id=ask.sender, session_id=ask.sender_session_id, node=turn.world.node),
+    )
+
+
+def route_of(
+    turn: Turn,
+    agent: Agent,
+    choice: Choice | None = None,
+    *,
+    harness: str | None = None,
+    strict: bool = False,
+) -> Route:
+    """The way to an agent. `harness`: only this one; `strict`: that none can run it is a refusal."""
+    endpoints = turn.endpoints(agent.id)
+    endpoint = choice.endpoint if choice else _online(turn, endpoints)
+    if endpoint is not None and endpoint.transport is Transport.PULL:
+        if is_online(endpoint, turn.now, turn.rules.periods.online_within):
+            return Route(reach=_reach(turn, agent, [endpoint], ""), endpoint=endpoint)
+        endpoint = choice = None  # it says nothing of what Scout could start
+    named = harness or (endpoint.harness if endpoint else choice.harness if choice else None)
+    runner, why_not = _runner(turn, agent, named, strict)
+    reach = _reach(turn, agent, [endpoint] if endpoint else endpoints, why_not)
+    return Route(reach=reach, endpoint=endpoint, harness=runner, runs=not why_not)
+
+
+def _online(turn: Turn, endpoints: Sequence[Endpoint]) -> Endpoint | None:
+    within = turn.rules.periods.online_within
+    return next((one for one in endpoints if is_online(one, turn.now, within)), None)
+
+
+def is_live(turn: Turn, agent: Agent) -> bool:
+    """Whether an endpoint of it is online."""
+    return _online(turn, turn.endpoints(agent.id)) is not None
+
+
+def _reach(turn: Turn, agent: Agent, endpoints: Sequence[Endpoint], why_not: str) -> Reach:
+    return reach_of(
+        agent,
+        Instance(agent=agent).canonical,
+        endpoints,
+        turn.now,
+        turn.rules.periods,
+        wakeable=not why_not,
+        person=agent.kind is Kind.CONNECTOR,
+        why_not=why_not,
+    )
+
+
+# -- harnesses ---------------------------------------------------------------------------------------
+
+
+def _runner(turn: Turn, agent: Agent, named: str | None, strict: bool) -> tuple[str | None, str]:
+    """The harness that would run the agent, and why none can."""
+    if agent.kind is Kind.CONNECTOR:
+        return None, "a person is not started"
+    world = turn.world
+    ready = [name for name in world.harnesses if not _lacks(turn, agent, name)]
+    if not (named or agent.config.harness or world.default_harness or set(ready) - {"echo"}):
+        return None, "no live session, and no harness is set for it"
+    try:
+        harness = named or default_harness(
+            agent.config.harness, None, world.default_harness, ready, Instance(agent=agent).canonical
+        )
+    except Refused as refusal:
+        if strict:
+            raise
+        return None, f"no live session, and {refusal.diagnostic.message}"
+    lacks = _lacks(turn, agent, harness)
+    if lacks and strict:
+        raise Refused(unavailable(turn, harness, agent))
+    try:
+        if not lacks:
+            _check_folder(turn, agent, harness)
+    except Refused as refusal:
+        if strict:
+            raise
+        lacks = refusal.diagnostic.message
+    return harness, lacks
+
+
+def _lacks(turn: Turn, agent: Agent, harness: str) -> str:
+    """What keeps a harness from running an agent; nothing when it can."""
+    world = turn.world
+    if harness not in world.harnesses:
+        return f"this Scout has no harness {harness}"
+    if harness == "command" and not agent.config.command:
+        return "no command is set for it"
+    probe = world.ready.get(harness)
+    return "" if probe is None or probe.ready else probe.hint or f"{harness} is not ready"
+
+
+def _check_folder(turn: Turn, agent: Agent, harness: str) -> None:
+    """A program is started only below an allowed root; the operator's own repository becomes one."""
+    folder = agent.working_dir or agent.project_root
+    if folder is None or not turn.world.harnesses[harness].capabilities.starts_programs:
+        return
+    repository = (
+        turn.place.repository if turn.place and turn.place.directory == folder else agent.project_root
+    )
+    allowed = check_directory(folder, turn.world.roots, _person(turn), turn.world.places.home, repository)
+    if allowed.adds_root:
+        turn.new_roots.append(allowed.root)
+
+
+def _person(turn: Turn) -> Actor:
+    """Whose repository may become a root: the operator's who asks, never the broker's on its own."""
+    actor = turn.actor
+    return actor if actor.token_id else replace(actor, kind=TokenKind.AGENT)
+
+
+def unavailable(turn: Turn, harness: str, agent: Agent | None = None) -> HarnessUnavailable:
+    """The refusal of a harness that cannot run here."""
+    world = turn.world
+    known = ", ".join(world.harnesses)
+    look = Remedy(operation="doctor", parameters={}, why="which harnesses are ready")
+    if harness not in world.harnesses:
+        hint = f"this Scout runs {known}"
+        return HarnessUnavailable(harness=harness, missing=Missing.BINARY, hint=hint, remedies=(look,))
+    if agent is not None and harness == "command" and not agent.config.command:
+        address = Instance(agent=agent).canonical
+        wish = {"address": address, "config": ["command=PROGRAM"]}
+        remedy = Remedy(operation="agent.config", parameters=wish, why="which program it is")
+        hint = "no command is set for it"
+        return HarnessUnavailable(harness=harness, missing=Missing.BINARY, hint=hint, remedies=(remedy,))
+    probe = world.ready.get(harness)
+    missing = (probe.missing if probe else None) or Missing.BINARY
+    hint = probe.hint if probe else ""
+    return HarnessUnavailable(harness=harness, missing=missing, hint=hint, remedies=(look,))
+
+
+# -- endpoints ---------------------------------------------------------------------------------------
+
+
+def move(turn: Turn, endpoint: Endpoint, step: EndpointMove, reason: str = "") -> Endpoint:
+    """One move of an endpoint, and the news of its agent when that changes whether it can be reached."""
+    moved = move_endpoint(endpoint, step, turn.now, reason=reason)
+    turn.record(ENDPOINT_EVENTS[step], moved, move=step, reason=reason)
+    announce(turn, endpoint, moved, reason)
+    return moved
+
+
+def announce(turn: Turn, before: Endpoint, after: Endpoint, reason: str = "") -> None:
+    """The first endpoint in use makes its agent online, the last one to leave makes it offline.
+
+    By their states alone: whoever fell silent was said to be online until it is found stale.
+    """
+    if (before.state in ACTIVE) is (after.state in ACTIVE):
+        return
+    others = turn.endpoints(after.agent_id)
+    if not any(one.state in ACTIVE for one in others if one.id != after.id):
+        news(turn, after, AgentOnline if after.state in ACTIVE else AgentOffline, reason)
+
+
+def news(turn: Turn, endpoint: Endpoint, kind: type[AgentOnline | AgentOffline], reason: str = "") -> None:
+    """Say that an agent can be reached, or no longer."""
+    seen = Reached(
+        agent_id=endpoint.agent_id, endpoint_id=endpoint.id, last_seen=endpoint.last_seen, reason=reason
+    )
+    turn.append(kind, endpoint.agent_id, seen)
+
+
+def retired(agent: Agent) -> RetiredTarget:
+    """The refusal of what is for an agent that is out of service."""
+    revive = Remedy(operation="agent.revive", parameters={"address": str(agent.path)})
+    return RetiredTarget(address=Instance(agent=agent).canonical, agent_id=agent.id, remedies=(revive,))
+
+
+def take_down(turn: Turn, agent: Agent) -> None:
+    """Nothing reaches a retired agent: its endpoints stop, its asks fail, its mail goes back."""
+    for endpoint in turn.endpoints(agent.id):
+        if endpoint.state not in ENDPOINT.terminal:
+            move(turn, endpoint, EndpointMove.STOP, "its agent is retired")
+    gone = retired(agent)
+    while flights := turn.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_MANY):
+        for flight in flights:
+            settle.finish(turn, flight, fail_flight(flight, error_of(gone), turn.now))
+    while mail := turn.ledger.many(Delivery, "inbox", agent=agent.id, after="", limit=_MANY):
+        for delivery in mail:
+            settle.delivered(turn, delivery, dead_letter(delivery, "its agent is retired", turn.now))

@@ -1,0 +1,255 @@
+"""One somebody's view of Scout: what they ask is done in their name."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any, Protocol, TypeVar
+
+from msgspec.structs import replace
+
+from scout.base.codec import decode, encode, stored
+from scout.base.refusal import BadRequest, Refused
+from scout.broker import endpoints, overview
+from scout.broker.admission import Admitted
+from scout.broker.handlers import HANDLERS, directory_of
+from scout.broker.nearby import with_projects
+from scout.broker.stream import Hub, Waiters
+from scout.broker.turn import Turn
+from scout.broker.world import World
+from scout.model.delivery import Delivery
+from scout.model.endpoint import Endpoint, heard_from
+from scout.model.envelope import Event
+from scout.model.flight import FLIGHT
+from scout.model.request_problem import KeyReused
+from scout.model.target_problem import UnknownTarget
+from scout.policy.limits import check_streams
+from scout.ports import Place
+from scout.protocol.access import Minted
+from scout.protocol.agents import Heartbeat, Registered
+from scout.protocol.asks import FlightView, GetFlight, MakeAsk
+from scout.protocol.inbox import Claimed, ClaimInbox
+from scout.protocol.overview import Watch
+from scout.protocol.request import Request, Write, result_of
+from scout.protocol.talk import GetBlob, PutBlob
+from scout.store.ledger import Ledger
+from scout.store.receipts import Remembered, recall, remember
+
+__all__ = ["Counter", "Seat"]
+
+T = TypeVar("T")
+_PAGE = 500
+_SOON = 0.05
+
+
+class Counter(Protocol):
+    """The broker, as far as a seat looks at it."""
+
+    world: World
+    waiters: Waiters
+    hub: Hub
+    signs_of_life: dict[str, Endpoint]
+
+    async def read(self, work: Callable[[Ledger], T]) -> T: ...
+    async def write(self, who: Admitted, work: Callable[[Turn], T], place: Place | None = None) -> T: ...
+    def glance(self) -> Ledger: ...
+    def tally(self, name: str) -> None: ...
+
+
+class Seat:
+    """One somebody's view: what they ask is done in their name."""
+
+    def __init__(self, broker: Counter, who: Admitted) -> None:
+        self._broker = broker
+        self.who = who
+
+    async def call(self, request: Request[T]) -> T:
+        """Answer a request. What changes something is on disk before the answer is given."""
+        try:
+            return await self._answer(request)
+        except Refused as refusal:
+            self._broker.tally("refused")
+            problem, world = refusal.diagnostic, self._broker.world
+            if not isinstance(problem, UnknownTarget):
+                raise
+            told = await asyncio.to_thread(with_projects, problem, world, self.who.caller)
+            raise Refused(told) from None
+
+    async def _answer(self, request: Request[Any]) -> Any:
+        place = await self._place(request)
+        match request:
+            case PutBlob() | GetBlob():
+                answer = await asyncio.to_thread(self._outside, request)
+                if isinstance(request, GetBlob) or request.idempotency_key is None:
+                    return answer
+                return await self._broker.write(
+                    self.who, lambda turn: _once(turn, request, lambda _, __: answer)
+                )
+            case Heartbeat():
+                return await self._heartbeat(request)
+            case GetFlight() if request.wait:
+                return await self._wait_for(request)
+            case ClaimInbox() if request.wait:
+                return await self._claim(request)
+            case MakeAsk() if request.wait:
+                return await self._ask_and_wait(request, place)
+            case _:
+                return await self._plain(request, place)
+
+    async def _plain(self, request: Request[T], place: Place | None = None) -> T:
+        handler = HANDLERS[type(request)]
+        if not request.writes:
+            self._broker.tally("reads")
+            return await self._read(lambda turn: handler(turn, request), place)
+        self._broker.tally("writes")
+        if isinstance(request, Write) and request.idempotency_key is not None:
+            return await self._broker.write(self.who, lambda turn: _once(turn, request, handler), place)
+        return await self._broker.write(self.who, lambda turn: handler(turn, request), place)
+
+    async def _read(self, work: Callable[[Turn], T], place: Place | None = None) -> T:
+        who, world = self.who, self._broker.world
+        return await self._broker.read(
+            lambda ledger: work(Turn(world, ledger, who.actor, who.caller, here=who.here, place=place))
+        )
+
+    async def _place(self, request: Request[Any]) -> Place | None:
+        directory = directory_of(request)
+        if directory is None:
+            return None
+        places = self._broker.world.places
+        return await asyncio.to_thread(places.locate, directory, self.who.base)
+
+    def _outside(self, request: Request[Any]) -> Any:
+        """What touches files and not the store."""
+        turn = Turn(self._broker.world, self._broker.glance(), self.who.actor, self.who.caller)
+        return HANDLERS[type(request)](turn, request)
+
+    # -- waiting -----------------------------------------------------------------------------------
+
+    async def _wait_for(self, request: GetFlight) -> Any:
+        """Until it is finished or another than was seen, or for as long as was asked; then as it is."""
+        view = await self._plain(request)
+        return await self._finished(request, view.id) if self._is_open(request, view) else view
+
+    async def _finished(self, request: GetFlight, flight_id: str, *, fresh: bool = False) -> Any:
+        """An asker who waits here is told here: the flight is known to be awaited all the while.
+
+        `fresh`: it was made just now, so that there is nothing to see yet.
+        """
+        end = self._end(request.wait)
+        news = flight_id if request.seen is not None else f"end of {flight_id}"
+        with self._broker.waiters.listening(news, f"{flight_id} {self._me}") as listener:
+            if fresh:
+                await listener.wait(self._left(end))
+            while True:
+                view = await self._plain(GetFlight(flight_id=flight_id))
+                if not self._is_open(request, view) or not await listener.wait(self._left(end)):
+                    return view
+
+    @staticmethod
+    def _is_open(request: GetFlight, view: FlightView) -> bool:
+        return view.state not in FLIGHT.terminal and request.seen in (None, view.revision)
+
+    def _end(self, wait: float) -> float:
+        world = self._broker.world
+        return world.clock.monotonic() + min(wait, world.rules.periods.long_poll)
+
+    def _left(self, end: float) -> float:
+        return end - self._broker.world.clock.monotonic()
+
+    @property
+    def _me(self) -> str:
+        return self.who.actor.agent_id or self._broker.world.system_agent
+
+    async def _claim(self, request: ClaimInbox) -> Any:
+        end = self._end(request.wait)
+        with self._broker.waiters.listening(f"inbox {self._me}") as listener:
+            while True:
+                claimed = await self._plain(request)
+                left = self._left(end)
+                if claimed.items or left <= 0:
+                    return claimed
+                await listener.wait(min(left, await self._read(_due_in)))
+
+    async def _ask_and_wait(self, request: MakeAsk, place: Place | None) -> Any:
+        receipt = await self._plain(request, place)
+        wait = GetFlight(flight_id=receipt.flight_id, wait=request.wait)
+        view = await self._finished(wait, receipt.flight_id, fresh=request.idempotency_key is None)
+        return replace(receipt, state=view.state, phase=view.phase, reason=view.reason, output=view.output)
+
+    async def _heartbeat(self, request: Heartbeat) -> Any:
+        """A sign of life that is no news stays in memory for a while."""
+        broker = self._broker
+        seen = broker.signs_of_life.get(request.endpoint_id)
+        endpoint = await self._read(lambda turn: _quiet(turn, request, seen))
+        if endpoint is None:
+            broker.signs_of_life.pop(request.endpoint_id, None)  # what is written now is newer
+            return await self._plain(request)
+        broker.signs_of_life[endpoint.id] = endpoint
+        return endpoint
+
+    # -- watching ----------------------------------------------------------------------------------
+
+    async def watch(self, request: Watch) -> AsyncGenerator[Event]:
+        """The facts of the log that the caller may read, as they are committed."""
+        broker = self._broker
+        client = self.who.actor.token_id or "the broker"
+        after = request.after
+        if after is not None and after < 0:
+            raise Refused(BadRequest(problem="numbers of the log begin with 1", field="after"))
+        look = broker.glance
+        wanted = await self._read(lambda turn: overview.wanted_by(turn, request, look))
+
+        async def read(place: int) -> list[Event]:
+            return await broker.read(
+                lambda ledger: list(ledger.facts("events_after", after=place, limit=_PAGE))
+            )
+
+        check_streams(client, broker.hub.count(client), broker.world.rules.limits)
+        async with aclosing(broker.hub.follow(client, wanted, after, read, look().last_seq())) as events:
+            async for event in events:
+                yield event
+
+
+def _due_in(turn: Turn) -> float:
+    """Seconds until something in the caller's inbox can be claimed, without any news of it."""
+    waiting = turn.ledger.many(Delivery, "inbox", agent=turn.sender, after="", limit=_PAGE)
+    moments = [one.leased_until or one.next_attempt_at for one in waiting if not one.wake]
+    return max(min(moments, default=turn.now.plus(_PAGE)).since(turn.now), _SOON)
+
+
+def _quiet(turn: Turn, request: Heartbeat, seen: Endpoint | None) -> Endpoint | None:
+    endpoint = turn.need(Endpoint, "endpoint", request.endpoint_id)
+    if seen is not None and seen.revision == endpoint.revision:
+        endpoint = seen
+    return heard_from(endpoint, turn.now) if endpoints.is_quiet(turn, endpoint) else None
+
+
+def _once(turn: Turn, request: Write[T], handler: Callable[[Turn, Any], T]) -> T:
+    """The first answer under a key, given again; another request under it is refused."""
+    connection, actor = turn.ledger.connection, turn.actor.agent_id or turn.actor.token_id
+    key = request.idempotency_key or ""
+    hashed = hashlib.sha256(encode(_unhurried(request))).hexdigest()
+    known = recall(connection, actor, request.operation, key)
+    if known is not None:
+        if known.hash != hashed:
+            raise Refused(KeyReused(key=key, operation=request.operation))
+        return decode(known.answer, result_of(type(request)))
+    answer = handler(turn, request)
+    if isinstance(answer, Claimed) and not answer.items:
+        return answer  # nothing was done that could be done twice
+    receipt = Remembered(hashed, stored(_without_secret(answer)))
+    remember(connection, actor, request.operation, key, receipt=receipt, now=turn.now)
+    return answer
+
+
+def _without_secret(answer: T) -> T:
+    """What is remembered of an answer: a secret is shown once and kept nowhere."""
+    if isinstance(answer, Registered):
+        return replace(answer, token=None)
+    return replace(answer, secret="") if isinstance(answer, Minted) else answer
+
+
+def _unhurried(request: Write[T]) -> Write[T]:
+    """How long somebody waits for the answer is no part of what is asked."""
+    return replace(request, wait=0) if getattr(request, "wait", 0) else request

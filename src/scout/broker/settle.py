@@ -1,0 +1,187 @@
+"""What follows when a delivery or a flight changes, in the same transaction."""
+
+from msgspec.structs import replace
+
+from scout.base.refusal import Remedy
+from scout.broker import posting
+from scout.broker.turn import Turn
+from scout.model.ask import Ask, ReplyMode
+from scout.model.ask_event import (
+    DELIVERY_EVENTS,
+    FLIGHT_EVENTS,
+    DeliveryDeadLettered,
+    FlightUpdated,
+)
+from scout.model.conversation import MessageKind
+from scout.model.coupling import close_delivery, follow_delivery, on_dead_lettered
+from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, bounce_of
+from scout.model.envelope import Metadata
+from scout.model.flight import (
+    FLIGHT,
+    CompletedBy,
+    Flight,
+    FlightMove,
+    FlightState,
+    complete_flight,
+    retry_remedy,
+    start_flight,
+)
+from scout.model.outcome import follow_flight
+from scout.model.session_problem import Layer
+from scout.model.talk_event import WorkItemUpdated
+from scout.model.work_item import WorkItem
+from scout.protocol.operations import command_line
+
+__all__ = ["answer", "came_back", "delivered", "finish", "note", "started"]
+
+_ENDED = {
+    FlightState.COMPLETED: FlightMove.COMPLETE,
+    FlightState.FAILED: FlightMove.FAIL,
+    FlightState.CANCELLED: FlightMove.CANCEL,
+}
+
+
+def delivered(
+    turn: Turn,
+    before: Delivery,
+    after: Delivery,
+    move: DeliveryMove = DeliveryMove.DEAD_LETTER,
+    *,
+    layer: Layer = Layer.ADAPTER,
+    log: str | None = None,
+) -> Delivery:
+    """Store a delivery's change; its flight follows, and a sender whose message comes back is told."""
+    dead = after.state is DeliveryState.DEAD_LETTERED
+    kind = DeliveryDeadLettered if dead else DELIVERY_EVENTS[move]
+    turn.record(kind, after, move=move, reason=after.problem)
+    flight = turn.ledger.get(Flight, after.flight_id)
+    if flight is not None:
+        _follow(turn, flight, after, layer, log)
+    elif dead:
+        _bounce(turn, after)
+    return after
+
+
+def _follow(turn: Turn, flight: Flight, delivery: Delivery, layer: Layer, log: str | None) -> None:
+    if delivery.state is DeliveryState.DEAD_LETTERED:
+        address = turn.canonical(flight.target)
+        failed = on_dead_lettered(flight, delivery, turn.now, address=address, layer=layer, log=log)
+        if failed is not flight:
+            finish(turn, flight, failed)
+        return
+    following = follow_delivery(flight, delivery, turn.now)
+    if following is flight:
+        return
+    if following.state is flight.state:
+        note(turn, following)
+    else:
+        started(turn, following)
+
+
+def note(turn: Turn, flight: Flight) -> Flight:
+    """Store another phase, reason or next check."""
+    return turn.record(FlightUpdated, flight, move=flight.phase, reason=flight.reason)
+
+
+def started(turn: Turn, flight: Flight) -> Flight:
+    """Store that the target took it; the work it belongs to has begun."""
+    turn.record(FLIGHT_EVENTS[FlightMove.START], flight, move=FlightMove.START, reason=flight.reason)
+    _work(turn, flight)
+    return flight
+
+
+def finish(turn: Turn, before: Flight, after: Flight) -> Flight:
+    """Store a flight's end: nothing more is delivered for it, its work follows, its asker can know."""
+    step = _ENDED[after.state]
+    turn.record(FLIGHT_EVENTS[step], after, move=step, reason=after.reason)
+    for delivery in turn.ledger.many(Delivery, "deliveries_of_flight", flight=after.id):
+        closed = close_delivery(delivery, after, turn.now)
+        if closed is not delivery:
+            cancel = DeliveryMove.CANCEL
+            turn.record(DELIVERY_EVENTS[cancel], closed, move=cancel, reason=closed.problem)
+    _work(turn, after)
+    if after.state is not FlightState.COMPLETED:
+        _tell_failure(turn, after)
+    return after
+
+
+def _work(turn: Turn, flight: Flight) -> None:
+    item = turn.ledger.get(WorkItem, flight.work_item_id)
+    if item is not None:
+        for step in follow_flight(item, flight, turn.now):
+            turn.record(WorkItemUpdated, step, move=step.state, reason=f"flight {flight.id} {flight.state}")
+
+
+def answer(turn: Turn, flight: Flight, text: str, by: CompletedBy) -> Flight:
+    """The first reply to an ask completes it; it is said in the ask's conversation and goes to its asker."""
+    ask = turn.need(Ask, "ask", flight.ask_id)
+    if flight.state is FlightState.QUEUED:
+        flight = started(turn, start_flight(flight, turn.now))
+    FLIGHT.after(flight.state, FlightMove.COMPLETE)
+    if not text.strip():
+        return finish(turn, flight, complete_flight(flight, text, turn.now, by=by))
+    message = posting.post(
+        turn,
+        flight.conversation_id,
+        text,
+        sender=flight.target,
+        kind=MessageKind.FINAL,
+        ask_id=ask.id,
+        flight_id=flight.id,
+        work_item_id=flight.work_item_id,
+        metadata=Metadata(in_reply_to=ask.message_id, target_agents=(ask.reply_to or ask.sender,)),
+    )
+    done = complete_flight(flight, text, turn.now, by=by, message_id=message.id)
+    finish(turn, flight, done)
+    if ask.reply_mode is ReplyMode.NOTIFY or ask.reply_to or ask.reply_to_session_id:
+        target, session = ask.reply_to or ask.sender, ask.reply_to_session_id
+        said = replace(message, flight_id=None)  # what is delivered for the flight is the ask
+        posting.deliver(turn, said, target, rule="reply", session_id=session, reason="the answer")
+    return done
+
+
+def _tell_failure(turn: Turn, flight: Flight) -> None:
+    """Nobody is left to find out by chance that an ask came to nothing."""
+    ask = turn.ledger.get(Ask, flight.ask_id)
+    if ask is None or ask.reply_mode is ReplyMode.NONE or _knows(turn, flight, ask):
+        return
+    remedies = flight.error.remedies if flight.error else (retry_remedy(flight),)
+    tries = [f"try: {command_line(remedy)}" for remedy in remedies]
+    text = "\n".join([f"{turn.canonical(flight.target)} {flight.state}: {flight.reason}", *tries])
+    _tell(turn, flight.conversation_id, ask.reply_to or ask.sender, text, ask.message_id)
+
+
+def _knows(turn: Turn, flight: Flight, ask: Ask) -> bool:
+    """Who cancelled it knows; who waits for it sees it now."""
+    if flight.state is FlightState.CANCELLED and turn.sender == ask.sender:
+        return True
+    waits = turn.world.is_awaited(f"{flight.id} {ask.sender}")
+    return waits and ask.reply_mode is ReplyMode.INLINE and ask.reply_to is None
+
+
+def came_back(turn: Turn, delivery: Delivery, problem: str) -> None:
+    """A message whose turn came to nothing: its sender is told."""
+    if delivery.sender != turn.world.system_agent and delivery.conversation_id is not None:
+        text = f"{turn.canonical(delivery.target)}: {problem}"
+        _tell(turn, delivery.conversation_id, delivery.sender, text, delivery.message_id)
+
+
+def _bounce(turn: Turn, delivery: Delivery) -> None:
+    bounce = bounce_of(delivery, turn.canonical(delivery.target))
+    if delivery.sender == turn.world.system_agent or delivery.conversation_id is None:
+        return  # a notice that cannot be delivered is not noticed again
+    again = Remedy(operation="send", parameters={"to": bounce.address, "body": "…"})
+    text = f"{bounce.text}\ntry: {command_line(again)}"
+    _tell(turn, delivery.conversation_id, bounce.to, text, bounce.message_id)
+
+
+def _tell(turn: Turn, conversation_id: str, target: str, text: str, about: str | None) -> None:
+    message = posting.post(
+        turn,
+        conversation_id,
+        text,
+        sender=turn.world.system_agent,
+        kind=MessageKind.STATUS,
+        metadata=Metadata(in_reply_to=about, target_agents=(target,)),
+    )
+    posting.deliver(turn, message, target, rule="notice", reason="something of yours came back")

@@ -1,0 +1,278 @@
+"""The transactions of one turn of a program: leased, taken, under way, finished. Each is safe to repeat."""
+
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from scout.base.refusal import Refused
+from scout.broker import posting, reaching, settle
+from scout.broker.turn import Turn
+from scout.model.ask_event import UsageReported
+from scout.model.conversation import MessageKind, check_body
+from scout.model.delivery import (
+    Delivery,
+    DeliveryMove,
+    DeliveryState,
+    ack,
+    back_off,
+    dead_letter,
+    lease,
+    nack,
+    renew,
+)
+from scout.model.directory_event import TokenRevoked
+from scout.model.endpoint import Endpoint, EndpointMove, EndpointState
+from scout.model.envelope import Changed, Metadata
+from scout.model.flight import (
+    FLIGHT,
+    CompletedBy,
+    Flight,
+    FlightPhase,
+    error_of,
+    fail_flight,
+    note_flight,
+    retry_remedy,
+)
+from scout.model.presence_event import SessionReady, SessionUpdated
+from scout.model.session import Session, SessionState, observe_session, ready_session
+from scout.model.session_problem import Layer, SessionFailed
+from scout.model.token import Token, TokenState, revoke_token
+from scout.model.usage import UsageSource
+from scout.policy.usage import About, execution
+from scout.ports import Accepted, Completed, Failed, Prompt, SessionSpec, Spent, Started
+
+__all__ = [
+    "HOLDER",
+    "Prepared",
+    "accepted",
+    "broke",
+    "completed",
+    "failed",
+    "free",
+    "over",
+    "renewed",
+    "returned",
+    "run_of",
+    "session_started",
+    "sign_of_life",
+    "spent",
+    "unprepared",
+]
+
+HOLDER = "dispatcher"
+_MANY = 1000
+
+
+@dataclass
+class Prepared:
+    """One turn under way. `fresh`: its session has yet to be started; `unwanted`: its flight is over."""
+
+    harness: str
+    spec: SessionSpec
+    prompt: Prompt
+    delivery_id: str
+    endpoint_id: str
+    flight_id: str | None
+    token_id: str | None = None
+    fresh: bool = False
+    accepted: bool = False
+    unwanted: bool = False
+    done: bool = False
+
+
+def run_of(delivery: Delivery) -> str:
+    """What the harness knows a delivery by: a repeat that was said to be one is another run."""
+    return f"{delivery.id}.{delivery.attempts}" if delivery.may_repeat else delivery.id
+
+
+# -- during ------------------------------------------------------------------------------------------
+
+
+def session_started(turn: Turn, prepared: Prepared, started: Started) -> None:
+    """The harness answers: its session is live and its endpoint works for us."""
+    session = turn.need(Session, "session", prepared.spec.session_id)
+    if session.state is SessionState.STARTING:
+        ready = ready_session(session, turn.now, native_ids=dict(started.native_ids))
+        turn.record(SessionReady, ready, move="ready")
+    endpoint = turn.need(Endpoint, "endpoint", prepared.endpoint_id)
+    if endpoint.state is EndpointState.WAKING:
+        endpoint = reaching.move(turn, endpoint, EndpointMove.READY)
+        reaching.move(turn, endpoint, EndpointMove.CLAIM)
+    prepared.fresh = False
+
+
+def renewed(turn: Turn, prepared: Prepared) -> None:
+    """Still being started."""
+    delivery = turn.need(Delivery, "delivery", prepared.delivery_id)
+    if delivery.state is DeliveryState.LEASED:
+        longer = renew(delivery, HOLDER, turn.now, seconds=turn.rules.periods.lease)
+        settle.delivered(turn, delivery, longer, DeliveryMove.RENEW)
+
+
+def accepted(turn: Turn, prepared: Prepared, took: Accepted | None = None) -> None:
+    """The program took the prompt: so the flight runs."""
+    delivery = turn.need(Delivery, "delivery", prepared.delivery_id)
+    if delivery.state is DeliveryState.LEASED:
+        settle.delivered(turn, delivery, ack(delivery, HOLDER, turn.now), DeliveryMove.ACK)
+    if took is not None and took.pid is not None:
+        session = turn.need(Session, "session", prepared.spec.session_id)
+        seen = observe_session(session, turn.now, pid=took.pid, pid_started=took.pid_started)
+        turn.record(SessionUpdated, seen, move="observe")
+
+
+def sign_of_life(turn: Turn, prepared: Prepared, text: str) -> None:
+    """What the program says it is doing, as the reason of its flight."""
+    flight = turn.ledger.get(Flight, prepared.flight_id)
+    if flight is not None and flight.state not in FLIGHT.terminal and flight.started_at is not None:
+        reason = " ".join(text.split())[:200] or flight.reason
+        settle.note(turn, note_flight(flight, FlightPhase.WORKING, turn.now, reason=reason))
+
+
+def spent(turn: Turn, prepared: Prepared, report: Spent) -> None:
+    """What it cost."""
+    about = About(
+        agent_id=prepared.spec.agent_id,
+        harness=prepared.harness,
+        model=report.model or prepared.spec.model,
+        session_id=prepared.spec.session_id,
+        flight_id=prepared.flight_id,
+    )
+    source = UsageSource.CHAR_HEURISTIC if report.estimated else UsageSource.PROVIDER_EXACT
+    usage = execution(
+        turn.mint("usg"),
+        about,
+        turn.now,
+        prompt_tokens=report.prompt_tokens,
+        completion_tokens=report.completion_tokens,
+        source=source,
+    )
+    turn.append(UsageReported, usage.id, Changed(record=usage, move="report"))
+
+
+# -- after -------------------------------------------------------------------------------------------
+
+
+def completed(turn: Turn, prepared: Prepared, done: Completed) -> None:
+    """The final text is the reply, unless somebody answered before."""
+    accepted(turn, prepared)
+    try:
+        text = check_body(done.text)
+    except Refused as refusal:
+        reason = f"its answer cannot be kept: {refusal.diagnostic.message}"
+        failed(turn, prepared, Failed(layer=Layer.HARNESS, reason=reason))
+        return
+    flight = turn.ledger.get(Flight, prepared.flight_id)
+    if flight is None:
+        _said(turn, prepared, text)
+    elif flight.state not in FLIGHT.terminal:
+        settle.answer(turn, flight, text, CompletedBy.FINAL_TEXT)
+    elif text.strip() and flight.output != text:
+        _noted(turn, flight, text)
+    _released(turn, prepared)
+
+
+def _said(turn: Turn, prepared: Prepared, text: str) -> None:
+    """The answer of a turn that a plain message began."""
+    delivery = turn.need(Delivery, "delivery", prepared.delivery_id)
+    if not text.strip() or delivery.conversation_id is None:
+        return
+    message = posting.post(
+        turn,
+        delivery.conversation_id,
+        text,
+        sender=delivery.target,
+        kind=MessageKind.FINAL,
+        metadata=Metadata(in_reply_to=delivery.message_id, target_agents=(delivery.sender,)),
+    )
+    posting.deliver(turn, message, delivery.sender, rule="reply", reason="the answer")
+
+
+def _noted(turn: Turn, flight: Flight, text: str) -> None:
+    """Text after the end is kept as a note and wakes nobody."""
+    posting.post(
+        turn,
+        flight.conversation_id,
+        text,
+        sender=flight.target,
+        kind=MessageKind.STATUS,
+        ask_id=flight.ask_id,
+        flight_id=flight.id,
+    )
+
+
+def failed(turn: Turn, prepared: Prepared, problem: Failed) -> None:
+    """Before the program took it: another attempt or none. After: the flight has failed."""
+    delivery = turn.need(Delivery, "delivery", prepared.delivery_id)
+    if delivery.state is DeliveryState.LEASED:
+        returned(turn, delivery, problem)
+    elif delivery.state is DeliveryState.ACKED:
+        broke(turn, delivery, problem)
+    _released(turn, prepared)
+
+
+def broke(turn: Turn, delivery: Delivery, problem: Failed) -> None:
+    """A turn that had begun came to nothing: its flight has failed, or the sender of a message is told."""
+    flight = turn.ledger.get(Flight, delivery.flight_id)
+    told = SessionFailed(
+        session_id=delivery.session_id or "",
+        layer=problem.layer,
+        reason=problem.reason,
+        log=problem.log,
+        remedies=(retry_remedy(flight),) if flight else (),
+    )
+    if flight is None:
+        settle.came_back(turn, delivery, told.message)
+    elif flight.state not in FLIGHT.terminal:
+        settle.finish(turn, flight, fail_flight(flight, error_of(told, problem.log), turn.now))
+
+
+def unprepared(turn: Turn, ident: str, problem: Failed) -> None:
+    """An attempt that came to nothing before it could begin is an attempt, too; a later one may do."""
+    delivery = turn.need(Delivery, "delivery", ident)
+    if delivery.state is DeliveryState.PENDING:
+        leased = lease(delivery, HOLDER, turn.now, seconds=turn.rules.periods.lease)
+        settle.delivered(turn, delivery, leased, DeliveryMove.LEASE)
+        returned(turn, leased, replace(problem, again=True))
+    elif delivery.state is DeliveryState.ACKED:
+        broke(turn, delivery, problem)
+
+
+def returned(turn: Turn, delivery: Delivery, problem: Failed) -> None:
+    if problem.again:
+        rules = turn.rules
+        pause = back_off(delivery.attempts, rules.periods.back_off_first, rules.periods.back_off_most)
+        after = nack(
+            delivery,
+            HOLDER,
+            turn.now,
+            problem=problem.reason,
+            retry_after=pause,
+            limit=rules.limits.attempts,
+        )
+    else:
+        after = dead_letter(delivery, problem.reason, turn.now)
+    settle.delivered(turn, delivery, after, DeliveryMove.NACK, layer=problem.layer, log=problem.log)
+
+
+def _released(turn: Turn, prepared: Prepared) -> None:
+    """The endpoint is free again, and the run's credential is over."""
+    free(turn, prepared.endpoint_id, "it did not start")
+    token = turn.ledger.get(Token, prepared.token_id)
+    if token is not None:
+        over(turn, token)
+
+
+def free(turn: Turn, endpoint_id: str | None, reason: str) -> None:
+    """An endpoint without a turn does not work; one that was being started has failed."""
+    endpoint = turn.ledger.get(Endpoint, endpoint_id)
+    if endpoint is not None and endpoint.state is EndpointState.WORKING:
+        reaching.move(turn, endpoint, EndpointMove.RELEASE)
+    elif endpoint is not None and endpoint.state is EndpointState.WAKING:
+        reaching.move(turn, endpoint, EndpointMove.FAIL, reason)
+
+
+def over(turn: Turn, token: Token) -> None:
+    """A run's credential ends with it."""
+    if token.state is TokenState.ACTIVE:
+        reason = "its run is over"
+        turn.record(TokenRevoked, revoke_token(token, reason, turn.now), move="revoke", reason=reason)

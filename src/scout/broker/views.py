@@ -1,0 +1,84 @@
+"""Records as they are shown: with what follows from the others."""
+
+from typing import TypeVar
+
+from msgspec.structs import asdict
+
+from scout.base.record import Record
+from scout.broker.turn import Turn
+from scout.model.agent import Agent
+from scout.model.alias import Alias
+from scout.model.conversation import Message
+from scout.model.delivery import Delivery
+from scout.model.endpoint import Endpoint
+from scout.model.flight import Flight
+from scout.model.session import Session
+from scout.model.status import agent_status
+from scout.policy.directory import Instance
+from scout.protocol.agents import AgentDetail, AgentView
+from scout.protocol.asks import FlightView
+from scout.store.ledger import LAST
+
+__all__ = ["agent_view", "detail_of", "enriched", "flight_view"]
+
+T = TypeVar("T", bound=Record)
+_FEW = 20
+
+
+def enriched(kind: type[T], record: Record, **more: object) -> T:
+    """A record as a larger one that shows more of it."""
+    return kind(**asdict(record), **more)
+
+
+def agent_view(turn: Turn, agent: Agent, endpoints: list[Endpoint] | None = None) -> AgentView:
+    """An agent, how it is and what it is called."""
+    return enriched(AgentView, agent, **_shown(turn, agent, endpoints))
+
+
+def detail_of(turn: Turn, agent: Agent) -> AgentDetail:
+    """An agent with the ways to reach it."""
+    ledger, user = turn.ledger, turn.actor.user
+    endpoints = ledger.many(Endpoint, "endpoints_of", agent=agent.id)
+    aliases = ledger.many(Alias, "aliases_for", agent=agent.id, owner=user, limit=_FEW)
+    most = turn.rules.limits.page_most
+    return enriched(
+        AgentDetail,
+        agent,
+        **_shown(turn, agent, endpoints),
+        endpoints=tuple(endpoints),
+        sessions=tuple(ledger.many(Session, "sessions_of", agent=agent.id, before=LAST, limit=_FEW)),
+        open_flights=ledger.value("flights_open_count", agent=agent.id, limit=most),
+        unread=ledger.value("inbox_count", agent=agent.id, limit=most),
+        aliases=tuple(alias.name for alias in aliases),
+    )
+
+
+def _shown(turn: Turn, agent: Agent, endpoints: list[Endpoint] | None) -> dict[str, object]:
+    if endpoints is None:
+        endpoints = turn.endpoints(agent.id)
+    flights = turn.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_FEW)
+    within = turn.rules.periods.online_within
+    return {
+        "status": agent_status(agent, endpoints, turn.now, flights=flights, within=within),
+        "canonical": Instance(agent=agent).canonical,
+        "minimal": turn.minimal(agent),
+        "label": agent.path.label(agent.config.name, agent.config.username),
+    }
+
+
+def flight_view(turn: Turn, flight: Flight) -> FlightView:
+    """A flight, how its target is called, what was asked, and how its delivery fares."""
+    ledger = turn.ledger
+    deliveries = ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
+    newest = deliveries[-1] if deliveries else None
+    message = ledger.get(Message, newest.message_id) if newest else None
+    return enriched(
+        FlightView,
+        flight,
+        target_address=turn.canonical(flight.target),
+        requester_address=turn.canonical(flight.requester_id),
+        body=message.body if message else "",
+        attempts=newest.attempts if newest else 0,
+        may_repeat=newest.may_repeat if newest else False,
+        remedies=flight.error.remedies if flight.error else (),
+    )

@@ -1,0 +1,41 @@
+"""What is the same for every request: the rules, the ports, and whose machine this is."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from scout.base.time import Time
+from scout.policy.limits import Rules
+from scout.ports import Blobs, Clock, Harness, Ids, Places, Probe
+from scout.protocol.overview import Status
+
+__all__ = ["World"]
+
+
+@dataclass
+class World:
+    """`node`, `operator` and the agents of this machine are known once the broker has started.
+
+    `ready` is what the last look at each harness found.
+    """
+
+    rules: Rules
+    roots: tuple[str, ...]
+    default_harness: str | None
+    clock: Clock
+    ids: Ids
+    places: Places
+    blobs: Blobs
+    harnesses: Mapping[str, Harness]
+    version: str
+    node: str = ""
+    operator: str = ""
+    operator_agent: str = ""
+    system_agent: str = ""
+    status: Status = field(
+        default_factory=lambda: Status(url="", socket="", pid=0, version="", node="", home="")
+    )
+    ready: dict[str, Probe] = field(default_factory=dict[str, Probe])
+    # When the log was last told that an endpoint is still there, and nothing else of it.
+    heard: dict[str, Time] = field(default_factory=dict[str, Time])
+    # Whether somebody waits for a record to change at this very moment.
+    is_awaited: Callable[[str], bool] = lambda _: False

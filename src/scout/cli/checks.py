@@ -1,0 +1,132 @@
+"""What the doctor looks at: each check tells what it found and the command that mends it."""
+
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from scout import __version__
+from scout.base.refusal import Refused
+from scout.cli.caller import Caller
+from scout.cli.line import ROUTES, Line
+from scout.cli.problem import Problem
+from scout.cli.wire import Lost
+from scout.daemon.start import running
+from scout.settings.load import read
+from scout.store.backup import check_file
+
+__all__ = ["CHECKS", "Result"]
+
+_SPACE = 256 * 1024 * 1024
+_HARNESSES = ("claude", "codex", "gemini", "opencode", "tmux", "git")
+
+
+class Result:
+    """One finding."""
+
+    def __init__(self, name: str, well: bool, says: str, remedy: str = "") -> None:
+        self.name, self.well, self.says, self.remedy = name, well, says, remedy
+
+    def told(self) -> dict[str, Any]:
+        return {"name": self.name, "ok": self.well, "says": self.says, "remedy": self.remedy or None}
+
+
+_Check = Callable[[Caller, bool], Iterator[Result]]
+
+
+def _python(caller: Caller, fix: bool) -> Iterator[Result]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Result("python", sys.version_info >= (3, 11), f"{version} ({sys.executable}), scout {__version__}")
+
+
+def _settings(caller: Caller, fix: bool) -> Iterator[Result]:
+    loaded = read()
+    problems = [problem.message for problem in loaded.problems]
+    yield Result("settings", not problems, "; ".join(problems) or loaded.settings.config, "scout config")
+
+
+def _folder(caller: Caller, fix: bool) -> Iterator[Result]:
+    home = Path(caller.where.home)
+    if not home.exists():
+        yield Result("data folder", True, f"{home} is made at the first start")
+        return
+    yield from _mode("data folder", home, 0o700, fix)
+    for name in ("token", "scout.db", "node.key"):
+        if (home / name).exists():
+            yield from _mode(name, home / name, 0o600, fix)
+    free = shutil.disk_usage(home).free
+    yield Result("disk space", free >= _SPACE, f"{free // 1024**2} MiB free", "scout explain store_full")
+
+
+def _mode(name: str, path: Path, wanted: int, fix: bool) -> Iterator[Result]:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o077 and fix:
+        path.chmod(wanted)
+        yield Result(name, True, f"{path} was open to others ({mode:o}); now {wanted:o}")
+        return
+    owned = path.stat().st_uid == os.getuid()
+    says = f"{path} ({mode:o})" + ("" if owned else ", which belongs to another user")
+    yield Result(name, owned and not mode & 0o077, says, "scout doctor --fix")
+
+
+def _daemon(caller: Caller, fix: bool) -> Iterator[Result]:
+    found = running(caller.where.home)
+    if found is None:
+        yield from _stale(caller, fix)
+        yield Result("daemon", False, "none runs", "scout up")
+        return
+    yield Result("lock", True, f"held by pid {found.pid or '(starting)'}")
+    try:
+        status = Line(caller, start=False).call(ROUTES["status"], {})
+    except Problem as problem:
+        refused = problem.code in ("unauthenticated", "forbidden")
+        remedy = f"scout explain {problem.code}" if refused else "scout restart"
+        yield Result("daemon", False, f"pid {found.pid} declines: {problem}", remedy)
+        return
+    except (Lost, OSError) as error:
+        yield Result("daemon", False, f"pid {found.pid} does not answer: {error}", "scout restart")
+        return
+    yield Result("daemon", True, f"answers at {status['url']} and {status['socket']}")
+    same = status["version"] == __version__
+    yield Result("version", same, f"daemon {status['version']}, command {__version__}", "scout restart")
+
+
+def _stale(caller: Caller, fix: bool) -> Iterator[Result]:
+    socket = Path(caller.where.socket)
+    if socket.exists() and fix:
+        socket.unlink()
+        yield Result("socket", True, f"{socket} was left by a daemon that is gone; removed")
+    elif socket.exists():
+        yield Result("socket", True, f"{socket} was left by a daemon that is gone; the next start takes it")
+
+
+def _store(caller: Caller, fix: bool) -> Iterator[Result]:
+    file = Path(caller.where.home) / "scout.db"
+    if not file.exists():
+        yield Result("store", True, "none yet")
+        return
+    try:
+        check_file(file)
+    except Refused as refusal:
+        yield Result("store", False, refusal.diagnostic.message, "scout verify")
+    else:
+        yield Result("store", True, f"{file.stat().st_size // 1024} KiB, undamaged")
+
+
+def _harnesses(caller: Caller, fix: bool) -> Iterator[Result]:
+    found = [name for name in _HARNESSES if shutil.which(name)]
+    there = ", ".join(["echo", "command", *found])
+    yield Result("programs", True, f"found {there}")
+
+
+def _session(caller: Caller, fix: bool) -> Iterator[Result]:
+    if caller.session:
+        has = bool(caller.environ.get("SCOUT_TOKEN"))
+        says = f"inside a harness session ({caller.session}), {'with' if has else 'without'} SCOUT_TOKEN"
+        yield Result("session", has, says, "scout explain unauthenticated")
+
+
+CHECKS: tuple[_Check, ...] = (_python, _settings, _session, _folder, _daemon, _store, _harnesses)

@@ -1,0 +1,124 @@
+"""`scout config`: every setting and where it comes from; change one; the allowed roots."""
+
+import os
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from scout.base.codec import plain
+from scout.base.refusal import Refused
+from scout.cli.show import refusal_json, write_json, write_refusal
+from scout.settings.edit import add_root, set_value
+from scout.settings.load import Loaded, load, read
+from scout.settings.record import SETTINGS
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  scout config                              # every setting, its value, the layer that set it
+  scout config set limits.openFlights 64
+  scout config roots --add ~/code           # programs may be started below it
+"""
+
+_json = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+
+
+@click.group(epilog=_EXAMPLES, invoke_without_command=True)
+@_json
+@click.pass_context
+def command(context: click.Context, as_json: bool) -> None:
+    """Show every setting with its value and the layer that set it: file, environment or default."""
+    if context.invoked_subcommand is not None:
+        return
+    loaded = read()
+    rows = _rows(loaded)
+    if as_json:
+        problems = [refusal_json(problem) for problem in loaded.problems]
+        write_json({"settings": rows, "problems": problems})
+    else:
+        _write(rows)
+        for problem in loaded.problems:
+            write_refusal(refusal_json(problem))
+    if loaded.problems:
+        sys.exit(loaded.problems[0].family.exit_code)
+
+
+@command.command("set")
+@click.argument("key")
+@click.argument("value")
+@_json
+def set_command(key: str, value: str, as_json: bool) -> None:
+    """Write KEY = VALUE into the config file. `none` takes an optional setting out."""
+    try:
+        set_value(read().settings.config, key, value)
+    except Refused as refusal:
+        _refuse(refusal, key, as_json)
+    row = _rows(read())[key]
+    if as_json:
+        write_json({"key": key, **row})
+        return
+    _write({key: row})
+    if not row["source"].startswith(("file ", "default")):
+        click.echo(f"the file has your value, but the {row['source']} goes before it", err=True)
+
+
+@command.command("roots")
+@click.option("--add", metavar="DIR", help="Allow programs below this directory.")
+@_json
+def roots_command(add: str | None, as_json: bool) -> None:
+    """Show the directories below which programs may be started, or add one."""
+    try:
+        settings = load().settings
+        if add is not None:
+            settings = add_root(settings, os.path.expanduser(add))  # noqa: PTH111 (text in, text out)
+    except Refused as refusal:
+        _refuse(refusal, add or "roots", as_json)
+    if as_json:
+        write_json({"roots": list(settings.roots)})
+        return
+    for root in settings.roots:
+        click.echo(root)
+    if not settings.roots:
+        click.echo("none yet; allow one with: scout config roots --add DIR", err=True)
+
+
+def _rows(loaded: Loaded) -> dict[str, dict[str, Any]]:
+    """Each key with its value and source; the folders first."""
+    settings, sources = loaded.settings, loaded.sources
+    folders = {"home": settings.home, "config": settings.config, "socket": settings.socket}
+    given = plain(settings)
+    tables = {**given, **given.pop("rules")}
+    rows = {
+        key: {"value": value, "source": sources.get(key, sources["home"])} for key, value in folders.items()
+    }
+    for key in SETTINGS:
+        rows[key] = {"value": _at(tables, key), "source": sources[key]}
+    return rows
+
+
+def _at(tables: Any, key: str) -> Any:
+    for name in key.split("."):
+        tables = tables[name]
+    return tables
+
+
+def _write(rows: dict[str, dict[str, Any]]) -> None:
+    shown = [(key, _text(key, row["value"]), row["source"]) for key, row in rows.items()]
+    wide = [max(len(row[column]) for row in shown) for column in (0, 1)]
+    for key, value, source in shown:
+        click.echo(f"{key:<{wide[0]}}  {value:<{wide[1]}}  {click.style(source, dim=True)}")
+
+
+def _text(key: str, value: Any) -> str:
+    return SETTINGS[key].written(value) or "-" if key in SETTINGS else str(value)
+
+
+def _refuse(refusal: Refused, given: str, as_json: bool) -> NoReturn:
+    told = refusal_json(refusal.diagnostic)
+    if as_json:
+        write_json({"input": given, "error": told})
+    else:
+        write_refusal(told)
+    sys.exit(refusal.diagnostic.family.exit_code)

@@ -1,0 +1,162 @@
+"""`up`, `down`, `restart`, `status`: the daemon from the outside."""
+
+import json
+import os
+import sys
+from typing import Any
+
+import click
+
+from scout.cli import unit
+from scout.cli.build import epilog, run_guarded
+from scout.cli.caller import Caller
+from scout.cli.line import Line
+from scout.cli.problem import Problem, remedy
+from scout.cli.shapes import flight_row
+from scout.cli.start import ensure
+from scout.cli.text import fields, note, out, paint
+from scout.cli.wire import Lost
+from scout.daemon.start import Running, running, stop, wait_ready
+
+__all__ = ["down", "restart", "status", "up"]
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+_PATIENCE = 15.0
+
+
+@click.command(epilog=epilog("up"))
+@click.option("--foreground", is_flag=True, help="Stay in this terminal, and log to it too.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Listen on this port; 0 takes any free one.")
+@click.option("--install", is_flag=True, help="Let systemd or launchd start it: write its unit file.")
+@click.option("--uninstall", is_flag=True, help="Take that unit file away again.")
+@click.option("--print", "printed", is_flag=True, help="With --install: only print the unit file.")
+@_JSON
+def up(
+    *, foreground: bool, port: int | None, install: bool, uninstall: bool, printed: bool, as_json: bool
+) -> None:
+    """Start the daemon if none runs, and say where it is."""
+    arguments = [] if port is None else ["--port", str(port)]
+
+    def work() -> int:
+        caller = Caller()
+        if install or uninstall:
+            return unit.uninstall() if uninstall else unit.install(caller.where.home, printed)
+        if foreground:
+            return _foreground(caller, arguments)
+        found, began = ensure(caller, arguments)
+        _show(found, "started" if began else "already running", as_json)
+        return 0
+
+    run_guarded(work, as_json)
+
+
+def _foreground(caller: Caller, arguments: list[str]) -> int:
+    found = running(caller.where.home)
+    if found is not None:
+        message = f"a daemon (pid {found.pid}) already runs for {caller.where.home}"
+        raise Problem.of("wrong_state", message, noun="daemon", state="running", remedies=[remedy("down")])
+    sys.stdout.flush()
+    command = [sys.executable, "-m", "scout.daemon", "--foreground", *arguments]
+    os.execve(sys.executable, command, dict(caller.environ))
+
+
+def _show(found: Running, word: str, as_json: bool) -> None:
+    if as_json:
+        out(json.dumps(found.facts()))
+    else:
+        out(f"{paint(word, 'green')}: {found.url} (pid {found.pid}, socket {found.socket})")
+
+
+@click.command(epilog=epilog("down"))
+@click.option("--stop", "stop_work", is_flag=True, help="Cancel open work first, so that its programs end.")
+@_JSON
+def down(stop_work: bool, as_json: bool) -> None:
+    """Stop the daemon. Programs that it started go on and are listed; --stop ends them."""
+
+    def work() -> int:
+        caller = Caller()
+        found = running(caller.where.home)
+        flights = _open_flights(caller) if found is not None else []
+        if stop_work:
+            _cancel(caller, flights)
+        _stop(caller.where.home)
+        if as_json:
+            told = {"stopped": found is not None, "pid": found.pid if found else None}
+            out(json.dumps({**told, "cancelled" if stop_work else "open": [one["id"] for one in flights]}))
+        else:
+            _tell(found, flights, stop_work)
+        return 0
+
+    run_guarded(work, as_json)
+
+
+def _tell(found: Running | None, flights: list[dict[str, Any]], stopped: bool) -> None:
+    out(f"stopped (pid {found.pid})" if found else "no daemon was running")
+    if flights:
+        out("cancelled:" if stopped else "left as it was; it goes on when the daemon is up again:")
+    for flight in flights:
+        out(flight_row(flight))
+
+
+def _open_flights(caller: Caller) -> list[dict[str, Any]]:
+    try:
+        page = Line(caller, start=False).call("GET /v1/flights", {"open": True, "limit": 200})
+    except (Problem, Lost, OSError):
+        return []  # a daemon that does not answer can still be stopped
+    return page["items"]
+
+
+def _cancel(caller: Caller, flights: list[dict[str, Any]]) -> None:
+    line = Line(caller, start=False)
+    for flight in flights:
+        told = {"flightId": flight["id"], "reason": "scout down --stop"}
+        try:
+            line.call("POST /v1/flights/{flightId}/cancel", told)
+        except Problem as problem:
+            note(f"scout: {flight['id']} was not cancelled: {problem}")
+
+
+def _stop(home: str) -> None:
+    if not stop(home, _PATIENCE):
+        found = running(home)
+        message = f"the daemon (pid {found.pid if found else '?'}) did not end within {_PATIENCE:g} s"
+        raise Problem.of("busy", message, reason="stopping", remedies=[remedy("doctor")])
+
+
+@click.command(epilog=epilog("restart"))
+@_JSON
+def restart(as_json: bool) -> None:
+    """Replace the running daemon, for instance by the version that is installed now."""
+
+    def work() -> int:
+        caller = Caller()
+        before = running(caller.where.home)
+        _stop(caller.where.home)
+        found, _ = ensure(caller, _same_port(before))
+        _show(found, "restarted" if before else "started", as_json)
+        return 0
+
+    run_guarded(work, as_json)
+
+
+def _same_port(before: Running | None) -> list[str]:
+    """Those who know the old address find the new daemon there."""
+    port = before.url.rpartition(":")[2] if before else ""
+    return ["--port", port] if port.isdecimal() else []
+
+
+@click.command(epilog=epilog("status"))
+@_JSON
+def status(as_json: bool) -> None:
+    """Say whether the daemon runs, and where. It is never started by this."""
+
+    def work() -> int:
+        home = Caller().where.home
+        found = wait_ready(home, _PATIENCE) if running(home) else None
+        if found is None:
+            message = f"no daemon runs for {home}"
+            raise Problem.of("not_running", message, home=home, remedies=[remedy("up")])
+        out(json.dumps(found.facts()) if as_json else fields("running", found.facts()))
+        return 0
+
+    run_guarded(work, as_json)

@@ -1,0 +1,127 @@
+"""Waiting for a flight: progress on stderr, the reply on stdout. Stopping to wait never stops the work."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+from scout.cli.line import ROUTES
+from scout.cli.problem import OPEN, exit_code, tries
+from scout.cli.text import note, out, paint, seconds
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from scout.cli.line import Line
+
+__all__ = ["FINISHED", "follow", "settle"]
+
+FINISHED = ("completed", "failed", "cancelled")
+_POLL = 30.0  # seconds of one long poll when nobody looks
+_TICK = 1.0  # and when somebody does
+
+
+def follow(line: Line, flight_id: str, budget: float | None, as_json: bool = False) -> int:
+    """Wait until it is finished, the budget is over or Ctrl-C; show how it ended; the exit code."""
+    flight: dict[str, Any] = {}
+    try:
+        flight = _wait(line, flight_id, budget)
+    except KeyboardInterrupt:
+        _Progress.clear()
+        note(f"the work goes on; come back with: scout wait {flight_id}")
+        return 130
+    finally:
+        _Progress.clear()
+    return settle(flight, as_json)
+
+
+def settle(flight: dict[str, Any], as_json: bool = False) -> int:
+    """Show a flight as it is: the reply, why it failed, or that it still runs."""
+    state = flight["state"]
+    if as_json:
+        out(json.dumps(flight))
+    elif state == "completed":
+        out(str(flight.get("output") or "").rstrip("\n"))
+    elif state == "failed":
+        _write_failure(flight)
+    elif state == "cancelled":
+        note(f"cancelled: {flight.get('reason') or 'nobody needs it any more'}")
+        note(f"try: scout flight retry {flight['id']}")
+    else:
+        note(f"still {state} ({_why(flight)}); the work goes on")
+        for one in _known(flight):
+            note(one)
+        note(f"try: scout wait {flight['id']}")
+    return _exit(flight)
+
+
+def _exit(flight: dict[str, Any]) -> int:
+    state = flight["state"]
+    if state == "failed":
+        error: dict[str, Any] = flight.get("error") or {}
+        return exit_code(str(error.get("code", "")))
+    return {"completed": 0, "cancelled": 7}.get(state, OPEN)
+
+
+def _write_failure(flight: dict[str, Any]) -> None:
+    error: dict[str, Any] = flight.get("error") or {}
+    code = str(error.get("code", "failed"))
+    note(f"{paint(code, 'red', sys.stderr)}: {error.get('message') or flight.get('reason')}")
+    for one in _known(flight, error) or [f"try: scout flight retry {flight['id']}"]:
+        note(one)
+
+
+def _known(*sources: dict[str, Any]) -> list[str]:
+    """The remedies of a flight or its error, as far as they are commands here."""
+    offered = next((source["remedies"] for source in sources if source.get("remedies")), ())
+    return tries({"remedies": offered}, fall_back=False)
+
+
+def _why(flight: dict[str, Any]) -> str:
+    return " · ".join(str(part) for part in (flight.get("phase"), flight.get("reason")) if part)
+
+
+def _wait(line: Line, flight_id: str, budget: float | None) -> dict[str, Any]:
+    began = time.monotonic()
+    progress = _Progress() if sys.stderr.isatty() else None
+    seen: int | None = None
+    while True:
+        left = None if budget is None else budget - (time.monotonic() - began)
+        step = min(_TICK if progress else _POLL, max(left, 0) if left is not None else _POLL)
+        asked = {"flightId": flight_id, "wait": round(step, 3), "seen": seen if progress else None}
+        flight = line.call(ROUTES["flight.get"], asked)
+        if flight["state"] in FINISHED or (left is not None and left <= step):
+            return flight
+        seen = flight.get("revision")
+        if progress:
+            progress.show(flight, time.monotonic() - began)
+
+
+class _Progress:
+    """One line that is rewritten: state, phase, how long, last sign of life."""
+
+    shown = False
+
+    def __init__(self) -> None:
+        self.turn = 0
+
+    def show(self, flight: dict[str, Any], passed: float) -> None:
+        from scout.cli.text import age
+
+        self.turn += 1
+        spin = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"[self.turn % 10]
+        life = age(flight.get("updatedAt"))
+        text = f"{spin} {flight['state']} · {_why(flight)} · {seconds(passed)} · last sign of life {life}"
+        sys.stderr.write(f"\r\x1b[K{text[:110]}")
+        sys.stderr.flush()
+        _Progress.shown = True
+
+    @staticmethod
+    def clear() -> None:
+        """Leave no half line behind."""
+        if _Progress.shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            _Progress.shown = False

@@ -1,0 +1,122 @@
+"""`verify`, `backup` and `restore`: on the store's file itself, so that they work without a daemon."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from scout.base.codec import plain
+from scout.base.refusal import Refused
+from scout.cli.build import epilog, run_guarded
+from scout.cli.caller import Caller
+from scout.cli.problem import Problem, remedy
+from scout.cli.show import refusal_json
+from scout.cli.text import note, out, paint
+from scout.daemon.start import running
+from scout.store.backup import backup, restore
+from scout.store.verify import verify
+
+__all__ = ["backup_command", "restore_command", "verify_command"]
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+_SHOWN = 10
+_DAMAGED = 9
+
+
+def _store(there: bool = True) -> Path:
+    home = Path(Caller().where.home)
+    file = home / "scout.db"
+    if there and not file.is_file():
+        message = f"there is no store in {home} yet"
+        raise Problem.of("not_found", message, noun="store", id=str(file), remedies=[remedy("up")])
+    return file
+
+
+def _refused(work: Callable[[], int], as_json: bool) -> None:
+    """A refusal of the store is shown like any other."""
+
+    def guarded() -> int:
+        try:
+            return work()
+        except Refused as refusal:
+            raise Problem(refusal_json(refusal.diagnostic)) from None
+
+    run_guarded(guarded, as_json)
+
+
+@click.command("verify", epilog=epilog("verify"))
+@_JSON
+def verify_command(as_json: bool) -> None:
+    """Replay the log into a copy and compare it with the tables, row for row. Nothing is changed."""
+
+    def work() -> int:
+        report = verify(_store())
+        if as_json:
+            out(json.dumps({"clean": report.clean, **plain(report)}))
+            return 0 if report.clean else _DAMAGED
+        out(f"{report.events} events replayed, {report.rows} rows compared")
+        for text in report.damage:
+            out(f"{paint('damage', 'red')}: {text}")
+        for number in report.gaps:
+            out(f"{paint('gap', 'red')}: an event is missing after number {number}")
+        for one in report.differences[:_SHOWN]:
+            out(f"{paint('differs', 'red')}: {one.table} {one.id}")
+            out(f"  stored    {json.dumps(one.stored)}")
+            out(f"  replayed  {json.dumps(one.replayed)}")
+        if report.clean:
+            out(f"{paint('clean', 'green')}: the tables are what the log says")
+            return 0
+        note("try: scout restore FILE   # a backup from before")
+        return _DAMAGED
+
+    _refused(work, as_json)
+
+
+@click.command("backup", epilog=epilog("backup"))
+@click.argument("file", type=click.Path(path_type=Path))
+@_JSON
+def backup_command(file: Path, as_json: bool) -> None:
+    """Copy the store to FILE while it is in use. An existing file is never replaced."""
+
+    def work() -> int:
+        store = _store()
+        try:
+            size = backup(store, file)
+        except OSError as error:
+            raise Problem.of("bad_request", f"{file} cannot be written: {error.strerror}") from None
+        out(json.dumps({"file": str(file), "bytes": size}) if as_json else f"{file}: {size} bytes")
+        return 0
+
+    _refused(work, as_json)
+
+
+@click.command("restore", epilog=epilog("restore"))
+@click.argument("file", type=click.Path(path_type=Path))
+@_JSON
+def restore_command(file: Path, as_json: bool) -> None:
+    """Put FILE in the place of the store, after checking it. The old store is kept beside it.
+
+    The daemon must not run: `scout down` first.
+    """
+
+    def work() -> int:
+        store = _store(there=False)
+        found = running(str(store.parent))
+        if found is not None:
+            message = f"the daemon (pid {found.pid}) has the store open"
+            raise Problem.of(
+                "wrong_state", message, noun="daemon", state="running", remedies=[remedy("down")]
+            )
+        store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        kept = restore(file, store, store.with_name(f"scout.db.before-{int(time.time())}"))
+        told = {"store": str(store), "kept": str(kept) if kept else None}
+        out(
+            json.dumps(told)
+            if as_json
+            else f"{store} is now {file}" + (f"; the old one is {kept}" if kept else "")
+        )
+        return 0
+
+    _refused(work, as_json)

@@ -1,0 +1,23 @@
+"""Scout over HTTP: the same operations, from the other end of the wire."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from scout.client.blocking import BlockingScout
+    from scout.client.client import Scout
+
+__all__ = ["BlockingScout", "Scout"]
+
+
+def __getattr__(name: str) -> object:
+    """The clients are loaded when they are asked for: the command line needs only a small part of this."""
+    if name == "Scout":
+        from scout.client.client import Scout  # noqa: PLC0415 (start-up time is part of the contract)
+
+        return Scout
+    if name == "BlockingScout":
+        from scout.client.blocking import BlockingScout  # noqa: PLC0415 (the same)
+
+        return BlockingScout
+    raise AttributeError(f"module 'scout.client' has no attribute {name!r}")

@@ -1,0 +1,143 @@
+"""`BlockingScout`: the same client for scripts, on an event loop of its own in a thread of its own."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+from scout.client.client import Scout
+from scout.model.ask import AskReceipt
+from scout.model.conversation import Receipt
+from scout.model.envelope import Event
+from scout.protocol.agents import AgentDetail, AgentView, Identity, Registered, Resolved
+from scout.protocol.asks import FlightView
+from scout.protocol.inbox import Claimed, InboxItem, Settled
+from scout.protocol.overview import Watch
+from scout.protocol.request import Page, Request
+from scout.protocol.talk import Hit
+
+__all__ = ["BlockingScout"]
+
+T = TypeVar("T")
+
+
+class BlockingScout:
+    """Takes what `Scout` takes; each method waits for its answer. Close it, or use it with `with`."""
+
+    def __init__(self, **options: Any) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="scout-client", daemon=True)
+        self._thread.start()
+        self._scout = Scout(**options)
+
+    def __enter__(self) -> "BlockingScout":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections and end the thread; closing twice is harmless."""
+        if self._loop.is_closed():
+            return
+        self._run(self._scout.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def call(self, request: Request[T]) -> T:
+        """The answer to any request of `scout.protocol`, in its own type."""
+        return self._run(self._scout.call(request))
+
+    def watch(self, request: Watch | None = None) -> Iterator[Event]:
+        """The facts of the log as they are committed."""
+        stream = self._scout.watch(request)
+        try:
+            while True:
+                yield self._run(_next(stream))
+        finally:
+            self._run(_close(stream))
+
+    def whoami(self) -> Identity:
+        """Whom the token stands for."""
+        return self._run(self._scout.whoami())
+
+    def who(self, query: str | None = None, *, online: bool = False) -> Page[AgentView]:
+        """The agents that can be seen, newest first."""
+        return self._run(self._scout.who(query, online=online))
+
+    def show(self, address: str) -> AgentDetail:
+        """One agent and the ways to reach it."""
+        return self._run(self._scout.show(address))
+
+    def resolve(self, address: str) -> Resolved:
+        """What an address means now, and why."""
+        return self._run(self._scout.resolve(address))
+
+    def register(self, name: str, **details: Any) -> Registered:
+        """Enter an agent in the directory."""
+        return self._run(self._scout.register(name, **details))
+
+    def send(self, to: str | None, body: str, *, attachments: Sequence[str] = (), **how: Any) -> Receipt:
+        """Post a durable message."""
+        return self._run(self._scout.send(to, body, attachments=attachments, **how))
+
+    def ask(self, to: str | None, body: str, **how: Any) -> AskReceipt:
+        """Ask for something to be done and tracked."""
+        return self._run(self._scout.ask(to, body, **how))
+
+    def reply(self, body: str, in_reply_to: str | None = None) -> Receipt:
+        """Answer a message, ask or flight."""
+        return self._run(self._scout.reply(body, in_reply_to))
+
+    def flight(self, flight_id: str) -> FlightView:
+        """A flight as it is now."""
+        return self._run(self._scout.flight(flight_id))
+
+    def wait(self, flight_id: str, timeout: float | None = None) -> FlightView:
+        """The flight when it is finished, or as it is after `timeout` seconds."""
+        return self._run(self._scout.wait(flight_id, timeout))
+
+    def cancel(self, flight_id: str, reason: str = "") -> FlightView:
+        """Cancel a flight that nobody needs any more."""
+        return self._run(self._scout.cancel(flight_id, reason))
+
+    def retry(self, flight_id: str) -> AskReceipt:
+        """Try a failed or cancelled ask again, in a new flight."""
+        return self._run(self._scout.retry(flight_id))
+
+    def inbox(self, *, everything: bool = False) -> Page[InboxItem]:
+        """What waits for you; nothing is taken."""
+        return self._run(self._scout.inbox(everything=everything))
+
+    def claim(self, limit: int | None = None, wait: float = 0) -> Claimed:
+        """Take what waits for you, for the time of a lease."""
+        return self._run(self._scout.claim(limit, wait))
+
+    def ack(self, *delivery_ids: str) -> Settled:
+        """Say that you took it."""
+        return self._run(self._scout.ack(*delivery_ids))
+
+    def nack(self, *delivery_ids: str, problem: str = "", retry_after: float | None = None) -> Settled:
+        """Say that you cannot take it now."""
+        return self._run(self._scout.nack(*delivery_ids, problem=problem, retry_after=retry_after))
+
+    def search(self, query: str) -> Page[Hit]:
+        """Messages and work that hold these words, newest first."""
+        return self._run(self._scout.search(query))
+
+
+async def _next(stream: AsyncIterator[Event]) -> Event:
+    return await anext(stream)
+
+
+async def _close(stream: AsyncIterator[Event]) -> None:
+    close = getattr(stream, "aclose", None)
+    if close is not None:
+        await close()

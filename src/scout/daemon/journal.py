@@ -1,0 +1,53 @@
+"""The daemon's log file: rotated, for the owner alone, and without secrets."""
+
+import logging
+import os
+import re
+import sys
+from io import TextIOWrapper
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+__all__ = ["Redacting", "open_journal", "redacted"]
+
+_SECRET = re.compile(r"\bsct_[A-Za-z0-9_\-]+")
+_BEARER = re.compile(r"(?i)\b(bearer\s+)[^\s\"',]+")
+_SIZE = 5 * 1024 * 1024
+_KEPT = 4
+
+
+def redacted(text: str) -> str:
+    """The text with every credential masked."""
+    return _BEARER.sub(r"\1…", _SECRET.sub("sct_…", text))
+
+
+class Redacting(logging.Formatter):
+    """Masks what looks like a credential wherever it stands: message, arguments or stack trace."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redacted(super().format(record))
+
+
+class _Private(RotatingFileHandler):
+    """Each new file is the owner's alone. The umask is left as it is: harnesses inherit it."""
+
+    def _open(self) -> TextIOWrapper:
+        def private(path: str, flags: int) -> int:
+            return os.open(path, flags, 0o600)
+
+        return open(self.baseFilename, self.mode, encoding=self.encoding, opener=private)  # type: ignore[return-value] (a mode that is text)
+
+
+def open_journal(file: Path, *, level: str, foreground: bool) -> list[logging.Handler]:
+    """Log to the file, and to the terminal when there is one to look at it."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handlers: list[logging.Handler] = [_Private(file, maxBytes=_SIZE, backupCount=_KEPT, encoding="utf-8")]
+    if foreground:
+        handlers.append(logging.StreamHandler(sys.stderr))
+    form = Redacting("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    for handler in handlers:
+        handler.setFormatter(form)
+        logging.getLogger().addHandler(handler)
+    logging.getLogger().setLevel(level.upper())
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    return handlers

@@ -1,0 +1,120 @@
+"""From settings to a running daemon: the lock, the folders, the log, the sockets, then everything else."""
+# ruff: noqa: PLC0415 (a client that knocks while the rest is loaded finds a socket that listens)
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from scout import __version__
+from scout.base.codec import plain
+from scout.base.refusal import Diagnostic, Family, Refused
+from scout.daemon import lock
+from scout.daemon.journal import open_journal
+from scout.daemon.port import listen_tcp, listen_unix, open_to_others, url_of
+from scout.settings.folder import prepare
+from scout.settings.load import Loaded
+from scout.settings.record import Settings
+
+__all__ = ["refuse", "run"]
+
+_LOG = logging.getLogger("scout.daemon")
+
+
+def run(loaded: Loaded, *, foreground: bool = False, announce: bool = False, insecure: bool = False) -> int:
+    """Run until stopped; the exit code. A daemon that runs already is no failure.
+
+    `announce` says on standard output, once and as JSON, that the daemon is ready or why it will not be.
+    """
+    settings = loaded.settings
+    try:
+        if not (insecure or settings.is_loopback):
+            raise Refused(open_to_others(settings.host))
+        prepare(settings)
+        held = lock.take(settings.home)
+        if held is None:
+            _tell(announce, {"already": lock.facts(settings.home)})
+            return 0
+        try:
+            _run(settings, held, foreground=foreground, announce=announce)
+        finally:
+            held.release()
+    except Refused as refused:
+        return refuse(refused.diagnostic, announce=announce)
+    except Exception as error:  # noqa: BLE001 (whoever started us is told, whatever it was)
+        return _fail(error, settings, announce=announce)
+    return 0
+
+
+def _run(settings: Settings, held: lock.Lock, *, foreground: bool, announce: bool) -> None:
+    handlers = open_journal(
+        Path(settings.logs) / "scout.log", level=settings.log_level, foreground=foreground
+    )
+    tcp = listen_tcp(settings.host, settings.port)
+    unix = listen_unix(Path(settings.socket))
+    where: dict[str, object] = {
+        "url": url_of(tcp),
+        "socket": settings.socket,
+        "pid": os.getpid(),
+        "version": __version__,
+        "home": settings.home,
+    }
+    held.say(where)
+
+    def ready(status: object) -> None:
+        told = plain(status)
+        held.say(told)
+        _LOG.info("ready at %s and %s", where["url"], settings.socket)
+        _tell(announce, {"ready": told})
+
+    try:
+        from scout.daemon.serve import serve
+
+        serve(settings, [tcp, unix], str(where["url"]), ready)
+    except Exception:
+        _LOG.exception("the daemon failed")
+        raise
+    finally:
+        for listening in (tcp, unix):
+            listening.close()
+        Path(settings.socket).unlink(missing_ok=True)
+        for handler in handlers:
+            logging.getLogger().removeHandler(handler)
+            handler.close()
+
+
+def refuse(diagnostic: Diagnostic, *, announce: bool) -> int:
+    """Say why there will be no daemon; the exit code."""
+    from scout.api.answer import problem_document
+
+    document = problem_document(diagnostic)
+    _LOG.error("not started: %s", document["message"])
+    _tell(announce, {"refused": document})
+    if not announce:
+        tries = [f"try: {remedy['command']}\n" for remedy in document["remedies"] if "command" in remedy]
+        sys.stderr.write(f"{document['code']}: {document['message']}\n{''.join(tries)}")
+    return diagnostic.family.exit_code
+
+
+def _fail(error: Exception, settings: Settings, *, announce: bool) -> int:
+    """Say that something broke, and where to read more; the exit code of a failure."""
+    told = {"code": "internal", "message": f"the daemon failed: {error}", "log": f"{settings.logs}/scout.log"}
+    _tell(announce, {"refused": told})
+    if not announce:
+        sys.stderr.write(f"{told['message']}\nsee {told['log']}\n")
+    return Family.FAILURE.exit_code
+
+
+def _tell(announce: bool, told: Mapping[str, Any]) -> None:
+    """Say it to who started us, then let go of their pipes: the daemon outlives them."""
+    if not announce:
+        return
+    sys.stdout.write(json.dumps(told, default=str) + "\n")
+    sys.stdout.flush()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (1, 2):
+        os.dup2(nothing, descriptor)
+    os.close(nothing)

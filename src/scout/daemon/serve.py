@@ -1,0 +1,121 @@
+"""The composition root: every part is made here and handed to those who need it."""
+
+import asyncio
+import gc
+import getpass
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from uvicorn.loops.auto import auto_loop_factory
+
+from scout import __version__
+from scout.adapters.command import Command
+from scout.adapters.echo import Echo
+from scout.api.app import Application
+from scout.base.refusal import Refused
+from scout.broker.broker import Broker
+from scout.daemon.clock import SystemClock, SystemIds
+from scout.daemon.secret_file import node_key, operator_token
+from scout.daemon.server import Server
+from scout.protocol.overview import ShowStatus, Status
+from scout.protocol.scout import Credential
+from scout.settings.edit import add_root
+from scout.settings.record import Settings
+from scout.store.blobs import FolderBlobs
+from scout.store.database import Database
+from scout.tree.place import Disk
+
+__all__ = ["serve"]
+
+_LOG = logging.getLogger("scout.daemon")
+
+
+def serve(
+    settings: Settings, sockets: list[socket.socket], url: str, ready: Callable[[Status], None]
+) -> None:
+    """Serve on the open sockets until a signal comes; `ready` is called once everything answers."""
+    with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+        runner.run(_serve(settings, sockets, url, ready))
+
+
+async def _serve(
+    settings: Settings, sockets: list[socket.socket], url: str, ready: Callable[[Status], None]
+) -> None:
+    ids = SystemIds()
+    token = operator_token(Path(settings.token), ids.secret)
+    node_key(Path(settings.node_key))
+    database = Database(Path(settings.database))
+    try:
+        broker = _broker(settings, database, ids)
+        try:
+            await broker.start(token, getpass.getuser(), socket.gethostname(), _status(settings, url))
+            scout = await broker.admit(Credential(secret=token))
+            status = await scout.call(ShowStatus())
+            await _listen(settings, broker, sockets, lambda: ready(status))
+        finally:
+            await broker.close()
+    finally:
+        await database.close()
+
+
+async def _listen(
+    settings: Settings, broker: Broker, sockets: list[socket.socket], ready: Callable[[], None]
+) -> None:
+    application = Application(
+        broker,
+        version=__version__,
+        comment=settings.rules.periods.stream_comment,
+        counters=broker.counters,
+        hosts=(settings.host,),
+    )
+    server = Server(application, ready)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, server.stop)
+    gc.collect()
+    gc.freeze()  # what is there now stays: it need not be looked at again
+    gc.set_threshold(20_000, 20, 50)  # records make no circles; looking for some after each few costs more
+    await server.serve(sockets)
+    _LOG.info("stopped")
+
+
+def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
+    echo, command = Echo(), Command(Path(settings.sessions))
+    return Broker(
+        database,
+        rules=settings.rules,
+        roots=settings.roots,
+        default_harness=settings.harness,
+        clock=SystemClock(),
+        ids=ids,
+        places=Disk(),
+        blobs=FolderBlobs(Path(settings.blobs), settings.rules.limits.attachment),
+        harnesses={echo.name: echo, command.name: command},
+        version=__version__,
+        allow_root=lambda root: _allow(settings, root),
+    )
+
+
+def _allow(settings: Settings, root: str) -> None:
+    """Remember a root that the operator named, in the file where it can be seen and taken out again."""
+    try:
+        add_root(settings, root)
+    except Refused as refused:
+        _LOG.warning("%s is allowed only until the daemon stops: %s", root, refused)
+    else:
+        _LOG.info("programs may be started below %s from now on", root)
+
+
+def _status(settings: Settings, url: str) -> Status:
+    return Status(
+        url=url,
+        socket=settings.socket,
+        pid=os.getpid(),
+        version=__version__,
+        node="",
+        home=settings.home,
+    )

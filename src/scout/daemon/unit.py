@@ -1,0 +1,65 @@
+"""Unit files, for those who let the system start the daemon."""
+
+import shlex
+from xml.sax.saxutils import escape
+
+from scout.base.refusal import BadRequest, Refused
+
+__all__ = ["KINDS", "unit_text"]
+
+KINDS = ("systemd", "launchd")
+
+_SYSTEMD = """\
+[Unit]
+Description=Scout, a broker for coding agents
+Documentation=man:scout(1)
+After=default.target
+
+[Service]
+ExecStart={command}
+{environment}Restart=on-failure
+RestartSec=2
+KillMode=process
+
+[Install]
+WantedBy=default.target
+"""
+
+_LAUNCHD_HOME = """\
+  <key>EnvironmentVariables</key><dict><key>SCOUT_HOME</key><string>{home}</string></dict>
+"""
+
+_LAUNCHD = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+  <key>Label</key><string>scout</string>
+  <key>ProgramArguments</key>
+  <array>
+{arguments}
+  </array>
+{environment}  <key>RunAtLoad</key><true/>
+  <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
+  <key>AbandonProcessGroup</key><true/>
+</dict>
+</plist>
+"""
+
+
+def unit_text(kind: str, executable: str, home: str | None) -> str:
+    """The unit that starts `executable -m scout.daemon --foreground`.
+
+    `home` is what `SCOUT_HOME` says, None where it is not set: the folders are then the usual ones. The
+    system's stop ends the daemon alone: what it started goes on, as with `scout down`.
+    """
+    words = [executable, "-m", "scout.daemon", "--foreground"]
+    if kind == "systemd":
+        command = shlex.join(words).replace("%", "%%")
+        environment = "" if home is None else f'Environment="SCOUT_HOME={home}"\n'.replace("%", "%%")
+        return _SYSTEMD.format(command=command, environment=environment)
+    if kind == "launchd":
+        arguments = "\n".join(f"    <string>{escape(word)}</string>" for word in words)
+        environment = "" if home is None else _LAUNCHD_HOME.format(home=escape(home))
+        return _LAUNCHD.format(arguments=arguments, environment=environment)
+    raise Refused(BadRequest(problem=f"no unit of kind '{kind[:30]}'; there are {' and '.join(KINDS)}"))

@@ -1,0 +1,50 @@
+"""What only the command line does, and what later parts of Scout bring: rows that remedies may name."""
+
+from scout.protocol.operation import local
+
+__all__ = ["LOCAL"]
+
+LOCAL = (
+    local("up", "Start the daemon if none runs, and say where it is."),
+    local("down", "Stop the daemon; what it started goes on."),
+    local("restart", "Replace the running daemon."),
+    local("doctor", "Check this installation, and say what to mend."),
+    local("demo", "Play the main job with two agents in two sample projects."),
+    local("wait", "Wait for a flight to finish; stopping to wait never stops the work.", "flightId"),
+    local("flight.wait", "Wait for a flight to finish; stopping to wait never stops the work.", "flightId"),
+    local("explain", "Explain a diagnostic code.", "code?"),
+    local("contract", "Print the prompt contract.", harness=""),
+    local("config", "Show every setting and where it comes from."),
+    local("config.set", "Change a setting.", "key", "value"),
+    local("config.roots", "Show or change the directories in which programs may be started.", add=""),
+    local("verify", "Replay the log on a copy and compare it with the tables."),
+    local("backup", "Copy the store while it is in use.", "file"),
+    local("restore", "Put a copy in the place of the store.", "file"),
+    # Later parts: sessions and harnesses, collaboration, people, the mesh.
+    local("tree", "Show an agent and those below it.", "address?"),
+    local("runtimes", "List the harnesses of this machine and what each lacks."),
+    local(
+        "question.create",
+        "Ask for information, without asking for work.",
+        "to",
+        "body",
+        flightId="flight",
+    ),
+    local("need", "Ask the person at this machine and wait.", "question"),
+    local("why", "Explain a decision from the records it rested on.", "id"),
+    local("spawn", "Create a child agent.", "slug", **{"from": "", "role": ""}),
+    local(
+        "session.start",
+        "Start a harness session for an agent.",
+        agent="",
+        harness="",
+        model="",
+        node="",
+        permission="",
+    ),
+    local("session.attach", "Attach a running or resumable session to an agent.", "session", agent=""),
+    local("user.keys", "List a user's connector keys.", "user?"),
+    local("user.link", "Link a chat account to a user by a one-time code.", "user", "connector"),
+    local("usage", "Show what was spent, by ledger."),
+    local("mesh.status", "Show the nodes and their links."),
+)

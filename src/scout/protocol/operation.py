@@ -1,0 +1,74 @@
+"""One row of the operation table, as every surface reads it."""
+
+from typing import Any
+
+import msgspec
+
+from scout.base.record import Record
+from scout.protocol.request import Request, flag_of
+
+__all__ = ["Operation", "Parameter", "local", "operation_of"]
+
+
+class Parameter(Record):
+    """One parameter: a positional word on the command line, or a flag made from its name."""
+
+    name: str
+    positional: bool = False
+    required: bool = False
+    option: str = ""
+    says: str = ""
+
+
+class Operation(Record):
+    """One operation: its name (dots become words of the command), what it does, who may.
+
+    `request` is None for what only the command line does, and for what later parts will bring.
+    """
+
+    name: str
+    says: str
+    permission: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    request: type[Request[Any]] | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(self.name.split("."))
+
+
+def operation_of(request: type[Request[Any]]) -> Operation:
+    """The row of a request: everything is read off its class."""
+    fields = {field.encode_name: field for field in msgspec.structs.fields(request)}
+    assert set(request.words) <= set(fields), request
+    order = (*request.words, *(name for name in fields if name not in request.words))
+    return Operation(
+        name=request.operation,
+        says=(request.__doc__ or "").partition("\n")[0],
+        permission=request.permission,
+        parameters=tuple(
+            Parameter(
+                name=name,
+                positional=name in request.words,
+                required=fields[name].required,
+                option=flag_of(request, name),
+                says=_meaning(fields[name].type),
+            )
+            for name in order
+        ),
+        request=request,
+    )
+
+
+def local(name: str, says: str, *words: str, **flags: str) -> Operation:
+    """A row without a request: its words (required unless they end in ?), then its flags."""
+    named = [(word.rstrip("?"), not word.endswith("?")) for word in words]
+    positional = [Parameter(name=word, positional=True, required=needed) for word, needed in named]
+    options = [Parameter(name=name, option=f"--{flag or name}") for name, flag in flags.items()]
+    return Operation(name=name, says=says, parameters=(*positional, *options))
+
+
+def _meaning(kind: Any) -> str:
+    """What `says` put beside the type of a field."""
+    notes: tuple[Any, ...] = getattr(kind, "__metadata__", ())
+    return next((note.description for note in notes if getattr(note, "description", None)), "")

@@ -1,0 +1,133 @@
+"""Requests about the whole: how the daemon is, what is going on now, the log."""
+
+from typing import Annotated, ClassVar
+
+from scout.base.record import Record
+from scout.base.time import Time
+from scout.model.attention import Attention
+from scout.model.event import AnyEvent
+from scout.model.node import Node
+from scout.protocol.agents import AgentView, Cursor, Limit
+from scout.protocol.asks import FlightView
+from scout.protocol.request import Page, Request, Words, Write, says
+
+__all__ = [
+    "ListAttention",
+    "ListNodes",
+    "Looked",
+    "MarkLooked",
+    "Now",
+    "ReadLog",
+    "ShowNow",
+    "ShowStatus",
+    "Status",
+    "Watch",
+]
+
+
+class Status(Record):
+    """Where the daemon is."""
+
+    url: str
+    socket: str
+    pid: int
+    version: str
+    node: str
+    home: str
+
+
+class ShowStatus(Request[Status]):
+    """Say whether the daemon runs, and where."""
+
+    operation: ClassVar[str] = "status"
+    route: ClassVar[str] = "GET /v1/status"
+
+
+class Now(Record):
+    """What needs you, who works, what finished since you last looked; `at` is when this was read."""
+
+    at: Time
+    since: Time | None
+    needs_me: tuple[Attention, ...]
+    unread: int
+    open: tuple[FlightView, ...]
+    finished: tuple[FlightView, ...]
+    finished_count: int
+    online: tuple[AgentView, ...]
+    agents: int
+
+
+class ShowNow(Request[Now]):
+    """Show what needs you, who works, and what finished since you last looked."""
+
+    operation: ClassVar[str] = "now"
+    route: ClassVar[str] = "GET /v1/now"
+
+    since: Annotated[Time | None, says("look back to here instead of your last look")] = None
+
+
+class Looked(Record):
+    """Since when you have seen everything."""
+
+    at: Time
+
+
+class MarkLooked(Write[Looked]):
+    """Say that you have seen what happened up to a moment."""
+
+    operation: ClassVar[str] = "now.seen"
+    route: ClassVar[str] = "POST /v1/now/seen"
+
+    at: Annotated[Time, says("`at` of what you looked at")]
+
+
+class ListAttention(Request[Page[Attention]]):
+    """List what needs you, newest first."""
+
+    operation: ClassVar[str] = "attention"
+    route: ClassVar[str] = "GET /v1/attention"
+
+    all: Annotated[bool, says("also what is settled")] = False
+    cursor: Cursor = None
+    limit: Limit = None
+
+
+class ListNodes(Request[Page[Node]]):
+    """List the machines that this one knows."""
+
+    operation: ClassVar[str] = "node.list"
+    route: ClassVar[str] = "GET /v1/nodes"
+
+    cursor: Cursor = None
+    limit: Limit = None
+
+
+class ReadLog(Request[Page[AnyEvent]]):
+    """Read the log, oldest first."""
+
+    operation: ClassVar[str] = "log"
+    route: ClassVar[str] = "GET /v1/log"
+    permission: ClassVar[str] = "what you may read"
+
+    after: Annotated[int, says("only events after this number")] = 0
+    newest: Annotated[bool, says("the last page instead of the first")] = False
+    agent: Annotated[Words | None, says("only what concerns this agent")] = None
+    conversation: Annotated[Words | None, says("only this conversation")] = None
+    work: Annotated[Words | None, says("only this work item")] = None
+    family: Annotated[Words | None, says("only types that begin so, as in collab.flight")] = None
+    limit: Limit = None
+
+
+class Watch(Request[AnyEvent]):
+    """Follow the log as it grows: server-sent events, each with its number as id."""
+
+    operation: ClassVar[str] = "watch"
+    route: ClassVar[str] = "GET /v1/events"
+    permission: ClassVar[str] = "what you may read"
+
+    after: Annotated[int | None, says("from after this number; from now on, unless said")] = None
+    agent: Annotated[Words | None, says("only what concerns this agent")] = None
+    conversation: Annotated[Words | None, says("only this conversation")] = None
+    work: Annotated[Words | None, says("only this work item")] = None
+    family: Annotated[Words | None, says("only types that begin so, as in collab.flight")] = None
+    subtree: Annotated[Words | None, says("only agents at or below this path")] = None

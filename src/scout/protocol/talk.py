@@ -1,0 +1,198 @@
+"""Requests about talk: messages, the inbox, conversations and channels."""
+
+from typing import Annotated, Any, ClassVar
+
+from scout.base.record import Record
+from scout.base.time import Time
+from scout.model.conversation import (
+    Attachment,
+    DeliveryReceipt,
+    Message,
+    MessageKind,
+    Receipt,
+)
+from scout.protocol.agents import Cursor, Limit
+from scout.protocol.request import Page, Request, Words, Write, says
+
+__all__ = [
+    "Blob",
+    "GetBlob",
+    "GetMessage",
+    "Hit",
+    "Latest",
+    "LatestItem",
+    "ListMessages",
+    "MessageView",
+    "PutBlob",
+    "RedactMessage",
+    "Reply",
+    "Search",
+    "Send",
+]
+
+Body = Annotated[str, says("the text, as Markdown; at most 256 KiB")]
+
+
+class Send(Write[Receipt]):
+    """Post a durable message. It starts no program unless it says so."""
+
+    operation: ClassVar[str] = "send"
+    route: ClassVar[str] = "POST /v1/messages"
+    status: ClassVar[int] = 201
+    words: ClassVar[tuple[str, ...]] = ("to", "body")
+    flags: ClassVar[dict[str, str]] = {"attachments": "attach", "conversationId": "conversation"}
+    permission: ClassVar[str] = "who may address the target, or takes part in the conversation"
+
+    to: Annotated[Words | None, says("whom: any address, or a card's id")] = None
+    body: Body
+    channel: Annotated[Words | None, says("a channel by its name")] = None
+    conversation_id: Annotated[Words | None, says("a conversation you take part in")] = None
+    broadcast: Annotated[bool, says("to every agent of yours; wakes nobody")] = False
+    kind: MessageKind = MessageKind.CHAT
+    in_reply_to: Annotated[Words | None, says("the message it answers")] = None
+    reply_to: Annotated[Words | None, says("where answers go, if not to you")] = None
+    follow_up: Annotated[bool, says("you may be woken by your own message")] = False
+    wake: Annotated[bool, says("start or resume the target's program for it")] = False
+    attachments: Annotated[tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME")] = ()
+    create: Annotated[
+        dict[str, Any] | None, says("the config of the agent to make, if nobody has this path yet")
+    ] = None
+
+
+class Reply(Write[Receipt]):
+    """Answer a message or ask, in its conversation; the first answer to an ask completes it."""
+
+    operation: ClassVar[str] = "reply"
+    route: ClassVar[str] = "POST /v1/replies"
+    status: ClassVar[int] = 201
+    words: ClassVar[tuple[str, ...]] = ("body",)
+    flags: ClassVar[dict[str, str]] = {"inReplyTo": "to", "attachments": "attach"}
+    permission: ClassVar[str] = "who takes part in the conversation"
+
+    body: Body
+    in_reply_to: Annotated[
+        Words | None, says("a message, ask or flight; the latest you were sent, unless said")
+    ] = None
+    attachments: Annotated[tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME")] = ()
+
+
+class MessageView(Message):
+    """A message and what became of it at each target; `read` and `replied` only when it is so."""
+
+    deliveries: tuple[DeliveryReceipt, ...] = ()
+    read_by: tuple[str, ...] = ()
+    replies: tuple[str, ...] = ()
+
+
+class GetMessage(Request[MessageView]):
+    """Show one message and what became of it."""
+
+    operation: ClassVar[str] = "message.show"
+    route: ClassVar[str] = "GET /v1/messages/{messageId}"
+    words: ClassVar[tuple[str, ...]] = ("messageId",)
+    permission: ClassVar[str] = "who may read the conversation"
+
+    message_id: Words
+
+
+class ListMessages(Request[Page[Message]]):
+    """List a conversation's messages, oldest first."""
+
+    operation: ClassVar[str] = "message.list"
+    route: ClassVar[str] = "GET /v1/messages"
+    flags: ClassVar[dict[str, str]] = {"newest": "newest"}
+    permission: ClassVar[str] = "who may read the conversation"
+
+    conversation: Annotated[Words | None, says("the conversation's id")] = None
+    channel: Annotated[Words | None, says("or a channel by its name")] = None
+    to: Annotated[Words | None, says("or the direct talk with this address")] = None
+    newest: Annotated[bool, says("the last page instead of the first")] = False
+    cursor: Cursor = None
+    limit: Limit = None
+
+
+class RedactMessage(Write[MessageView]):
+    """Take a message's body out of history; that it was there stays."""
+
+    operation: ClassVar[str] = "redact"
+    route: ClassVar[str] = "POST /v1/messages/{messageId}/redact"
+    words: ClassVar[tuple[str, ...]] = ("messageId",)
+    permission: ClassVar[str] = "the operator"
+
+    message_id: Words
+
+
+class LatestItem(Record):
+    """A conversation, its newest message, and how much of it you have not read."""
+
+    conversation_id: str
+    kind: str
+    name: str
+    message: Message | None
+    unread: int
+
+
+class Latest(Request[Page[LatestItem]]):
+    """Show the newest message of each of your conversations."""
+
+    operation: ClassVar[str] = "latest"
+    route: ClassVar[str] = "GET /v1/latest"
+    permission: ClassVar[str] = "your own"
+
+    cursor: Cursor = None
+    limit: Limit = None
+
+
+class Hit(Record):
+    """Something that was found: which record, where, and the words around the match."""
+
+    noun: str
+    id: str
+    conversation_id: str | None = None
+    sender: str | None = None
+    at: Time
+    snippet: str
+
+
+class Search(Request[Page[Hit]]):
+    """Search the words of messages and work, newest first."""
+
+    operation: ClassVar[str] = "search"
+    route: ClassVar[str] = "GET /v1/search"
+    words: ClassVar[tuple[str, ...]] = ("query",)
+    permission: ClassVar[str] = "what you may read"
+
+    query: Annotated[Words, says("the words to find")]
+    cursor: Cursor = None
+    limit: Limit = None
+
+
+class Blob(Record):
+    """The bytes of an attachment."""
+
+    attachment: Attachment
+    data: bytes
+
+
+class PutBlob(Write[Attachment]):
+    """Store a file, to be attached to a message by its SHA-256."""
+
+    operation: ClassVar[str] = "attachment.put"
+    route: ClassVar[str] = "POST /v1/attachments"
+    status: ClassVar[int] = 201
+    permission: ClassVar[str] = "the operator and every agent"
+
+    name: Annotated[Words, says("what the file is called")]
+    media_type: Annotated[Words, says("what it holds")] = "application/octet-stream"
+    data: Annotated[bytes, says("its bytes, as base64")]
+
+
+class GetBlob(Request[Blob]):
+    """Get a stored file."""
+
+    operation: ClassVar[str] = "attachment.get"
+    route: ClassVar[str] = "GET /v1/attachments/{sha256}"
+    words: ClassVar[tuple[str, ...]] = ("sha256",)
+    permission: ClassVar[str] = "the operator and every agent"
+
+    sha256: Words

@@ -1,0 +1,1 @@
+"""Settings: where Scout lives, what each setting is, and which layer set it."""

@@ -1,0 +1,78 @@
+"""The folders of Scout on the disk: made for their owner alone, and only on this machine's own disks."""
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.settings.record import Settings
+
+__all__ = ["NETWORK", "file_system", "prepare", "refuse_network"]
+
+_MOUNTS = Path("/proc/self/mountinfo")
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+
+# The store needs locks and shared memory that work, which these do not promise.
+NETWORK = frozenset(
+    {
+        *("afs", "beegfs", "ceph", "cifs", "coda", "davfs", "glusterfs", "gpfs", "lustre", "ncpfs"),
+        *("nfs", "nfs4", "orangefs", "smb3", "smbfs", "fuse.ceph", "fuse.davfs", "fuse.gcsfuse"),
+        *("fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs"),
+    }
+)
+
+
+def prepare(settings: Settings) -> None:
+    """Make the folders, mode 0700; refused where they cannot be private or the disk is another machine's."""
+    if _MOUNTS.exists():
+        refuse_network(settings.home, _MOUNTS.read_text(errors="surrogateescape"))
+    parents = (str(Path(settings.config).parent), settings.runtime)
+    inside = (settings.blobs, settings.sessions, settings.logs)
+    for folder in dict.fromkeys((settings.home, *parents, *inside)):
+        _own(folder)
+    if Path(settings.runtime).is_symlink():
+        raise _refusal(settings.runtime, "it is a link")
+
+
+def refuse_network(home: str, mounts: str) -> None:
+    """Refuse a data folder on a network file system; `mounts` is the system's table."""
+    if (kind := file_system(os.path.realpath(home), mounts)) in NETWORK:
+        problem = f"{home} is on a network file system ({kind}), where the store cannot be kept safe"
+        why = "after setting SCOUT_HOME to a folder on a disk of this machine"
+        remedy = Remedy(operation="up", parameters={}, why=why)
+        raise Refused(BadRequest(problem=problem, field="home", remedies=(remedy,)))
+
+
+def file_system(path: str, mounts: str) -> str | None:
+    """The type of the file system that holds a real path; of mounts on one place the last one counts."""
+    best, found = -1, None
+    for line in mounts.splitlines():
+        place, _, kind = line.partition(" - ")
+        words, kinds = place.split(" "), kind.split(" ")
+        if len(words) < 5 or not kinds[0]:
+            continue
+        point = _ESCAPE.sub(lambda escape: chr(int(escape[1], 8)), words[4]).rstrip("/")
+        if len(point) >= best and (path == point or path.startswith(f"{point}/")):
+            best, found = len(point), kinds[0]
+    return found
+
+
+def _own(folder: str) -> None:
+    path = Path(folder)
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        seen = path.stat()
+        if folder == "/" or seen.st_mode & stat.S_ISVTX or seen.st_uid != os.getuid():
+            raise _refusal(folder, "it belongs to others too")
+        if stat.S_IMODE(seen.st_mode) != 0o700:
+            path.chmod(0o700)
+    except OSError as error:
+        raise _refusal(folder, error.strerror or str(error)) from None
+
+
+def _refusal(folder: str, why: str) -> Refused:
+    remedy = Remedy(operation="up", parameters={}, why="after setting SCOUT_HOME to a folder of your own")
+    return Refused(
+        BadRequest(problem=f"{folder} cannot be Scout's folder: {why}", field="home", remedies=(remedy,))
+    )

@@ -1,0 +1,190 @@
+"""The layers of the settings: defaults, then `config.toml`, then the environment, then flags."""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
+from scout.settings import where
+from scout.settings.record import SECTIONS, SETTINGS, Settings, nested
+
+__all__ = ["Loaded", "flat", "load", "nearest", "parse", "problems_in", "read"]
+
+_FAMILIES = tuple(f"SCOUT_{section.upper()}_" for section in SECTIONS if "." not in section)
+_SHOW = Remedy(operation="config", parameters={}, why="every setting, its value and where it comes from")
+
+
+class Loaded(Record):
+    """The settings, which layer set each, and what was wrong: a wrong value leaves the one below it."""
+
+    settings: Settings
+    sources: dict[str, str]
+    problems: tuple[BadRequest, ...] = ()
+
+
+class _Given(Record):
+    """A value that a layer gives: `name` is what the key is called there."""
+
+    key: str
+    value: Any
+    layer: str
+    name: str
+    known: tuple[str, ...] = tuple(SETTINGS)
+    in_file: bool = False
+
+
+def load(flags: Mapping[str, str] = {}, environ: Mapping[str, str] | None = None) -> Loaded:
+    """The settings; `flags` are given by key (`port`, `limits.openFlights`). The first problem is refused."""
+    loaded = read(flags, environ)
+    if loaded.problems:
+        raise Refused(loaded.problems[0])
+    return loaded
+
+
+def read(flags: Mapping[str, str] = {}, environ: Mapping[str, str] | None = None) -> Loaded:
+    """The settings with all problems, for whoever wants to show both."""
+    environ = os.environ if environ is None else environ
+    home, config = where.folders(environ)
+    given, problems = _written(config)
+    given += [*_environment(environ), *_flags(flags)]
+    values, sources, wrong = _layered(given)
+    folders = {"home": home, "config": config, "runtime": os.path.dirname(where.socket_path(home, environ))}  # noqa: PTH120 (text in, text out)
+    values["roots"] = tuple(_real(root, environ) for root in values["roots"])
+    top = {key: value for key, value in nested(values).items() if key not in SECTIONS}
+    rules = {key: value for key, value in nested(values).items() if key in SECTIONS}
+    settings = msgspec.convert({**folders, **top, "rules": rules}, Settings)
+    layer = "environment SCOUT_HOME" if environ.get("SCOUT_HOME") else "default"
+    sources = {**dict.fromkeys(folders, layer), **sources}
+    return Loaded(settings=settings, sources=sources, problems=(*problems, *wrong))
+
+
+def parse(text: bytes, path: str) -> dict[str, Any]:
+    """The tables of a TOML text, or a refusal that names the line."""
+    try:
+        return tomllib.loads(text.decode())
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        problem = f"{path} is not UTF-8 (at line {line})"
+    except (ValueError, RecursionError) as error:
+        last = f"at line {len(text.rstrip().splitlines())}, the last"
+        problem = f"{path} is not TOML: {str(error)[:200].replace('at end of document', last)}"
+    raise Refused(BadRequest(problem=problem, field="config.toml", remedies=(_SHOW,)))
+
+
+def problems_in(data: dict[str, Any], path: str) -> tuple[BadRequest, ...]:
+    """What is wrong with the values of a config file."""
+    return tuple(_layered(_of_file(data, path))[2])
+
+
+def nearest(key: str, known: tuple[str, ...] = tuple(SETTINGS)) -> list[str]:
+    """The known keys that this one may have been meant to be, nearest first."""
+    return difflib.get_close_matches(key[:80], known, n=3)
+
+
+def flat(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The dotted keys of a file; an empty table that is no section is a key too."""
+    rest = list(reversed(data.items()))
+    while rest:
+        key, value = rest.pop()
+        inside = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+        rest += [(f"{key[:200]}.{name}", one) for name, one in reversed(inside.items())]
+        if not inside and not (key in SECTIONS and isinstance(value, dict)):
+            yield key, value
+
+
+def _layered(given: list[_Given]) -> tuple[dict[str, Any], dict[str, str], list[BadRequest]]:
+    values = {key: row.default for key, row in SETTINGS.items()}
+    sources, problems = dict.fromkeys(SETTINGS, "default"), list[BadRequest]()
+    for one in given:
+        row = SETTINGS.get(one.key)
+        if row is None:
+            problems.append(_unknown(one))
+            continue
+        try:
+            values[one.key] = row.check(one.value) if one.in_file else row.read(one.value)
+            sources[one.key] = one.layer
+        except ValueError as error:
+            problems.append(_wrong(one, str(error)))
+    return values, sources, problems
+
+
+def _written(config: str) -> tuple[list[_Given], tuple[BadRequest, ...]]:
+    try:
+        return _of_file(parse(Path(config).read_bytes(), config), config), ()
+    except FileNotFoundError:
+        return [], ()
+    except OSError as error:
+        problem = f"{config} cannot be read: {error.strerror}"
+        return [], (BadRequest(problem=problem, field="config.toml", remedies=(_SHOW,)),)
+    except Refused as refusal:
+        assert isinstance(refusal.diagnostic, BadRequest)  # `parse` refuses with nothing else
+        return [], (refusal.diagnostic,)
+
+
+def _of_file(data: dict[str, Any], path: str) -> list[_Given]:
+    return [
+        _Given(key=key, value=value, layer=f"file {path}", name=key, in_file=True)
+        for key, value in flat(data)
+    ]
+
+
+def _environment(environ: Mapping[str, str]) -> Iterator[_Given]:
+    """An empty variable counts as not set; one of a known family must be known."""
+    keys = {row.environment: row.key for row in SETTINGS.values()}
+    for name, text in sorted(environ.items()):
+        if text and (name in keys or name.startswith(_FAMILIES)):
+            layer, key = f"environment {name}", keys.get(name, name)
+            yield _Given(key=key, value=text, layer=layer, name=name, known=tuple(keys))
+
+
+def _flags(flags: Mapping[str, str]) -> Iterator[_Given]:
+    for key, text in flags.items():
+        flag = SETTINGS[key].flag if key in SETTINGS else f"--{key}"
+        yield _Given(key=key, value=text, layer=f"flag {flag}", name=key)
+
+
+def _unknown(given: _Given) -> BadRequest:
+    near = nearest(given.name, given.known)
+    problem = f"no setting is called {given.name:.80} ({given.layer})"
+    if given.key in SECTIONS:
+        problem = f"{given.key} is a section: write its settings below [{given.key}] ({given.layer})"
+    elif near:
+        problem += f"; the nearest is {near[0]}"
+    return BadRequest(
+        problem=problem,
+        field=given.name[:80],
+        candidates=tuple(Candidate(address=one) for one in near),
+        remedies=(_put(given, near[0]) if near and given.in_file else _SHOW,),
+    )
+
+
+def _put(given: _Given, key: str) -> Remedy:
+    """The value under the key that was meant, or that key's default where it does not fit."""
+    row = SETTINGS[key]
+    try:
+        text = row.written(row.check(given.value))
+    except ValueError:
+        text = row.written(row.default)
+    parameters = {"key": key, "value": text}
+    return Remedy(operation="config.set", parameters=parameters, why=f"in the place of {given.key:.80}")
+
+
+def _wrong(given: _Given, expected: str) -> BadRequest:
+    problem = f"{given.key} = {str(given.value)[:60]!r} ({given.layer}): {expected}"
+    remedy = Remedy(operation="config", parameters={}, why=f"after you have changed {given.layer}")
+    if given.in_file:
+        row = SETTINGS[given.key]
+        parameters = {"key": row.key, "value": row.written(row.default)}
+        remedy = Remedy(operation="config.set", parameters=parameters, why="the default")
+    return BadRequest(problem=problem, field=given.key, remedies=(remedy,))
+
+
+def _real(root: str, environ: Mapping[str, str]) -> str:
+    """A root as it is compared with real paths."""
+    return os.path.realpath(where.user_home(environ) + root[1:] if root.startswith("~") else root)

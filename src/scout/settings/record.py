@@ -1,0 +1,176 @@
+"""The one record of settings, and the table of its keys."""
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Literal, cast
+
+import msgspec
+from msgspec import inspect
+
+from scout.base.record import Record
+from scout.policy.limits import Rules
+from scout.settings import where
+
+__all__ = ["SECTIONS", "SETTINGS", "LogLevel", "Setting", "Settings", "nested"]
+
+Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
+Word = Annotated[str, msgspec.Meta(min_length=1)]
+Folder = Annotated[str, msgspec.Meta(pattern=r"^(/|~/|~$)[^\x00]*$")]
+LogLevel = Literal["debug", "info", "warning", "error"]
+
+_LOOPBACK = re.compile(r"localhost|::1|127(\.\d{1,3}){3}")
+_MOST_SECONDS = 1e9  # thirty years; what is larger would leave the range of stored times
+_MOST = 2**53
+
+
+class Settings(Record):
+    """Everything that can be set. `home` holds the data, `runtime` the socket, `config` is the file."""
+
+    home: str
+    config: str
+    runtime: str
+    host: Word = where.HOST
+    port: Port = where.PORT
+    autostart: bool = where.AUTOSTART
+    harness: Word | None = None
+    roots: tuple[Folder, ...] = ()
+    log_level: LogLevel = "info"
+    rules: Rules = Rules()
+
+    @property
+    def database(self) -> str:
+        return f"{self.home}/scout.db"
+
+    @property
+    def blobs(self) -> str:
+        return f"{self.home}/blobs"
+
+    @property
+    def sessions(self) -> str:
+        return f"{self.home}/sessions"
+
+    @property
+    def logs(self) -> str:
+        return f"{self.home}/logs"
+
+    @property
+    def token(self) -> str:
+        return f"{self.home}/token"
+
+    @property
+    def node_key(self) -> str:
+        return f"{self.home}/node.key"
+
+    @property
+    def lock(self) -> str:
+        return f"{self.home}/lock"
+
+    @property
+    def socket(self) -> str:
+        return f"{self.runtime}/scout.sock"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the port."""
+        return _LOOPBACK.fullmatch(self.host) is not None
+
+
+class Setting(Record):
+    """One key: its type, its default, and its names in the environment and among the flags."""
+
+    key: str
+    kind: Any
+    default: Any
+
+    @property
+    def environment(self) -> str:
+        return f"SCOUT_{_words(self.key, '_').upper()}"
+
+    @property
+    def flag(self) -> str:
+        return f"--{_words(self.key, '-')}"
+
+    def check(self, value: object) -> Any:
+        """The value as this setting takes it; a ValueError says what was expected."""
+        try:
+            read = msgspec.convert(value, self.kind)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"{str(error)[:1].lower()}{str(error)[1:]}") from None
+        if isinstance(read, float) and not (math.isfinite(read) and read <= _MOST_SECONDS):
+            raise ValueError(f"expected at most {_MOST_SECONDS:.0f} seconds")
+        if isinstance(read, int) and read > _MOST:
+            raise ValueError(f"expected at most {_MOST}")
+        return read
+
+    def read(self, text: str) -> Any:
+        """The same from text, as the environment, flags and `config set` give it."""
+        text.encode()  # text that is not UTF-8 is a ValueError too
+        kinds = _kinds(self.kind)
+        if inspect.NoneType in kinds and text.lower() == "none":
+            return None
+        return self.check(next(read for kind, read in _READERS.items() if kind in kinds)(text))
+
+    def written(self, value: Any) -> str:
+        """The value as `read` takes it."""
+        if isinstance(value, bool) or value is None:
+            return str(value).lower()
+        if isinstance(value, float):
+            return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+        return os.pathsep.join(cast(tuple[str, ...], value)) if isinstance(value, tuple) else str(value)
+
+
+def nested(values: dict[str, Any]) -> dict[str, Any]:
+    """Dotted keys as tables in tables."""
+    tables: dict[str, Any] = {}
+    for key, value in values.items():
+        *sections, name = key.split(".")
+        table = tables
+        for section in sections:
+            table = table.setdefault(section, {})
+        table[name] = value
+    return tables
+
+
+def _folders(text: str) -> list[str]:
+    return [folder for folder in text.split(os.pathsep) if folder]
+
+
+_READERS: dict[type[inspect.Type], Callable[[str], object]] = {
+    inspect.BoolType: where.truth,
+    inspect.IntType: where.whole,
+    inspect.FloatType: float,
+    inspect.LiteralType: str.lower,
+    inspect.VarTupleType: _folders,
+    inspect.StrType: str,
+}
+
+
+def _kinds(kind: Any) -> set[type[inspect.Type]]:
+    found = inspect.type_info(kind)
+    return {type(one) for one in (found.types if isinstance(found, inspect.UnionType) else (found,))}
+
+
+def _words(key: str, between: str) -> str:
+    return re.sub(r"(?=[A-Z])", between, key).replace(".", between).lower()
+
+
+def _rows(record: type[Record], above: str = "") -> Iterator[Setting]:
+    """The keys of a record and of the records in it; the rules are sections of their own."""
+    for field in msgspec.structs.fields(record):
+        key, kind = f"{above}{field.encode_name}", cast(object, field.type)
+        if isinstance(kind, type) and issubclass(kind, Record):
+            yield from _rows(kind, f"{key}.") if kind is not Rules else ()
+        elif not field.required:
+            yield Setting(key=key, kind=kind, default=field.default)
+
+
+SETTINGS: dict[str, Setting] = {
+    row.key: row
+    for row in (replaced for replaced in _rows(Settings) if not replaced.key.startswith("rules."))
+} | {row.key: row for row in _rows(Rules)}
+
+SECTIONS = frozenset(
+    ".".join(key.split(".")[:depth]) for key in SETTINGS for depth in range(1, key.count(".") + 1)
+)

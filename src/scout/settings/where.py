@@ -1,0 +1,176 @@
+"""Where Scout lives, by the standard library alone: the command line asks this on every call."""
+# ruff: noqa: PTH100, PTH112, PTH120, PTH123, PLC0415 (pathlib costs more than all of this; most imports wait)
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+__all__ = [
+    "AUTOSTART",
+    "HOST",
+    "PORT",
+    "Where",
+    "find",
+    "folders",
+    "port",
+    "socket_path",
+    "truth",
+    "user_home",
+    "whole",
+]
+
+HOST = "127.0.0.1"
+PORT = 7432
+AUTOSTART = True
+
+_SOCKET_BYTES = 100  # the system's own limit is 104 or 108
+_TRUTHS = {"1": True, "true": True, "0": False, "false": False}
+_WORDS = (b"autostart", b"host", b"port", b"\\")  # a key may be written with escapes
+
+
+class Where:
+    """What a client needs to find the daemon."""
+
+    __slots__ = ("autostart", "config", "home", "host", "port", "runtime", "socket", "token_file")
+
+    def __init__(self, *, home: str, config: str, socket: str, host: str, port: int, autostart: bool) -> None:
+        self.home = home
+        self.config = config
+        self.socket = socket
+        self.runtime = os.path.dirname(socket)
+        self.token_file = f"{home}/token"
+        self.host = host
+        self.port = port
+        self.autostart = autostart
+
+
+def find(environ: Mapping[str, str], platform: str = sys.platform) -> Where:
+    """The folders, the socket and how to start; what cannot be read is left for `load` to refuse."""
+    home, config = folders(environ, platform)
+    file = _table(config)
+    return Where(
+        home=home,
+        config=config,
+        socket=socket_path(home, environ),
+        host=_pick(environ.get("SCOUT_HOST"), str, file.get("host"), HOST) or HOST,
+        port=_pick(environ.get("SCOUT_PORT"), port, _port_or_none(file.get("port")), PORT),
+        autostart=_pick(environ.get("SCOUT_AUTOSTART"), truth, file.get("autostart"), AUTOSTART),
+    )
+
+
+def folders(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[str, str]:
+    """The data folder and the config file: `SCOUT_HOME` for both, else the platform's folders."""
+    if own := environ.get("SCOUT_HOME"):
+        home = _absolute(own, environ)
+        return home, f"{home.rstrip('/')}/config.toml"
+    user = user_home(environ).rstrip("/")
+    if platform == "darwin":
+        data = config = f"{user}/Library/Application Support"
+    else:
+        data = _xdg(environ, "XDG_DATA_HOME", f"{user}/.local/share")
+        config = _xdg(environ, "XDG_CONFIG_HOME", f"{user}/.config")
+    return f"{data}/scout", f"{config}/scout/config.toml"
+
+
+def user_home(environ: Mapping[str, str]) -> str:
+    """The person's own folder."""
+    home = environ.get("HOME", "")
+    if home.startswith("/"):
+        return os.path.abspath(home)
+    import pwd
+
+    return pwd.getpwuid(os.getuid()).pw_dir
+
+
+def socket_path(home: str, environ: Mapping[str, str]) -> str:
+    """In the data folder, or under the runtime folder when that path is too long for a socket.
+
+    The real path decides, so that two spellings of one folder never lead to two sockets.
+    """
+    real = os.path.realpath(home)
+    if _fits(path := f"{real.rstrip('/')}/scout.sock"):
+        return path
+    import hashlib
+
+    mark = hashlib.sha256(os.fsencode(real)).hexdigest()[:8]
+    name = f"scout-{os.getuid()}-{mark}/scout.sock"
+    above = (environ.get("XDG_RUNTIME_DIR", ""), environ.get("TMPDIR", ""))
+    paths = [f"{one.rstrip('/')}/{name}" for one in above if one.startswith("/") and os.path.isdir(one)]
+    return next((path for path in paths if _fits(path)), f"/tmp/{name}")
+
+
+def truth(text: str) -> bool:
+    """Yes or no, as an environment variable or a flag says it."""
+    if (word := text.lower()) not in _TRUTHS:
+        raise ValueError("expected true, false, 1 or 0")
+    return _TRUTHS[word]
+
+
+def whole(text: str) -> int:
+    """A whole number in plain digits."""
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 18):
+        raise ValueError("expected a whole number")
+    return int(text)
+
+
+def port(text: str) -> int:
+    """A port; 0 lets the system choose one."""
+    if _port_or_none(number := whole(text)) is None:
+        raise ValueError("expected a port, 0 to 65535")
+    return number
+
+
+def _port_or_none(value: object) -> object:
+    return value if type(value) is int and 0 <= value <= 65535 else None
+
+
+def _pick(text: str | None, read: Callable[[str], T], written: object, default: T) -> T:
+    """The environment before the file before the default."""
+    if text:
+        try:
+            return read(text)
+        except ValueError:
+            return default
+    return written if isinstance(written, type(default)) else default
+
+
+def _table(config: str) -> dict[str, object]:
+    """The config file, read only when it can matter here: its parser is slow to import."""
+    try:
+        with open(config, "rb") as file:
+            data = file.read()
+    except OSError:
+        return {}
+    if not any(word in data for word in _WORDS):
+        return {}
+    import tomllib
+
+    try:
+        return tomllib.loads(data.decode())
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _absolute(path: str, environ: Mapping[str, str]) -> str:
+    if path == "~" or path.startswith("~/"):
+        path = user_home(environ) + path[1:]
+    return os.path.abspath(path)
+
+
+def _xdg(environ: Mapping[str, str], name: str, default: str) -> str:
+    """The XDG rule: a relative folder counts as not set."""
+    folder = environ.get(name, "")
+    return os.path.abspath(folder) if folder.startswith("/") else default
+
+
+def _fits(path: str) -> bool:
+    return len(os.fsencode(path)) <= _SOCKET_BYTES

@@ -1,0 +1,76 @@
+"""Files by the SHA-256 of their bytes, in a folder that is its owner's alone."""
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import secrets
+from pathlib import Path
+
+from scout.base.refusal import Refused
+from scout.model.request_problem import StoreFull, TooLarge
+from scout.store.copying import sync_folder
+
+__all__ = ["FolderBlobs"]
+
+_NAME = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+class FolderBlobs:
+    """`aa/bb/aabb…`: two levels of folders, so that none of them grows large."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self._folder = folder
+        self._limit = limit
+
+    def put(self, data: bytes) -> str:
+        """Store the bytes once; their name, when they are on disk."""
+        if len(data) > self._limit:
+            raise Refused(TooLarge(what="attachment", size=len(data), limit=self._limit))
+        name = hashlib.sha256(data).hexdigest()
+        place = self._place(name)
+        if not place.exists():
+            try:
+                self._write(place, data)
+            except OSError as error:
+                if error.errno in _FULL:
+                    raise Refused(StoreFull(path=str(self._folder))) from None
+                raise
+        return name
+
+    def get(self, sha256: str) -> bytes | None:
+        """The bytes of that name, or None; a file whose bytes are others is a fault and never handed out."""
+        if not _NAME.fullmatch(sha256):
+            return None
+        try:
+            data = self._place(sha256).read_bytes()
+        except FileNotFoundError:
+            return None
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise OSError(errno.EIO, "a stored attachment is damaged", str(self._place(sha256)))
+        return data
+
+    def _place(self, name: str) -> Path:
+        return self._folder / name[:2] / name[2:4] / name
+
+    def _write(self, place: Path, data: bytes) -> None:
+        """Whole or not at all: under another name first, then renamed; each new name is synced."""
+        for folder in (self._folder, place.parent.parent, place.parent):
+            if not folder.is_dir():
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                sync_folder(folder.parent)
+        draft = place.with_name(f".{secrets.token_hex(8)}")
+        try:
+            descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.rename(place)
+        except OSError:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise
+        sync_folder(place.parent)

@@ -1,0 +1,75 @@
+"""The store as the broker meets it: records by id and by named query, facts appended. No SQL outside."""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from scout.base.record import Record
+from scout.base.time import Time
+from scout.model.envelope import Event
+from scout.model.event import read_event
+from scout.store import log
+from scout.store.directory import StoredDirectory, View
+from scout.store.query import QUERIES
+from scout.store.table import table_of
+
+__all__ = ["LAST", "Ledger"]
+
+T = TypeVar("T", bound=Record)
+LAST = "~"  # after every id: where a list that begins with the newest begins
+
+
+class Ledger:
+    """What is remembered, through one connection inside one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """For the store's own functions."""
+        return self._connection
+
+    def get(self, kind: type[T], ident: str | None) -> T | None:
+        """The record with this id."""
+        return None if ident is None else table_of(kind).get(self._connection, ident)
+
+    def one(self, kind: type[T], query: str, **values: Any) -> T | None:
+        """The first record that a named query finds."""
+        found = self._connection.execute(QUERIES[query], values).fetchone()
+        return table_of(kind).read(found[0]) if found else None
+
+    def many(self, kind: type[T], query: str, **values: Any) -> list[T]:
+        """The records that a named query finds."""
+        read = table_of(kind).read
+        return [read(data) for (data,) in self._connection.execute(QUERIES[query], values)]
+
+    def value(self, query: str, **values: Any) -> Any:
+        """The one number that a named query gives."""
+        return self._connection.execute(QUERIES[query], values).fetchone()[0]
+
+    def times(self, query: str, **values: Any) -> list[Time]:
+        """The moments that a named query gives."""
+        return [Time(moment) for (moment,) in self._connection.execute(QUERIES[query], values)]
+
+    def facts(self, query: str, **values: Any) -> Iterator[Event]:
+        """The events that a named query finds."""
+        for (data,) in self._connection.execute(QUERIES[query], values):
+            yield read_event(data)
+
+    def directory(self, view: View, now: Time, online_within: float) -> StoredDirectory:
+        """The directory as one caller sees it."""
+        return StoredDirectory(self._connection, view, now, online_within)
+
+    def last_seq(self) -> int:
+        """The number of the newest fact."""
+        return log.last_seq(self._connection)
+
+    def append(self, event: Event) -> None:
+        """Store one fact and the rows that follow from it."""
+        log.append(self._connection, event)
+
+    def refresh(self, record: Record) -> None:
+        """Write a row without a fact: only for what is volatile, such as a sign of life."""
+        table = table_of(type(record))
+        self._connection.execute(table.upsert, table.row(record))

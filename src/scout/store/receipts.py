@@ -1,0 +1,65 @@
+"""What was answered to an idempotency key, and when a person last looked."""
+
+import sqlite3
+from typing import NamedTuple
+
+from scout.base.time import Time
+
+__all__ = ["Remembered", "forget", "has_older", "last_look", "mark_look", "recall", "remember"]
+
+
+class Remembered(NamedTuple):
+    """The first answer under a key; `hash` tells whether a later request is the same one."""
+
+    hash: str
+    answer: bytes
+
+
+def recall(connection: sqlite3.Connection, actor: str, operation: str, key: str) -> Remembered | None:
+    """What this actor was answered under this key of this operation."""
+    query = "SELECT hash, answer FROM receipts WHERE actor = ? AND operation = ? AND key = ?"
+    found = connection.execute(query, (actor, operation, key)).fetchone()
+    return Remembered(*found) if found else None
+
+
+def remember(
+    connection: sqlite3.Connection,
+    actor: str,
+    operation: str,
+    key: str,
+    *,
+    receipt: Remembered,
+    now: Time,
+) -> None:
+    """Keep the answer, in the transaction that made it true. A key that is known raises IntegrityError."""
+    connection.execute(
+        "INSERT INTO receipts (actor, operation, key, hash, answer, time) VALUES (?, ?, ?, ?, ?, ?)",
+        (actor, operation, key, *receipt, int(now)),
+    )
+
+
+def forget(connection: sqlite3.Connection, before: Time, limit: int) -> int:
+    """Drop receipts older than `before`, the oldest first; how many went."""
+    old = "SELECT actor, operation, key FROM receipts WHERE time < ? ORDER BY time LIMIT ?"
+    gone = f"DELETE FROM receipts WHERE (actor, operation, key) IN ({old})"
+    return connection.execute(gone, (int(before), limit)).rowcount
+
+
+def last_look(connection: sqlite3.Connection, user: str) -> Time | None:
+    """When this person last looked, or None before the first time."""
+    found = connection.execute("SELECT time FROM looks WHERE user = ?", (user,)).fetchone()
+    return Time(found[0]) if found else None
+
+
+def mark_look(connection: sqlite3.Connection, user: str, now: Time) -> None:
+    """This person looks now; a clock that went back does not undo a later look."""
+    connection.execute(
+        "INSERT INTO looks VALUES (?, ?) ON CONFLICT (user) DO UPDATE SET time = max(time, excluded.time)",
+        (user, int(now)),
+    )
+
+
+def has_older(connection: sqlite3.Connection, before: Time) -> bool:
+    """Whether there is a receipt to forget."""
+    query = "SELECT 1 FROM receipts WHERE time < ? ORDER BY time LIMIT 1"
+    return connection.execute(query, (int(before),)).fetchone() is not None

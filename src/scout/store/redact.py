@@ -1,0 +1,54 @@
+"""The only change of history: the body of a message leaves the log, the row and the search index."""
+
+import sqlite3
+from typing import NamedTuple
+
+from scout.base.refusal import Refused
+from scout.base.time import Time
+from scout.model.conversation import Message
+from scout.model.conversation import redact as tombstone
+from scout.model.request_problem import NotFound
+from scout.store.erase import overwriting
+from scout.store.table import table_of
+
+__all__ = ["Redaction", "redact"]
+
+# The very expression that the trigger on the log lets pass.
+_EMPTIED = (
+    "CAST(json_remove(json_set(CAST(data AS TEXT), '$.payload.text', ''), '$.payload.attachments') AS BLOB)"
+)
+
+
+class Redaction(NamedTuple):
+    """The tombstone; `first` is false when the message had been redacted before and nothing changed."""
+
+    message: Message
+    first: bool
+
+
+def redact(connection: sqlite3.Connection, message_id: str, now: Time) -> Redaction:
+    """Take the body out, inside the caller's transaction.
+
+    When it is the `first` time, the caller appends a MessageRedacted with this message as its record
+    in the same transaction: the log then says that the body was there, when it went and by whom.
+    """
+    table = table_of(Message)
+    message: Message | None = table.get(connection, message_id)
+    if message is None:
+        raise Refused(NotFound(noun="message", id=message_id))
+    if message.redacted_at is not None:
+        return Redaction(message, first=False)
+    gone = tombstone(message, now)
+    with overwriting(connection):
+        _empty(connection, message)
+        connection.execute(table.upsert, table.row(gone))
+    return Redaction(gone, first=True)
+
+
+def _empty(connection: sqlite3.Connection, message: Message) -> None:
+    """The index first: it reads the words that it is to forget from the event itself."""
+    posted = (message.seq,)
+    if connection.execute("SELECT 1 FROM indexed WHERE seq >= ?", posted).fetchone():
+        connection.execute("DELETE FROM search WHERE rowid = ?", posted)
+        connection.execute("UPDATE indexed SET stale = 2")
+    connection.execute(f"UPDATE events SET data = {_EMPTIED} WHERE seq = ?", posted)

@@ -1,0 +1,207 @@
+"""Full-text search, fed behind the log. What is not indexed yet is searched in memory, by the same rules."""
+
+import contextlib
+import sqlite3
+from collections.abc import Collection, Generator, Iterable
+from typing import NamedTuple
+
+from scout.base.refusal import BadRequest, Refused
+from scout.base.time import Time
+from scout.model.envelope import Event
+from scout.model.event import event_type, read_event
+from scout.model.talk_event import MessagePosted, WorkItemCreated, WorkItemEvent, WorkItemUpdated
+from scout.store.erase import overwriting
+
+__all__ = ["Found", "feed", "is_behind", "places_of", "search"]
+
+_WORDS = 32  # of one query; more would be a pasted text
+_PREFIX = 3  # letters that a word with a star needs, so that it does not stand for half of all words
+_TAIL = 2000  # searchable events read from the log itself
+_MERGED = 500  # pages of the index rewritten at a time
+_NEWEST = 2**63 - 1
+_WORK = ", ".join(f"'{event_type(kind)}'" for kind in (WorkItemCreated, WorkItemUpdated))
+_KNOWN = f"'{event_type(MessagePosted)}', {_WORK}"
+_WORK_ID = "CAST(data AS TEXT) ->> '$.payload.record.id'"
+
+
+class Found(NamedTuple):
+    """Something that was found; the words around the match stand in `snippet`, the match in «…»."""
+
+    seq: int
+    noun: str
+    id: str
+    conversation_id: str | None
+    sender: str | None
+    time: Time
+    snippet: str
+
+    @property
+    def cursor(self) -> str:
+        """Hand this in as `before` to go on after this one."""
+        return str(self.seq)
+
+
+# -------------------------------------------------------------------------------------- feeding
+
+
+def feed(connection: sqlite3.Connection, limit: int) -> int:
+    """Index the next `limit` events of the log; how much was done. 0: there is nothing left to do."""
+    done, stale = connection.execute("SELECT seq, stale FROM indexed").fetchone()
+    if stale:
+        _scrub(connection, stale)
+    query = "SELECT count(*), max(seq) FROM (SELECT seq FROM events WHERE seq > ? ORDER BY seq LIMIT ?)"
+    count, last = connection.execute(query, (done, limit)).fetchone()
+    if count:
+        _index(connection, done, last)
+        connection.execute("UPDATE indexed SET seq = ?", (last,))
+    return int(count) + bool(stale)
+
+
+def is_behind(connection: sqlite3.Connection) -> bool:
+    """Whether there is something to feed."""
+    query = "SELECT stale OR seq < (SELECT coalesce(max(seq), 0) FROM events) FROM indexed"
+    return bool(connection.execute(query).fetchone()[0])
+
+
+def _index(connection: sqlite3.Connection, after: int, last: int) -> None:
+    """Enter the words of the events up to `last`; of a work item only the newest stay."""
+    reach = (after, last)
+    words = "SELECT seq, text, places FROM searched WHERE seq > ? AND seq <= ? ORDER BY seq"
+    connection.execute(f"INSERT INTO search (rowid, text, places) {words}", reach)
+    work = f"SELECT {_WORK_ID}, seq FROM events WHERE seq > ? AND seq <= ? AND type IN ({_WORK}) ORDER BY seq"
+    for work_id, seq in connection.execute(work, reach).fetchall():
+        _take_out_older(connection, work_id, seq)
+
+
+def _take_out_older(connection: sqlite3.Connection, work_id: str, seq: int) -> None:
+    older = connection.execute("SELECT seq FROM indexed_work WHERE id = ?", (work_id,)).fetchone()
+    if older:
+        connection.execute("DELETE FROM search WHERE rowid = ?", older)
+    connection.execute(
+        "INSERT INTO indexed_work VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET seq = excluded.seq",
+        (work_id, seq),
+    )
+
+
+def _scrub(connection: sqlite3.Connection, stale: int) -> None:
+    """One step of rewriting the index, so that words taken out of it also leave its pages.
+
+    A negative number starts a merge of everything; fewer than two changes say that nothing is left.
+    """
+    before = connection.total_changes
+    pages = -_MERGED if stale > 1 else _MERGED
+    with overwriting(connection):
+        connection.execute("INSERT INTO search (search, rank) VALUES ('merge', ?)", (pages,))
+    if stale > 1 or connection.total_changes - before < 2:
+        connection.execute("UPDATE indexed SET stale = stale - 1")
+
+
+# ------------------------------------------------------------------------------------ searching
+
+
+def places_of(connection: sqlite3.Connection, agent_id: str) -> tuple[str, ...]:
+    """Where an agent may read: the conversations it is in, and what names it."""
+    query = "SELECT conversation_id FROM members WHERE agent_id = ? AND left_at IS NULL"
+    return (agent_id, *(row[0] for row in connection.execute(query, (agent_id,))))
+
+
+def search(
+    connection: sqlite3.Connection, text: str, places: Collection[str] | None, before: str | None, limit: int
+) -> list[Found]:
+    """What holds all these words, newest first; `word*` stands for all that begin so.
+
+    `places` are the ids of conversations and agents whose words the caller may read; None: all.
+    """
+    match, newest = _match(text, places), _position(before)
+    if match is None:
+        return []
+    (done,) = connection.execute("SELECT seq FROM indexed").fetchone()
+    with _tail(connection, done) as tail:
+        later = _matches(tail, match, newest, limit)
+        renewed = {row[0] for row in tail.execute("SELECT id FROM indexed_work")}
+        hits = [_found(_event(tail, seq), snippet) for seq, snippet in later]
+    wanted = limit - len(hits) + len(renewed)
+    earlier = _matches(connection, match, min(newest, done + 1), wanted)
+    old = (_found(_event(connection, seq), snippet) for seq, snippet in earlier)
+    hits += [found for found in old if found.id not in renewed]
+    return hits[:limit]
+
+
+def _position(before: str | None) -> int:
+    if before is None:
+        return _NEWEST
+    if not (before.isascii() and before.isdigit() and len(before) < 19):
+        raise Refused(
+            BadRequest(problem=f"expected a cursor of this search, got {before!r:.60}", field="cursor")
+        )
+    return int(before)
+
+
+def _match(text: str, places: Collection[str] | None) -> str | None:
+    """The question in FTS5's language: each word quoted, so that nothing in it is syntax."""
+    words = text.encode(errors="replace").decode().replace("\0", " ").split()
+    terms = [term for term in map(_term, words) if term][:_WORDS]
+    if not terms or (places is not None and not places):
+        return None
+    wanted = f"text : ({' AND '.join(terms)})"
+    if places is None:
+        return wanted
+    readable = " OR ".join(sorted({f'"{_token(place)}"' for place in places}))
+    return f"{wanted} AND places : ({readable})"
+
+
+def _term(word: str) -> str:
+    bare = word.rstrip("*").replace('"', " ")
+    letters = sum(letter.isalnum() for letter in bare)
+    if not letters:
+        return ""
+    return f'"{bare}"*' if word.endswith("*") and letters >= _PREFIX else f'"{bare}"'
+
+
+def _token(place: str) -> str:
+    """The last letters of an id: one word for the index. Anything but an id meets nothing."""
+    letters = place[-26:]
+    return letters if letters.isascii() and letters.isalnum() else "none"
+
+
+def _matches(connection: sqlite3.Connection, match: str, newest: int, limit: int) -> list[tuple[int, str]]:
+    query = (
+        "SELECT rowid, snippet(search, 0, '«', '»', '…', 16) FROM search "
+        "WHERE search MATCH ? AND rowid < ? ORDER BY rowid DESC LIMIT ?"
+    )
+    return connection.execute(query, (match, newest, limit)).fetchall()
+
+
+def _event(connection: sqlite3.Connection, seq: int) -> Event:
+    return read_event(connection.execute("SELECT data FROM events WHERE seq = ?", (seq,)).fetchone()[0])
+
+
+def _found(event: Event, snippet: str) -> Found:
+    if isinstance(event, WorkItemEvent):
+        work = event.payload.record
+        return Found(event.seq, "work", work.id, work.conversation_id, work.owner_id, event.time, snippet)
+    ident = event.payload.message_id
+    return Found(event.seq, "message", ident, event.target.id, event.source.id, event.time, snippet)
+
+
+@contextlib.contextmanager
+def _tail(connection: sqlite3.Connection, done: int) -> Generator[sqlite3.Connection]:
+    """The newest events that are not indexed yet, indexed in memory."""
+    query = f"SELECT * FROM events WHERE seq > ? AND type IN ({_KNOWN}) ORDER BY seq DESC LIMIT ?"
+    rows = connection.execute(query, (done, _TAIL)).fetchall()
+    memory = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        for statement in _schema(connection):
+            memory.execute(statement)
+        memory.execute("BEGIN")
+        memory.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        _index(memory, done, _NEWEST)
+        memory.execute("COMMIT")
+        yield memory
+    finally:
+        memory.close()
+
+
+def _schema(connection: sqlite3.Connection) -> Iterable[str]:
+    query = "SELECT sql FROM sqlite_master WHERE name IN ('events', 'searched', 'search', 'indexed_work')"
+    return [row[0] for row in connection.execute(query)]

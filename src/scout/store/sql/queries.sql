@@ -1,0 +1,219 @@
+-- Named queries: `-- name: purpose`, then one statement. None may scan what grows; a test asks SQLite.
+
+-- agents_of_owner: a user's agents, newest first
+SELECT data FROM agents WHERE owner = :owner AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- agents_all: every agent, newest first
+SELECT data FROM agents WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- agents_named: agents of one definition, newest first
+SELECT data FROM agents WHERE definition_id = :name AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- agents_of_root: the agents of a project, newest first
+SELECT data FROM agents WHERE project_root = :root AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- agents_reachable: agents with an endpoint that is idle or working
+SELECT a.data FROM (SELECT DISTINCT agent_id FROM reachable WHERE agent_id < :before ORDER BY agent_id DESC LIMIT :limit) r
+CROSS JOIN agents a ON a.id = r.agent_id;
+
+-- agent_born: who was born on a branch of a project, live or retired
+SELECT data FROM agents WHERE project_root = :root AND birth_branch = :branch AND birth_branch IS NOT NULL;
+
+-- children_count: live children of an agent
+SELECT count(*) FROM agents WHERE parent_id = :parent AND lifecycle <> 'retired';
+
+-- agent_at_path: an agent by its path, live or retired
+SELECT data FROM agents WHERE path = :path;
+
+-- endpoints_of: an agent's endpoints
+SELECT data FROM endpoints WHERE agent_id = :agent ORDER BY id;
+
+-- endpoints_of_session: the endpoints of a session
+SELECT data FROM endpoints WHERE session_id = :session ORDER BY id;
+
+-- endpoints_silent: endpoints in use without a sign of life since a moment
+SELECT data FROM endpoints WHERE held = 0 AND state IN ('idle', 'working') AND last_seen < :since
+ORDER BY last_seen LIMIT :limit;
+
+-- endpoints_held: endpoints whose process the broker holds
+SELECT data FROM endpoints WHERE held = 1 AND state IN ('idle', 'working') ORDER BY id LIMIT :limit;
+
+-- sessions_of: an agent's sessions, newest first
+SELECT data FROM sessions WHERE agent_id = :agent AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- sessions_all: sessions, newest first
+SELECT data FROM sessions WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- sessions_running: sessions that may have a process
+SELECT data FROM sessions WHERE state IN ('starting', 'live') ORDER BY id LIMIT :limit;
+
+-- members_of: who takes part in a conversation
+SELECT data FROM members WHERE conversation_id = :conversation AND agent_id > :after ORDER BY agent_id LIMIT :limit;
+
+-- membership: an agent's place in a conversation
+SELECT data FROM members WHERE conversation_id = :conversation AND agent_id = :agent;
+
+-- memberships: the conversations of an agent, newest first
+SELECT data FROM members WHERE agent_id = :agent AND left_at IS NULL AND created_at < :before
+ORDER BY created_at DESC LIMIT :limit;
+
+-- channels_of: a user's channels, newest first
+SELECT data FROM conversations WHERE kind = 'channel' AND archived_at IS NULL AND owner = :owner AND created_at < :before
+ORDER BY created_at DESC LIMIT :limit;
+
+-- messages_after: a conversation's messages, oldest first
+SELECT data FROM messages WHERE conversation_id = :conversation AND seq > :after ORDER BY seq LIMIT :limit;
+
+-- messages_before: a conversation's messages, newest first
+SELECT data FROM messages WHERE conversation_id = :conversation AND seq < :before ORDER BY seq DESC LIMIT :limit;
+
+-- said_by: what an agent said lately, newest first, among its latest doings
+SELECT data FROM (SELECT type, data FROM events WHERE source = :ref ORDER BY seq DESC LIMIT 1000)
+WHERE type = 'collab.message.posted' LIMIT :limit;
+
+-- messages_unread: how many messages follow a cursor, up to a limit
+SELECT count(*) FROM (SELECT 1 FROM messages WHERE conversation_id = :conversation AND seq > :after AND sender <> :reader LIMIT :limit);
+
+-- replies_to: the messages that answer one
+SELECT data FROM messages WHERE in_reply_to = :message ORDER BY seq LIMIT :limit;
+
+-- ask_of_message: the ask that a message made
+SELECT data FROM asks WHERE message_id = :message;
+
+-- asks_recent: when a sender last asked, newest first
+SELECT created_at FROM asks WHERE sender = :sender AND created_at > :since ORDER BY created_at DESC LIMIT :limit;
+
+-- flights_of_ask: an ask's flights, oldest first
+SELECT data FROM flights WHERE ask_id = :ask ORDER BY id;
+
+-- flights_to: flights to an agent, newest first
+SELECT data FROM flights WHERE target = :agent AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- flights_for: flights that an agent asked for, newest first
+SELECT data FROM flights WHERE requester_id = :agent AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- flights_all: flights, newest first
+SELECT data FROM flights WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- flights_open_to: open flights to an agent, newest first
+SELECT data FROM flights WHERE target = :agent AND finished_at IS NULL AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- flights_open_for: open flights that an agent asked for, newest first
+SELECT data FROM flights WHERE requester_id = :agent AND finished_at IS NULL AND id < :before
+ORDER BY id DESC LIMIT :limit;
+
+-- flights_open_count: how many flights to an agent are open, up to a limit
+SELECT count(*) FROM (SELECT 1 FROM flights WHERE target = :agent AND finished_at IS NULL LIMIT :limit);
+
+-- flights_finished_for: what finished for an agent since a moment, newest first
+SELECT data FROM flights WHERE requester_id = :agent AND finished_at > :since ORDER BY finished_at DESC LIMIT :limit;
+
+-- flights_finished_count: how many finished for an agent since a moment, up to a limit
+SELECT count(*) FROM (SELECT 1 FROM flights WHERE requester_id = :agent AND finished_at > :since LIMIT :limit);
+
+-- flights_due: open flights whose next check has come
+SELECT data FROM flights WHERE next_check_at <= :now ORDER BY next_check_at LIMIT :limit;
+
+-- inbox: what waits for an agent and is not under way by a program, oldest first
+SELECT data FROM deliveries WHERE target = :agent AND state IN ('pending', 'leased') AND id > :after
+ORDER BY id LIMIT :limit;
+
+-- inbox_count: how much waits for an agent, up to a limit
+SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE target = :agent AND state IN ('pending', 'leased') LIMIT :limit);
+
+-- deliveries_to: deliveries to an agent, newest first: those that wait and those that are settled
+SELECT data FROM (
+    SELECT id, data FROM deliveries WHERE target = :agent AND state IN ('pending', 'leased') AND id < :before
+    UNION ALL
+    SELECT id, data FROM deliveries
+    WHERE target = :agent AND state IN ('acked', 'dead_lettered', 'cancelled') AND id < :before
+    ORDER BY id DESC LIMIT :limit
+);
+
+-- deliveries_due: deliveries for which a program may be started now
+SELECT data FROM deliveries WHERE state = 'pending' AND wake = 1 AND next_attempt_at <= :now
+ORDER BY next_attempt_at LIMIT :limit;
+
+-- deliveries_next: when the next delivery for a program is due
+SELECT min(next_attempt_at) FROM deliveries WHERE state = 'pending' AND wake = 1;
+
+-- deliveries_overdue: leases that have run out
+SELECT data FROM deliveries WHERE state = 'leased' AND leased_until <= :now ORDER BY leased_until LIMIT :limit;
+
+-- deliveries_leased: every lease, the soonest to end first
+SELECT data FROM deliveries WHERE state = 'leased' AND leased_until > :after ORDER BY leased_until LIMIT :limit;
+
+-- deliveries_of_flight: the deliveries of a flight
+SELECT data FROM deliveries WHERE flight_id = :flight ORDER BY id;
+
+-- deliveries_of_message: the deliveries of a message
+SELECT data FROM deliveries WHERE message_id = :message ORDER BY id LIMIT :limit;
+
+-- wakes_recent: when somebody was last woken in a conversation, newest first
+SELECT created_at FROM deliveries WHERE conversation_id = :conversation AND wake = 1 AND created_at > :since
+ORDER BY created_at DESC LIMIT :limit;
+
+-- attention_open: what needs a user, newest first
+SELECT data FROM attention WHERE user = :user AND state IN ('open', 'notified') AND id < :before
+ORDER BY id DESC LIMIT :limit;
+
+-- attention_all: what needed a user, newest first
+SELECT data FROM attention WHERE user = :user AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- attention_same: the open item about the same thing
+SELECT data FROM attention WHERE user = :user AND dedupe = :dedupe AND state IN ('open', 'notified');
+
+-- alias_named: a user's alias
+SELECT data FROM aliases WHERE owner = :owner AND name = :name AND state <> 'removed';
+
+-- aliases_of: a user's aliases, newest first
+SELECT data FROM aliases WHERE owner = :owner AND state <> 'removed' AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- aliases_for: a user's aliases for an agent
+SELECT data FROM aliases WHERE agent_id = :agent AND owner = :owner AND state <> 'removed' ORDER BY name LIMIT :limit;
+
+-- cards_by: the cards that somebody made, newest first
+SELECT data FROM cards WHERE created_by = :maker AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- cards_expiring: cards whose time is over
+SELECT data FROM cards WHERE state = 'active' AND expires_at <= :now ORDER BY expires_at LIMIT :limit;
+
+-- token_hashed: a credential by the hash of its secret
+SELECT data FROM tokens WHERE hashed = :hashed;
+
+-- tokens_all: credentials, newest first
+SELECT data FROM tokens WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- tokens_of_agent: an agent's credentials that are in force
+SELECT data FROM tokens WHERE agent_id = :agent AND state = 'active' ORDER BY agent_id LIMIT :limit;
+
+-- tokens_of_session: a session's credentials that are in force
+SELECT data FROM tokens WHERE session_id = :session AND state = 'active' ORDER BY session_id LIMIT :limit;
+
+-- grants_of_agent: what an agent was granted
+SELECT data FROM grants WHERE agent_id = :agent AND state = 'active';
+
+-- grants_of_user: what every agent of a user was granted
+SELECT data FROM grants WHERE user = :user AND state = 'active';
+
+-- grants_all: grants, newest first
+SELECT data FROM grants WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- operator: the one user who is the operator
+SELECT data FROM users WHERE operator = 1;
+
+-- local_node: this machine
+SELECT data FROM nodes WHERE local = 1;
+
+-- nodes_all: machines, newest first
+SELECT data FROM nodes WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- events_after: the log from a number on
+SELECT data FROM events WHERE seq > :after ORDER BY seq LIMIT :limit;
+
+-- events_from: the log of one source, oldest first
+SELECT data FROM events WHERE source = :ref AND seq > :after ORDER BY seq LIMIT :limit;
+
+-- events_at: what happened to one agent, oldest first
+SELECT data FROM events WHERE target = :ref AND target >= 'agent:' AND target < 'agent;' AND seq > :after
+ORDER BY seq LIMIT :limit;

@@ -1,0 +1,1 @@
+"""The disk: what a directory is, and which project it belongs to."""

@@ -1,0 +1,76 @@
+"""Git as it lies on the disk, read without running it: top levels, linked work trees, branches."""
+
+import os
+import re
+from pathlib import Path
+
+from scout.base.record import Record
+
+__all__ = ["Repository", "find_repository", "small_text"]
+
+_SMALL = 64 * 1024
+_BRANCH = re.compile(r"ref: *refs/heads/(.+)")
+_REBASED = ("rebase-merge/head-name", "rebase-apply/head-name")
+
+
+class Repository(Record):
+    """A work tree. `main` is the folder of the main repository when this one is linked to it.
+
+    `branch` is what HEAD names, None when detached; `origin` is the branch that a rebase will return to.
+    """
+
+    top: str
+    main: str | None = None
+    branch: str | None = None
+    origin: str | None = None
+
+
+def find_repository(folders: list[str]) -> Repository | None:
+    """The work tree of the first of these folders that is a top level."""
+    for folder in folders:
+        inner = _git_folder(Path(folder))
+        if inner is not None:
+            head = (small_text(inner / "HEAD") or "").strip()
+            return Repository(top=folder, main=_main(inner), branch=_branch(head), origin=_rebased(inner))
+    return None
+
+
+def small_text(path: Path) -> str | None:
+    """The text of a small regular file; None for anything else that may lie there."""
+    try:
+        if not path.is_file() or path.stat().st_size > _SMALL:
+            return None
+        return path.read_text("utf-8")
+    except (OSError, ValueError):
+        return None
+
+
+def _git_folder(folder: Path) -> Path | None:
+    """What `.git` is or points to; a `.git` without HEAD is no repository."""
+    inner = folder / ".git"
+    pointer = small_text(inner)
+    if pointer is not None:
+        word, _, target = pointer.strip().partition(": ")
+        if word != "gitdir":
+            return None
+        inner = folder / target
+    return inner if small_text(inner / "HEAD") is not None else None
+
+
+def _main(inner: Path) -> str | None:
+    """The folder that names the repository which a linked work tree shares; a bare one is its own."""
+    shared = small_text(inner / "commondir")
+    if shared is None:
+        return None
+    common = Path(os.path.realpath(inner / shared.strip()))
+    return str(common.parent if common.name.startswith(".") else common).removesuffix(".git")
+
+
+def _branch(head: str) -> str | None:
+    found = _BRANCH.fullmatch(head)
+    return found[1] if found is not None and found[1] != ".invalid" else None
+
+
+def _rebased(inner: Path) -> str | None:
+    texts = (small_text(inner / name) for name in _REBASED)
+    return next((text.strip().removeprefix("refs/heads/") for text in texts if text), None)

@@ -1,0 +1,210 @@
+"""What a directory is: its real path, its project, the name it gives, its branch."""
+
+import difflib
+import itertools
+import os
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from scout.base.codec import decode
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
+from scout.identity.segment import fold
+from scout.policy.permit import check_project
+from scout.ports import Place
+from scout.tree.git import Repository, find_repository, small_text
+
+__all__ = ["Disk"]
+
+_FIELD = "projectPath"
+_LISTED = 1000  # names looked at for a likely one
+
+
+class _Project(Record):
+    """What `.scout/project.toml` may say. Everything else in it has no effect."""
+
+    name: str | None = None
+    harness: str | None = None
+    model: str | None = None
+
+
+class _File(Record):
+    folder: str
+    says: _Project
+
+
+class Disk:
+    """The real disk. The home folder and temporary roots are never projects, whatever lies in them."""
+
+    def __init__(self, home: str | None = None, temporary: tuple[str, ...] | None = None) -> None:
+        self._home = os.path.realpath(home or Path.home())
+        roots = (tempfile.gettempdir(), "/tmp", "/var/tmp") if temporary is None else temporary
+        self._temporary = tuple(dict.fromkeys(os.path.realpath(root) for root in roots))
+
+    @property
+    def home(self) -> str:
+        return self._home
+
+    @property
+    def temporary(self) -> tuple[str, ...]:
+        return self._temporary
+
+    def locate(self, directory: str, base: str | None = None) -> Place:
+        """What a directory is; `base` is what a relative one is relative to. Refused when it is not there."""
+        real = _real(self._wished(directory, base))
+        folders = self._upward(real)
+        repository = find_repository(folders)
+        own = _project_file(_within(folders, repository))
+        root = own.folder if own else repository.top if repository else real
+        check_project(root, self._home, self._temporary)
+        file = self._shared_file(repository) or own
+        named = _named(root, repository, file)
+        says = file.says if file else _Project()
+        return Place(
+            directory=real,
+            project_root=root,
+            definition=_definition(says.name, named, real),
+            parent_folder=Path(named).parent.name,
+            branch=repository.branch if repository else None,
+            workspace=_workspace(repository),
+            repository=repository.top if repository else None,
+            configured_name=says.name,
+            harness=says.harness,
+            model=says.model,
+        )
+
+    def _wished(self, directory: str, base: str | None) -> str:
+        """The absolute path that was meant."""
+        if not directory or "\0" in directory or not _is_text(directory):
+            raise _refused("expected the path of a directory, as UTF-8 text")
+        if directory == "~" or directory.startswith("~/"):
+            directory = self._home + directory[1:]
+        if not directory.startswith("/") and base is None:
+            problem = f"{directory:.120} is relative, and there is no directory that it is relative to"
+            raise _refused(problem, at=f"/{directory}")
+        return directory if base is None else f"{base}/{directory}" if directory[0] != "/" else directory
+
+    def _upward(self, real: str) -> list[str]:
+        """The directory and those above it, without those that can be no project."""
+        none = {"/", self._home, *self._temporary}
+        return [folder for folder in map(str, (Path(real), *Path(real).parents)) if folder not in none]
+
+    def _shared_file(self, repository: Repository | None) -> _File | None:
+        """A linked work tree is named by its main repository's project file, which git may not share."""
+        main = repository.main if repository else None
+        return _project_file(self._upward(main)) if main else None
+
+
+def _real(path: str) -> str:
+    try:
+        real = os.path.realpath(path, strict=True)
+        if not Path(real).is_dir():
+            problem = f"{real} is a file, not a directory"
+            raise _refused(problem, at=str(Path(real).parent))
+    except (FileNotFoundError, NotADirectoryError):
+        raise _missing(path) from None
+    except OSError as error:
+        raise _refused(f"{path:.200} cannot be read: {error.strerror}") from None
+    if not _is_text(real):
+        raise _refused("the real path of the directory is not UTF-8 text")
+    return real
+
+
+def _missing(path: str) -> Refused:
+    """There is no such directory: the first part that is missing, and what has a similar name there."""
+    parts = [part for part in os.path.normpath(path).split("/") if part]
+    above = Path("/")
+    for part in parts:
+        if not (above / part).is_dir():
+            near = difflib.get_close_matches(part, _names(above), n=3, cutoff=0.5)
+            found = [str(above / name) for name in near]
+            what = "is a file, not a directory" if (above / part).exists() else "is not there"
+            problem = f"{str(above / part)[:200]} {what}"
+            return _refused(problem, at=found[0] if found else str(above), near=found)
+        above = above / part
+    return _refused(f"{path:.200} is not there")
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            found = itertools.islice(entries, _LISTED)
+            return sorted(entry.name for entry in found if entry.is_dir() and _is_text(entry.name))
+    except OSError:
+        return []
+
+
+def _within(folders: list[str], repository: Repository | None) -> list[str]:
+    """A linked work tree is its own workspace: a project file above it does not swallow it."""
+    if repository is None or repository.main is None:
+        return folders
+    return folders[: folders.index(repository.top) + 1]
+
+
+def _project_file(folders: list[str]) -> _File | None:
+    """The nearest project file of these folders; one that cannot be read is refused, not skipped."""
+    for folder in folders:
+        path = Path(folder, ".scout", "project.toml")
+        if path.exists():
+            return _File(folder=folder, says=_read_project(path))
+    return None
+
+
+def _read_project(path: Path) -> _Project:
+    text = small_text(path)
+    if text is None:
+        raise _refused(f"{path} is no readable text file")
+    try:
+        says = decode(tomllib.loads(text), _Project)
+    except Refused as refusal:
+        raise _refused(f"{path}: {refusal.diagnostic.message}") from None
+    except (ValueError, RecursionError) as error:
+        raise _refused(f"{path} is not TOML: {str(error)[:200]}") from None
+    if says.name is not None and not fold(says.name):
+        raise _refused(f"{path}: nothing is left of the name {says.name[:60]!r} when it is folded")
+    return says
+
+
+def _named(root: str, repository: Repository | None, file: _File | None) -> str:
+    """The folder that gives the name: the project file's, the main repository's, or the project's own."""
+    if file is not None:
+        return file.folder
+    return repository.main if repository and repository.main else root
+
+
+def _definition(configured: str | None, folder: str, directory: str) -> str:
+    """The configured name or the folder's, folded; whether it is free is for the broker to say."""
+    if name := fold(configured or Path(folder).name):
+        return name
+    problem = f'the name of {folder} has no letter or digit; give it one in .scout/project.toml: name = "…"'
+    register = {"definitionId": "NAME", "projectRoot": directory}
+    remedy = Remedy(operation="agent.register", parameters=register, why="or name the agent yourself")
+    raise Refused(BadRequest(problem=problem, field=_FIELD, remedies=(remedy,)))
+
+
+def _workspace(repository: Repository | None) -> str | None:
+    """The branch of a linked work tree, also while it is rebased; detached, its folder's name."""
+    if repository is None or repository.main is None:
+        return None
+    branch = repository.branch or repository.origin or ""
+    return fold(branch) or fold(Path(repository.top).name) or "detached"
+
+
+def _is_text(text: str) -> bool:
+    """Names on disk may be any bytes; records hold text."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
+def _refused(problem: str, at: str = "", near: Sequence[str] = ()) -> Refused:
+    again = {"projectPath": at, "body": "…"}
+    remedy = Remedy(operation="ask", parameters=again, why="a directory that is there")
+    return Refused(
+        BadRequest(
+            problem=problem,
+            field=_FIELD,
+            candidates=tuple(Candidate(address=one) for one in near),
+            remedies=(remedy,) if at else (),
+        )
+    )

@@ -1,0 +1,34 @@
+"""Somebody else on the same machine."""
+
+from typing import Any
+
+from scout.broker.seat import Seat
+from scout.broker.turn import Turn
+from scout.identity.path import AgentPath
+from scout.model.agent import Agent, new_agent
+from scout.model.presence_event import AgentRegistered
+from scout.protocol.access import CreateToken
+from scout.protocol.request import Request
+from tests.broker.rig import Rig
+
+
+async def stranger(rig: Rig, name: str = "zed", user: str = "bob") -> Agent:
+    """An agent of another user, with a handle."""
+
+    def enter(turn: Turn) -> Agent:
+        path = AgentPath.parse(f"/{user}/agent/{name}")
+        agent = new_agent(turn.mint("agt"), path, turn.now, node="mini", by=turn.sender, definition_id=name)
+        return turn.record(AgentRegistered, agent, move="register")
+
+    return await rig.broker.as_system(enter)
+
+
+def wishes(*requests: Request[Any]) -> tuple[Request[Any], ...]:
+    """Several requests of several kinds."""
+    return requests
+
+
+async def seat_of(rig: Rig, agent: Agent) -> Seat:
+    """A seat in the name of any agent."""
+    minted = await rig.operator(CreateToken(agent=agent.id))
+    return await rig.seat(minted.secret)

@@ -1,0 +1,101 @@
+"""Credentials: made by the operator, shown once, ended for good."""
+
+from scout.model.token import TokenKind, TokenState
+from scout.protocol.access import (
+    CreateToken,
+    ListTokens,
+    RevokeToken,
+    RotateToken,
+    SetAlias,
+)
+from scout.protocol.agents import RegisterEndpoint, ShowAgent, Who, WhoAmI
+from scout.protocol.channels import CreateChannel, JoinChannel, ShowChannel
+from scout.protocol.inbox import ClaimInbox
+from scout.protocol.overview import MarkLooked, ReadLog, ShowNow
+from scout.protocol.talk import ListMessages, PutBlob, Send
+from tests.broker.neighbours import wishes
+from tests.broker.rig import SECRET, Rig, refused, staged
+
+
+@staged
+async def test_a_secret_is_shown_once_and_nowhere_else(rig: Rig) -> None:
+    await rig.register("arc")
+    minted = await rig.operator(CreateToken(agent="@arc", label="for a test"))
+    assert minted.token.hashed == ""
+    listed = (await rig.operator(ListTokens())).items
+    assert listed[0] == minted.token
+    assert all(one.hashed == "" for one in listed)
+    log = repr(await rig.operator(ReadLog(limit=200)))
+    assert minted.secret not in log
+    assert rig.tokens["arc"] not in log
+    assert SECRET not in log
+
+
+@staged
+async def test_credentials_are_the_operators_to_make_and_list(rig: Rig) -> None:
+    arc = await rig.agent("arc")
+    assert (await refused(arc.call(ListTokens()))).code == "forbidden"
+    assert (await refused(arc.call(CreateToken(kind=TokenKind.OPERATOR)))).code == "forbidden"
+    operator = (await rig.operator(WhoAmI())).token_id
+    assert (await refused(arc.call(RevokeToken(token_id=operator)))).code == "forbidden"
+    assert (await refused(arc.call(RotateToken(token_id="tok_nothing")))).code == "forbidden"
+    assert (await refused(rig.operator(RevokeToken(token_id="tok_nothing")))).code == "not_found"
+    assert (await refused(rig.operator(CreateToken()))).code == "bad_request"
+    unknown = CreateToken(agent="@arc", session_id="ses_nothing")
+    assert (await refused(rig.operator(unknown))).code == "not_found"
+
+
+@staged
+async def test_what_was_revoked_stays_so(rig: Rig) -> None:
+    arc = await rig.agent("arc")
+    mine = (await arc.call(WhoAmI())).token_id
+    gone = await arc.call(RevokeToken(token_id=mine, reason="lost"))
+    assert (gone.state, gone.reason) == (TokenState.REVOKED, "lost")
+    problem = await refused(rig.seat(rig.tokens["arc"]))
+    assert problem.code == "unauthenticated"
+    assert (await rig.operator(RevokeToken(token_id=mine, reason="again"))).reason == "lost"
+    assert (await refused(rig.operator(RotateToken(token_id=mine)))).code == "wrong_state"
+
+
+@staged
+async def test_a_guest_only_looks(rig: Rig) -> None:
+    await rig.register("arc")
+    await rig.operator(CreateChannel(name="ops"))
+    for wish in wishes(CreateToken(kind=TokenKind.GUEST), CreateToken(kind=TokenKind.GUEST, agent="@arc")):
+        guest = await rig.seat((await rig.operator(wish)).secret)
+        before = await rig.operator(ReadLog(limit=200))
+        assert (await guest.call(Who())).items
+        assert (await guest.call(ShowAgent(address="@arc"))).definition_id == "arc"
+        assert (await guest.call(ShowChannel(name="ops"))).name == "ops"
+        assert (await guest.call(ListMessages(channel="ops"))).items == ()
+        assert (await guest.call(ShowNow())).agents > 0
+        for change in wishes(
+            Send(channel="ops", body="psst"),
+            Send(broadcast=True, body="psst"),
+            Send(to="@arc", body="psst"),
+            CreateChannel(name="mine"),
+            JoinChannel(name="ops"),
+            RegisterEndpoint(),
+            SetAlias(name="a", target="@arc"),
+            PutBlob(name="a", data=b"a"),
+        ):
+            assert (await refused(guest.call(change))).code == "forbidden", change
+        assert await rig.operator(ReadLog(limit=200)) == before
+
+
+@staged
+async def test_nothing_is_done_in_the_name_of_a_credential_without_an_agent(rig: Rig) -> None:
+    await rig.operator(CreateChannel(name="ops"))
+    for wish in wishes(
+        CreateToken(kind=TokenKind.HOST),
+        CreateToken(kind=TokenKind.NODE, node="other"),
+        CreateToken(kind=TokenKind.CONNECTOR, connector="telegram"),
+    ):
+        seat = await rig.seat((await rig.operator(wish)).secret)
+        for change in wishes(
+            Send(channel="ops", body="psst"),
+            CreateChannel(name="mine"),
+            ClaimInbox(),
+            MarkLooked(at=rig.clock.now()),
+        ):
+            assert (await refused(seat.call(change))).code == "forbidden", change

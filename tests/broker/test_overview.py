@@ -1,0 +1,131 @@
+"""The whole at a glance: what is new since the last look, the log, the feed, the search."""
+
+import pytest
+
+from scout.broker.housekeeping import tidy
+from scout.model.event import event_type
+from scout.protocol.agents import ReadFeed, RegisterEndpoint, RetireAgent
+from scout.protocol.asks import GetFlight, MakeAsk
+from scout.protocol.channels import CreateChannel, LeaveChannel
+from scout.protocol.overview import ListAttention, MarkLooked, ReadLog, ShowNow
+from scout.protocol.talk import Search, Send
+from tests.broker.neighbours import stranger
+from tests.broker.rig import Rig, refused, staged
+
+
+@staged
+async def test_after_a_look_only_what_came_later_is_shown(rig: Rig) -> None:
+    await rig.register("parrot", harness="echo")
+    first = await rig.operator(MakeAsk(to="@parrot", body="one", wait=10))
+    seen = await rig.operator(ShowNow())
+    assert (seen.since, [one.id for one in seen.finished]) == (None, [first.flight_id])
+    assert (await rig.operator(ShowNow())).finished_count == 1
+    looked = await rig.operator(MarkLooked(at=seen.at))
+    nothing = await rig.operator(ShowNow())
+    assert (nothing.since, nothing.finished, nothing.finished_count) == (looked.at, (), 0)
+    second = await rig.operator(MakeAsk(to="@parrot", body="two", wait=10))
+    later = await rig.operator(ShowNow())
+    assert [one.id for one in later.finished] == [second.flight_id]
+    all_of_it = await rig.operator(ShowNow(since=rig.clock.now().plus(-3600)))
+    assert all_of_it.finished_count == 2
+    await rig.operator(MarkLooked(at=rig.clock.now().plus(-60)))
+    assert (await rig.operator(ShowNow())).since == looked.at
+    ahead = await rig.operator(MarkLooked(at=rig.clock.now().plus(3600)))
+    assert ahead.at <= rig.clock.now()
+
+
+@staged
+async def test_now_counts_what_one_sees(rig: Rig) -> None:
+    arc = await rig.agent("arc")
+    await rig.register("gone")
+    await rig.operator(RetireAgent(address="@gone"))
+    await stranger(rig)
+    assert (await arc.call(ShowNow())).agents == 2
+    assert (await rig.operator(ShowNow())).agents == 5
+    await arc.call(RegisterEndpoint())
+    await rig.operator(Send(to="@arc", body="hello"))
+    now = await arc.call(ShowNow())
+    assert (now.unread, [one.definition_id for one in now.online]) == (1, ["arc"])
+    assert (await rig.operator(ListAttention())).items == ()
+
+
+@pytest.mark.rows("R0-46")
+@staged
+async def test_the_log_is_read_oldest_first_and_from_its_end(rig: Rig) -> None:
+    await rig.register("arc")
+    for number in range(30):
+        await rig.operator(Send(to="@arc", body=f"{number}"))
+    first = await rig.operator(ReadLog(limit=20))
+    assert [event.seq for event in first.items] == list(range(1, 21))
+    assert first.next is not None
+    rest = await rig.operator(ReadLog(after=int(first.next), limit=200))
+    assert rest.items[0].seq == 21
+    newest = await rig.operator(ReadLog(newest=True, limit=5))
+    assert newest.items == rest.items[-5:]
+    created = await rig.operator(ReadLog(newest=True, limit=2, family="collab.conversation.created"))
+    assert [event_type(type(event)) for event in created.items] == ["collab.conversation.created"]
+    for after in (-1, 1 << 70):
+        assert (await refused(rig.operator(ReadLog(after=after)))).code == "bad_request"
+        assert (await refused(rig.operator(ReadFeed(address="@arc", after=after)))).code == "bad_request"
+
+
+@staged
+async def test_an_agent_reads_of_the_log_what_concerns_it(rig: Rig) -> None:
+    arc, hal, eve = await rig.agent("arc"), await rig.agent("hal"), await rig.agent("eve")
+    await arc.call(Send(to="@hal", body="between us"))
+    assert "between us" in repr(await hal.call(ReadLog()))
+    assert "between us" in repr(await hal.call(ReadLog(agent="@arc")))
+    assert "between us" not in repr(await eve.call(ReadLog(limit=200)))
+    talk = (await rig.operator(ReadLog(family="collab.message"))).items
+    assert [event_type(type(event)) for event in talk] == ["collab.message.posted"]
+    one = ReadLog(conversation=talk[0].target.id)
+    assert (await refused(eve.call(one))).code == "forbidden"
+    assert len((await hal.call(one)).items) > 1
+
+
+@staged
+async def test_a_feed_is_what_an_agent_did_and_what_was_done_to_it(rig: Rig) -> None:
+    await rig.register("arc")
+    arc = await rig.agent("arc")
+    await arc.call(Send(to="operator", body="hello"))
+    first = await arc.call(ReadFeed(address="@arc", limit=2))
+    assert first.next is not None
+    rest = await arc.call(ReadFeed(address="@arc", after=int(first.next)))
+    told = [event_type(type(event)) for event in (*first.items, *rest.items)]
+    assert told[0] == "collab.agent.registered"
+    assert "collab.message.posted" in told
+    await rig.operator(RetireAgent(address="@arc"))
+    gone = await rig.operator(ReadFeed(address="/ada/agent/arc"))
+    assert event_type(type(gone.items[-1])) == "collab.agent.retired"
+
+
+@staged
+async def test_words_are_found_at_once_by_those_who_may_read_them(rig: Rig) -> None:
+    arc, hal, eve = await rig.agent("arc"), await rig.agent("hal"), await rig.agent("eve")
+    sent = await arc.call(Send(to="@hal", body="the Zeppelin has landed"))
+    for _ in range(2):
+        for seat in (arc, hal, await rig.seat()):
+            hits = (await seat.call(Search(query="zeppelin"))).items
+            assert [hit.id for hit in hits] == [sent.message_id]
+            assert "«Zeppelin»" in hits[0].snippet
+        assert (await eve.call(Search(query="zeppelin"))).items == ()
+        await tidy(rig.broker)  # from now on it is in the index
+    await arc.call(CreateChannel(name="ops", members=("@hal",)))
+    await arc.call(Send(channel="ops", body="another zeppelin"))
+    assert len((await hal.call(Search(query="zeppelin"))).items) == 2
+    await hal.call(LeaveChannel(name="ops"))
+    assert len((await hal.call(Search(query="zeppelin"))).items) == 1
+    assert (await arc.call(Search(query='"'))).items == ()
+
+
+@staged
+async def test_what_is_found_comes_in_pages_newest_first(rig: Rig) -> None:
+    arc = await rig.agent("arc")
+    sent = [await arc.call(Send(to="operator", body=f"apple {number}")) for number in range(5)]
+    first = await arc.call(Search(query="apple", limit=3))
+    rest = await arc.call(Search(query="apple", limit=3, cursor=first.next))
+    found = [hit.id for hit in (*first.items, *rest.items)]
+    assert found == [one.message_id for one in reversed(sent)]
+    assert (await refused(arc.call(Search(query="apple", cursor="!")))).code == "bad_request"
+    flight = GetFlight(flight_id="flt_none")
+    assert (await refused(arc.call(flight))).code == "not_found"

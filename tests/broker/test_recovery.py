@@ -1,0 +1,286 @@
+"""After kill -9: what ran is followed again and run once, what waited goes on, nothing is stuck."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from scout.model.flight import FlightState
+from scout.model.token import Token, TokenState
+from scout.protocol.agents import ShowAgent
+from scout.protocol.asks import CancelFlight, GetFlight, MakeAsk
+from scout.protocol.inbox import ListDeliveries
+from scout.store.verify import verify
+from tests.broker.rig import Rig
+from tests.broker.stage import bodies, ended, later, log, set_up, until
+
+ROOT = Path(__file__).parents[2]
+
+
+def killed(home: Path, what: str) -> None:
+    """Let a broker get as far as that, then kill it."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "tests.broker.child", str(home), what], cwd=ROOT, stdout=subprocess.PIPE
+    )
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"ready\n"
+    finally:
+        os.kill(child.pid, signal.SIGKILL)
+        child.communicate()
+
+
+def again(home: Path, scene: Callable[[Rig], Awaitable[None]]) -> None:
+    """The next broker on the same files; in the end nothing is left and the log explains everything."""
+
+    async def whole(rig: Rig) -> None:
+        await scene(rig)
+        for name in ("@waits", "@parrot"):
+            detail = await rig.operator(ShowAgent(address=name))
+            assert all(one.state in ("idle", "failed", "stopped") for one in detail.endpoints), detail
+        tokens = rig.broker.glance().many(Token, "tokens_all", before="~", limit=100)
+        runs = [one for one in tokens if one.label.startswith("dlv_")]
+        assert all(one.state is TokenState.REVOKED for one in runs)
+
+    set_up(whole, home)
+    report = verify(home / "scout.db")
+    assert report.clean, report
+
+
+def flight_of(home: Path, name: str = "flight") -> str:
+    return (home / name).read_text()
+
+
+def runs_of(home: Path) -> int:
+    return len((home / "runs").read_text().split())
+
+
+@pytest.mark.slow
+@pytest.mark.rows("R3.4-15", "R3.4-17")
+def test_a_running_program_is_followed_again_and_its_answer_is_taken_once(tmp_path: Path) -> None:
+    killed(tmp_path, "running")
+
+    async def scene(rig: Rig) -> None:
+        view = await rig.operator(GetFlight(flight_id=flight_of(tmp_path)))
+        assert view.state is FlightState.RUNNING
+        (tmp_path / "go").touch()
+        view = await ended(rig, view.id)
+        assert (view.state, view.output, view.attempts) == (FlightState.COMPLETED, "done", 1)
+        assert runs_of(tmp_path) == 1
+
+    again(tmp_path, scene)
+
+
+@pytest.mark.slow
+def test_an_answer_from_while_the_broker_was_away_is_taken_once(tmp_path: Path) -> None:
+    killed(tmp_path, "running")
+    (tmp_path / "go").touch()
+
+    async def scene(rig: Rig) -> None:
+        view = await ended(rig, flight_of(tmp_path))
+        assert (view.output, view.may_repeat, runs_of(tmp_path)) == ("done", False, 1)
+
+    again(tmp_path, scene)
+    again(tmp_path, scene)
+
+
+@pytest.mark.slow
+@pytest.mark.rows("R3.4-15")
+def test_a_message_that_was_being_answered_is_answered(tmp_path: Path) -> None:
+    killed(tmp_path, "message")
+    (tmp_path / "go").touch()
+
+    async def scene(rig: Rig) -> None:
+        await until(lambda: bodies(rig))
+        assert (await bodies(rig), runs_of(tmp_path)) == (["done"], 1)
+
+    again(tmp_path, scene)
+
+
+@pytest.mark.slow
+@pytest.mark.rows("R3.4-16")
+def test_what_waited_goes_on_after_what_ran(tmp_path: Path) -> None:
+    killed(tmp_path, "pending")
+
+    async def scene(rig: Rig) -> None:
+        second = flight_of(tmp_path, "second")
+        third = await rig.operator(MakeAsk(to="@waits", body="third"))
+        await until(lambda: len(asyncio.all_tasks()) > 1)
+        assert (await rig.operator(GetFlight(flight_id=second))).state is FlightState.QUEUED
+        assert runs_of(tmp_path) == 1  # the turns of an agent still follow each other
+        (tmp_path / "go").touch()
+        for flight in (flight_of(tmp_path), second, third.flight_id):
+            assert (await ended(rig, flight)).output == "done"
+        assert runs_of(tmp_path) == 3
+
+    again(tmp_path, scene)
+
+
+@pytest.mark.slow
+@pytest.mark.rows("R2.2-52")
+def test_what_was_leased_and_not_taken_is_delivered(tmp_path: Path) -> None:
+    killed(tmp_path, "before")
+    (tmp_path / "go").touch()
+
+    async def scene(rig: Rig) -> None:
+        view = await ended(rig, flight_of(tmp_path))
+        assert (view.output, view.attempts, view.may_repeat) == ("done", 2, False)
+        assert runs_of(tmp_path) == 1
+        assert "may be a repeat" not in (tmp_path / "prompt").read_text()
+
+    again(tmp_path, scene)
+
+
+@pytest.mark.slow
+@pytest.mark.rows("R2.2-52")
+def test_what_was_taken_and_not_said_to_be_is_followed(tmp_path: Path) -> None:
+    killed(tmp_path, "after")
+    (tmp_path / "go").touch()
+
+    async def scene(rig: Rig) -> None:
+        view = await ended(rig, flight_of(tmp_path))
+        assert (view.output, view.attempts, runs_of(tmp_path)) == ("done", 1, 1)
+
+    again(tmp_path, scene)
+
+
+@pytest.mark.slow
+@pytest.mark.rows("R2.2-52", "R2.2-55")
+def test_what_nobody_can_know_is_repeated_once_and_said_to_be(tmp_path: Path) -> None:
+    killed(tmp_path, "unknown")
+
+    async def scene(rig: Rig) -> None:
+        flight = flight_of(tmp_path)
+        await until(lambda: retrying(rig, flight))
+        await later(rig, 3)
+        view = await ended(rig, flight)
+        assert (view.output, view.attempts, view.may_repeat) == ("first", 2, True)
+        delivery = (await rig.operator(ListDeliveries(target="@parrot"))).items[0]
+        assert (delivery.state, delivery.attempts, delivery.may_repeat) == ("acked", 2, True)
+
+    again(tmp_path, scene)
+
+
+@pytest.mark.slow
+@pytest.mark.rows("R2.2-52", "R2.2-55")
+def test_a_repeat_is_said_to_be_one_in_the_prompt(tmp_path: Path) -> None:
+    killed(tmp_path, "after")
+    pid = int(next((tmp_path / "sessions").glob("*/*/pid")).read_text().split()[0])
+    os.killpg(pid, signal.SIGKILL)
+    (tmp_path / "go").touch()
+
+    async def scene(rig: Rig) -> None:
+        flight = flight_of(tmp_path)
+        await until(lambda: retrying(rig, flight))
+        await later(rig, 3)
+        view = await ended(rig, flight)
+        assert (view.output, view.attempts, view.may_repeat) == ("done", 2, True)
+        assert "This may be a repeat" in (tmp_path / "prompt").read_text()
+
+    again(tmp_path, scene)
+
+
+async def retrying(rig: Rig, flight: str) -> bool:
+    return (await rig.operator(GetFlight(flight_id=flight))).phase == "retrying"
+
+
+@pytest.mark.slow
+def test_what_was_uncertain_twice_is_not_tried_a_third_time(tmp_path: Path) -> None:
+    killed(tmp_path, "unknown")
+
+    async def first(rig: Rig) -> None:
+        flight = flight_of(tmp_path)
+        await until(lambda: retrying(rig, flight))
+        await later(rig, 3)
+        await until(lambda: leased_twice(rig, flight))
+
+    from tests.broker.child import Deaf
+
+    deaf = Deaf()
+    deaf.reached = tmp_path / "reached"
+    set_up(first, tmp_path, harnesses={"echo": deaf})
+
+    async def second(rig: Rig) -> None:
+        view = await ended(rig, flight_of(tmp_path))
+        assert (view.state, view.error and view.error.code) == (FlightState.FAILED, "wake_failed")
+        assert "twice uncertain" in view.reason
+        assert flight_of(tmp_path) in (await bodies(rig))[-1]
+
+    again(tmp_path, second)
+
+
+async def leased_twice(rig: Rig, flight: str) -> bool:
+    view = await rig.operator(GetFlight(flight_id=flight))
+    return (view.attempts, view.phase) == (2, "waking")
+
+
+@pytest.mark.slow
+def test_a_program_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
+    killed(tmp_path, "running")
+    pid = int(next((tmp_path / "sessions").glob("*/*/pid")).read_text().split()[0])
+    os.killpg(pid, signal.SIGKILL)
+
+    async def scene(rig: Rig) -> None:
+        view = await ended(rig, flight_of(tmp_path))
+        assert (view.state, view.error and view.error.code) == (FlightState.FAILED, "session_failed")
+        assert "gone" in view.reason
+        assert runs_of(tmp_path) == 1
+
+    again(tmp_path, scene)
+
+
+@pytest.mark.slow
+def test_a_program_that_nobody_needs_is_stopped_after_a_restart_too(tmp_path: Path) -> None:
+    killed(tmp_path, "running")
+
+    async def scene(rig: Rig) -> None:
+        await rig.operator(CancelFlight(flight_id=flight_of(tmp_path)))
+        await until(lambda: idle(rig))
+        assert (await rig.operator(GetFlight(flight_id=flight_of(tmp_path)))).state is FlightState.CANCELLED
+
+    again(tmp_path, scene)
+
+
+@pytest.mark.slow
+def test_what_was_answered_before_is_not_answered_again(tmp_path: Path) -> None:
+    killed(tmp_path, "second")
+
+    async def scene(rig: Rig) -> None:
+        view = await ended(rig, flight_of(tmp_path))
+        assert (view.output, view.attempts) == ("done", 2)
+        assert await bodies(rig) == ["done"]
+        assert runs_of(tmp_path) == 2
+
+    again(tmp_path, scene)
+
+
+async def idle(rig: Rig) -> bool:
+    detail = await rig.operator(ShowAgent(address="@waits"))
+    return [one.state for one in detail.endpoints] == ["idle"]
+
+
+def test_a_clean_end_leaves_the_same_as_none(tmp_path: Path) -> None:
+    async def first(rig: Rig) -> None:
+        await rig.register("waits", harness="echo")
+        await rig.register("parrot", harness="echo")
+        asked = await rig.operator(MakeAsk(to="@parrot", body="!hang"))
+        (tmp_path / "flight").write_text(asked.flight_id)
+        await until(lambda: running(rig, asked.flight_id))
+
+    async def second(rig: Rig) -> None:
+        view = await ended(rig, flight_of(tmp_path))
+        assert (view.state, view.error and view.error.code) == (FlightState.FAILED, "session_failed")
+        assert (await rig.operator(MakeAsk(to="@parrot", body="again", wait=20))).output == "again"
+        assert len(await log(rig, "collab.flight.failed")) == 1
+
+    set_up(first, tmp_path)
+    again(tmp_path, second)
+
+
+async def running(rig: Rig, flight: str) -> bool:
+    return (await rig.operator(GetFlight(flight_id=flight))).state is FlightState.RUNNING

@@ -1,0 +1,172 @@
+"""Whom an agent sees, what it may do to whom, and what a grant adds."""
+
+import os
+from typing import Any
+
+import pytest
+
+from scout.base.codec import decode
+from scout.model.grant import Action
+from scout.protocol.access import AddGrant, ListGrants, RevokeGrant
+from scout.protocol.agents import (
+    ConfigureAgent,
+    ListSessions,
+    ReadFeed,
+    Resolve,
+    RetireAgent,
+    ShowAgent,
+    Who,
+)
+from scout.protocol.asks import MakeAsk
+from scout.protocol.channels import GetConversation
+from scout.protocol.inbox import ListDeliveries
+from scout.protocol.talk import GetMessage, ListMessages, Send
+from tests.broker.neighbours import seat_of, stranger, wishes
+from tests.broker.rig import Rig, refused, staged
+
+
+def _asked(problem: Any) -> AddGrant:
+    """The first remedy as a request."""
+    remedy = problem.remedies[0]
+    assert remedy.operation == "grant.add"
+    return decode(remedy.parameters, AddGrant)
+
+
+@pytest.mark.rows("R1.3-2")
+@staged
+async def test_whom_one_may_not_see_is_neither_matched_nor_offered(rig: Rig) -> None:
+    arc = await rig.agent("arc")
+    zed = await stranger(rig, "zed")
+    await stranger(rig, "archie")
+    for address in ("@zed", "zed", zed.id, "/bob/agent/zed", "@archi", "@ze"):
+        problem = await refused(arc.call(Resolve(address=address)))
+        assert problem.code == "unknown_target"
+        told = repr(problem).replace(address, "")
+        assert "zed" not in told
+        assert "archie" not in told
+    assert [one.definition_id for one in (await arc.call(Who())).items if one.owner != "ada"] == []
+    assert (await arc.call(Who(query="zed"))).items == ()
+    assert (await refused(arc.call(ShowAgent(address="@zed")))).code == "unknown_target"
+    assert (await refused(arc.call(ListSessions(agent="@zed")))).code == "unknown_target"
+    assert (await rig.operator(Resolve(address="@zed"))).agent_id == zed.id
+
+
+@pytest.mark.rows("R1.3-2")
+@staged
+async def test_a_namesake_of_another_user_makes_nothing_ambiguous(rig: Rig) -> None:
+    arc = await rig.agent("arc")
+    await rig.register("hal")
+    other = await stranger(rig, "zed")
+    zed = await seat_of(rig, other)
+    assert (await zed.call(Resolve(address="@zed"))).agent_id == other.id
+    assert (await refused(zed.call(Resolve(address="@arc")))).code == "unknown_target"
+    assert (await arc.call(Resolve(address="@hal"))).canonical == "@hal.node:mini"
+
+
+@staged
+async def test_a_grant_lets_see_and_address_until_it_is_revoked(rig: Rig) -> None:
+    arc = await rig.agent("arc")
+    zed = await stranger(rig)
+    problem = await refused(arc.call(Send(to="/bob/agent/zed", body="hello")))
+    assert problem.code == "forbidden"
+    grant = await rig.operator(_asked(problem))
+    receipt = await arc.call(Send(to="/bob/agent/zed", body="hello"))
+    assert receipt.deliveries[0].target == zed.id
+    assert (await arc.call(Resolve(address="@zed"))).agent_id == zed.id
+    assert (await refused(arc.call(MakeAsk(to="@zed", body="work")))).code == "forbidden"
+    listed = (await rig.operator(ListGrants())).items
+    assert [one.id for one in listed] == [grant.id]
+    await rig.operator(RevokeGrant(grant_id=grant.id))
+    assert (await refused(arc.call(Send(to="/bob/agent/zed", body="again")))).code == "forbidden"
+    assert (await refused(arc.call(Send(to="@zed", body="again")))).code == "unknown_target"
+
+
+@staged
+async def test_a_grant_that_is_over_shows_and_allows_nothing(rig: Rig) -> None:
+    arc = await rig.agent("arc")
+    await stranger(rig)
+    await rig.operator(AddGrant(action=Action.ADDRESS, agent="@arc", user="bob", expires_in=60))
+    await arc.call(Send(to="@zed", body="in time"))
+    rig.clock.ahead += 61
+    assert (await refused(arc.call(Resolve(address="@zed")))).code == "unknown_target"
+    assert (await refused(arc.call(Send(to="/bob/agent/zed", body="late")))).code == "forbidden"
+
+
+@staged
+async def test_a_grant_for_a_user_holds_for_each_of_their_agents(rig: Rig) -> None:
+    arc, hal = await rig.agent("arc"), await rig.agent("hal")
+    await stranger(rig)
+    await rig.operator(AddGrant(action=Action.ADDRESS, holder="ada", path="/bob/agent/zed"))
+    for seat in (arc, hal):
+        assert (await seat.call(Send(to="@zed", body="hello"))).deliveries
+
+
+@staged
+async def test_grants_are_the_operators_to_give(rig: Rig) -> None:
+    arc = await rig.agent("arc")
+    wish = AddGrant(action=Action.CONTROL, agent="@arc", user="ada")
+    assert (await refused(arc.call(wish))).code == "forbidden"
+    assert (await refused(arc.call(ListGrants()))).code == "forbidden"
+    two = AddGrant(action=Action.READ, agent="@arc", user="ada", path="/ada/agent/arc")
+    assert (await refused(rig.operator(two))).code == "bad_request"
+    nobody = AddGrant(action=Action.READ, user="ada")
+    assert (await refused(rig.operator(nobody))).code == "bad_request"
+    gone = AddGrant(action=Action.READ, agent="@arc", channel="nothing")
+    assert (await refused(rig.operator(gone))).code == "not_found"
+
+
+@staged
+async def test_an_agent_controls_only_itself_and_those_below_it(rig: Rig) -> None:
+    arc = await rig.agent("arc")
+    hal = await rig.register("hal")
+    below = await rig.operator(Send(to="/ada/agent/arc/sub/0", body="be", create={}))
+    child = below.deliveries[0].target
+    changed = await arc.call(ConfigureAgent(address=child, config={"description": "mine"}))
+    assert changed.config.description == "mine"
+    deeds = wishes(
+        ListDeliveries(target="@hal"),
+        ReadFeed(address="@hal"),
+        ConfigureAgent(address="@hal", config={"description": "not mine"}),
+        RetireAgent(address="@hal"),
+    )
+    problems = [await refused(arc.call(wish)) for wish in deeds]
+    assert {problem.code for problem in problems} == {"forbidden"}
+    for wish, problem in zip(deeds, problems, strict=True):
+        await rig.operator(_asked(problem))
+        await arc.call(wish)
+    assert (await rig.operator(ShowAgent(address=hal.agent.id))).lifecycle == "retired"
+    assert (await arc.call(RetireAgent(address=child))).lifecycle == "retired"
+
+
+@staged
+async def test_a_conversation_is_for_who_takes_part(rig: Rig) -> None:
+    arc, hal, eve = await rig.agent("arc"), await rig.agent("hal"), await rig.agent("eve")
+    sent = await arc.call(Send(to="@hal", body="between us"))
+    reads = wishes(
+        GetConversation(conversation_id=sent.conversation_id),
+        ListMessages(conversation=sent.conversation_id),
+        GetMessage(message_id=sent.message_id),
+    )
+    for read in reads:
+        await hal.call(read)
+        await rig.operator(read)
+        assert (await refused(eve.call(read))).code == "forbidden"
+    say = Send(conversation_id=sent.conversation_id, body="me too")
+    assert (await refused(eve.call(say))).code == "forbidden"
+    problem = await refused(eve.call(reads[0]))
+    await rig.operator(_asked(problem))
+    for read in reads:
+        await eve.call(read)
+    assert (await refused(eve.call(say))).code == "forbidden"
+
+
+@pytest.mark.rows("R1.4-35")
+@staged
+async def test_a_path_that_is_a_directory_is_offered_as_a_project(rig: Rig) -> None:
+    folder = os.path.realpath("/usr/bin")  # short enough to be read as the path of an agent
+    there = await refused(rig.operator(Send(to=folder, body="x")))
+    asks = [remedy for remedy in there.remedies if remedy.operation == "ask"]
+    assert [remedy.parameters["projectPath"] for remedy in asks] == [folder]
+    nowhere = await refused(rig.operator(Send(to="/ada/agent/nobody", body="x")))
+    assert [remedy.operation for remedy in nowhere.remedies if "projectPath" in remedy.parameters] == []
+    assert nowhere.remedies

@@ -1,0 +1,92 @@
+"""A real daemon in a folder of its own, and commands typed at it."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scout.client.session import SESSION_MARKS
+from scout.daemon.start import Running, start, stop
+
+
+def plain_environment(home: Path) -> dict[str, str]:
+    """A person's shell: nothing of the session that runs the tests."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("SCOUT_") and name not in (*SESSION_MARKS, "NO_COLOR", "EDITOR", "VISUAL")
+    }
+    return {**kept, "SCOUT_HOME": str(home), "SCOUT_PORT": "0", "SCOUT_AUTOSTART": "0"}
+
+
+@dataclass(frozen=True)
+class Shell:
+    """A home, and what is typed there."""
+
+    folder: Path
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return plain_environment(self.home)
+
+    def project(self, name: str) -> Path:
+        """A project folder of this name, made if need be."""
+        marker = self.folder / "work" / name / ".scout"
+        marker.mkdir(parents=True, exist_ok=True)
+        (marker / "project.toml").write_text(f'name = "{name}"\n')
+        return marker.parent
+
+    def type(
+        self, *words: str, cwd: Path | None = None, stdin: str = "", **environ: str
+    ) -> subprocess.CompletedProcess[str]:
+        """The real program."""
+        return subprocess.run(
+            [sys.executable, "-W", "error", "-m", "scout", *words],
+            cwd=cwd or self.folder,
+            env={**self.environ, **environ},
+            input=stdin,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=30,
+            check=False,
+        )
+
+    def say(self, *words: str, **how: Any) -> str:
+        """The same, which must work."""
+        done = self.type(*words, **how)
+        assert done.returncode == 0, (words, done.returncode, done.stdout, done.stderr)
+        return done.stdout
+
+    def data(self, *words: str, **how: Any) -> Any:
+        """The same as data."""
+        return json.loads(self.say(*words, "--json", **how))
+
+
+@contextlib.contextmanager
+def a_shell() -> Generator[Shell]:
+    """A home without a daemon; one that was started is stopped at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="sct-")).resolve()  # short: a socket's path is
+    shell = Shell(folder)
+    shell.home.mkdir(mode=0o700)
+    (shell.home / "config.toml").write_text(f"roots = ['{folder}/work']\n")
+    try:
+        yield shell
+    finally:
+        stop(str(shell.home))
+        shutil.rmtree(folder)
+
+
+def start_daemon(shell: Shell) -> Running:
+    """Its daemon, on any free port."""
+    return start(str(shell.home), environ=shell.environ)[0]

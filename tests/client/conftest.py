@@ -1,0 +1,21 @@
+"""One real daemon for the tests of the client."""
+
+from collections.abc import Generator
+
+import pytest
+
+from scout.client.session import SESSION_MARKS
+from tests.cli.running import Shell, a_shell, start_daemon
+
+
+@pytest.fixture(autouse=True)
+def nothing_of_this_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*SESSION_MARKS, "SCOUT_TOKEN", "SCOUT_URL", "SCOUT_SOCKET", "SCOUT_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def shell() -> Generator[Shell]:
+    with a_shell() as shell:
+        start_daemon(shell)
+        yield shell

@@ -1,0 +1,132 @@
+"""A real daemon in a process of its own, and a plain way to talk to it."""
+
+import contextlib
+import http.client
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from scout.daemon import lock, start
+
+T = TypeVar("T")
+
+
+class Reply(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class Daemon:
+    """A running daemon and its operator's token."""
+
+    def __init__(self, home: Path, running: start.Running) -> None:
+        self.home = home
+        self.running = running
+        self.token = (home / "token").read_text().strip()
+
+    @property
+    def port(self) -> int:
+        return int(self.running.url.rpartition(":")[2])
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        headers: Mapping[str, str] = {},
+        *,
+        token: str | None = "",
+        unix: bool = False,
+    ) -> Reply:
+        """One request; `token` is the operator's unless said, None for none."""
+        connection = (
+            _UnixConnection(self.running.socket, 10)
+            if unix
+            else http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        )
+        sent = dict(headers)
+        if token is not None:
+            sent.setdefault("Authorization", f"Bearer {token or self.token}")
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        try:
+            connection.request(method, path, data, sent)
+            answer = connection.getresponse()
+            found = {name.lower(): value for name, value in answer.getheaders()}
+            return Reply(answer.status, found, answer.read())
+        finally:
+            connection.close()
+
+    def raw(self, data: bytes, *, until: bytes | None = None) -> bytes:
+        """What comes back for these very bytes, until the other side closes or the mark is seen."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as client:
+            client.sendall(data)
+            found = b""
+            while (until is None or until not in found) and (more := client.recv(65536)):
+                found += more
+            return found
+
+    def register(self, name: str, **fields: Any) -> Any:
+        """An agent of this name, and its token."""
+        reply = self.call("POST", "/v1/agents", {"definitionId": name, **fields})
+        assert reply.status == 201, reply.body
+        return reply.json
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    """What a daemon sees: this interpreter's paths and nothing else of the machine."""
+    kept = {
+        name: os.environ[name]
+        for name in ("PATH", "PYTHONPATH", "COVERAGE_PROCESS_START")
+        if name in os.environ
+    }
+    person = home.parent / "person"
+    person.mkdir(exist_ok=True)
+    return {
+        **kept,
+        "HOME": str(person),
+        "SCOUT_HOME": str(home),
+        "SCOUT_PORT": "0",
+        "LC_ALL": "C.UTF-8",
+        **more,
+    }
+
+
+@contextlib.contextmanager
+def daemon(home: Path, *arguments: str, **more: str) -> Generator[Daemon]:
+    """A daemon that is gone at the end."""
+    running, _ = start.start(str(home), arguments=arguments, environ=environment(home, **more), timeout=30)
+    try:
+        yield Daemon(home, running)
+    finally:
+        if lock.held(str(home)):
+            assert start.stop(str(home), timeout=20)
+
+
+def eventually(look: Callable[[], T | None], within: float = 10.0) -> T:
+    """What `look` finds, as soon as it finds something."""
+    until = time.monotonic() + within
+    while time.monotonic() < until:
+        if found := look():
+            return found
+        time.sleep(0.01)
+    raise AssertionError(f"not within {within} s")

@@ -1,0 +1,149 @@
+"""Changing the config file: one key changes, every other line stays."""
+
+import tempfile
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scout.base.refusal import BadRequest, Refused
+from scout.protocol.operations import command_line
+from scout.settings.edit import add_root, set_value
+from scout.settings.load import flat, load
+from scout.settings.record import SETTINGS, nested
+
+
+def changed(folder: Path, before: str, key: str, text: str) -> str:
+    file = folder / "config.toml"
+    file.write_text(before)
+    set_value(str(file), key, text)
+    return file.read_text()
+
+
+def refused(folder: Path, before: str, key: str, text: str) -> BadRequest:
+    with pytest.raises(Refused) as caught:
+        changed(folder, before, key, text)
+    assert (folder / "config.toml").read_text() == before
+    problem = caught.value.diagnostic
+    assert isinstance(problem, BadRequest)
+    return problem
+
+
+@pytest.mark.parametrize(
+    ("before", "key", "text", "after"),
+    [
+        ("", "port", "1", "port = 1\n"),
+        ("", "limits.fanOut", "3", "[limits]\nfanOut = 3\n"),
+        ("# mine\nport = 1 # why\n", "port", "2", "# mine\nport = 2  # why\n"),
+        ("harness = '#1' # one # two\n", "harness", "a", 'harness = "a"  # one # two\n'),
+        ("host = 'h'\n\n[limits]\nbody = 1\n", "port", "2", "host = 'h'\nport = 2\n\n[limits]\nbody = 1\n"),
+        ("[limits]\nbody = 1\n", "port", "2", "port = 2\n\n[limits]\nbody = 1\n"),
+        (
+            "[limits]\nbody = 1\n\n[routing]\n",
+            "limits.page",
+            "9",
+            "[limits]\nbody = 1\npage = 9\n\n[routing]\n",
+        ),
+        ("[limits]\n# none\n[routing]\n", "limits.page", "9", "[limits]\npage = 9\n# none\n[routing]\n"),
+        ("limits.body = 1\n", "limits.page", "9", "limits.body = 1\nlimits.page = 9\n"),
+        ("limits.body = 1\n", "limits.body", "9", "limits.body = 9\n"),
+        (
+            "[periods]\nsweeps.workOpen = 1\n",
+            "periods.sweeps.workOpen",
+            "2",
+            "[periods]\nsweeps.workOpen = 2.0\n",
+        ),
+        ("limits = {body = 1}\n", "limits.body", "2", "limits.body = 2\n"),
+        ("roots = [\n  '/a', # first\n]\nport = 1\n", "roots", "/b:/c", 'roots = ["/b", "/c"]\nport = 1\n'),
+        (
+            "host = '''\n[limits]\n'''\n",
+            "limits.body",
+            "5",
+            "host = '''\n[limits]\n'''\n\n[limits]\nbody = 5\n",
+        ),
+        ("[limits]\ntokensPerDay = 5\n", "limits.tokensPerDay", "none", "[limits]\n"),
+        ("port = 1\n", "limits.tokensPerDay", "none", "port = 1\n"),
+        ("autostart = true", "autostart", "0", "autostart = false"),
+        ("[limits]\nopenFlight = 4\n", "limits.openFlights", "4", "[limits]\nopenFlights = 4\n"),
+        ("port = 'x'\nzzzz = 1\n", "port", "4", "port = 4\nzzzz = 1\n"),
+    ],
+)
+def test_one_key_changes_and_the_rest_stays(
+    tmp_path: Path, before: str, key: str, text: str, after: str
+) -> None:
+    assert changed(tmp_path, before, key, text) == after
+
+
+def test_what_it_refuses(tmp_path: Path) -> None:
+    unknown = refused(tmp_path, "", "limits.openFlight", "3")
+    assert unknown.candidates[0].address == "limits.openFlights"
+    assert "SCOUT_HOME" in refused(tmp_path, "", "home", "/x").message
+    wrong = refused(tmp_path, "", "port", "x")
+    assert command_line(wrong.remedies[0]) == "scout config set port 7432"
+    assert "line 1" in refused(tmp_path, "port =", "port", "1").message
+    assert "only a person" in refused(tmp_path, "limits = {body = 1, page = 2}\n", "limits.body", "3").message
+
+
+def test_the_file_is_private_and_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "dotfiles/scout.toml").write_text("")
+    file = tmp_path / "config.toml"
+    file.symlink_to(tmp_path / "dotfiles/scout.toml")
+    set_value(str(file), "port", "5")
+    assert file.is_symlink()
+    assert file.read_text() == "port = 5\n"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [one.name for one in (tmp_path / "dotfiles").iterdir()] == ["scout.toml"]
+    set_value(str(tmp_path / "new/config.toml"), "port", "5")
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+
+
+def test_two_at_once_lose_nothing(tmp_path: Path) -> None:
+    keys = [key for key in SETTINGS if key.startswith("limits.")]
+
+    def write(key: str) -> None:
+        set_value(str(tmp_path / "config.toml"), key, "7")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, keys))
+    assert {key for key, _ in flat(tomllib.loads((tmp_path / "config.toml").read_text()))} == set(keys)
+
+
+def test_an_unwritable_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").mkdir()
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "config.toml", tmp_path / "file/config.toml"):
+        with pytest.raises(Refused, match="cannot be changed"):
+            set_value(str(path), "port", "1")
+
+
+def test_a_root_is_added_once_under_its_real_name(tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "code")
+    (tmp_path / "config.toml").write_text("# roots of mine\nroots = ['~/old']\n")
+    environ = {"SCOUT_HOME": str(tmp_path), "HOME": "/h"}
+    found = load({}, environ).settings
+    for _ in range(2):
+        found = add_root(found, str(tmp_path / "link"))
+    assert found.roots == ("/h/old", f"{tmp_path}/code") == load({}, environ).settings.roots
+    assert (tmp_path / "config.toml").read_text().startswith('# roots of mine\nroots = ["~/old", ')
+    for bad in ("/", str(tmp_path / "nobody"), str(tmp_path / "config.toml")):
+        with pytest.raises(Refused):
+            add_root(found, bad)
+
+
+TEXTS = {"host": "h", "harness": 'a "b" \\ é\x7f', "roots": "/a:/b", "logLevel": "error"}
+
+
+@settings(max_examples=15)
+@given(st.lists(st.sampled_from(sorted(SETTINGS)), min_size=1, max_size=12))
+def test_any_sequence_of_changes_reads_back(keys: list[str]) -> None:
+    values = {key: SETTINGS[key].read(TEXTS.get(key, "1")) for key in keys}
+    with tempfile.TemporaryDirectory() as home:
+        for key in keys:
+            set_value(f"{home}/config.toml", key, TEXTS.get(key, "1"))
+        data = tomllib.loads(Path(home, "config.toml").read_text())
+    assert data == nested({key: list(one) if key == "roots" else one for key, one in values.items()})

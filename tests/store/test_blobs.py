@@ -1,0 +1,68 @@
+"""Attachments lie under the hash of their bytes, whole or not at all."""
+
+import errno
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from scout.base.refusal import Refused
+from scout.model.request_problem import TooLarge
+from scout.ports import Blobs
+from scout.store.blobs import FolderBlobs
+
+DATA = b"an attachment"
+NAME = hashlib.sha256(DATA).hexdigest()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "blobs"
+
+
+@pytest.fixture
+def blobs(folder: Path) -> Blobs:
+    return FolderBlobs(folder, limit=1000)
+
+
+@pytest.mark.rows("R0-71")
+def test_bytes_are_stored_once_under_their_sha256(blobs: Blobs, folder: Path) -> None:
+    assert [blobs.put(DATA), blobs.put(DATA)] == [NAME, NAME]
+    assert blobs.get(NAME) == DATA
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    assert files == [folder / NAME[:2] / NAME[2:4] / NAME]
+    assert files[0].stat().st_mode & 0o777 == 0o600
+    assert {place.stat().st_mode & 0o077 for place in (folder, *folder.rglob("*"))} == {0}
+
+
+def test_nothing_is_also_a_file(blobs: Blobs) -> None:
+    assert blobs.get(blobs.put(b"")) == b""
+
+
+@pytest.mark.parametrize("name", [NAME, "", "x", "../" * 21 + "x", NAME.upper(), f"{NAME}\n", "a/" * 32])
+def test_what_is_not_there_is_none(blobs: Blobs, name: str) -> None:
+    assert blobs.get(name) is None
+
+
+def test_too_large_is_refused_before_it_is_written(blobs: Blobs, folder: Path) -> None:
+    blobs.put(b"x" * 1000)
+    with pytest.raises(Refused) as caught:
+        blobs.put(b"x" * 1001)
+    assert isinstance(caught.value.diagnostic, TooLarge)
+    assert (caught.value.diagnostic.size, caught.value.diagnostic.limit) == (1001, 1000)
+    assert len([file for file in folder.rglob("*") if file.is_file()]) == 1
+
+
+def test_a_damaged_file_is_never_handed_out(blobs: Blobs, folder: Path) -> None:
+    blobs.put(DATA)
+    (folder / NAME[:2] / NAME[2:4] / NAME).write_bytes(b"another")
+    with pytest.raises(OSError, match="damaged") as caught:
+        blobs.get(NAME)
+    assert caught.value.errno == errno.EIO
+
+
+def test_the_same_file_from_many_at_once(blobs: Blobs, folder: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(blobs.put, [DATA] * 40)) == {NAME}
+    assert [file.name for file in folder.rglob("*") if file.is_file()] == [NAME]
