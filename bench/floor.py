@@ -1,8 +1,9 @@
-"""The floor: a bare route that stores the same rows through the same writer, and decides nothing.
+"""The floor: a bare route that stores rows of the same number, size and order, and decides nothing.
 
 `python -m bench.floor SOCKET FOLDER message|ask`
 """
 
+import hashlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,40 +11,23 @@ from typing import Any
 import msgspec
 import uvicorn
 
+from scout.daemon.clock import SystemIds
 from scout.store.database import Database
 
-# How many events and which rows one request of each kind stores.
+# What one request stores, as (table, bytes of JSON); the sizes are those of the load's own rows.
 _ROWS = {
-    "message": ("events", "messages", "events", "deliveries"),
-    "ask": ("events", "messages", "events", "asks", "events", "flights", "events", "deliveries"),
+    "message": (("events", 600), ("messages", 480), ("events", 1700), ("deliveries", 650)),
+    "ask": (
+        ("events", 700),
+        ("messages", 560),
+        ("events", 1000),
+        ("asks", 800),
+        ("events", 1100),
+        ("flights", 900),
+        ("events", 2000),
+        ("deliveries", 750),
+    ),
 }
-_DATA = b"x" * 500
-
-
-class Floor:
-    """An ASGI application with one route."""
-
-    def __init__(self, database: Database, kind: str) -> None:
-        self.database = database
-        self.rows = _ROWS[kind]
-        self.number = 0
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        body = msgspec.json.decode((await receive())["body"])
-        ident = await self.database.write(self.store)
-        answer = msgspec.json.encode({"messageId": ident, "to": body.get("to")})
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(answer)).encode())]
-        await send({"type": "http.response.start", "status": 201, "headers": headers})
-        await send({"type": "http.response.body", "body": answer})
-
-    def store(self, connection: Any) -> str:
-        self.number += 1
-        ident = f"{self.number:032}"
-        for place, table in enumerate(self.rows):
-            connection.execute(_INSERT[table], _values(table, f"{ident}{place}", self.number * 8 + place))
-        return ident
-
-
 _INSERT = {
     "events": "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
     "messages": "INSERT INTO messages (id, conversation_id, sender, seq, data) VALUES (?, ?, ?, ?, ?)",
@@ -59,19 +43,51 @@ _INSERT = {
 }
 
 
-def _values(table: str, ident: str, number: int) -> tuple[object, ...]:
-    some = f"agt_{number % 1000}"
-    match table:
-        case "events":
-            return (number, ident, number, "collab.message.posted", "agent:a", f"agent:{some}", _DATA)
-        case "messages":
-            return (ident, some, "a", number, _DATA)
-        case "deliveries":
-            return (ident, some, number, ident, number, _DATA)
-        case "asks":
-            return (ident, ident, "a", some, number, _DATA)
-        case _:
-            return (ident, ident, some, "a", number, _DATA)
+def _some(prefix: str, number: int) -> str:
+    """One of a thousand ids that lie as far apart as real ones."""
+    return f"{prefix}_{hashlib.sha256(str(number % 1000).encode()).hexdigest()[:26]}"
+
+
+class Floor:
+    """An ASGI application with one route."""
+
+    def __init__(self, database: Database, kind: str) -> None:
+        self.database = database
+        self.rows = _ROWS[kind]
+        self.ids = SystemIds()
+        self.number = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        body = msgspec.json.decode((await receive())["body"])
+        ident = await self.database.write(self.store)
+        answer = msgspec.json.encode({"messageId": ident, "to": body.get("to")})
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(answer)).encode())]
+        await send({"type": "http.response.start", "status": 201, "headers": headers})
+        await send({"type": "http.response.body", "body": answer})
+
+    def store(self, connection: Any) -> str:
+        self.number += 1
+        ident = ""
+        for place, (table, size) in enumerate(self.rows):
+            ident = self.ids.mint("msg")
+            values = self._values(table, ident, self.number * 8 + place, b"x" * size)
+            connection.execute(_INSERT[table], values)
+        return ident
+
+    def _values(self, table: str, ident: str, number: int, data: bytes) -> tuple[object, ...]:
+        who, where = _some("agt", self.number), _some("cnv", self.number)
+        sender = _some("agt", self.number % 64)
+        match table:
+            case "events":
+                return (number, ident, number, "collab.message.posted", f"agent:{sender}", ident, data)
+            case "messages":
+                return (ident, where, sender, number, data)
+            case "deliveries":
+                return (ident, who, number, ident, number, data)
+            case "asks":
+                return (ident, ident, sender, who, number, data)
+            case _:
+                return (ident, ident, who, sender, number, data)
 
 
 def main(socket: str, folder: str, kind: str) -> None:

@@ -25,6 +25,7 @@ SENDERS = 64
 RECIPIENTS = 1000
 BODY = " ".join(["word"] * 35)
 HISTORY = 1_000_000
+_GOALS = {"messages, 32 connections": 2000, "messages, one connection": 600, "asks, 32 connections": 1200}
 
 
 def figures(scale: float = 1.0) -> Iterator[Figure]:
@@ -48,25 +49,17 @@ def _agents(to: Daemon, count: int, prefix: str, **more: Any) -> list[dict[str, 
 
 
 def _load(
-    to: Daemon, path: str, senders: list[dict[str, Any]], names: list[str], connections: int
+    path: str, senders: list[dict[str, Any]], names: list[str], connections: int, *, fresh: bool = False
 ) -> list[list[bytes]]:
-    """Each connection speaks for its share of the senders, to all recipients in turn."""
-    lists: list[list[bytes]] = []
-    for number in range(connections):
-        mine = senders[number::connections]
-        lists.append(
-            [
-                request(
-                    "POST",
-                    path,
-                    mine[index % len(mine)]["token"],
-                    json.dumps(
-                        {"to": f"@{names[(number * 37 + index) % len(names)]}", "body": BODY}
-                    ).encode(),
-                )
-                for index in range(len(names))
-            ]
-        )
+    """Each connection speaks for its share of the senders, each of them to its share of the recipients.
+
+    `fresh`: to all of them instead, so that most messages are the first between two agents.
+    """
+    lists: list[list[bytes]] = [[] for _ in range(connections)]
+    for number in range(len(names) * (8 if fresh else 1)):
+        place = (number // 7 if fresh else number) % len(senders)
+        body = json.dumps({"to": f"@{names[number % len(names)]}", "body": BODY}).encode()
+        lists[place % connections].append(request("POST", path, senders[place]["token"], body))
     return lists
 
 
@@ -83,19 +76,22 @@ def _rates(to: Daemon) -> dict[str, Result]:
     }
     rates: dict[str, Result] = {}
     for name, (path, names, connections) in plan.items():
-        requests = _load(to, path, senders, names, connections)
+        requests = _load(path, senders, names, connections)
         asyncio.run(run(to.socket, requests, 2))  # conversations are made, caches are warm
         rates[name] = asyncio.run(run(to.socket, requests, SECONDS))
+    strangers = _load("/v1/messages", senders, readers, 32, fresh=True)
+    rates["first messages, 32 connections"] = asyncio.run(run(to.socket, strangers, SECONDS / 2))
     return rates
 
 
 def _accepted(rates: dict[str, Result]) -> Iterator[Figure]:
-    goals = {"messages, 32 connections": 2000, "messages, one connection": 600, "asks, 32 connections": 1200}
-    for name, goal in goals.items():
+    for name, goal in _GOALS.items():
         found = rates[name]
         yield Figure(name=f"{name}: accepted", result=found.rate, unit="/s", goal=goal, at_least=True)
         yield Figure(name=f"{name}: p99", result=found.p99, unit="ms")
         assert not found.failed, (name, found)
+    first = rates["first messages, 32 connections"]
+    yield Figure(name="first messages between two agents: accepted", result=first.rate, unit="/s")
 
 
 def _floors(rates: dict[str, Result]) -> Iterator[Figure]:
@@ -231,6 +227,8 @@ def _large(home: Path, empty: dict[str, Result], history: int) -> Iterator[Figur
         yield Figure(name="cold start: large against empty", result=cold[1] / cold[0], unit="x", goal=1.5)
     with daemon(home) as running:
         for name, found in _rates(running).items():
+            if name not in _GOALS:
+                continue
             share = 100 * found.rate / empty[name].rate
             label = f"{name}, {history:,} messages stored"
             yield Figure(name=f"{label}: of the empty rate", result=share, unit="%", goal=75, at_least=True)

@@ -198,7 +198,9 @@ def test_a_pipe_inside_the_program_breaks_as_usual(tmp_path: Path) -> None:
     assert not [event for event in events if isinstance(event, Progress)]
 
 
-@pytest.mark.parametrize("flood", ["yes", "yes >&2", "yes; sleep 1000"])
+@pytest.mark.parametrize(
+    "flood", ["yes", "yes | head -c 3000000 >&2; sleep 1000", "yes | head -c 3000000; sleep 1000"]
+)
 def test_too_much_output_ends_it(tmp_path: Path, flood: str) -> None:
     last = failed(told(tmp_path, shell(flood), Limits(output=50_000, log=50_000)))
     assert last.layer is Layer.PROCESS

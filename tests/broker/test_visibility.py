@@ -160,10 +160,13 @@ async def test_a_conversation_is_for_who_takes_part(rig: Rig) -> None:
     assert (await refused(eve.call(say))).code == "forbidden"
 
 
+FOLDER = os.path.realpath("/usr/bin")  # short enough to be read as the path of an agent
+
+
 @pytest.mark.rows("R1.4-35")
 @staged
 async def test_a_path_that_is_a_directory_is_offered_as_a_project(rig: Rig) -> None:
-    folder = os.path.realpath("/usr/bin")  # short enough to be read as the path of an agent
+    folder = FOLDER
     there = await refused(rig.operator(Send(to=folder, body="x")))
     asks = [remedy for remedy in there.remedies if remedy.operation == "ask"]
     assert [remedy.parameters["projectPath"] for remedy in asks] == [folder]

@@ -251,7 +251,7 @@ def _read(descriptor: int) -> bytes:
 
 def test_progress_is_shown_and_ctrl_c_leaves_the_work_running(shell: Shell) -> None:
     shell.say("agent", "register", "long", "--project", ".", "--harness", "echo", cwd=shell.project("long"))
-    code, shown = typed(shell, "ask", "@long", "!hang", until="last sign of life")
+    code, shown = typed(shell, "ask", "@long", "!hang", until="running")
     assert code == 130
     assert "running" in shown
     flight = shown.rstrip().rpartition("come back with: scout wait ")[2]

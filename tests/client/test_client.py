@@ -201,7 +201,10 @@ _ANSWER = b"HTTP/1.1 201 Created\r\nConnection: close\r\nContent-Length: %d\r\n\
 def test_requests_travel_by_their_routes() -> None:
     shown = sent(ShowAgent(address="/u1/agent/a b"))
     assert (shown.method, shown.target, shown.body) == ("GET", "/v1/agents/%2Fu1%2Fagent%2Fa%20b", None)
-    assert sent(Who(query="a&b", online=True)).target == "/v1/agents?query=a%26b&online=true&retired=false"
+    assert (
+        sent(Who(query="a&b", online=True)).target
+        == "/v1/agents?query=a%26b&online=true&retired=false&all=false"
+    )
     posted = sent(Send(to="@a", body="x", idempotency_key="k"))
     assert posted.target == "/v1/messages"
     assert posted.body is not None

@@ -43,9 +43,9 @@ def check_limits(turn: Turn, ask: Ask, body: str) -> None:
     """Not too often, not too many at once, not in a circle."""
     limits = turn.rules.limits
     sender, target = turn.canonical(ask.sender), ask.resolved or ask.target
-    since = int(turn.now.plus(-_MINUTE))
-    asks = turn.ledger.times("asks_recent", sender=ask.sender, since=since, limit=limits.asks_per_minute)
-    check_ask_rate(sender, asks, limits, turn.now)
+    wanted = {"sender": ask.sender, "since": int(turn.now.plus(-_MINUTE)), "limit": limits.asks_per_minute}
+    if turn.ledger.value("asks_recent_count", **wanted) >= limits.asks_per_minute:
+        check_ask_rate(sender, turn.ledger.times("asks_recent", **wanted), limits, turn.now)
     check_room(turn, ask)
     link = Link(
         asker=Party(agent_id=ask.sender, session_id=ask.sender_session_id),

@@ -4,7 +4,8 @@ Only transactions use it: they follow each other, so what is kept is never older
 """
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
 
 from scout.model.agent import Agent
 from scout.model.alias import Alias
@@ -35,6 +36,16 @@ class Memory:
         self.grants: dict[tuple[str | None, str | None], list[Grant]] = {}
         self.names: dict[Hashable, Resolution] = {}
         self._keys: dict[str, set[Hashable]] = {}
+        self.last_seq: int | None = None
+        self._learn: dict[type, Callable[[Any], object]] = {
+            Endpoint: self._endpoint,
+            Agent: self._agent,
+            Conversation: lambda one: self.conversations.pop(one.id, None),
+            Grant: lambda _: self.grants.clear(),
+            Alias: lambda _: self._forget_names(),
+            Session: lambda _: self._forget_names(),
+            Node: lambda _: self._forget_names(),
+        }
 
     def keep(self, key: Hashable, found: Resolution, endpoints: Iterable[Endpoint]) -> None:
         """Remember what a name means, if neither time nor place nor another's endpoint could change it."""
@@ -48,29 +59,33 @@ class Memory:
 
     def heard(self, event: Event) -> None:
         """A fact was added: what it makes untrue is forgotten."""
+        self.last_seq = event.seq
         record = record_of(event)
-        match record:
-            case Endpoint():
-                self.endpoints.pop(record.agent_id, None)
-                for key in self._keys.pop(record.agent_id, ()):
-                    self.names.pop(key, None)
-            case Agent():
-                self.agents.pop(record.id, None)
-                self._forget_names()
-            case Conversation():
-                self.conversations.pop(record.id, None)
-            case Grant():
-                self.grants.clear()
-            case Alias() | Session() | Node():
-                self._forget_names()
-            case _:
-                pass
+        learn = self._learn.get(record.__class__)
+        if learn is not None:
+            learn(record)
+
+    def _endpoint(self, endpoint: Endpoint) -> None:
+        known = self.endpoints.get(endpoint.agent_id, [])
+        if _is_usable(endpoint) and any(one.id == endpoint.id and _is_usable(one) for one in known):
+            # It takes up a turn or ends one: it is reached as before, under the same names.
+            ways = [endpoint if one.id == endpoint.id else one for one in known]
+            self.endpoints[endpoint.agent_id] = ways
+            return
+        self.endpoints.pop(endpoint.agent_id, None)
+        for key in self._keys.pop(endpoint.agent_id, ()):
+            self.names.pop(key, None)
+
+    def _agent(self, agent: Agent) -> None:
+        self.agents.pop(agent.id, None)
+        self._forget_names()
 
     def forget(self) -> None:
         """Everything: a transaction was undone, or rows were refreshed beside the log."""
         for kept in (self.agents, self.endpoints, self.conversations, self.grants):
             kept.clear()
         self._forget_names()
+        self.last_seq = None
 
     def make_room(self) -> None:
         """Keep no more than is useful."""
@@ -80,6 +95,10 @@ class Memory:
     def _forget_names(self) -> None:
         self.names.clear()
         self._keys.clear()
+
+
+def _is_usable(endpoint: Endpoint) -> bool:
+    return endpoint.held and endpoint.state in ACTIVE
 
 
 def _is_timeless(endpoint: Endpoint) -> bool:

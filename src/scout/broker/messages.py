@@ -2,6 +2,7 @@
 
 import mimetypes
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from scout.base.refusal import BadRequest, Refused
 from scout.broker import agents, alarm, conversations, naming, posting, reaching, registering
@@ -220,7 +221,10 @@ def decide(turn: Turn, occasion: Occasion, known: Mapping[str, Reach] | None = N
         return decision
     most = turn.rules.limits.wakes_per_hour
     since = int(turn.now.plus(-_HOUR))
-    wakes = turn.ledger.times("wakes_recent", conversation=place.conversation_id, since=since, limit=most)
+    wanted: dict[str, Any] = {"conversation": place.conversation_id, "since": since, "limit": most}
+    if turn.ledger.value("wakes_recent_count", **wanted) < most:
+        return decision
+    wakes = turn.ledger.times("wakes_recent", **wanted)
     held = budgeted(decision, wakes, turn.rules.limits, turn.now)
     if held is not decision:
         alarm.wake_budget(turn, place.conversation_id, wakes)

@@ -20,14 +20,14 @@ from scout.broker.world import World
 from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint, heard_from
 from scout.model.envelope import Event
-from scout.model.flight import FLIGHT
+from scout.model.flight import FLIGHT, Flight
 from scout.model.request_problem import KeyReused
 from scout.model.target_problem import UnknownTarget
 from scout.policy.limits import check_streams
 from scout.ports import Place
 from scout.protocol.access import Minted
 from scout.protocol.agents import Heartbeat, Registered
-from scout.protocol.asks import FlightView, GetFlight, MakeAsk
+from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.inbox import Claimed, ClaimInbox
 from scout.protocol.overview import Watch
 from scout.protocol.request import Request, Write, result_of
@@ -129,9 +129,12 @@ class Seat:
     async def _wait_for(self, request: GetFlight) -> Any:
         """Until it is finished or another than was seen, or for as long as was asked; then as it is."""
         view = await self._plain(request)
-        return await self._finished(request, view.id) if self._is_open(request, view) else view
+        if not self._is_open(request, view):
+            return view
+        await self._finished(request, view.id)
+        return await self._plain(GetFlight(flight_id=view.id))
 
-    async def _finished(self, request: GetFlight, flight_id: str, *, fresh: bool = False) -> Any:
+    async def _finished(self, request: GetFlight, flight_id: str, *, fresh: bool = False) -> Flight:
         """An asker who waits here is told here: the flight is known to be awaited all the while.
 
         `fresh`: it was made just now, so that there is nothing to see yet.
@@ -142,13 +145,14 @@ class Seat:
             if fresh:
                 await listener.wait(self._left(end))
             while True:
-                view = await self._plain(GetFlight(flight_id=flight_id))
-                if not self._is_open(request, view) or not await listener.wait(self._left(end)):
-                    return view
+                flight = self._broker.glance().get(Flight, flight_id)
+                assert flight is not None  # it was seen before
+                if not self._is_open(request, flight) or not await listener.wait(self._left(end)):
+                    return flight
 
     @staticmethod
-    def _is_open(request: GetFlight, view: FlightView) -> bool:
-        return view.state not in FLIGHT.terminal and request.seen in (None, view.revision)
+    def _is_open(request: GetFlight, flight: Flight) -> bool:
+        return flight.state not in FLIGHT.terminal and request.seen in (None, flight.revision)
 
     def _end(self, wait: float) -> float:
         world = self._broker.world

@@ -78,7 +78,8 @@ class Turn:
 
     @cached_property
     def _first(self) -> int:
-        return self.ledger.last_seq() + 1
+        known = self.memory.last_seq
+        return (self.ledger.last_seq() if known is None else known) + 1
 
     @property
     def sender(self) -> str:

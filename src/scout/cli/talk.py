@@ -144,7 +144,7 @@ def put(file: str, act_as: str | None, as_json: bool) -> None:
     """Store a file, to be attached to a message by its SHA-256."""
 
     def work() -> int:
-        sha = verbs.stored(Manner(act_as=act_as).line(), file)
+        sha = verbs.stored(Manner(act_as=act_as).line(), file).partition(":")[0]
         verbs.say({"sha256": sha}, sha, as_json)
         return 0
 

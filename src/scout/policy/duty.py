@@ -8,7 +8,7 @@ from scout.model.work_item import WORK_ITEM, WorkItem, WorkState
 __all__ = ["Duty", "Party", "duty_of"]
 
 
-class Party(Record):
+class Party(Record, omit_defaults=True):
     """An agent, or one session of it: two sessions of one agent are two parties."""
 
     agent_id: str
@@ -19,7 +19,7 @@ class Party(Record):
         return self.agent_id == other.agent_id and other.session_id in (None, self.session_id)
 
 
-class Duty(Record):
+class Duty(Record, omit_defaults=True):
     """Who owes what in the question, work item or flight that something is about."""
 
     noun: str

@@ -23,7 +23,7 @@ class Action(StrEnum):
     NOBODY = "nobody"
 
 
-class Reach(Record):
+class Reach(Record, omit_defaults=True):
     """How an agent can be reached. `wakeable`: a session could be started or resumed for it.
 
     A `person` is reached through an inbox and never started.

@@ -56,7 +56,7 @@ class Role(StrEnum):
     SUGGESTION = "model suggestion"
 
 
-class Place(Record):
+class Place(Record, omit_defaults=True):
     """The conversation it happens in. `others`: the agents that take part, besides the sender."""
 
     conversation_id: str
@@ -68,7 +68,7 @@ class Place(Record):
     others: int = 1
 
 
-class Occasion(Record):
+class Occasion(Record, omit_defaults=True):
     """What a decision is about. `suggestion`: what a model-assisted router said, if one was asked."""
 
     cause: Cause
@@ -99,7 +99,7 @@ class Considered(Record):
         )
 
 
-class WakeFacts(Record):
+class WakeFacts(Record, omit_defaults=True):
     """Everything the decision rested on: deciding again from it gives the same decision."""
 
     occasion: Occasion

@@ -8,7 +8,7 @@ from scout.base.record import Record
 from scout.identity.model_word import model_words
 from scout.model.agent import Agent
 from scout.model.alias import Alias
-from scout.model.endpoint import Endpoint
+from scout.model.endpoint import ACTIVE, Endpoint
 from scout.model.session import Session
 from scout.policy.nearest import keys_of
 
@@ -32,16 +32,19 @@ def derive(connection: sqlite3.Connection, record: Record) -> None:
 
 def _endpoint(connection: sqlite3.Connection, endpoint: Endpoint) -> None:
     words = {"", *(model_words(endpoint.model) if endpoint.model else ())}
-    rows = [(endpoint.agent_id, endpoint.harness or "", word, endpoint.id) for word in sorted(words)]
-    connection.execute("DELETE FROM endpoint_words WHERE endpoint_id = ?", (endpoint.id,))
-    connection.executemany("INSERT INTO endpoint_words VALUES (?, ?, ?, ?)", rows)
-    _reachable(connection, endpoint.agent_id)
+    entered = connection.execute("SELECT word FROM endpoint_words WHERE endpoint_id = ?", (endpoint.id,))
+    if {word for (word,) in entered} != words:
+        rows = [(endpoint.agent_id, endpoint.harness or "", word, endpoint.id) for word in sorted(words)]
+        connection.execute("DELETE FROM endpoint_words WHERE endpoint_id = ?", (endpoint.id,))
+        connection.executemany("INSERT INTO endpoint_words VALUES (?, ?, ?, ?)", rows)
+    _reachable(connection, endpoint)
 
 
-def _reachable(connection: sqlite3.Connection, agent_id: str) -> None:
+def _reachable(connection: sqlite3.Connection, endpoint: Endpoint) -> None:
+    agent_id = endpoint.agent_id
     active = "SELECT 1 FROM endpoints WHERE agent_id = ? AND state IN ('idle', 'working') LIMIT 1"
     name = "(SELECT definition_id FROM agents WHERE id = ? AND definition_id IS NOT NULL)"
-    if connection.execute(active, (agent_id,)).fetchone():
+    if endpoint.state in ACTIVE or connection.execute(active, (agent_id,)).fetchone():
         added = f"INSERT OR IGNORE INTO reachable SELECT definition_id, ? FROM {name}"
         connection.execute(added, (agent_id, agent_id))
     else:

@@ -83,6 +83,9 @@ SELECT data FROM asks WHERE message_id = :message;
 -- asks_recent: when a sender last asked, newest first
 SELECT created_at FROM asks WHERE sender = :sender AND created_at > :since ORDER BY created_at DESC LIMIT :limit;
 
+-- asks_recent_count: how often a sender asked since a moment, up to a limit
+SELECT count(*) FROM (SELECT 1 FROM asks WHERE sender = :sender AND created_at > :since LIMIT :limit);
+
 -- flights_of_ask: an ask's flights, oldest first
 SELECT data FROM flights WHERE ask_id = :ask ORDER BY id;
 
@@ -152,6 +155,9 @@ SELECT data FROM deliveries WHERE message_id = :message ORDER BY id LIMIT :limit
 -- wakes_recent: when somebody was last woken in a conversation, newest first
 SELECT created_at FROM deliveries WHERE conversation_id = :conversation AND wake = 1 AND created_at > :since
 ORDER BY created_at DESC LIMIT :limit;
+
+-- wakes_recent_count: how often somebody was woken in a conversation since a moment, up to a limit
+SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE conversation_id = :conversation AND wake = 1 AND created_at > :since LIMIT :limit);
 
 -- attention_open: what needs a user, newest first
 SELECT data FROM attention WHERE user = :user AND state IN ('open', 'notified') AND id < :before
