@@ -318,3 +318,22 @@ def _names(request: type[Any]) -> list[str]:
 def _least(request: type[Any]) -> dict[str, Any]:
     """Something for every parameter that must be given."""
     return {field.encode_name: "x" for field in msgspec.structs.fields(request) if field.required}
+
+
+@staged
+async def test_answers_go_where_the_sender_said(rig: Rig) -> None:
+    arc, hal = await rig.agent("arc"), await rig.agent("hal")
+    sent = await rig.operator(Send(to="@arc", body="tell hal", reply_to="@hal"))
+    await arc.call(Reply(body="told", in_reply_to=sent.message_id))
+    got = await hal.call(ListInbox())
+    assert [item.message and item.message.body for item in got.items] == ["told"]
+    assert (await rig.operator(ListInbox())).items == ()
+
+
+@staged
+async def test_an_answer_that_nobody_would_read_is_not_parked(rig: Rig) -> None:
+    arc = await rig.agent("arc")
+    sent = await arc.call(Send(to="/ada/direct", body="bye"))
+    await rig.operator(RetireAgent(address="@arc"))
+    gone = await refused(rig.operator(Reply(body="wait", in_reply_to=sent.message_id)))
+    assert gone.code == "retired_target"

@@ -3,11 +3,11 @@
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused, WrongRevision
-from scout.broker import conversations, messages, posting, settle
+from scout.broker import conversations, messages, posting, reaching, settle
 from scout.broker.page import before, page, size
 from scout.broker.turn import Turn, subject_of
 from scout.broker.views import flight_view
-from scout.model.agent import Agent
+from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import Ask
 from scout.model.ask_event import FLIGHT_EVENTS
 from scout.model.conversation import Conversation, Message, MessageKind, Receipt, check_body
@@ -269,7 +269,10 @@ def _asked(turn: Turn, message: Message) -> Flight | None:
 
 def _said(turn: Turn, request: Reply, body: str, message: Message, *, late: bool) -> Receipt:
     """An answer to a plain message; text after an ask's end is a note that wakes nobody."""
-    target = message.sender
+    target = turn.need(Agent, "agent", message.reply_to or message.sender)
+    heard = not late and target.id not in (turn.sender, turn.world.system_agent)
+    if heard:
+        _check_heard(turn, message, target)
     said = posting.post(
         turn,
         message.conversation_id,
@@ -278,11 +281,24 @@ def _said(turn: Turn, request: Reply, body: str, message: Message, *, late: bool
         attachments=messages.attached(turn, request.attachments),
         ask_id=message.ask_id if late else None,
         flight_id=message.flight_id if late else None,
-        metadata=Metadata(in_reply_to=message.id, target_agents=() if late else (target,)),
+        metadata=Metadata(in_reply_to=message.id, target_agents=(target.id,) if heard else ()),
     )
     receipts = ()
-    if not late and target != turn.sender:
-        delivery = posting.deliver(turn, said, target, rule="reply", reason="an answer")
+    if heard:
+        delivery = posting.deliver(turn, said, target.id, rule="reply", reason="an answer")
         receipts = (posting.receipt_of(delivery),)
-    notes = ("the ask is finished: kept as a note",) if late else ()
+    notes = ("the ask is finished: kept as a note",) if late else _unheard(turn, target)
     return Receipt(conversation_id=said.conversation_id, message_id=said.id, deliveries=receipts, notes=notes)
+
+
+def _check_heard(turn: Turn, message: Message, target: Agent) -> None:
+    """Who answers takes part in the conversation, or may speak to whom the answer is for."""
+    if target.lifecycle is Lifecycle.RETIRED:
+        raise Refused(reaching.retired(target))
+    members = tuple(one.agent_id for one in conversations.members_of(turn, message.conversation_id))
+    if turn.sender not in members:
+        turn.permit(Deed.ADDRESS, subject_of(target))
+
+
+def _unheard(turn: Turn, target: Agent) -> tuple[str, ...]:
+    return ("the broker reads no answers: kept as a note",) if target.id == turn.world.system_agent else ()

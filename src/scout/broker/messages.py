@@ -63,6 +63,7 @@ def send(turn: Turn, request: Send) -> Receipt:
         body,
         kind=request.kind,
         follow_up=request.follow_up,
+        reply_to=_reply_to(turn, request.reply_to),
         attachments=attached(turn, request.attachments),
         metadata=metadata,
     )
@@ -76,6 +77,15 @@ def send(turn: Turn, request: Send) -> Receipt:
         alias_id=metadata.alias_id,
         alias_revision=metadata.alias_revision,
     )
+
+
+def _reply_to(turn: Turn, address: str | None) -> str | None:
+    """Who wants the answers, if it is an agent that the sender may speak to."""
+    if address is None:
+        return None
+    agent = turn.resolve(address).agent
+    turn.permit(Deed.ADDRESS, subject_of(agent))
+    return agent.id
 
 
 def _one_place(request: Send) -> None:

@@ -96,7 +96,10 @@ class Attachment(Record):
 
 
 class Message(Record):
-    """One turn, in the order of `seq`. The body is what the sender wrote; only redaction takes it away."""
+    """One turn, in the order of `seq`. The body is what the sender wrote; only redaction takes it away.
+
+    `reply_to`: the agent that wants the answers, if it is not the sender.
+    """
 
     id: str
     seq: int = 0
@@ -107,6 +110,7 @@ class Message(Record):
     kind: MessageKind = MessageKind.CHAT
     follow_up: bool = False
     in_reply_to: str | None = None
+    reply_to: str | None = None
     mentions: tuple[str, ...] = ()
     target_agents: tuple[str, ...] = ()
     attachments: tuple[Attachment, ...] = ()

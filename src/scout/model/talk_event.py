@@ -52,6 +52,7 @@ class Posted(Record, omit_defaults=True):
     text: str
     kind: MessageKind
     follow_up: bool = False
+    reply_to: str | None = None
     sender_session_id: str | None = None
     attachments: tuple[Attachment, ...] = ()
     ask_id: str | None = None
@@ -78,6 +79,7 @@ def posted(message: Message) -> Posted:
         text=message.body,
         kind=message.kind,
         follow_up=message.follow_up,
+        reply_to=message.reply_to,
         sender_session_id=message.sender_session_id,
         attachments=message.attachments,
         ask_id=message.ask_id,
@@ -98,6 +100,7 @@ def message_of(event: MessagePosted) -> Message:
         body=said.text,
         kind=said.kind,
         follow_up=said.follow_up,
+        reply_to=said.reply_to,
         in_reply_to=beside.in_reply_to,
         mentions=beside.mentions,
         target_agents=beside.target_agents,
