@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -170,7 +171,7 @@ def test_bytes_that_are_no_text_are_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", ["explain", "explain --json"])
 def test_nobody_reads_any_more(words: str) -> None:
-    typed = f"{sys.executable} -m scout {words} | true; exit ${{PIPESTATUS[0]}}"
+    typed = f"{shlex.quote(sys.executable)} -m scout {words} | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", typed], capture_output=True, text=True, check=False, timeout=30)
     assert (done.returncode in (0, 1, 141), done.stderr) == (True, "")
 

@@ -111,9 +111,9 @@ def test_the_disk_would_notice_a_missing_sync(tmp_path: Path) -> None:
     """The same with a store that does not sync its commits: answers are lost, so the test can fail."""
     steps = record(tmp_path / "scout.db", 5, 10, synchronous="NORMAL")
     chance = random.Random(5)
-    lost = 0
-    for point in range(15):
+    for point in range(200):  # what survives is a matter of chance: one loss is enough
         before = steps[: chance.randrange(len(steps) // 2, len(steps))]
         found = numbers(rebuild(tmp_path / f"cut-{point}", survivors(before, chance)))
-        lost += len(found) < answered_before(before)
-    assert lost > 0
+        if len(found) < answered_before(before):
+            return
+    pytest.fail("nothing was lost")

@@ -1,5 +1,7 @@
 """Asks: do this and track it. Nothing is parked in silence: it is refused, or it says what it waits for."""
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
@@ -57,7 +59,25 @@ def make(turn: Turn, request: MakeAsk) -> AskReceipt:
 def _way(turn: Turn, request: MakeAsk, target: Target) -> tuple[reaching.Route, str]:
     """How it gets there; or why it waits, when the asker said that it may."""
     queue = request.if_unreachable is IfUnreachable.QUEUE
-    return _reached(turn, target.agent, target.wish, target.choice, queue=queue, body=request.body)
+    try:
+        return _reached(turn, target.agent, target.wish, target.choice, queue=queue, body=request.body)
+    except Refused as refusal:
+        if request.project_path is None:
+            raise
+        raise Refused(_of_project(refusal.diagnostic, request.project_path)) from None
+
+
+def _of_project(told: Diagnostic, project: str) -> Diagnostic:
+    """An agent that was to be made is not there now: the project is asked again by its folder."""
+    asks = [one for one in told.remedies if one.operation == "ask"]
+    again = [{**one.parameters, "projectPath": project} for one in asks]
+    named = [replace(one, parameters=_without_target(wish)) for one, wish in zip(asks, again, strict=True)]
+    others = [one for one in told.remedies if one.operation not in ("ask", "session.start")]
+    return replace(told, remedies=(*others, *named))
+
+
+def _without_target(wish: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in wish.items() if name != "to"}
 
 
 def _check_fork(turn: Turn, request: MakeAsk, route: reaching.Route) -> None:

@@ -5,10 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scout.base.refusal import BadRequest, Refused
-from scout.broker import agents, alarm, conversations, naming, posting, reaching, registering
-from scout.broker.page import after_number, page, size
+from scout.broker import alarm, conversations, naming, posting, reaching, registering
 from scout.broker.turn import Turn, subject_of
-from scout.broker.views import enriched
 from scout.identity.lexer import lex
 from scout.identity.name import PathName
 from scout.identity.path import AgentPath
@@ -17,31 +15,25 @@ from scout.model.conversation import (
     Attachment,
     Conversation,
     ConversationKind,
-    Member,
     Message,
     Receipt,
     check_body,
-    dm_id,
 )
 from scout.model.delivery import Delivery
 from scout.model.envelope import Metadata
 from scout.model.request_problem import NotFound
-from scout.model.talk_event import MessageRedacted
 from scout.policy.duty import Party
 from scout.policy.permit import Deed, Subject
 from scout.policy.reach import Action, Reach
 from scout.policy.resolve import Resolution, resolve
 from scout.policy.target import Targeting, decide_target
 from scout.policy.wake import Cause, Occasion, Place, WakeDecision, budgeted, decide_wake
-from scout.protocol.request import Page
-from scout.protocol.talk import GetMessage, ListMessages, MessageView, RedactMessage, Send
+from scout.protocol.talk import Send
 from scout.store.ledger import LAST
-from scout.store.redact import redact as take_out
 
-__all__ = ["attached", "decide", "get", "list_messages", "occasion_place", "redact_message", "send"]
+__all__ = ["attached", "decide", "occasion_place", "send"]
 
 _HOUR = 3600
-_NEWEST = (1 << 63) - 1
 
 
 def send(turn: Turn, request: Send) -> Receipt:
@@ -320,74 +312,3 @@ def _attachment(turn: Turn, text: str) -> Attachment:
         raise Refused(NotFound(noun="attachment", id=text[:80]))
     media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
     return Attachment(sha256=sha256, name=name or sha256[:12], size=len(data), media_type=media_type)
-
-
-# -- reading -----------------------------------------------------------------------------------------
-
-
-def get(turn: Turn, request: GetMessage) -> MessageView:
-    """One message: who took it, who has read it, who answered."""
-    return _shown(turn, _readable(turn, request.message_id))
-
-
-def _readable(turn: Turn, message_id: str) -> Message:
-    message = turn.need(Message, "message", message_id)
-    conversation = turn.need(Conversation, "conversation", message.conversation_id)
-    conversations.may_read(turn, conversation)
-    return message
-
-
-def _shown(turn: Turn, message: Message) -> MessageView:
-    most = turn.rules.limits.page_most
-    deliveries = turn.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=most)
-    replies = turn.ledger.many(Message, "replies_to", message=message.id, limit=most)
-    members: list[Member] = conversations.members_of(turn, message.conversation_id)
-    read = [one.agent_id for one in members if one.read_seq >= message.seq and one.agent_id != message.sender]
-    return enriched(
-        MessageView,
-        message,
-        deliveries=tuple(posting.receipt_of(one) for one in deliveries),
-        read_by=tuple(read),
-        replies=tuple(one.id for one in replies),
-    )
-
-
-def list_messages(turn: Turn, request: ListMessages) -> Page[Message]:
-    """A conversation's messages, oldest first."""
-    conversation = _listed(turn, request)
-    if conversation is None:
-        return Page(items=())
-    conversations.may_read(turn, conversation)
-    wanted = size(request.limit, turn.rules.limits)
-    if request.newest:
-        newest = turn.ledger.many(
-            Message, "messages_before", conversation=conversation.id, before=_NEWEST, limit=wanted
-        )
-        return Page(items=tuple(reversed(newest)))
-    after = after_number(request.cursor)
-    found = turn.ledger.many(
-        Message, "messages_after", conversation=conversation.id, after=after, limit=wanted + 1
-    )
-    return page(found, wanted, lambda message: message.seq)
-
-
-def _listed(turn: Turn, request: ListMessages) -> Conversation | None:
-    if request.conversation is not None:
-        return turn.need(Conversation, "conversation", request.conversation)
-    if request.channel is not None:
-        return conversations.channel_named(turn, request.channel)
-    if request.to is not None:
-        other = agents.find(turn, request.to).id
-        return turn.ledger.get(Conversation, dm_id(turn.sender, other))
-    problem = "which conversation? give conversation, channel or to"
-    raise Refused(BadRequest(problem=problem, field="conversation"))
-
-
-def redact_message(turn: Turn, request: RedactMessage) -> MessageView:
-    """The only change of history: a body is taken out everywhere; that it was there stays."""
-    turn.permit(Deed.ADMINISTER, Subject(name=request.message_id[:60]))
-    message = turn.need(Message, "message", request.message_id)
-    done = take_out(turn.ledger.connection, message.id, turn.now)
-    if done.first:
-        turn.record(MessageRedacted, done.message, move="redact", target=message.conversation_id)
-    return _shown(turn, done.message)

@@ -25,7 +25,12 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         ("began", "age:createdAt"),
         ("asked", "line:body"),
     ),
-    "message.list": (("message", "id"), ("from", "sender"), ("when", "age:createdAt"), ("says", "line:body")),
+    "message.list": (
+        ("message", "id"),
+        ("from", "senderAddress"),
+        ("when", "age:createdAt"),
+        ("says", "line:body"),
+    ),
     "latest": (
         ("conversation", "conversationId"),
         ("name", "name"),
@@ -63,9 +68,9 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         ("kind", "kind"),
         ("for", "address"),
         ("label", "label"),
-        ("ended", "revokedAt"),
+        ("state", "state"),
     ),
-    "grant.list": (("grant", "id"), ("action", "action"), ("ended", "revokedAt"), ("why", "line:reason")),
+    "grant.list": (("grant", "id"), ("action", "action"), ("state", "state"), ("why", "line:reason")),
     "node.list": (("node", "name"), ("id", "id")),
 }
 
@@ -273,7 +278,33 @@ def flight_row(flight: dict[str, Any]) -> str:
     return f"  {paint(f'{state:<9}', colour)}  {flight['targetAddress']}  “{asked}”  {when}  {flight['id']}"
 
 
+def _show_channel(channel: dict[str, Any]) -> None:
+    """Its name, who is responsible, who takes part."""
+    members = len(channel.get("members") or ())
+    quiet = ", quiet" if channel.get("quiet") else ""
+    out(f"channel {channel['name']}: {members} members, {channel['unread']} unread{quiet}  ({channel['id']})")
+
+
+def _show_alias(alias: dict[str, Any]) -> None:
+    broken = f"  ({alias['state']}: {alias['reason']})" if alias["state"] != "active" else ""
+    out(f"@{alias['name']} means {alias['means']}{broken}")
+
+
+def _show_card(card: dict[str, Any]) -> None:
+    most = card["maxUses"]
+    uses = f"{card['uses']} of {most} uses" if most is not None else f"{card['uses']} uses"
+    until = f", until {card['expiresAt']}" if card.get("expiresAt") else ""
+    out(f"card {card['id']}: {card['state']}, {uses}{until}")
+    if card["state"] == "active":
+        note(f"to use it: scout send {card['id']} TEXT")
+
+
+_CHANNELS = ("create", "show", "join", "leave", "policy", "archive")
+
 _SPECIAL: dict[str, Callable[[Any], None]] = {
+    **{f"channel.{move}": _show_channel for move in _CHANNELS},
+    **{f"alias.{move}": _show_alias for move in ("set", "show", "remove", "repair")},
+    **{f"card.{move}": _show_card for move in ("create", "show", "revoke")},
     "show": _show_agent,
     "agent.config": _show_agent,
     "agent.retire": _show_agent,

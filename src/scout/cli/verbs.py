@@ -231,7 +231,8 @@ def _item(item: dict[str, Any]) -> str:
     message: dict[str, Any] = item.get("message") or {}
     lines = str(message.get("body") or item.get("prompt") or "").splitlines()
     shown = lines if len(lines) <= _PREVIEW else [*lines[:_PREVIEW], f"… {len(lines) - _PREVIEW} more lines"]
-    what = "asks" if delivery.get("askId") else "says"
+    kind = message.get("kind")
+    what = "answers" if kind in ("final", "answer") else ("asks" if delivery.get("flightId") else "says")
     head = (
         f"{paint(str(item.get('sender') or delivery['sender']), 'bold')} {what}, {age(delivery['createdAt'])}"
     )

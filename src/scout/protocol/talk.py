@@ -22,6 +22,7 @@ __all__ = [
     "Latest",
     "LatestItem",
     "ListMessages",
+    "MessageLine",
     "MessageView",
     "PutBlob",
     "RedactMessage",
@@ -95,7 +96,13 @@ class GetMessage(Request[MessageView]):
     message_id: Words
 
 
-class ListMessages(Request[Page[Message]]):
+class MessageLine(Message):
+    """A message and what its sender is called."""
+
+    sender_address: str
+
+
+class ListMessages(Request[Page[MessageLine]]):
     """List a conversation's messages, oldest first."""
 
     operation: ClassVar[str] = "message.list"
