@@ -1,5 +1,8 @@
 """HTTP itself: uvicorn's protocol, with a bound on the head of a request and our form of refusal."""
 
+import asyncio
+from typing import Any, cast
+
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from scout.api.answer import problem
@@ -10,10 +13,45 @@ __all__ = ["Protocol"]
 _HEAD_LIMIT = 64 * 1024
 
 
+class _Whole:
+    """A transport that sends the head of an answer together with what follows it at once.
+
+    uvicorn writes them one after the other: each write is a system call, and wakes the other side.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._held = b""
+
+    def write(self, data: bytes) -> None:
+        if self._held:
+            held, self._held = self._held, b""
+            self._transport.write(held + data)
+        else:
+            self._held = data
+            self._loop.call_soon(self._flush)  # a head alone, as that of a stream, waits for nothing
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._held:
+            held, self._held = self._held, b""
+            self._transport.write(held)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class Protocol(HttpToolsProtocol):
     """The parser takes a head of any size; this one does not."""
 
     _head = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] (as uvicorn declares it)
+        super().connection_made(cast("asyncio.Transport", _Whole(transport, self.loop)))
 
     def on_message_begin(self) -> None:
         self._head = 0
