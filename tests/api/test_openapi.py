@@ -84,8 +84,14 @@ expected-statuses = ["2xx", "4xx", "503"]
 """
 
 
+def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, encoding="utf-8", timeout=140, check=False
+    )
+
+
 @pytest.mark.slow
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(320)
 def test_the_daemon_does_what_the_document_says(tmp_path: Path) -> None:
     # 503 is how Scout says that a target is offline: documented, and never a fault. `watch` never ends.
     # Acting as somebody by chance would be forbidden every time, and nothing behind it would be reached.
@@ -96,22 +102,21 @@ def test_the_daemon_does_what_the_document_says(tmp_path: Path) -> None:
         one.register("tested")
         served = one.call("GET", "/openapi.json").body.decode()
         described.write_text(served.replace('{"$ref":"#/components/parameters/ScoutAs"},', ""))
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run"),
-                *(str(described), "--url", one.running.url),
-                *("--header", f"Authorization: Bearer {one.token}"),
-                *("--checks", CHECKS, "--phases", "coverage,fuzzing", "--max-examples", "4"),
-                *("--generation-deterministic", "--exclude-operation-id", "watch"),
-                *("--request-timeout", "20", "--no-color", "--workers", "2", "--max-time", "40"),
-            ],
-            cwd=tmp_path,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=140,
-            check=False,
-        )
+        command = [
+            *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run"),
+            *(str(described), "--url", one.running.url),
+            *("--header", f"Authorization: Bearer {one.token}"),
+            *("--checks", CHECKS, "--phases", "coverage,fuzzing", "--max-examples", "4"),
+            *("--generation-deterministic", "--exclude-operation-id", "watch"),
+            *("--request-timeout", "20", "--no-color", "--workers", "2", "--max-time", "40"),
+        ]
+        done = _run(command, tmp_path)
+        if done.returncode != 0 and "FAILURES" not in done.stdout:
+            done = _run(command, tmp_path)  # the tool itself stumbled, without a word against the daemon
         log = (one.home / "logs" / "scout.log").read_text()
     if done.returncode != 0:
-        pytest.fail(f"{done.stdout[-3000:]}\n{done.stderr[-1000:]}\n{log[-3000:]}", pytrace=False)
+        pytest.fail(
+            f"{done.stdout[:6000]}\n…\n{done.stdout[-3000:]}\n{done.stderr[-1000:]}\n{log[-3000:]}",
+            pytrace=False,
+        )
     assert "ERROR" not in log

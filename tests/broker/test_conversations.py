@@ -191,3 +191,35 @@ async def test_conversations_are_listed_in_pages(rig: Rig) -> None:
         assert rest.next is None
         wrong = (await rig.operator(Who(limit=1))).next
         assert (await refused(arc.call(listing(cursor=wrong)))).code == "bad_request"
+
+
+@staged
+async def test_a_thread_hangs_on_one_message(rig: Rig) -> None:
+    arc, hal, other = await rig.agent("arc"), await rig.agent("hal"), await rig.agent("other")
+    await rig.operator(CreateChannel(name="dev", members=("@arc", "@hal")))
+    root = await arc.call(Send(channel="dev", body="the build is red"))
+    first = await hal.call(Send(thread=root.message_id, body="looking"))
+    again = await arc.call(Send(thread=root.message_id, body="thanks"))
+    assert first.conversation_id == again.conversation_id != root.conversation_id
+    assert [one.target for one in first.deliveries] == [arc.who.actor.agent_id]  # who began it hears of it
+    thread = await hal.call(GetConversation(conversation_id=first.conversation_id))
+    assert (thread.kind, thread.parent_id, thread.root_message_id) == (
+        "thread",
+        root.conversation_id,
+        root.message_id,
+    )
+    said = await hal.call(ListMessages(conversation=first.conversation_id))
+    assert [message.body for message in said.items] == ["looking", "thanks"]
+    told = await refused(other.call(Send(thread=root.message_id, body="me too")))
+    assert told.code == "forbidden"
+
+
+@staged
+async def test_a_thread_in_a_direct_talk_is_for_its_two(rig: Rig) -> None:
+    arc, other = await rig.agent("arc"), await rig.agent("other")
+    root = await rig.operator(Send(to="@arc", body="two things"))
+    mine = await rig.operator(Send(thread=root.message_id, body="the first"))
+    assert [one.target for one in mine.deliveries] == [arc.who.actor.agent_id]
+    assert (await refused(other.call(Send(thread=root.message_id, body="x")))).code == "forbidden"
+    assert (await refused(arc.call(Send(thread="msg_nothing", body="x")))).code == "not_found"
+    assert (await refused(arc.call(Send(thread=root.message_id, to="@arc", body="x")))).code == "bad_request"

@@ -19,6 +19,7 @@ from scout.model.conversation import (
     channel_id,
     leave,
     set_policy,
+    thread_id,
 )
 from scout.model.delivery import Delivery
 from scout.model.ref import Ref
@@ -53,6 +54,7 @@ from scout.store.ledger import LAST
 __all__ = [
     "archive",
     "channel_named",
+    "company",
     "create",
     "get",
     "join_channel",
@@ -65,6 +67,7 @@ __all__ = [
     "members_of",
     "policy",
     "show_channel",
+    "thread_on",
 ]
 
 V = TypeVar("V", bound=ConversationView)
@@ -87,11 +90,47 @@ def _membership(turn: Turn, conversation_id: str) -> Member | None:
 
 def may_read(turn: Turn, conversation: Conversation) -> Conversation:
     """The same conversation, if the caller may read it."""
+    if conversation.kind is ConversationKind.THREAD:
+        may_read(turn, turn.need(Conversation, "conversation", conversation.parent_id or ""))
+        return conversation
     mine = _membership(turn, conversation.id)
     told_all = conversation.kind is ConversationKind.BROADCAST and conversation.owner == turn.actor.user
     if mine is None and not told_all:
         turn.permit(Deed.READ, _subject(conversation, ()))
     return conversation
+
+
+def thread_on(turn: Turn, message_id: str) -> Conversation:
+    """The thread that hangs on a message; who may read the message may open it."""
+    message = turn.need(Message, "message", message_id)
+    parent = may_read(turn, turn.need(Conversation, "conversation", message.conversation_id))
+    found = turn.conversation(thread_id(message.id))
+    if found is not None:
+        return found
+    thread = Conversation(
+        id=thread_id(message.id),
+        created_at=turn.now,
+        updated_at=turn.now,
+        kind=ConversationKind.THREAD,
+        owner=parent.owner,
+        parent_id=parent.id,
+        root_message_id=message.id,
+        quiet=parent.quiet,
+        created_by=turn.sender,
+    )
+    return posting.opened(turn, thread)
+
+
+def company(turn: Turn, conversation: Conversation) -> list[str]:
+    """Whom a message without a target is for: the other of a direct talk, or who began the thread."""
+    if conversation.kind is ConversationKind.DM:
+        return [one.agent_id for one in members_of(turn, conversation.id) if one.agent_id != turn.sender]
+    if conversation.kind is not ConversationKind.THREAD:
+        return []
+    root = turn.ledger.get(Message, conversation.root_message_id)
+    if root is not None and root.sender != turn.sender:
+        return [root.sender]
+    return company(turn, turn.need(Conversation, "conversation", conversation.parent_id or ""))
 
 
 def _may_see(turn: Turn, channel: Conversation) -> Conversation:

@@ -81,9 +81,9 @@ def _reply_to(turn: Turn, address: str | None) -> str | None:
 
 
 def _one_place(request: Send) -> None:
-    named = [request.to, request.channel, request.conversation_id, request.broadcast or None]
-    if sum(one is not None for one in named) > 1:
-        problem = "name one of to, channel, conversationId and broadcast"
+    places = (request.to, request.channel, request.conversation_id, request.thread, request.broadcast or None)
+    if sum(one is not None for one in places) > 1:
+        problem = "name one of to, channel, conversationId, thread and broadcast"
         raise Refused(BadRequest(problem=problem, field="to"))
 
 
@@ -92,7 +92,7 @@ def _targeting(turn: Turn, request: Send, card_agent: Agent | None) -> Targeting
         # Whoever holds a card may use it, whether or not they see its agent otherwise.
         found = resolve(card_agent.id, turn.everybody, turn.caller, turn.now)
         return Targeting(rule="card", target=found)
-    elsewhere = bool(request.channel or request.conversation_id or request.broadcast)
+    elsewhere = bool(request.channel or request.conversation_id or request.thread or request.broadcast)
     try:
         return decide_target(request.body, request.to, elsewhere, turn.resolve)
     except Refused:
@@ -128,6 +128,8 @@ def _conversation(turn: Turn, request: Send, target: Agent | None) -> Conversati
     if request.conversation_id is not None:
         found = turn.need(Conversation, "conversation", request.conversation_id)
         return _joined(turn, found)
+    if request.thread is not None:
+        return _joined(turn, conversations.thread_on(turn, request.thread))
     if request.broadcast:
         return _joined(turn, posting.broadcast_of(turn, turn.actor.user or turn.world.operator))
     assert target is not None  # without a place there is a target, or it was refused
@@ -140,6 +142,10 @@ def _joined(turn: Turn, conversation: Conversation) -> Conversation:
         if conversation.owner != turn.actor.user:
             subject = Subject(name=conversation.name or conversation.id, conversation_id=conversation.id)
             turn.permit(Deed.ADDRESS, subject)
+        posting.joined(turn, conversation.id, turn.sender)
+        return conversation
+    if conversation.kind is ConversationKind.THREAD:
+        conversations.may_read(turn, conversation)
         posting.joined(turn, conversation.id, turn.sender)
         return conversation
     members = tuple(one.agent_id for one in conversations.members_of(turn, conversation.id))
@@ -176,9 +182,8 @@ def occasion_place(turn: Turn, conversation: Conversation, others: int = 1) -> P
 def _decision(turn: Turn, request: Send, targeting: Targeting, conversation: Conversation) -> WakeDecision:
     target = targeting.target
     party: tuple[Party, ...] = (_party(target),) if target else ()
-    if not party and conversation.kind is ConversationKind.DM:
-        members = conversations.members_of(turn, conversation.id)
-        party = tuple(Party(agent_id=one.agent_id) for one in members if one.agent_id != turn.sender)
+    if not party:
+        party = tuple(Party(agent_id=one) for one in conversations.company(turn, conversation))
     leading = next(iter(party), None) if targeting.rule == "leading mention" else None
     soft = [_soft(turn, text) for text in targeting.soft]
     occasion = Occasion(
@@ -293,10 +298,7 @@ def _partner(turn: Turn, conversation: Conversation, target: Agent | None) -> st
     """Who a message is for, although nobody is woken for it; not oneself."""
     if target is not None:
         return target.id if target.id != turn.sender else None
-    if conversation.kind is not ConversationKind.DM:
-        return None
-    others = [one.agent_id for one in conversations.members_of(turn, conversation.id)]
-    return next((one for one in others if one != turn.sender), None)
+    return next(iter(conversations.company(turn, conversation)), None)
 
 
 def attached(turn: Turn, hashes: Sequence[str]) -> tuple[Attachment, ...]:

@@ -34,6 +34,7 @@ __all__ = [
     "mute",
     "redact",
     "set_policy",
+    "thread_id",
 ]
 
 BODY_LIMIT = 256 * 1024
@@ -151,6 +152,11 @@ def dm_id(agent_a: str, agent_b: str) -> str:
 def channel_id(owner: str, name: str) -> str:
     """The one channel of this name of this user."""
     return derived("cnv", "channel", owner, name)
+
+
+def thread_id(message_id: str) -> str:
+    """The one thread that hangs on a message."""
+    return derived("cnv", "thread", message_id)
 
 
 def member_id(conversation_id: str, agent_id: str) -> str:

@@ -48,6 +48,7 @@ class Send(Write[Receipt]):
     body: Body
     channel: Annotated[Words | None, says("a channel by its name")] = None
     conversation_id: Annotated[Words | None, says("a conversation you take part in")] = None
+    thread: Annotated[Words | None, says("in the thread that hangs on this message")] = None
     broadcast: Annotated[bool, says("to every agent of yours; wakes nobody")] = False
     kind: MessageKind = MessageKind.CHAT
     in_reply_to: Annotated[Words | None, says("the message it answers")] = None
