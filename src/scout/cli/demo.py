@@ -142,7 +142,7 @@ def _without_secret(line: str) -> str:
 _NEXT = """
 That was on a daemon of its own, which is gone again. Try next, on yours:
   scout up
-  scout agent register NAME --project . --harness claude
-  scout ask --project . 'What is this project?'
+  scout agent register upper --command 'tr a-z A-Z'
+  scout ask @upper 'make this loud'
   scout                    (what needs you, who works, what is new)
   scout --help"""

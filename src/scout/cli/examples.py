@@ -55,7 +55,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "search": ("scout search 'green build'",),
     "attention": ("scout attention", "scout attention --all --json"),
     "agent.register": (
-        "scout agent register arc --project . --harness claude",
+        "scout agent register upper --command 'tr a-z A-Z'",
         "scout agent register upper --harness command --command 'tr a-z A-Z'",
     ),
     "agent.list": ("scout agent list --online",),

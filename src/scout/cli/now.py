@@ -52,7 +52,7 @@ def _show(now: dict[str, Any]) -> None:
     online, agents, unread = len(now["online"]), now["agents"], now["unread"]
     out(f"{agents} agents, {online} online, {unread} unread" + (": scout inbox" if unread else ""))
     if not agents:
-        out("Begin: scout agent register NAME --project . --harness claude")
+        out("Begin: scout agent register upper --command 'tr a-z A-Z'")
 
 
 def _section(title: str, lines: list[str], count: int | None = None) -> None:
