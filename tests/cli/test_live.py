@@ -280,3 +280,20 @@ def test_a_text_is_written_in_the_editor(shell: Shell) -> None:
     assert newest["body"] == "written by hand\n"
     code, shown = typed(shell, "send", "@arc", EDITOR="true")
     assert (code, "nothing is sent" in shown) == (2, True)
+
+
+def test_a_thread_is_spoken_in_without_an_address(shell: Shell) -> None:
+    root = shell.data("send", "@arc", "two things")
+    said = shell.data("send", "--thread", root["messageId"], "the", "first")
+    assert shell.data("message", "show", said["messageId"])["body"] == "the first"
+    assert said["conversationId"] != root["conversationId"]
+
+
+def test_the_remedy_of_a_folder_that_is_not_allowed_works_at_once(shell: Shell, tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    shell.say("agent", "register", "far", "--command", "cat", cwd=folder)
+    refused = shell.type("ask", "@far", "hello", cwd=folder)
+    assert (refused.returncode, "directory_not_allowed" in refused.stderr) == (6, True)
+    shell.say("config", "roots", "--add", str(folder))
+    assert "hello" in shell.say("ask", "@far", "hello", cwd=folder)

@@ -20,6 +20,7 @@ from scout.model.endpoint import Endpoint
 from scout.model.envelope import Event, record_of
 from scout.model.event import event_type
 from scout.model.flight import Flight
+from scout.model.session_problem import DirectoryNotAllowed
 from scout.policy.limits import Rules
 from scout.ports import Blobs, Clock, Harness, Ids, Place, Places, Probe
 from scout.protocol.overview import Status
@@ -53,6 +54,7 @@ class Broker:
         harnesses: Mapping[str, Harness],
         version: str,
         allow_root: Callable[[str], None] = lambda _: None,
+        read_roots: Callable[[], tuple[str, ...]] = lambda: (),
     ) -> None:
         self._database = database
         self.memory = Memory()
@@ -71,6 +73,7 @@ class Broker:
             is_awaited=self.waiters.is_awaited,
         )
         self._allow_root = allow_root
+        self._read_roots = read_roots
         self.hub = Hub(rules.limits.stream_buffer)
         self.dispatcher = Dispatcher(self.world, self.as_system, self.read)
         self.signs_of_life: dict[str, Endpoint] = {}
@@ -140,7 +143,9 @@ class Broker:
 
         try:
             result = await self._database.write(run, lambda: self._publish(turns[0]))
-        except Refused:
+        except Refused as refusal:
+            if isinstance(refusal.diagnostic, DirectoryNotAllowed) and await self._has_new_roots():
+                return await self.write(who, work, place)
             if turns and turns[0].alarms:
                 alarms = turns[0].alarms
                 await self.as_system(lambda turn: [alarm.raise_alarm(turn, one) for one in alarms])
@@ -148,6 +153,13 @@ class Broker:
         for root in dict.fromkeys(turns[0].new_roots):
             await asyncio.to_thread(self._allow_root, root)
         return result
+
+    async def _has_new_roots(self) -> bool:
+        """Whether a person has allowed more since the settings were read: then it counts at once."""
+        known = self.world.roots
+        added = [root for root in await asyncio.to_thread(self._read_roots) if root not in known]
+        self.world.roots = (*known, *added)
+        return bool(added)
 
     def _publish(self, turn: Turn) -> None:
         """Tell everybody who follows: in the order of the log, after the commit, on the loop."""

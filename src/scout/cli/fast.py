@@ -23,6 +23,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "--conversation": ("conversationId", "text"),
         "--in-reply-to": ("inReplyTo", "text"),
         "--wake": ("wake", "flag"),
+        "--thread": ("thread", "text"),
         "--broadcast": ("broadcast", "flag"),
         "--attach": ("attachments", "list"),
     },

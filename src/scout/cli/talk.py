@@ -73,7 +73,7 @@ send = _spoken(
     "send",
     "[ADDRESS] TEXT...",
     f"Post a durable message. It starts no program unless --wake says so.\n\n{_BODY}\n\n"
-    "With --channel, --conversation or --broadcast there is no ADDRESS: every word is text.",
+    "With --channel, --conversation, --thread or --broadcast there is no ADDRESS: every word is text.",
     [_TO],
     set(),
 )

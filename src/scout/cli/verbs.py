@@ -47,7 +47,9 @@ class Manner:
 
 def send(words: list[str], parameters: dict[str, Any], manner: Manner) -> int:
     """Post a message and show its receipt."""
-    elsewhere = any(parameters.get(name) for name in ("to", "channel", "conversationId", "broadcast"))
+    elsewhere = any(
+        parameters.get(name) for name in ("to", "channel", "conversationId", "thread", "broadcast")
+    )
     _place_words(words, parameters, manner, elsewhere)
     line = manner.line()
     _attach(line, parameters)

@@ -24,6 +24,7 @@ from scout.daemon.server import Server
 from scout.protocol.overview import ShowStatus, Status
 from scout.protocol.scout import Credential
 from scout.settings.edit import add_root
+from scout.settings.load import read
 from scout.settings.record import Settings
 from scout.store.blobs import FolderBlobs
 from scout.store.database import Database
@@ -97,6 +98,7 @@ def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
         harnesses={echo.name: echo, command.name: command},
         version=__version__,
         allow_root=lambda root: _allow(settings, root),
+        read_roots=_roots,
     )
 
 
@@ -108,6 +110,11 @@ def _allow(settings: Settings, root: str) -> None:
         _LOG.warning("%s is allowed only until the daemon stops: %s", root, refused)
     else:
         _LOG.info("programs may be started below %s from now on", root)
+
+
+def _roots() -> tuple[str, ...]:
+    """The allowed roots as they stand in the settings now."""
+    return read().settings.roots
 
 
 def _status(settings: Settings, url: str) -> Status:
