@@ -119,10 +119,20 @@ async def story(rig: Rig, ident: str, family: str | None = None) -> list[str]:
 
 
 async def ended(rig: Rig, flight_id: str) -> FlightView:
-    """A flight once it is over; it has to be."""
+    """A flight once it is over; it has to be. Who waits for it like this is not told of a failure by notice."""
     view = await rig.operator(GetFlight(flight_id=flight_id, wait=20))
     assert view.finished_at is not None, view
     return view
+
+
+async def over(rig: Rig, flight_id: str) -> FlightView:
+    """The same for somebody who does not wait, only looks."""
+
+    async def is_over() -> FlightView | None:
+        view = await rig.operator(GetFlight(flight_id=flight_id))
+        return view if view.finished_at is not None else None
+
+    return await until(is_over)
 
 
 async def said_to(rig: Rig, name: str | None = None) -> list[InboxItem]:

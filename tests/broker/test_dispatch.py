@@ -255,7 +255,7 @@ def test_faults_of_an_adapter_end_the_turn_and_not_the_lane(tmp_path: Path) -> N
             ("else", "session_failed", "overloaded"),
             ("raise at once", "wake_failed", "OSError: no such thing"),
         ):
-            asked = await rig.operator(MakeAsk(to="@strange", body=body))
+            asked = await rig.operator(MakeAsk(to="@strange", body=body, wait=20))
             view = await ended(rig, asked.flight_id)
             assert view.error is not None
             assert (view.error.code, words in view.error.message) == (code, True), view.error

@@ -127,7 +127,7 @@ async def test_an_empty_answer_is_a_failure(rig: Rig) -> None:
 @staged
 async def test_who_does_not_wait_is_told_of_a_failure(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
-    asked = await rig.operator(MakeAsk(to="@parrot", body="!fail no paper"))
+    asked = await rig.operator(MakeAsk(to="@parrot", body="!fail no paper", wait=20))
     view = await ended(rig, asked.flight_id)
     assert (view.state, view.error and view.error.code) == (FlightState.FAILED, "session_failed")
     assert "no paper" in view.reason

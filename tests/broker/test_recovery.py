@@ -5,11 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from scout.adapters.process_table import is_alive, processes
 from scout.model.flight import FlightState
 from scout.model.token import Token, TokenState
 from scout.protocol.agents import ShowAgent
@@ -17,7 +19,7 @@ from scout.protocol.asks import CancelFlight, GetFlight, MakeAsk
 from scout.protocol.inbox import ListDeliveries
 from scout.store.verify import verify
 from tests.broker.rig import Rig
-from tests.broker.stage import bodies, ended, later, log, set_up, until
+from tests.broker.stage import bodies, ended, later, log, over, set_up, until
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,6 +52,16 @@ def again(home: Path, scene: Callable[[Rig], Awaitable[None]]) -> None:
     set_up(whole, home)
     report = verify(home / "scout.db")
     assert report.clean, report
+
+
+def end_program(home: Path) -> None:
+    """Kill what the dead broker left running, and see it gone."""
+    pid = int(next((home / "sessions").glob("*/*/pid")).read_text().split()[0])
+    group = [one.identity for one in processes().values() if one.group == pid]
+    assert group
+    os.killpg(pid, signal.SIGKILL)
+    while any(is_alive(one) for one in group):
+        time.sleep(0.005)
 
 
 def flight_of(home: Path, name: str = "flight") -> str:
@@ -170,8 +182,7 @@ def test_what_nobody_can_know_is_repeated_once_and_said_to_be(tmp_path: Path) ->
 @pytest.mark.rows("R2.2-52", "R2.2-55")
 def test_a_repeat_is_said_to_be_one_in_the_prompt(tmp_path: Path) -> None:
     killed(tmp_path, "after")
-    pid = int(next((tmp_path / "sessions").glob("*/*/pid")).read_text().split()[0])
-    os.killpg(pid, signal.SIGKILL)
+    end_program(tmp_path)
     (tmp_path / "go").touch()
 
     async def scene(rig: Rig) -> None:
@@ -206,7 +217,7 @@ def test_what_was_uncertain_twice_is_not_tried_a_third_time(tmp_path: Path) -> N
     set_up(first, tmp_path, harnesses={"echo": deaf})
 
     async def second(rig: Rig) -> None:
-        view = await ended(rig, flight_of(tmp_path))
+        view = await over(rig, flight_of(tmp_path))
         assert (view.state, view.error and view.error.code) == (FlightState.FAILED, "wake_failed")
         assert "twice uncertain" in view.reason
         assert flight_of(tmp_path) in (await bodies(rig))[-1]
@@ -222,8 +233,7 @@ async def leased_twice(rig: Rig, flight: str) -> bool:
 @pytest.mark.slow
 def test_a_program_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
     killed(tmp_path, "running")
-    pid = int(next((tmp_path / "sessions").glob("*/*/pid")).read_text().split()[0])
-    os.killpg(pid, signal.SIGKILL)
+    end_program(tmp_path)
 
     async def scene(rig: Rig) -> None:
         view = await ended(rig, flight_of(tmp_path))
