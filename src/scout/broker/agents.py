@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused, Remedy
-from scout.broker import credentials, reaching
+from scout.broker import credentials, reaching, retiring
 from scout.broker.page import before, page, size
 from scout.broker.registering import break_alias_named, checked_config
 from scout.broker.turn import Turn, subject_of
@@ -214,7 +214,7 @@ def retire(turn: Turn, request: RetireAgent) -> AgentDetail:
         raise Refused(BadRequest(problem=f"Scout cannot do without {agent.path}", field="address"))
     retired = move_agent(agent, AgentMove.RETIRE, turn.now)
     turn.record(AGENT_EVENTS[AgentMove.RETIRE], retired, move=AgentMove.RETIRE, reason=request.reason)
-    reaching.take_down(turn, retired)
+    retiring.take_down(turn, retired)
     credentials.revoke_all(turn, retired, "its agent is retired")
     return detail_of(turn, retired)
 

@@ -31,7 +31,7 @@ from scout.policy.wake import Cause, Occasion, Place, WakeDecision, budgeted, de
 from scout.protocol.talk import Send
 from scout.store.ledger import LAST
 
-__all__ = ["attached", "decide", "occasion_place", "send"]
+__all__ = ["attached", "carried", "decide", "occasion_place", "send"]
 
 _HOUR = 3600
 
@@ -216,7 +216,9 @@ def decide(turn: Turn, occasion: Occasion, known: Mapping[str, Reach] | None = N
     """Who is woken, told or waited for; within the budget of the conversation."""
     ids = [one.agent_id for one in (*occasion.targets, *occasion.soft)]
     ids += [occasion.leading.agent_id] if occasion.leading else []
-    place = occasion.place
+    place, duty = occasion.place, occasion.duty
+    ids += [one for one in (duty.next_move_owner_id, duty.owner_id) if one] if duty else []
+    ids += [occasion.suggestion.agent_id] if occasion.suggestion else []
     ids += [one for one in (place.master_id, place.channel_owner_id) if one] if place else []
     reaches = dict(known or {})
     for agent_id in dict.fromkeys(ids):
@@ -272,13 +274,29 @@ def _route(
     reached = holder.agent_id if holder else _partner(turn, conversation, target)
     if reached is None:
         return []
-    agent = turn.agent(reached) if decision.action is Action.WAKE else None
+    delivery = carried(turn, message, reached, decision, metadata)
+    named = target.id if target is not None else None
+    if holder is None or named in (None, reached, turn.sender):
+        return [delivery]
+    # Whom a message names finds it in its inbox, although another has the next move.
+    also = posting.deliver(turn, message, str(named), rule="named", reason=decision.reason, metadata=metadata)
+    return [delivery, also]
+
+
+def carried(
+    turn: Turn, message: Message, reached: str, decision: WakeDecision, metadata: Metadata = Metadata()
+) -> Delivery:
+    """The delivery of a message to whom a decision names; a program is started for it if that was decided."""
+    holder = decision.holder
+    wakes = decision.action is Action.WAKE
+    agent = turn.agent(reached) if wakes else None
     route = reaching.route_of(turn, agent) if agent else None
-    delivery = posting.deliver(
+    return posting.deliver(
         turn,
         message,
         reached,
         wake=route is not None and route.runs,
+        delegates=holder is not None and decision.action in (Action.WAKE, Action.HOLD),
         rule=decision.rule,
         reason=decision.reason,
         endpoint_id=route.endpoint.id if route and route.endpoint else None,
@@ -286,12 +304,6 @@ def _route(
         decision=decision.stored if holder else None,
         metadata=metadata,
     )
-    named = target.id if target is not None else None
-    if holder is None or named in (None, reached, turn.sender):
-        return [delivery]
-    # Whom a message names finds it in its inbox, although another has the next move.
-    also = posting.deliver(turn, message, str(named), rule="named", reason=decision.reason, metadata=metadata)
-    return [delivery, also]
 
 
 def _partner(turn: Turn, conversation: Conversation, target: Agent | None) -> str | None:

@@ -123,6 +123,7 @@ def deliver(
     target: str,
     *,
     wake: bool = False,
+    delegates: bool = False,
     rule: str = "",
     reason: str = "",
     endpoint_id: str | None = None,
@@ -130,7 +131,7 @@ def deliver(
     decision: Wake | None = None,
     metadata: Metadata = Metadata(),
 ) -> Delivery:
-    """Route a message to one target; `wake` lets a program be started for it."""
+    """Route a message to one target; for `wake` a program may be started, `delegates` expects an answer."""
     delivery = Delivery(
         id=turn.mint("dlv"),
         created_at=turn.now,
@@ -145,6 +146,7 @@ def deliver(
         flight_id=message.flight_id,
         work_item_id=message.work_item_id,
         wake=wake,
+        delegates=delegates,
         rule=rule,
         reason=reason,
         next_attempt_at=turn.now,

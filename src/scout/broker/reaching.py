@@ -6,14 +6,11 @@ from msgspec.structs import replace
 
 from scout.base.record import Record
 from scout.base.refusal import Refused, Remedy
-from scout.broker import settle
 from scout.broker.turn import Turn
 from scout.identity.path import Kind
 from scout.model.agent import Agent
 from scout.model.ask import Ask
-from scout.model.delivery import Delivery, dead_letter
-from scout.model.endpoint import ACTIVE, ENDPOINT, Endpoint, EndpointMove, Transport, is_online, move_endpoint
-from scout.model.flight import Flight, error_of, fail_flight
+from scout.model.endpoint import ACTIVE, Endpoint, EndpointMove, Transport, is_online, move_endpoint
 from scout.model.presence_event import ENDPOINT_EVENTS, AgentOffline, AgentOnline, Reached
 from scout.model.session_problem import HarnessUnavailable, Missing
 from scout.model.target_problem import RetiredTarget
@@ -22,7 +19,6 @@ from scout.policy.choose import Choice, Demand, choose, default_harness
 from scout.policy.directory import Caller, Instance
 from scout.policy.permit import Actor, check_directory
 from scout.policy.reach import Reach, reach_of
-from scout.store.ledger import LAST
 
 __all__ = [
     "Route",
@@ -33,11 +29,8 @@ __all__ = [
     "move",
     "retired",
     "route_of",
-    "take_down",
     "unavailable",
 ]
-
-_MANY = 1000
 
 
 class Route(Record):
@@ -229,17 +222,3 @@ def retired(agent: Agent) -> RetiredTarget:
     """The refusal of what is for an agent that is out of service."""
     revive = Remedy(operation="agent.revive", parameters={"address": str(agent.path)})
     return RetiredTarget(address=Instance(agent=agent).canonical, agent_id=agent.id, remedies=(revive,))
-
-
-def take_down(turn: Turn, agent: Agent) -> None:
-    """Nothing reaches a retired agent: its endpoints stop, its asks fail, its mail goes back."""
-    for endpoint in turn.endpoints(agent.id):
-        if endpoint.state not in ENDPOINT.terminal:
-            move(turn, endpoint, EndpointMove.STOP, "its agent is retired")
-    gone = retired(agent)
-    while flights := turn.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_MANY):
-        for flight in flights:
-            settle.finish(turn, flight, fail_flight(flight, error_of(gone), turn.now))
-    while mail := turn.ledger.many(Delivery, "inbox", agent=agent.id, after="", limit=_MANY):
-        for delivery in mail:
-            settle.delivered(turn, delivery, dead_letter(delivery, "its agent is retired", turn.now))

@@ -87,6 +87,7 @@ class Found(StrEnum):
 class Delivery(Mutable):
     """One thing for one target. `wake` may start a program; `rule` and `reason` say why this target.
 
+    `delegates`: the target is expected to act on a plain message, and is reminded if it does not.
     `attempts` counts leases, so attempt n is stored before the adapter is called for it.
     """
 
@@ -101,6 +102,7 @@ class Delivery(Mutable):
     work_item_id: str | None = None
     state: DeliveryState = DeliveryState.PENDING
     wake: bool = False
+    delegates: bool = False
     rule: str = ""
     reason: str = ""
     attempts: int = 0

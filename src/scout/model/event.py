@@ -1,5 +1,6 @@
 """Every fact the log can hold: one list of all event types, and how a stored one is read."""
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -234,6 +235,7 @@ AnyEvent = (
 ALL: tuple[type[Event], ...] = AnyEvent.__args__
 
 
+@functools.cache
 def event_type(event: type[Event]) -> str:
     """The wire name of an event class."""
     return str(event.__struct_config__.tag)

@@ -1,5 +1,6 @@
 """References between records: `<noun>:<id>`, the form in which events name their source and target."""
 
+import functools
 from enum import StrEnum
 
 from scout.base.ids import prefix_of
@@ -75,13 +76,14 @@ class Ref(str):
             raise Refused(BadRequest(problem=problem))
         return cls(text)
 
-    @classmethod
-    def to(cls, ident: str) -> "Ref":
-        """The reference to a record, from its id alone."""
+    @staticmethod
+    @functools.lru_cache(maxsize=8192)
+    def to(ident: str) -> "Ref":
+        """The reference to a record, from its id alone; the same few are named again and again."""
         kind = _KINDS.get(prefix_of(ident) or "")
         if kind is None:
             raise Refused(BadRequest(problem=f"{ident!r:.60} is not the id of a record"))
-        return cls(f"{kind.value}:{ident}")
+        return Ref(f"{kind.value}:{ident}")
 
     @property
     def kind(self) -> RefKind:

@@ -1,0 +1,186 @@
+"""Requests about what needs the human: raised by agents, decided by a person, first answer wins."""
+
+from typing import Annotated, ClassVar
+
+from scout.model.attention import Attention, AttentionKind, Risk
+from scout.protocol.agents import Cursor, Limit, Seen
+from scout.protocol.request import Key, Page, Request, Seconds, Words, Write, says
+from scout.protocol.talk import Body
+
+__all__ = [
+    "AnswerAttention",
+    "ApproveAttention",
+    "AttentionView",
+    "Consult",
+    "DenyAttention",
+    "DismissAttention",
+    "GetAttention",
+    "ListAttention",
+    "Need",
+    "Notify",
+    "RaiseAttention",
+]
+
+AttentionId = Annotated[Words, says("the item's id")]
+_RETURN: dict[str, str] = {"flightId": "flight", "workItemId": "work", "expiresIn": "expires-in"}
+Wait = Annotated[Seconds, says("answer after the decision or this many seconds, at most 60")]
+ExpiresIn = Annotated[Seconds | None, says("seconds after which it is over by itself")]
+Dedupe = Annotated[Key | None, says("a text of your own: raised again under it, an open item stays one")]
+FlightOf = Annotated[Words | None, says("the flight that is blocked by it; the one you work on, unless said")]
+WorkOf = Annotated[Words | None, says("the work item that is blocked by it")]
+
+
+class AttentionView(Attention):
+    """An attention item, and how the agent that raised it is called."""
+
+    agent_address: str = ""
+
+
+class ListAttention(Request[Page[AttentionView]]):
+    """List what needs you, newest first."""
+
+    operation: ClassVar[str] = "attention"
+    route: ClassVar[str] = "GET /v1/attention"
+    permission: ClassVar[str] = "your user's"
+
+    all: Annotated[bool, says("also what is settled")] = False
+    kind: Annotated[AttentionKind | None, says("only of this kind")] = None
+    raised: Annotated[bool, says("what you raised yourself, instead of what needs you")] = False
+    cursor: Cursor = None
+    limit: Limit = None
+
+
+class GetAttention(Request[AttentionView]):
+    """Show an item, at once or when it is decided."""
+
+    operation: ClassVar[str] = "attention.show"
+    route: ClassVar[str] = "GET /v1/attention/{attentionId}"
+    words: ClassVar[tuple[str, ...]] = ("attentionId",)
+    permission: ClassVar[str] = "your user's, or what you raised"
+
+    attention_id: AttentionId
+    wait: Annotated[Seconds, says("wait this long for a decision, at most 60; then as it is")] = 0
+
+
+class RaiseAttention(Write[AttentionView]):
+    """Put something before the human: an approval, a permission, a review, a failure, a set-up."""
+
+    operation: ClassVar[str] = "attention.raise"
+    route: ClassVar[str] = "POST /v1/attention"
+    status: ClassVar[int] = 201
+    words: ClassVar[tuple[str, ...]] = ("title",)
+    flags: ClassVar[dict[str, str]] = {**_RETURN, "options": "option", "defaultAction": "default"}
+    permission: ClassVar[str] = "any agent, to its own user"
+
+    title: Annotated[Words, says("what it is, in a line")]
+    kind: Annotated[AttentionKind, says("what kind of thing it is")] = AttentionKind.APPROVAL
+    body: Annotated[str, says("more about it")] = ""
+    risk: Annotated[Risk, says("low, medium or high")] = Risk.LOW
+    options: Annotated[tuple[Words, ...], says("an answer to choose from")] = ()
+    default_action: Annotated[Words | None, says("what you do if nobody answers")] = None
+    flight_id: FlightOf = None
+    work_item_id: WorkOf = None
+    expires_in: ExpiresIn = None
+    dedupe: Dedupe = None
+    wait: Wait = 0
+
+
+class Need(Write[AttentionView]):
+    """Ask the person at this machine and wait: you cannot go on without the answer."""
+
+    operation: ClassVar[str] = "need"
+    route: ClassVar[str] = "POST /v1/attention/need"
+    status: ClassVar[int] = 201
+    words: ClassVar[tuple[str, ...]] = ("question",)
+    flags: ClassVar[dict[str, str]] = {**_RETURN, "options": "option"}
+    permission: ClassVar[str] = "any agent, to its own user"
+
+    question: Body
+    options: Annotated[tuple[Words, ...], says("an answer to choose from; any other text is one too")] = ()
+    risk: Annotated[Risk, says("low, medium or high")] = Risk.LOW
+    flight_id: FlightOf = None
+    work_item_id: WorkOf = None
+    expires_in: ExpiresIn = None
+    dedupe: Dedupe = None
+    wait: Wait = 0
+
+
+class Consult(Write[AttentionView]):
+    """Ask the person and go on: without an answer, you do what you said you would."""
+
+    operation: ClassVar[str] = "consult"
+    route: ClassVar[str] = "POST /v1/attention/consult"
+    status: ClassVar[int] = 201
+    words: ClassVar[tuple[str, ...]] = ("question", "defaultAction")
+    flags: ClassVar[dict[str, str]] = {**_RETURN, "options": "option"}
+    permission: ClassVar[str] = "any agent, to its own user"
+
+    question: Body
+    default_action: Annotated[Words, says("what you do if nobody answers")]
+    options: Annotated[tuple[Words, ...], says("an answer to choose from")] = ()
+    risk: Annotated[Risk, says("low, medium or high")] = Risk.LOW
+    flight_id: FlightOf = None
+    work_item_id: WorkOf = None
+    expires_in: ExpiresIn = None
+    dedupe: Dedupe = None
+
+
+class Notify(Write[AttentionView]):
+    """Tell the person something; nobody waits for an answer."""
+
+    operation: ClassVar[str] = "notify"
+    route: ClassVar[str] = "POST /v1/attention/notify"
+    status: ClassVar[int] = 201
+    words: ClassVar[tuple[str, ...]] = ("message",)
+    flags: ClassVar[dict[str, str]] = {**_RETURN}
+    permission: ClassVar[str] = "any agent, to its own user"
+
+    message: Body
+    flight_id: FlightOf = None
+    work_item_id: WorkOf = None
+    expires_in: ExpiresIn = None
+    dedupe: Dedupe = None
+
+
+class AnswerAttention(Write[AttentionView]):
+    """Answer an item; the first decision wins, wherever it was made."""
+
+    operation: ClassVar[str] = "attention.answer"
+    route: ClassVar[str] = "POST /v1/attention/{attentionId}/answer"
+    words: ClassVar[tuple[str, ...]] = ("attentionId", "answer")
+    permission: ClassVar[str] = "its user, never who raised it"
+
+    attention_id: AttentionId
+    answer: Annotated[str, says("the answer, or one of the options")]
+    reason: Annotated[Words, says("why")] = ""
+    revision: Seen = None
+
+
+class _Decide(Write[AttentionView]):
+    permission: ClassVar[str] = "its user, never who raised it"
+    words: ClassVar[tuple[str, ...]] = ("attentionId", "reason")
+
+    attention_id: AttentionId
+    reason: Annotated[Words, says("why")] = ""
+    revision: Seen = None
+
+
+class ApproveAttention(_Decide, Write[AttentionView]):
+    """Say yes: what was asked for may be done, or is done."""
+
+    operation: ClassVar[str] = "attention.approve"
+    route: ClassVar[str] = "POST /v1/attention/{attentionId}/approve"
+
+
+class DenyAttention(_Decide, Write[AttentionView]):
+    """Say no."""
+
+    operation: ClassVar[str] = "attention.deny"
+    route: ClassVar[str] = "POST /v1/attention/{attentionId}/deny"
+
+
+class DismissAttention(_Decide, Write[AttentionView]):
+    """Put an item away without an answer."""
+
+    operation: ClassVar[str] = "attention.dismiss"
+    route: ClassVar[str] = "POST /v1/attention/{attentionId}/dismiss"

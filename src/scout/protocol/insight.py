@@ -1,0 +1,164 @@
+"""Requests that explain: why something was decided, where somebody stands, what was spent."""
+
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar
+
+from scout.base.record import Record
+from scout.base.refusal import Remedy
+from scout.base.time import Time
+from scout.model.envelope import PassedOver
+from scout.model.usage import Counters, Ledger, Usage, UsageSource, ValueClass
+from scout.policy.usage import Account
+from scout.protocol.agents import Identity
+from scout.protocol.asks import FlightView
+from scout.protocol.attention import AttentionView
+from scout.protocol.questions import QuestionView
+from scout.protocol.request import Request, Words, Write, says
+from scout.protocol.work import WorkView
+
+__all__ = [
+    "Brief",
+    "Decision",
+    "Explanation",
+    "GroupBy",
+    "ReportUsage",
+    "ShowBrief",
+    "ShowUsage",
+    "Spent",
+    "Step",
+    "UsageReport",
+    "Why",
+]
+
+
+class Step(Record):
+    """One fact about the record, as the log holds it."""
+
+    seq: int
+    at: Time
+    type: str
+    move: str | None = None
+    by: str = ""
+    reason: str = ""
+
+
+class Decision(Record):
+    """One wake decision as it was stored; `differs`: what today's policy would decide from its facts."""
+
+    seq: int
+    at: Time
+    event_id: str
+    action: str
+    rule: str
+    holder: str | None = None
+    reason: str = ""
+    passed_over: tuple[PassedOver, ...] = ()
+    instead_of: str | None = None
+    facts: dict[str, Any]
+    differs: str = ""
+
+
+class Explanation(Record):
+    """Why a record is as it is, read from the log alone: a sentence, each decision, each step."""
+
+    noun: str
+    id: str
+    says: str
+    decisions: tuple[Decision, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+
+class Why(Request[Explanation]):
+    """Explain a decision from the records it rested on."""
+
+    operation: ClassVar[str] = "why"
+    route: ClassVar[str] = "GET /v1/why/{id}"
+    words: ClassVar[tuple[str, ...]] = ("id",)
+    permission: ClassVar[str] = "who may read the record"
+
+    id: Annotated[Words, says("an event, message, ask, flight, delivery, question, work or attention item")]
+
+
+class Brief(Record):
+    """Who you are, what you owe, who waits for you: enough to go on after a lost context."""
+
+    me: Identity
+    flights: tuple[FlightView, ...]
+    questions: tuple[QuestionView, ...]
+    work: tuple[WorkView, ...]
+    answered: tuple[QuestionView, ...]
+    asked: tuple[FlightView, ...]
+    needs: tuple[AttentionView, ...]
+    waiting_for_me: tuple[str, ...]
+    unread: int
+    next: tuple[Remedy, ...]
+
+
+class ShowBrief(Request[Brief]):
+    """Say who you are, what you owe and who waits for you, in one call."""
+
+    operation: ClassVar[str] = "brief"
+    route: ClassVar[str] = "GET /v1/brief"
+
+
+class GroupBy(StrEnum):
+    DAY = "day"
+    AGENT = "agent"
+    HARNESS = "harness"
+    MODEL = "model"
+
+
+class Spent(Record):
+    """The two ledgers of one day, agent, harness or model; never added up."""
+
+    key: str
+    protocol_overhead: Account
+    harness_execution: Account
+
+
+class UsageReport(Record):
+    """What was spent since a moment, by ledger, and its trend."""
+
+    since: Time
+    until: Time
+    by: GroupBy
+    agent: str | None = None
+    totals: dict[str, Account]
+    trend: tuple[Spent, ...]
+
+
+class ShowUsage(Request[UsageReport]):
+    """Show what was spent, by ledger."""
+
+    operation: ClassVar[str] = "usage"
+    route: ClassVar[str] = "GET /v1/usage"
+    permission: ClassVar[str] = "your own and what you may read"
+
+    agent: Annotated[Words | None, says("only this agent's")] = None
+    days: Annotated[int, says("how many days back, today included")] = 14
+    by: Annotated[GroupBy, says("day, agent, harness or model")] = GroupBy.DAY
+
+
+class ReportUsage(Write[Usage]):
+    """Report tokens that were spent."""
+
+    operation: ClassVar[str] = "usage.report"
+    route: ClassVar[str] = "POST /v1/usage"
+    status: ClassVar[int] = 201
+    flags: ClassVar[dict[str, str]] = {"sessionId": "session", "flightId": "flight", "workItemId": "work"}
+    permission: ClassVar[str] = "the agent that spent them"
+
+    category: Annotated[Ledger, says("protocol_overhead or harness_execution")] = Ledger.HARNESS_EXECUTION
+    value_class: Annotated[ValueClass, says("what the tokens were for")] = ValueClass.WORK_CONTEXT
+    prompt_tokens: Annotated[int, says("tokens read")] = 0
+    completion_tokens: Annotated[int, says("tokens written")] = 0
+    total_tokens: Annotated[int, says("all of them, where that is more than both")] = 0
+    usage_source: Annotated[UsageSource, says("who counted them")] = UsageSource.MANUAL_ESTIMATE
+    model: Annotated[Words | None, says("the model")] = None
+    harness: Annotated[Words | None, says("the harness")] = None
+    session_id: Annotated[Words | None, says("the session")] = None
+    message_id: Annotated[Words | None, says("the message")] = None
+    ask_id: Annotated[Words | None, says("the ask")] = None
+    flight_id: Annotated[Words | None, says("the flight")] = None
+    work_item_id: Annotated[Words | None, says("the work item")] = None
+    counters: Annotated[Counters, says("what else was counted")] = Counters()
