@@ -6,13 +6,15 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from bench import decisions, names, served, store
+from bench import called, decisions, names, served, store, sweeps
 from bench.figure import Figure, table
 
 _PARTS: dict[str, Callable[[float], Iterable[Figure]]] = {
     "names": lambda _: names.figures(),
     "decisions": lambda _: decisions.figures(),
     "store": lambda _: store.figures(),
+    "sweeps": lambda _: sweeps.figures(),
+    "called": called.figures,
     "served": served.figures,
 }
 

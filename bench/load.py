@@ -80,6 +80,11 @@ async def run(socket: str, requests: Sequence[Sequence[bytes]], seconds: float) 
     ]
     connections = [protocol for _, protocol in made]
     await asyncio.gather(*(one.over for one in connections))
+    return result_of(connections, seconds)
+
+
+def result_of(connections: Sequence[Connection], seconds: float) -> Result:
+    """What all of them measured together."""
     times = sorted(taken for one in connections for taken in one.times)
     failed = sum(one.failed for one in connections)
     if failed:

@@ -21,13 +21,16 @@ __all__ = [
     "HarnessEvent",
     "Ids",
     "NeedsHuman",
+    "Notice",
     "Place",
     "Places",
     "Probe",
     "Progress",
     "Prompt",
+    "Router",
     "Said",
     "SessionSpec",
+    "Sink",
     "Spent",
     "Started",
     "ToolUse",
@@ -87,6 +90,44 @@ class Blobs(Protocol):
 
     def put(self, data: bytes) -> str: ...
     def get(self, sha256: str) -> bytes | None: ...
+
+
+# ----------------------------------------------------------------------------------------- people
+
+
+class Notice(Record, omit_defaults=True):
+    """What a person is told outside of Scout: one thing that needs them, or how many there are at once.
+
+    `id` stays the same when it is told again, so that a receiver can know it.
+    """
+
+    id: str
+    title: str
+    text: str = ""
+    kind: str = ""
+    risk: str = ""
+    agent: str = ""
+    count: int = 1
+    at: Time
+
+
+class Sink(Protocol):
+    """A way to a person's eyes. It knows nothing of what becomes of the thing."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def tell(self, notice: Notice) -> None:
+        """Show it, or raise what went wrong: then it is tried again."""
+        ...
+
+
+class Router(Protocol):
+    """Somebody who breaks a tie in a channel of several agents, where no rule names one of them."""
+
+    async def suggest(self, text: str, candidates: tuple[str, ...]) -> str | None:
+        """One of the addresses, or none; an `OSError` or a `TimeoutError` says that there is no answer."""
+        ...
 
 
 # ------------------------------------------------------------------------------------- harnesses

@@ -9,9 +9,17 @@ from scout import adapters
 
 ROOM = Path(adapters.__file__).parent
 HARNESSES = ("command", "echo")
+SINKS = ("desktop", "webhook")
+ROUTERS = ("router",)
 SHARED = {"environment", "process", "process_table", "spawn", "tail"}
 # Base is for everybody; of the model, an adapter needs what its answers are made of and nothing that it could change.
-KNOWN = {"scout.model.delivery", "scout.model.session_problem", "scout.ports", "scout.base.refusal"}
+KNOWN = {
+    "scout.base.codec",
+    "scout.base.refusal",
+    "scout.model.delivery",
+    "scout.model.session_problem",
+    "scout.ports",
+}
 
 
 def _imported(file: Path) -> set[str]:
@@ -20,12 +28,12 @@ def _imported(file: Path) -> set[str]:
     return {name for name in names if name.startswith("scout")}
 
 
-def test_every_file_of_the_room_is_a_harness_or_shared() -> None:
-    assert {file.stem for file in ROOM.glob("*.py")} == {"__init__", *HARNESSES, *SHARED}
+def test_every_file_of_the_room_is_a_harness_a_sink_a_router_or_shared() -> None:
+    assert {file.stem for file in ROOM.glob("*.py")} == {"__init__", *HARNESSES, *SINKS, *ROUTERS, *SHARED}
 
 
 @pytest.mark.rows("R3-1")
-@pytest.mark.parametrize("name", HARNESSES)
+@pytest.mark.parametrize("name", [*HARNESSES, *SINKS, *ROUTERS])
 def test_an_adapter_neither_routes_nor_knows_another(name: str) -> None:
     shared = {f"scout.adapters.{one}" for one in SHARED}
     assert _imported(ROOM / f"{name}.py") - shared - KNOWN == set()

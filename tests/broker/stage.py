@@ -3,7 +3,7 @@
 import asyncio
 import os
 import stat
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from scout.broker.broker import Broker
 from scout.broker.seat import Seat
 from scout.model.endpoint import EndpointState, Transport
 from scout.model.envelope import Event, record_of
-from scout.policy.limits import Limits, Periods, Rules
-from scout.ports import Harness
+from scout.policy.limits import Limits, Periods, Routing, Rules
+from scout.ports import Harness, Router, Sink
 from scout.protocol.agents import RegisterEndpoint
 from scout.protocol.asks import FlightView, GetFlight
 from scout.protocol.inbox import InboxItem, ListInbox
@@ -36,13 +36,16 @@ async def stage(
     roots: tuple[str, ...] | None = None,
     harnesses: Mapping[str, Harness] | None = None,
     allow_root: Callable[[str], None] = lambda _: None,
+    routing: Routing = Routing(),
+    router: Router | None = None,
+    sinks: Sequence[Sink] = (),
 ) -> AsyncGenerator[Rig]:
     """A rig with other harnesses or roots."""
     clock = MovedClock()
     database = Database(home / "scout.db")
     broker = Broker(
         database,
-        rules=Rules(limits=limits, periods=periods),
+        rules=Rules(limits=limits, periods=periods, routing=routing),
         roots=(str(home),) if roots is None else roots,
         default_harness=None,
         clock=clock,
@@ -52,6 +55,8 @@ async def stage(
         harnesses=harnesses or {"echo": Echo(), "command": Command(home / "sessions")},
         version="0",
         allow_root=allow_root,
+        router=router,
+        sinks=sinks,
     )
     try:
         await broker.start(SECRET, "ada", "mini", STATUS)

@@ -1,8 +1,9 @@
 """Who knocks: what is accepted, on whose behalf, and for how long."""
 
+from scout.model.agent import ToolRole
 from scout.model.token import TokenKind
 from scout.protocol.access import CreateToken, ListTokens, SetAlias
-from scout.protocol.agents import Resolve, RetireAgent, WhoAmI
+from scout.protocol.agents import ConfigureAgent, Resolve, RetireAgent, WhoAmI
 from scout.protocol.scout import Credential
 from scout.protocol.talk import GetMessage, Send
 from tests.broker.neighbours import stranger
@@ -85,3 +86,16 @@ async def test_a_person_looks_from_their_folder_and_an_agent_from_its_own(rig: R
     assert (await agent.call(Resolve(address="root"))).path == "/ada/agent/other"
     nowhere = await rig.seat(directory=str(rig.home / "missing"))
     assert (await refused(nowhere.call(Resolve(address="root")))).code == "unknown_target"
+
+
+@staged
+async def test_who_one_is_follows_every_change_at_once(rig: Rig) -> None:
+    """The answer is kept between questions, and never past a change."""
+    arc = await rig.agent("arc")
+    assert (await arc.call(WhoAmI())).minimal == "@arc"
+    assert await arc.call(WhoAmI()) is await arc.call(WhoAmI())
+    await rig.operator(ConfigureAgent(address="arc", tool_role=ToolRole.WORKER))
+    assert (await arc.call(WhoAmI())).role == "worker"
+    await rig.operator(SetAlias(name="a", target="arc"))
+    assert (await arc.call(WhoAmI())).minimal == "@a"
+    assert (await (await rig.seat()).call(WhoAmI())).kind == "operator"

@@ -20,10 +20,10 @@ from scout.protocol.agents import (
     ShowAgent,
 )
 from scout.protocol.asks import CompleteFlight, GetAsk, GetFlight, MakeAsk, RetryFlight
+from scout.protocol.attention import ListAttention
 from scout.protocol.channels import ListConversations
 from scout.protocol.inbox import ClaimInbox
 from scout.protocol.operations import check_remedy, command_line
-from scout.protocol.overview import ListAttention
 from scout.protocol.talk import GetMessage, Reply
 from tests.broker.rig import Rig, played, refused, staged
 from tests.broker.stage import bodies, ended, later, live, log, program, said_to, set_up, tag

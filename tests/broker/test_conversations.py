@@ -6,7 +6,7 @@ from typing import Any
 from scout.model.conversation import ConversationKind, SoftMentions, channel_id
 from scout.model.grant import Action
 from scout.protocol.access import AddGrant
-from scout.protocol.agents import Who
+from scout.protocol.agents import RetireAgent, Who
 from scout.protocol.channels import (
     ArchiveChannel,
     ChannelPolicy,
@@ -103,6 +103,66 @@ async def test_a_policy_is_for_who_made_the_channel(rig: Rig) -> None:
     assert changed.master_id == channel.master_id
     assert (await refused(hal.call(ChannelPolicy(name="ops", quiet=False)))).code == "forbidden"
     assert (await rig.operator(ChannelPolicy(name="ops", quiet=False))).quiet is False
+
+
+@staged
+async def test_a_master_is_one_of_the_channel_and_can_be_set_and_taken_away(rig: Rig) -> None:
+    arc, hal = await rig.agent("arc"), await rig.agent("hal")
+    eve = await rig.agent("eve")
+    await arc.call(CreateChannel(name="ops", master="@hal"))
+
+    async def roles() -> dict[str, tuple[str, ...]]:
+        shown = await rig.operator(ShowChannel(name="ops"))
+        return {one.address: one.roles for one in shown.members}
+
+    assert await roles() == {"@arc.node:mini": ("owner",), "@hal.node:mini": ("master",)}
+    await arc.call(ChannelPolicy(name="ops", master="@eve"))
+    assert await roles() == {
+        "@arc.node:mini": ("owner",),
+        "@hal.node:mini": (),
+        "@eve.node:mini": ("master",),
+    }
+    both = ChannelPolicy(name="ops", master="@hal", no_master=True)
+    assert (await refused(arc.call(both))).code == "bad_request"
+    assert (await arc.call(ChannelPolicy(name="ops", no_master=True))).master_id is None
+    await arc.call(ChannelPolicy(name="ops", master="@arc"))
+    assert (await roles())["@arc.node:mini"] == ("owner", "master")
+    await arc.call(ChannelPolicy(name="ops", master="@eve"))
+    left = await eve.call(LeaveChannel(name="ops"))  # who is not there is not responsible
+    assert (left.master_id, len(left.members)) == (None, 2)
+    assert (await refused(hal.call(ChannelPolicy(name="ops", master="@hal")))).code == "forbidden"
+
+
+@staged
+async def test_nobody_is_made_responsible_by_who_may_not_speak_to_it(rig: Rig) -> None:
+    arc = await rig.agent("arc")
+    bob = await stranger(rig)
+    await arc.call(CreateChannel(name="ops"))
+    for wish in wishes(
+        CreateChannel(name="other", master=str(bob.path)), ChannelPolicy(name="ops", master=str(bob.path))
+    ):
+        assert (await refused(arc.call(wish))).code in ("forbidden", "unknown_target"), wish
+    assert [one.name for one in (await arc.call(ListChannels())).items] == ["ops"]
+
+
+@staged
+async def test_others_are_taken_out_by_who_made_the_channel_or_controls_them(rig: Rig) -> None:
+    arc, hal, eve = await rig.agent("arc"), await rig.agent("hal"), await rig.agent("eve")
+    await arc.call(CreateChannel(name="ops", members=("@hal", "@eve"), master="@hal"))
+    told = await refused(hal.call(LeaveChannel(name="ops", members=("@eve",))))
+    assert told.code == "forbidden"
+    both = LeaveChannel(name="ops", members=("@hal", "@nobody"))
+    assert (await refused(arc.call(both))).code == "unknown_target"
+    assert len((await eve.call(ShowChannel(name="ops"))).members) == 3
+    out = await arc.call(LeaveChannel(name="ops", members=("@hal",)))
+    assert (len(out.members), out.master_id) == (2, None)
+    assert (await refused(hal.call(ListMessages(channel="ops")))).code == "forbidden"
+    await rig.operator(RetireAgent(address="@eve"))
+    last = await rig.operator(LeaveChannel(name="ops", members=("@eve",)))
+    assert [one.address for one in last.members] == ["@arc.node:mini"]
+    await hal.call(JoinChannel(name="ops"))
+    own = await hal.call(LeaveChannel(name="ops", members=("@hal",)))
+    assert len(own.members) == 1
 
 
 @staged

@@ -5,7 +5,7 @@ from pathlib import Path
 from scout.broker.seat import Seat
 from scout.policy.limits import Limits
 from scout.protocol.asks import GetAsk, MakeAsk, StartFlight
-from scout.protocol.overview import ListAttention
+from scout.protocol.attention import ListAttention
 from tests.broker.rig import Rig, played, refused, staged
 from tests.broker.stage import live
 

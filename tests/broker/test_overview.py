@@ -6,8 +6,9 @@ from scout.broker.housekeeping import tidy
 from scout.model.event import event_type
 from scout.protocol.agents import ReadFeed, RegisterEndpoint, RetireAgent
 from scout.protocol.asks import GetFlight, MakeAsk
+from scout.protocol.attention import ListAttention
 from scout.protocol.channels import CreateChannel, LeaveChannel
-from scout.protocol.overview import ListAttention, MarkLooked, ReadLog, ShowNow
+from scout.protocol.overview import MarkLooked, ReadLog, ShowNow
 from scout.protocol.talk import Search, Send
 from tests.broker.neighbours import stranger
 from tests.broker.rig import Rig, refused, staged

@@ -23,7 +23,8 @@ def plain_environment(home: Path) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith("SCOUT_") and name not in (*SESSION_MARKS, "NO_COLOR", "EDITOR", "VISUAL")
     }
-    return {**kept, "SCOUT_HOME": str(home), "SCOUT_PORT": "0", "SCOUT_AUTOSTART": "0"}
+    ours = {"SCOUT_PORT": "0", "SCOUT_AUTOSTART": "0", "SCOUT_NOTIFY_DESKTOP": "0"}
+    return {**kept, "SCOUT_HOME": str(home), **ours}
 
 
 @dataclass(frozen=True)

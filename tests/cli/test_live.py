@@ -126,7 +126,12 @@ def test_channels_aliases_cards_tokens_and_grants(shell: Shell) -> None:
     assert "dev" in shell.say("channel", "list")
     shell.say("channel", "policy", "dev", "--quiet")
     assert shell.data("channel", "show", "dev")["quiet"] is True
-    shell.say("channel", "policy", "dev", "--no-quiet")
+    shell.say("channel", "policy", "dev", "--no-quiet", "--master", "@bow", "--soft-mentions", "wake")
+    shown = shell.say("channel", "show", "dev").splitlines()
+    assert "3 members, 0 unread, soft mentions wake" in shown[0]
+    assert sorted(line.split()[-1] for line in shown[1:])[1:] == ["master", "owner"]
+    assert "master" not in shell.say("channel", "policy", "dev", "--no-master")
+    assert "2 members" in shell.say("channel", "leave", "dev", "--member", "@bow")
     shell.say("alias", "set", "archie", "@arc")
     assert "archie" in shell.say("alias", "list")
     card = shell.data("card", "create", "--max-uses", "1")

@@ -7,7 +7,7 @@ import pytest
 
 from scout.base.refusal import Family
 from scout.cli.commands import COMMANDS, GROUPS
-from scout.cli.problem import OPEN
+from scout.cli.problem import DENIED, OPEN, UNANSWERED
 from scout.client.session import SESSION_MARKS
 
 PAGE = (Path(__file__).parents[2] / "docs/cli.md").read_text()
@@ -25,7 +25,7 @@ def test_every_command_is_on_the_page(name: str) -> None:
 
 def test_every_exit_code_is_on_the_page() -> None:
     codes = {int(code) for code in re.findall(r"^\| (\d+) \|", PAGE, re.MULTILINE)}
-    assert codes == {0, OPEN, 130, *(family.exit_code for family in Family)}
+    assert codes == {0, OPEN, DENIED, UNANSWERED, 130, *(family.exit_code for family in Family)}
 
 
 def test_every_mark_of_a_session_is_on_the_page() -> None:

@@ -16,10 +16,13 @@ from scout.model.diagnostic import RateLimited, UnknownTarget
 from scout.model.flight import FlightState
 from scout.model.request_problem import Busy, Unauthenticated
 from scout.protocol.agents import ShowAgent, Who
+from scout.protocol.attention import AnswerAttention, ListAttention, Need
 from scout.protocol.operations import REQUESTS
 from scout.protocol.overview import ReadLog, Watch
+from scout.protocol.questions import AnswerQuestion, CreateQuestion
 from scout.protocol.request import Request
 from scout.protocol.talk import ListMessages, Send
+from scout.protocol.work import AcceptWork, CreateWork
 from tests.cli.running import Shell
 
 
@@ -46,6 +49,27 @@ def test_the_main_verbs(shell: Shell) -> None:
             listed = await scout.call(ListMessages(to=arc))
             assert listed.items[0].body == "a heron"
             assert (await scout.inbox()).items == ()
+
+    asyncio.run(main())
+
+
+def test_questions_and_work(shell: Shell) -> None:
+    async def main() -> None:
+        async with Scout(home=shell.home) as scout:
+            told = await scout.register("asked", project_root=str(shell.project("asked")))
+            async with Scout(home=shell.home, token=told.token) as asked:
+                receipt = await scout.ask(told.minimal, "build", if_unreachable=IfUnreachable.QUEUE)
+                me = (await scout.whoami()).canonical or ""
+                question = await asked.call(
+                    CreateQuestion(to=me, body="which?", flight_id=receipt.flight_id, options=("a", "b"))
+                )
+                waiting = await scout.wait(receipt.flight_id, timeout=20)  # it asks who waits for it
+                assert waiting.state is FlightState.WAITING
+                done = await scout.call(AnswerQuestion(question_id=question.id, answer="b"))
+                assert (done.state, done.answer) == ("answered", "b")
+                item = await scout.call(CreateWork(title="ship", owner_id=told.minimal))
+                with pytest.raises(Refused, match="belongs to"):
+                    await asked.call(AcceptWork(work_item_id=item.id))
 
     asyncio.run(main())
 
@@ -126,7 +150,7 @@ def test_the_blocking_front(shell: Shell) -> None:
         assert scout.who("block").items
         assert scout.resolve(told.minimal).agent_id == told.agent.id
         assert scout.whoami().kind == "operator"
-        assert scout.inbox().items == ()
+        assert told.agent.id not in {one.delivery.sender for one in scout.inbox().items}
         assert next(scout.watch(Watch(after=0))).seq == 1
         scout.close()
 
@@ -239,3 +263,22 @@ def test_an_unknown_refusal_keeps_its_facts(body: bytes, code: str, message: str
     assert (diagnostic.code, diagnostic.message) == (code, message)
     if code == "new_thing":
         assert diagnostic.facts == {"moon": "full"}
+
+
+def test_an_agent_asks_a_person_over_http_and_hears_the_answer(shell: Shell) -> None:
+    async def main() -> None:
+        async with Scout(home=shell.home) as person:
+            made = await person.register("asks")
+            async with Scout(home=shell.home, token=made.token) as agent:
+                waiting = asyncio.create_task(agent.call(Need(question="Which lake?", wait=20)))
+                items = ()
+                while not items:
+                    found = (await person.call(ListAttention())).items
+                    items = tuple(one for one in found if one.title == "Which lake?")
+                await person.call(AnswerAttention(attention_id=items[0].id, answer="the small one"))
+                assert (await waiting).answer == "the small one"
+                with pytest.raises(Refused) as late:
+                    await person.call(AnswerAttention(attention_id=items[0].id, answer="the large one"))
+                assert late.value.diagnostic.code == "wrong_state"
+
+    asyncio.run(main())

@@ -32,7 +32,8 @@ from scout.model.endpoint import EndpointState, is_online
 from scout.model.event import read_event
 from scout.model.ref import Ref
 from scout.model.talk_event import MessagePosted, message_of, posted
-from scout.policy.sweep import MarkStale, Round, Watch, due_for
+from scout.policy.sweep import due_for
+from scout.policy.swept import MarkStale, Round, Watch
 from tests.model.samples import (
     ALICE,
     CONVERSATION,

@@ -42,7 +42,8 @@ from scout.model.flight import (
 from scout.model.noun import NOUNS
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import wait_work
-from scout.policy.sweep import Liveness, ResumeFlight, Round, Watch, due_for
+from scout.policy.sweep import due_for
+from scout.policy.swept import Liveness, ResumeFlight, Round, Watch
 from tests.model.generate import wire_names
 from tests.model.samples import (
     ALICE,

@@ -106,6 +106,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
         "HOME": str(person),
         "SCOUT_HOME": str(home),
         "SCOUT_PORT": "0",
+        "SCOUT_NOTIFY_DESKTOP": "0",
         "LC_ALL": "C.UTF-8",
         **more,
     }

@@ -117,6 +117,8 @@ def test_a_policy_changes_only_what_is_given() -> None:
     assert (changed.master_id, changed.soft_mentions, changed.quiet) == (ALICE, SoftMentions.WAKE, True)
     again = set_policy(changed, T1, master_id=BOB, quiet=False)
     assert (again.master_id, again.soft_mentions, again.quiet) == (BOB, SoftMentions.WAKE, False)
+    alone = set_policy(again, T1, no_master=True)
+    assert (alone.master_id, alone.soft_mentions, alone.quiet) == (None, SoftMentions.WAKE, False)
     assert a_conversation().soft_mentions is SoftMentions.RECORD
 
 

@@ -23,6 +23,7 @@ from scout.model.delivery import (
     lease,
     lease_is_over,
     nack,
+    postpone,
     renew,
     settle_uncertain,
 )
@@ -123,6 +124,14 @@ def test_a_nack_refuses_a_time_that_is_none(seconds: float) -> None:
     problem = refused.value.diagnostic
     assert isinstance(problem, BadRequest)
     assert problem.field == "retryAfter"
+
+
+def test_what_is_postponed_was_not_tried() -> None:
+    later = postpone(a_delivery(), T1.plus(3600), "over the cap", T1)
+    assert (later.state, later.attempts, later.problem) == (S.PENDING, 0, "over the cap")
+    assert (is_due(later, T1), is_due(later, T1.plus(3600))) == (False, True)
+    with pytest.raises(Refused, match="wrong_state"):
+        postpone(lease(a_delivery(), "dispatcher", T1), T1, "", T1)
 
 
 def test_an_expired_lease_may_have_been_taken() -> None:

@@ -70,7 +70,7 @@ collab.schedule.created collab.schedule.ended collab.schedule.fired collab.sched
 collab.schedule.resumed collab.schedule.updated
 collab.session.ended collab.session.lost collab.session.ready collab.session.resumed
 collab.session.started collab.session.updated
-collab.sweep.nudged
+collab.sweep.nudged collab.sweep.settled
 collab.token.created collab.token.expired collab.token.revoked
 collab.usage.reported
 collab.user.created collab.user.deleted collab.user.restored collab.user.updated

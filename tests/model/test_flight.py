@@ -22,6 +22,7 @@ from scout.model.flight import (
     hold_flight,
     new_flight,
     note_flight,
+    postpone_flight,
     resume_flight,
     retry_flight,
     start_flight,
@@ -85,6 +86,18 @@ def test_waiting_names_the_owner_of_the_next_move() -> None:
     assert waiting.reason == "waiting on approval att_1"
     with pytest.raises(Refused, match="who owns the next move"):
         wait_flight(running, APPROVAL, T1)
+
+
+def test_a_flight_asks_while_it_waits_for_an_answer() -> None:
+    running = a_flight(state=S.RUNNING)
+    question = WaitingOn(kind=WaitingKind.QUESTION, ref="qst_1")
+    asking = wait_flight(running, question, T1, next_move_owner_id=OPERATOR)
+    assert asking.is_asking
+    person = WaitingOn(kind=WaitingKind.OPERATOR, ref="att_1")
+    assert wait_flight(running, person, T1, next_move_owner_id=OPERATOR).is_asking
+    assert not running.is_asking
+    assert not wait_flight(running, APPROVAL, T1, next_move_owner_id=OPERATOR).is_asking
+    assert not resume_flight(asking, T1).is_asking
 
 
 @pytest.mark.parametrize("kind", [WaitingKind.QUOTA, WaitingKind.BUDGET])
@@ -193,6 +206,14 @@ def test_a_phase_is_noted_beside_the_state() -> None:
     assert steering.next_check_at == T1.plus(60)
     with pytest.raises(Refused, match="failed is final"):
         note_flight(a_flight(state=S.FAILED), FlightPhase.STEERING, T1)
+
+
+def test_a_check_that_is_put_off_is_no_move() -> None:
+    flight = a_flight(state=S.RUNNING)
+    later = postpone_flight(flight, T1)
+    assert (later.next_check_at, later.updated_at, later.revision) == (T1, flight.updated_at, 2)
+    with pytest.raises(Refused, match="failed is final"):
+        postpone_flight(a_flight(state=S.FAILED), T1)
 
 
 def _step(flight: Flight, move: FlightMove, now: Time) -> Flight:

@@ -279,7 +279,7 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
     ),
     "usage": (
         lambda: checked_usage(a_usage(prompt_tokens=-1)),
-        bad("token counts are not negative, and the total is not below its parts", "totalTokens"),
+        bad("token counts are from 0 to 10^12, and the total is not below its parts", "totalTokens"),
     ),
     "user": (
         lambda: check_user(a_user(name="a b")),

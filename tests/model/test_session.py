@@ -8,6 +8,7 @@ from scout.model.session import (
     SessionState,
     check_class,
     end_session,
+    enrol_again,
     lose_session,
     observe_session,
     ready_session,
@@ -110,3 +111,11 @@ def test_what_was_observed_is_kept_until_seen_otherwise() -> None:
     later = observe_session(seen, T1.plus(1))
     assert (later.model_observed, later.pid, later.pid_started) == ("claude-sonnet-4-6", 7, "99")
     assert later.last_event_at == T1.plus(1)
+
+
+def test_a_host_that_comes_again_learns_more_and_keeps_the_rest() -> None:
+    first = enrol_again(a_session(), T1, by="tok_1", native_ids={"session": "n-1"}, pid=7, pid_started="9")
+    again = enrol_again(first, T1.plus(1), by="tok_2", native_ids={}, model="opus")
+    assert (again.pid, again.pid_started, again.native_ids) == (7, "9", {"session": "n-1"})
+    assert (again.enrolled_by, again.model_observed) == ("tok_2", "opus")
+    assert again.revision == first.revision + 1

@@ -3,7 +3,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scout.base.refusal import Refused
-from scout.model.usage import Counters, Ledger, Totals, Usage, UsageSource, ValueClass, checked_usage, totals
+from scout.model.usage import (
+    Counters,
+    Ledger,
+    Totals,
+    Usage,
+    UsageSource,
+    ValueClass,
+    checked_usage,
+    day_of,
+    totals,
+)
 from tests.model.generate import wire_names
 from tests.model.samples import a_usage
 
@@ -69,6 +79,7 @@ def test_the_total_is_made_from_its_parts_unless_given() -> None:
         a_usage(prompt_tokens=5, total_tokens=4),
         a_usage(total_tokens=-4),
         a_usage(counters=Counters(wake_failures=-1)),
+        a_usage(total_tokens=10**12 + 1),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(usage: Usage) -> None:
@@ -78,7 +89,7 @@ def test_numbers_that_cannot_be_are_refused(usage: Usage) -> None:
 
 @given(st.lists(REPORTS))
 def test_no_sum_mixes_the_ledgers(reports: list[Usage]) -> None:
-    sums = totals(reports)
+    sums = totals(map(day_of, reports))
     assert set(sums) == {Ledger.PROTOCOL_OVERHEAD, Ledger.HARNESS_EXECUTION}
     for ledger, total in sums.items():
         mine = [usage for usage in reports if usage.category is ledger]

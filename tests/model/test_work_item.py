@@ -62,6 +62,19 @@ def test_done_is_settled_and_can_be_reopened() -> None:
     assert WORK_ITEM.terminal == {S.CANCELLED}
 
 
+def test_an_item_knows_which_other_it_waits_for() -> None:
+    other = WaitingOn(kind=WaitingKind.WORK_ITEM, ref=ident("wrk", 2))
+    assert wait_work(a_work_item(), other, ALICE, T1).awaits == other.ref
+    assert wait_work(a_work_item(), ON, CAROL, T1).awaits is None
+    assert a_work_item().awaits is None
+
+
+def test_what_is_said_when_submitting_is_the_summary() -> None:
+    item = a_work_item(progress=Progress(done=1, total=2, summary="half"))
+    assert submit_work(item, T1, summary="all").progress == Progress(done=1, total=2, summary="all")
+    assert submit_work(item, T1).progress == item.progress
+
+
 def test_a_new_item_is_its_owners() -> None:
     item = new_work(ident("wrk"), "Fix it", T0, requester_id=ALICE, owner_id=BOB, labels=("bug",))
     assert (item.state, item.owner_id, item.next_move_owner_id) == (S.OPEN, BOB, BOB)

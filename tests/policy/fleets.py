@@ -43,7 +43,7 @@ def endpoint(of: Agent, harness: str | None = "claude", model: str | None = None
         "node": of.node,
         "harness": harness,
         "model": model,
-        "transport": Transport.PULL,
+        "transport": Transport.PROCESS,
         "state": EndpointState.IDLE,
         "last_seen": NOW,
     }

@@ -16,7 +16,7 @@ from scout.model.diagnostic import (
     NoSession,
     PeerUnreachable,
 )
-from scout.model.endpoint import BROKEN, Endpoint, EndpointState
+from scout.model.endpoint import BROKEN, Endpoint, EndpointState, Transport
 from scout.policy.choose import Action, Choice, Demand, choose, default_harness
 from scout.policy.directory import OUTSIDE, Caller
 from tests.policy.fleets import NOW, agent, endpoint
@@ -146,6 +146,16 @@ def test_when_only_broken_ones_remain_one_is_woken_or_a_session_started() -> Non
     told = refusal(stopped, one("c", "codex", state=EndpointState.STOPPED))
     assert isinstance(told, AmbiguousEndpoint)
     assert told.harnesses == ("claude", "codex")
+
+
+def test_who_once_pulled_says_nothing_of_what_is_started() -> None:
+    gone = one("a", transport=Transport.PULL, state=EndpointState.STOPPED)
+    choice = pick(gone, one("b", "codex", transport=Transport.PULL, state=EndpointState.STOPPED))
+    assert (choice.endpoint, choice.action, choice.harness) == (None, Action.START, None)
+    lost = [one(name, name, transport=Transport.PULL, state=EndpointState.STALE) for name in ("a", "b")]
+    assert pick(*lost).action is Action.WAKE
+    there = one("c", "codex", transport=Transport.PULL)
+    assert pick(gone, there).endpoint == there
 
 
 def test_with_nothing_attached_a_session_is_started_as_demanded() -> None:

@@ -245,6 +245,14 @@ def test_runaways_raise_attention() -> None:
         body="this ask would close or overrun the chain @b → @a → @b (at most 6)",
         dedupe="ask_loop:@a @b",
     )
+    cold = failed(8)
+    assert alarm_of(cold) == Alarm(
+        kind=AttentionKind.FAILURE,
+        title="@arc cannot be kept warm",
+        body="waking @arc failed 8 times, last in the process: it exits",
+        dedupe="wake_failed:@arc",
+        remedies=cold.remedies,
+    )
     assert alarm_of(BadRequest(problem="no")) is None
 
 

@@ -20,6 +20,7 @@ from scout.policy.permit import (
     Subject,
     actor_of,
     check_directory,
+    check_operation,
     check_project,
     permit,
 )
@@ -566,3 +567,12 @@ def test_the_root_home_and_temporary_roots_are_no_projects(directory: str) -> No
 @pytest.mark.parametrize("directory", [f"{HOME}/dev", "/tmp/x", "/srv"])
 def test_other_directories_may_be_projects(directory: str) -> None:
     assert check_project(directory, HOME, ("/tmp", "/var/tmp")) == directory
+
+
+def test_a_host_opens_two_doors_and_no_other() -> None:
+    for operation in ("session.enrol", "session.hook"):
+        check_operation(HOST, operation)
+    with pytest.raises(Refused) as caught:
+        check_operation(HOST, "whoami")
+    assert caught.value.diagnostic.code == "forbidden"
+    check_operation(AGENT, "whoami")

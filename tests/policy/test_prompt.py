@@ -16,7 +16,7 @@ from scout.base.time import Time
 from scout.identity.reserved import HARNESSES
 from scout.model.agent import PermissionProfile, ToolRole
 from scout.model.diagnostic import NotFound
-from scout.model.usage import Ledger, UsageSource, ValueClass
+from scout.model.usage import Counters, Ledger, UsageSource, ValueClass
 from scout.policy.prompt import (
     LIMIT,
     SECTIONS,
@@ -27,6 +27,7 @@ from scout.policy.prompt import (
     WorkContext,
     contract,
     cost,
+    is_shell,
     template,
 )
 from scout.policy.usage import About, estimate_tokens
@@ -47,6 +48,7 @@ FULL = PromptContext(
     sender="@hudson",
     ask="ask_1",
     flight="flt_1",
+    question="qst_1",
     work=WorkContext(id="wrk_1", title="Fix it", state="working", owner="@arc", next_move_owner="@hudson"),
     body="Please fix this.\n\nThanks.",
     may_repeat=True,
@@ -122,6 +124,7 @@ def test_which_harness_speaks_which_language(harness: str) -> None:
     commands = harness in ("tmux", "command", "echo")
     calls = msgspec.structs.asdict(SYNTAX[harness]).values()
     assert all(call.startswith("`scout ") is commands for call in calls)
+    assert is_shell(harness) is commands
     assert tuple(SYNTAX) == HARNESSES
 
 
@@ -196,7 +199,7 @@ def test_the_fixed_text_is_short(harness: str) -> None:
 
 def test_the_fixed_text_is_what_does_not_depend_on_the_context() -> None:
     short = contract(BARE, "claude")
-    values = "/u1/agent/arc" * 2 + "worker" + "claude" + "workspace_write" + "none" * 10
+    values = "/u1/agent/arc" * 2 + "worker" + "claude" + "workspace_write" + "none" * 11
     assert short.fixed_characters == len(short.text) - len(values)
     long = contract(with_(body="x" * 5000, turn=Turn.LIVE, may_repeat=False), "claude")
     assert long.fixed_characters == short.fixed_characters
@@ -216,6 +219,7 @@ def test_its_cost_is_an_estimate_of_protocol_overhead_without_the_message() -> N
         made.estimate.tokens, 0, made.estimate.tokens,
     )  # fmt: skip
     assert (report.usage_source, report.estimated) == (UsageSource.CHAR_HEURISTIC, True)
+    assert report.counters == Counters(dispatch_attempts=1)
     assert (report.id, report.agent_id, report.flight_id, report.created_at) == (
         "usg_1",
         "agt_1",

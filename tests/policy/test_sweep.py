@@ -23,13 +23,15 @@ from scout.model.ref import Ref
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkState
 from scout.policy.limits import Alarm, Gap, Periods, Sweeps
-from scout.policy.sweep import (
+from scout.policy.sweep import Owed, due_for, owed
+from scout.policy.swept import (
     CheckFlight,
     Delegation,
     Expire,
     FailFlight,
     Level,
     Liveness,
+    LookLater,
     MarkStale,
     Nudge,
     Release,
@@ -38,8 +40,6 @@ from scout.policy.sweep import (
     Swept,
     WaitFlight,
     Watch,
-    due_for,
-    sweep,
 )
 from tests.model.samples import (
     ALICE,
@@ -51,7 +51,9 @@ from tests.model.samples import (
     a_card,
     a_delivery,
     a_flight,
+    a_grant,
     a_question,
+    a_token,
     a_work_item,
     an_alias,
     an_attention,
@@ -76,6 +78,16 @@ def nudged(record: Any, seconds: float, **facts: Any) -> Nudge:
     return action
 
 
+def alarm(ident: str, rule: str, kind: AttentionKind = AttentionKind.WAITING) -> Alarm:
+    return Alarm(
+        kind=kind,
+        title=f"{rule}: {ident}",
+        body=f"nobody has moved since {T0}",
+        dedupe=ident,
+        remedies=(Remedy(operation="why", parameters={"id": ident}, why="what happened so far"),),
+    )
+
+
 # ----------------------------------------------------------------------------------------- nudges
 
 
@@ -91,6 +103,7 @@ def test_a_stale_open_question_nudges_its_responder() -> None:
         holder_id=BOB,
         level=Level.HOLDER,
         count=1,
+        alarm=alarm(question.id, "open question"),
     )
 
 
@@ -128,6 +141,11 @@ def test_a_stale_item_nudges_its_next_move_holder(state: WorkState, hours: int, 
         holder_id=holder,
         level=Level.HOLDER,
         count=1,
+        alarm=alarm(
+            item.id,
+            f"work item in {state}",
+            AttentionKind.REVIEW if state is WorkState.REVIEW else AttentionKind.WAITING,
+        ),
     )
 
 
@@ -178,6 +196,7 @@ def test_unanswered_nudges_go_to_the_owner_then_to_the_operators_attention() -> 
         level=Level.OWNER,
         count=2,
         escalated_from=CAROL,
+        alarm=alarm(item.id, "work item in review", AttentionKind.REVIEW),
     )
     third = nudged(item, 3 * period, nudges=2, nudged_at=T0.plus(2 * period))
     assert third == Nudge(
@@ -189,22 +208,28 @@ def test_unanswered_nudges_go_to_the_owner_then_to_the_operators_attention() -> 
         level=Level.OPERATOR,
         count=3,
         escalated_from=BOB,
-        alarm=Alarm(
-            kind=AttentionKind.REVIEW,
-            title=f"work item in review: {item.id}",
-            body=f"nobody has moved since {T0}",
-            dedupe=f"sweep:{item.id}",
-            remedies=(Remedy(operation="why", parameters={"id": item.id}, why="what happened so far"),),
-        ),
+        alarm=alarm(item.id, "work item in review", AttentionKind.REVIEW),
     )
     assert due(item, 99 * period, nudges=3, nudged_at=T0.plus(3 * period)) is None
 
 
-def test_other_escalations_say_that_somebody_waits() -> None:
-    question = a_question()
-    last = nudged(question, 9 * HOUR, nudges=2, nudged_at=T0.plus(HOUR))
-    assert last.alarm is not None
-    assert last.alarm.kind is AttentionKind.WAITING
+def test_a_nudge_that_was_said_to_come_then_comes_then_whatever_the_settings_say_now() -> None:
+    facts: dict[str, Any] = {"nudges": 1, "nudged_at": T0.plus(ASKED), "next_at": T0.plus(9 * ASKED)}
+    assert due(a_question(), 9 * ASKED - 1, **facts) is None
+    assert nudged(a_question(), 9 * ASKED, **facts).count == 2
+
+
+def test_since_when_a_move_is_owed() -> None:
+    assert owed(a_question()) == Owed("question_open", T0)
+    assert owed(a_question(state=QuestionState.CLOSED)) is None
+    on = WaitingOn(kind=WaitingKind.CONDITION, until=T0.plus(HOUR))
+    held = a_work_item(state=WorkState.WAITING, waiting_on=on)
+    assert owed(held) == Owed("work_waiting", T0.plus(HOUR))
+    assert owed(a_work_item()) == Owed("work_open", T0)
+    assert owed(a_work_item(state=WorkState.DONE)) is None
+    assert owed(waiting(WaitingOn(kind=WaitingKind.ACTOR))) == Owed("work_waiting", T0)
+    assert owed(waiting(on)) is None
+    assert owed(running()) is None
 
 
 @pytest.mark.parametrize(
@@ -303,16 +328,22 @@ def failed(flight: Flight, rule: str, code: str, message: str) -> FailFlight:
     return FailFlight(noun="flight", id=flight.id, rule=rule, error=error)
 
 
+def later(flight: Flight, rule: str, seconds: float) -> LookLater:
+    return LookLater(noun="flight", id=flight.id, rule=rule, next_check=T0.plus(seconds))
+
+
 @pytest.mark.rows("R3.4-6")
 def test_a_silent_flight_is_checked() -> None:
     flight = running()
-    assert due(flight, 299) is None
+    assert due(flight, 59) is None
+    assert due(flight, 60) == due(flight, 299) == later(flight, "under way", 300)
     assert due(flight, 300) == CheckFlight(
         noun="flight", id=flight.id, rule="no sign of life", next_check=T0.plus(360)
     )
-    assert due(flight, 400, seen_at=T0.plus(101)) is None
+    assert due(flight, 400, seen_at=T0.plus(101)) == later(flight, "under way", 401)
     assert isinstance(due(flight, 401, seen_at=T0.plus(101)), CheckFlight)
     assert isinstance(due(flight, 300, seen_at=T0.plus(-50)), CheckFlight)
+    assert due(flight, 900, found=Liveness.ALIVE) == later(flight, "under way", 1200)
 
 
 @pytest.mark.rows("R3.4-6")
@@ -357,33 +388,54 @@ def test_a_flight_found_alive_goes_on() -> None:
     assert due(flight, 100, found=Liveness.ALIVE) == ResumeFlight(
         noun="flight", id=flight.id, rule="found alive", next_check=T0.plus(400)
     )
-    assert due(running(), 100, found=Liveness.ALIVE) is None
+    assert due(running(next_check_at=T0.plus(200)), 100, found=Liveness.ALIVE) is None
 
 
 @pytest.mark.parametrize("state", [FlightState.COMPLETED, FlightState.FAILED, FlightState.CANCELLED])
 def test_a_finished_flight_is_left_alone(state: FlightState) -> None:
     flight = running(state=state, next_check_at=None)
-    assert due(flight, 99 * HOUR, found=Liveness.DEAD, expires_at=T0) is None
+    assert due(flight, 99 * HOUR, found=Liveness.DEAD) is None
 
 
 @pytest.mark.rows("R2.2-41")
 def test_a_queued_flight_is_looked_at_when_it_said() -> None:
     flight = a_flight()
     assert due(flight, 59) is None
-    assert due(flight, 60) == CheckFlight(
-        noun="flight", id=flight.id, rule="queued without progress", next_check=T0.plus(120)
+    rule = "queued without progress"
+    for seconds, following in ((60, 180), (180, 540), (9 * HOUR, 10 * HOUR)):
+        assert due(flight, seconds) == CheckFlight(
+            noun="flight", id=flight.id, rule=rule, next_check=T0.plus(following)
+        )
+    assert due(a_flight(updated_at=T0.plus(59)), 60) == CheckFlight(
+        noun="flight", id=flight.id, rule=rule, next_check=T0.plus(120)
     )
 
 
 @pytest.mark.rows("R3.1-20")
 def test_a_queued_ask_expires() -> None:
-    flight, expires_at = a_flight(next_check_at=T0.plus(99 * HOUR)), T0.plus(Periods().queue_expiry)
-    assert due(flight, 24 * HOUR - 1, expires_at=expires_at) is None
-    message = f"{flight.target} is offline (never seen): queued until 2026-11-16T12:00:00.000Z"
-    assert due(flight, 24 * HOUR, expires_at=expires_at) == failed(
+    until = T0.plus(Periods().queue_expiry)
+    on = WaitingOn(kind=WaitingKind.PEER, until=until)
+    flight = a_flight(waiting_on=on, phase=FlightPhase.HELD, reason="no harness")
+    assert due(flight, 59) is None
+    assert due(flight, 60) == CheckFlight(
+        noun="flight", id=flight.id, rule="held for peer", next_check=T0.plus(180)
+    )
+    last = due(flight, 24 * HOUR - 1)
+    assert isinstance(last, CheckFlight)
+    assert last.next_check == until
+    message = "@bob is offline (never seen): it waited too long: no harness"
+    assert due(flight, 24 * HOUR, address="@bob") == failed(
         flight, "queue expired", "target_offline", message
     )
-    assert due(running(updated_at=T0.plus(24 * HOUR)), 24 * HOUR, expires_at=expires_at) is None
+
+
+def test_a_flight_held_for_the_operator_is_looked_at_and_the_operator_is_told() -> None:
+    on = WaitingOn(kind=WaitingKind.OPERATOR)
+    flight = a_flight(waiting_on=on, phase=FlightPhase.HELD, next_move_owner_id=OPERATOR)
+    assert isinstance(due(flight, 60), CheckFlight)
+    assert nudged(flight, 4 * HOUR).level is Level.OPERATOR
+    told: dict[str, Any] = {"nudges": 1, "nudged_at": T0.plus(4 * HOUR)}
+    assert isinstance(due(flight, 4 * HOUR, **told), CheckFlight)
 
 
 @pytest.mark.parametrize("kind", [WaitingKind.QUOTA, WaitingKind.BUDGET, WaitingKind.CONDITION])
@@ -394,8 +446,8 @@ def test_a_wait_that_ends_by_itself_is_over_at_its_time(kind: WaitingKind, state
     over = ResumeFlight(noun="flight", id=flight.id, rule=f"{kind} is over", next_check=T0.plus(HOUR + 300))
     assert due(flight, HOUR) == over
     assert due(msgspec.structs.replace(flight, next_check_at=None), HOUR) == over
-    later = msgspec.structs.replace(flight, next_check_at=T0.plus(2 * HOUR))
-    assert due(later, HOUR) is None
+    after = msgspec.structs.replace(flight, next_check_at=T0.plus(2 * HOUR))
+    assert due(after, HOUR) is None
 
 
 @pytest.mark.rows("R3.4-12")
@@ -405,6 +457,9 @@ def test_a_flight_that_waits_for_somebody_nudges_that_one_then_the_requester() -
     first = nudged(flight, 4 * HOUR)
     assert (first.noun, first.id, first.holder_id) == ("flight", flight.id, CAROL)
     assert first.rule == "flight waiting on actor"
+    asked = msgspec.structs.replace(flight, next_check_at=T0.plus(60))
+    assert due(asked, 59) is None
+    assert due(asked, 60) == later(flight, "waiting on actor", 180)
     second = nudged(flight, 9 * HOUR, nudges=1, nudged_at=T0.plus(4 * HOUR))
     assert (second.holder_id, second.level) == (ALICE, Level.OWNER)
 
@@ -413,13 +468,14 @@ def test_a_flight_that_waits_for_somebody_nudges_that_one_then_the_requester() -
 def test_a_flight_that_waits_for_a_sign_of_life_is_checked_again_and_lost_in_the_end() -> None:
     flight = waiting(WaitingOn(kind=WaitingKind.PEER, until=T0.plus(600)))
     assert due(flight, 599) is None
-    assert due(flight, 600) == CheckFlight(
-        noun="flight", id=flight.id, rule="no sign of life", next_check=T0.plus(660)
+    assert due(flight, 600) == later(flight, "no sign of life", 1800)
+    assert isinstance(due(flight, 24 * HOUR - 1), LookLater)
+    assert due(flight, 600, found=Liveness.ALIVE) == ResumeFlight(
+        noun="flight", id=flight.id, rule="found alive", next_check=T0.plus(900)
     )
-    assert isinstance(due(flight, 24 * HOUR - 1), CheckFlight)
     message = f"session unknown failed in the session: no sign of life since {T0}"
     assert due(flight, 24 * HOUR) == failed(flight, "lost", "session_failed", message)
-    assert isinstance(due(flight, 24 * HOUR, seen_at=T0.plus(1)), CheckFlight)
+    assert isinstance(due(flight, 24 * HOUR, seen_at=T0.plus(1)), LookLater)
     never = msgspec.structs.replace(flight, started_at=None, created_at=T0.plus(-1))
     assert isinstance(due(never, 24 * HOUR - 1), FailFlight)
 
@@ -465,6 +521,15 @@ def test_an_expired_attention_item_expires() -> None:
     assert due(an_attention(), 99 * HOUR) is None
 
 
+def test_grants_and_tokens_end_at_their_time() -> None:
+    for record, noun in ((a_grant, "grant"), (a_token, "token")):
+        item = record(expires_at=T0.plus(60))
+        assert due(item, 59) is None
+        assert due(item, 60) == Expire(noun=noun, id=item.id, rule="its time is over")
+        assert due(record(), 99 * HOUR) is None
+        assert due(msgspec.structs.replace(item, state="revoked"), 60) is None
+
+
 @pytest.mark.rows("R3.4-8", "R1.1-52")
 def test_the_alias_of_a_session_ends_with_it() -> None:
     for state in (AliasState.ACTIVE, AliasState.BROKEN):
@@ -493,18 +558,6 @@ def test_an_endpoint_never_heard_from_counts_from_its_last_change() -> None:
     endpoint = an_endpoint(state=EndpointState.ATTACHING, updated_at=T0.plus(10))
     assert due(endpoint, 309) is None
     assert isinstance(due(endpoint, 310), MarkStale)
-
-
-# ----------------------------------------------------------------------------------------- a round
-
-
-def test_a_round_keeps_the_order_of_the_records() -> None:
-    card, question, quiet = a_card(expires_at=T0), a_question(), a_work_item()
-    watches = [Watch(record=one) for one in (card, quiet, question)]
-    actions = sweep(iter(watches), at(HOUR))
-    assert [action.id for action in actions] == [card.id, question.id]
-    assert sweep(watches, at(HOUR)) == actions
-    assert sweep((), at(HOUR)) == ()
 
 
 def test_an_action_says_on_the_wire_which_it_is() -> None:

@@ -11,7 +11,7 @@ from scout.base.codec import plain
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.base.time import Time
 from scout.model.attention import AttentionKind
-from scout.model.usage import Counters, Ledger, Totals, Usage, UsageSource, ValueClass
+from scout.model.usage import Counters, Ledger, Totals, Usage, UsageSource, ValueClass, day_of
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.limits import Alarm, Limits, raise_limit
 from scout.policy.usage import (
@@ -170,7 +170,7 @@ def test_the_ledgers_are_summed_apart_and_exact_numbers_apart_from_guesses() -> 
             counters=Counters(diagnostics_generated=5, orientation_commands_avoided=6),
         ),
     ]
-    found = accounts(iter(reports))
+    found = accounts(map(day_of, reports))
     assert found == {
         Ledger.PROTOCOL_OVERHEAD: Account(
             totals=Totals(
@@ -199,7 +199,7 @@ def test_no_sum_mixes_the_ledgers(rows: list[tuple[Ledger, int, UsageSource]]) -
         )
         for ledger, tokens, source in rows
     ]
-    for ledger, account in accounts(reports).items():
+    for ledger, account in accounts(map(day_of, reports)).items():
         mine = [(tokens, source) for other, tokens, source in rows if other is ledger]
         exact = [tokens for tokens, source in mine if source is UsageSource.PROVIDER_EXACT]
         assert account.totals.total_tokens == sum(tokens for tokens, _ in mine)

@@ -28,6 +28,7 @@ from scout.policy.wake import (
     WakeFacts,
     budgeted,
     decide_wake,
+    may_suggest,
 )
 
 NOW = Time.parse("2026-11-15T12:00:00.000Z")
@@ -280,6 +281,28 @@ def test_a_target_comes_before_a_soft_mention_that_wakes() -> None:
     what = occasion(leading=party("target"), soft=(party("other"),), place=place)
     assert decide(what).holder == party("target")
     assert decide(what, target={"lifecycle": Lifecycle.RETIRED}).holder == party("other")
+
+
+# ------------------------------------------------------------------------------------- the tie-break
+
+
+def asked(what: Occasion, routing: Routing = ON, **changes: dict[str, Any]) -> bool:
+    return may_suggest(decide(what, routing, **changes).facts)
+
+
+@pytest.mark.rows("R3.7-14")
+def test_a_router_is_asked_only_where_the_rules_found_nobody_and_would_listen() -> None:
+    alone = channel(master_id=None, channel_owner_id=None)
+    assert asked(occasion(place=alone))
+    assert asked(occasion(Cause.SEND, kind=MessageKind.QUESTION, place=alone))
+    assert asked(occasion(place=channel(master_id=None, channel_owner_id="sender")))
+    assert not asked(occasion(place=alone), Routing())
+    assert not asked(occasion(place=channel()))
+    assert not asked(occasion(place=alone, kind=MessageKind.FINAL))
+    assert not asked(occasion(Cause.SEND, place=alone))
+    assert not asked(occasion(place=channel(master_id=None, channel_owner_id=None, others=1)))
+    gone = {"lifecycle": Lifecycle.RETIRED}
+    assert not asked(occasion(leading=party("target"), place=alone), target=gone)
 
 
 # ----------------------------------------------------------------------------------- never oneself

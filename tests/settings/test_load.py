@@ -62,7 +62,14 @@ def test_the_file_then_the_environment_then_flags(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", SETTINGS)
 def test_every_setting_has_its_variable(tmp_path: Path, key: str) -> None:
     row = SETTINGS[key]
-    value = {"roots": "/a:/b", "harness": "codex", "host": "::1", "logLevel": "ERROR"}.get(key)
+    value = {
+        "roots": "/a:/b",
+        "harness": "codex",
+        "host": "::1",
+        "logLevel": "ERROR",
+        "notify.webhooks": "http://127.0.0.1:1/a https://example.org",
+        "notify.secretFile": "~/secret",
+    }.get(key)
     text = value or ("true" if row.default is False else "0" if row.default is True else "7")
     found = loaded(tmp_path, "", None, **{row.environment: text})
     assert found.sources[key] == f"environment {row.environment}"

@@ -11,7 +11,14 @@ from scout.store.migrate import migrate
 from scout.store.query import QUERIES
 
 # Indexes that hold only what is in use now: as small as the work under way.
-SMALL = ("endpoints_held", "sessions_running", "deliveries_due")
+SMALL = (
+    "agents_kept_warm",
+    "aliases_of_sessions",
+    "endpoints_held",
+    "endpoints_kept_warm",
+    "sessions_running",
+    "deliveries_due",
+)
 _NAME = re.compile(r":([a-z_]+)")
 
 

@@ -7,15 +7,16 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from scout.api.answer import encoded, internal, problem
-from scout.api.asgi import Answer, Gone, Receive, Scope, Send, sent
+from scout.api.asgi import Answer, Gone, Mount, Receive, Scope, Send, sent
 from scout.api.guard import Guard, header_values
 from scout.api.metrics import metrics
 from scout.api.openapi import openapi
 from scout.api.page import page
-from scout.api.reading import WrongMedia, body_of, read, text_of
+from scout.api.reading import WrongMedia, body_of, read
 from scout.api.routes import Found, Routes, WrongMethod
 from scout.api.stream import Frames, disconnected, follow
 from scout.base.codec import encode
+from scout.base.outside import text_of
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.model.request_problem import Busy
 from scout.protocol.overview import Watch
@@ -38,12 +39,14 @@ class Application:
         comment: float,
         counters: Callable[[], Mapping[str, float]],
         hosts: Collection[str] = (),
+        mounts: Collection[Mount] = (),
     ) -> None:
         self._door = door
         self._version = version
         self._comment = comment
         self._counters = counters
         self._guard = Guard(hosts)
+        self._mounts = tuple(mounts)
         self._routes = Routes()
         self._frames = Frames()
         self._stopping: asyncio.Future[Diagnostic] | None = None
@@ -79,6 +82,8 @@ class Application:
         stopping = self._ending()
         if not stopping.done():
             stopping.set_result(Busy(reason="the daemon is stopping"))
+        for mount in self._mounts:
+            mount.stop()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Answer | None:
         headers = header_values(scope)
@@ -88,6 +93,10 @@ class Application:
             if method not in {"GET", "HEAD"}:
                 raise WrongMethod(method, ("GET", "HEAD"))
             return self._open[path]()
+        for mount in self._mounts:
+            if mount.paths.fullmatch(path):
+                await mount(await self._door.admit(_credential(headers)), scope, receive, send)
+                return None
         found = self._routes.find(method, path)
         scout = await self._door.admit(_credential(headers))
         if found.route.request is Watch:

@@ -1,9 +1,12 @@
 """The few shapes of ASGI that Scout uses, and how a whole answer is sent."""
 
+import re
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-__all__ = ["Answer", "Gone", "Headers", "Receive", "Scope", "Send", "sent"]
+from scout.protocol.scout import Scout
+
+__all__ = ["Answer", "Gone", "Headers", "Mount", "Receive", "Scope", "Send", "sent"]
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -11,6 +14,15 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 Headers = tuple[tuple[bytes, bytes], ...]
 
 JSON: Headers = ((b"content-type", b"application/json"),)
+
+
+class Mount(Protocol):
+    """Another surface below this one: it answers what its paths match, for whoever was admitted."""
+
+    paths: re.Pattern[bytes]
+
+    async def __call__(self, scout: Scout, scope: Scope, receive: Receive, send: Send) -> None: ...
+    def stop(self) -> None: ...
 
 
 class Gone(Exception):  # noqa: N818 (a fact about the client, not a fault)

@@ -24,6 +24,7 @@ _ONCE = frozenset(
         b"host",
         b"idempotency-key",
         b"last-event-id",
+        b"mcp-session-id",
         b"origin",
         b"scout-as",
         b"scout-directory",

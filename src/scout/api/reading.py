@@ -1,26 +1,20 @@
 """A request read off the path, the query or the body. Whatever is wrong with it is refused by name."""
 
-import math
-import re
-from typing import Any, cast
-from urllib.parse import unquote_to_bytes
+from typing import Any
 
 import msgspec
 
 from scout.api.asgi import Gone, Receive
 from scout.api.routes import Found, Route
 from scout.base.codec import decode
+from scout.base.outside import check_number, check_outside, text_of
 from scout.base.refusal import BadRequest, Candidate, Refused
 from scout.model.request_problem import TooLarge
 from scout.model.wire import own_names
 from scout.policy.nearest import ranked
 from scout.protocol.request import Request
 
-__all__ = ["WrongMedia", "body_of", "read", "text_of"]
-
-_BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
-_LAST = 2**63 - 1
-_DEPTH = 32
+__all__ = ["WrongMedia", "body_of", "read"]
 
 
 class WrongMedia(Exception):  # noqa: N818 (an answer, not a fault)
@@ -64,21 +58,8 @@ def read(found: Found, query: bytes, body: bytes, key: bytes | None) -> Request[
         request = _with_key(request, key)
     _check_numbers(route, request)
     for name in route.objects:
-        _check_text(getattr(request, name), name)
+        check_outside(getattr(request, name), name)
     return request
-
-
-def text_of(raw: bytes, field: str) -> str:
-    """Percent-encoded UTF-8 as text."""
-    if b"%" in raw and _BAD_ESCAPE.search(raw):
-        raise Refused(BadRequest(problem="expected two hexadecimal digits after %", field=field))
-    try:
-        text = (unquote_to_bytes(raw) if b"%" in raw else raw).decode()
-    except UnicodeDecodeError:
-        raise Refused(BadRequest(problem="expected UTF-8", field=field)) from None
-    if "\0" in text:
-        raise _nul(field)
-    return text
 
 
 def _inside(found: Found) -> dict[str, Any]:
@@ -147,16 +128,8 @@ def _own(route: Route, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _convert(route: Route, fields: dict[str, Any], *, strict: bool) -> Request[Any]:
-    _check_text(fields, "")
-    try:
-        return msgspec.convert(fields, route.request, strict=strict, dec_hook=_named)
-    except (msgspec.ValidationError, UnicodeError, RecursionError) as error:
-        problem, _, field = str(error).partition(" - at ")
-        raise Refused(BadRequest(problem=problem, field=field.strip("`$."))) from None
-
-
-def _named(kind: Any, value: object) -> Any:
-    return kind.parse(value)
+    check_outside(fields)
+    return decode(fields, route.request, strict=strict)
 
 
 def _with_key(request: Request[Any], raw: bytes) -> Request[Any]:
@@ -171,39 +144,10 @@ def _with_key(request: Request[Any], raw: bytes) -> Request[Any]:
 
 
 def _check_numbers(route: Route, request: Request[Any]) -> None:
-    for name in route.integers:
+    for name in (*route.integers, *route.floats):
         number = getattr(request, name)
-        if number is not None and not -_LAST <= number <= _LAST:
-            raise Refused(
-                BadRequest(problem=f"expected at most 64 bits, got {str(number)[:30]}…", field=name)
-            )
-    for name in route.floats:
-        number = getattr(request, name)
-        if number is not None and not math.isfinite(number):
-            raise Refused(BadRequest(problem=f"expected a finite number, got {number}", field=name))
-
-
-def _check_text(value: Any, field: str, depth: int = 0) -> None:
-    """No text that Scout takes holds NUL, and nothing is nested without end.
-
-    Found here, no file name, column or encoder ever meets one.
-    """
-    if depth > _DEPTH:
-        raise Refused(BadRequest(problem=f"nested deeper than {_DEPTH}", field=field[:60]))
-    if isinstance(value, str):
-        if "\0" in value:
-            raise _nul(field[:200])
-    elif isinstance(value, dict):
-        for name, inner in cast("dict[Any, Any]", value).items():
-            _check_text(name, field, depth)
-            _check_text(inner, f"{field}.{name}".lstrip("."), depth + 1)
-    elif isinstance(value, list):
-        for inner in cast("list[Any]", value):
-            _check_text(inner, field, depth + 1)
-
-
-def _nul(field: str) -> Refused:
-    return Refused(BadRequest(problem="text must not hold NUL", field=field))
+        if number is not None:
+            check_number(number, name)
 
 
 def _check_size(size: int, limit: int) -> None:

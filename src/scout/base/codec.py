@@ -63,12 +63,15 @@ def plain(value: object) -> Any:
     return msgspec.to_builtins(value, enc_hook=_to_wire)
 
 
-def decode(data: object, kind: type[T]) -> T:
-    """Read JSON bytes or text, or an already decoded object, as `kind` (sent or stored form)."""
+def decode(data: object, kind: type[T], *, strict: bool = True) -> T:
+    """Read JSON bytes or text, or an already decoded object, as `kind` (sent or stored form).
+
+    An object that is not read strictly may hold numbers and truths as text.
+    """
     try:
         if isinstance(data, bytes | str):
             return _reader(kind).decode(data)
-        return msgspec.convert(data, type=kind, dec_hook=_from_wire)
+        return msgspec.convert(data, type=kind, strict=strict, dec_hook=_from_wire)
     except (msgspec.ValidationError, msgspec.DecodeError, UnicodeError, RecursionError) as error:
         problem, _, field = str(error).partition(" - at ")
         raise Refused(BadRequest(problem=problem, field=field.strip("`$."))) from None

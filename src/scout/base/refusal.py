@@ -109,7 +109,8 @@ class WrongState(Diagnostic, tag="wrong_state"):
     """The record is in a state that does not take this move.
 
     `accepts` lists the moves it takes now. In a terminal state the list is empty: the first
-    terminal result wins and later ones are refused, so nothing can be finished twice.
+    terminal result wins and later ones are refused, so nothing can be finished twice. `how` says
+    how it came to that result, where that is known.
     """
 
     family: ClassVar[Family] = Family.CONFLICT
@@ -119,12 +120,14 @@ class WrongState(Diagnostic, tag="wrong_state"):
     move: str
     accepts: tuple[str, ...]
     terminal: bool
+    how: str = ""
 
     @property
     def message(self) -> str:
-        here = f"a {self.noun} that is {self.state} does not take '{self.move}'"
+        article = "an" if self.noun[:1] in "aeiou" else "a"
+        here = f"{article} {self.noun} that is {self.state} does not take '{self.move}'"
         if self.terminal:
-            return f"{here}: {self.state} is final"
+            return f"{here}: {self.how or f'{self.state} is final'}"
         return f"{here}; it takes {', '.join(self.accepts)}"
 
 

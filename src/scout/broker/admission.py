@@ -18,7 +18,7 @@ from scout.ports import Place
 from scout.protocol.scout import Credential
 from scout.store.ledger import Ledger
 
-__all__ = ["Admitted", "admit", "still_valid", "system"]
+__all__ = ["Admitted", "admit", "caller_of", "still_valid", "system"]
 
 
 class Admitted(NamedTuple):
@@ -31,9 +31,10 @@ class Admitted(NamedTuple):
     base: str | None = None
 
 
-def system(world: World) -> Admitted:
-    """The broker itself."""
-    actor = Actor(kind=TokenKind.OPERATOR, token_id="", agent_id=world.system_agent, user=world.operator)
+def system(world: World, agent_id: str | None = None) -> Admitted:
+    """The broker itself, in the name of an agent of its own."""
+    own = agent_id or world.system_agent
+    actor = Actor(kind=TokenKind.OPERATOR, token_id="", agent_id=own, user=world.operator)
     return Admitted(actor, OUTSIDE)
 
 
@@ -52,7 +53,7 @@ def admit(world: World, ledger: Ledger, credential: Credential, here: Place | No
     actor = actor_of(token, now, agent)
     assert token is not None  # no token is refused
     place = here if actor.kind is TokenKind.OPERATOR else None
-    caller, base = _caller(world, actor, agent, place), _base(agent, place, credential)
+    caller, base = caller_of(world, actor, agent, place), _base(agent, place, credential)
     admitted = Admitted(actor, caller, token, place, base)
     if credential.act_as is not None:
         return _acting(world, ledger, admitted, credential.act_as)
@@ -71,7 +72,8 @@ def _token(ledger: Ledger, secret: str | None) -> Token | None:
     return token
 
 
-def _caller(world: World, actor: Actor, agent: Agent | None, here: Place | None) -> Caller:
+def caller_of(world: World, actor: Actor, agent: Agent | None, here: Place | None = None) -> Caller:
+    """Where an actor looks from: where it stands, else where its agent works."""
     root = here.project_root if here else (agent.project_root if agent else None)
     born = agent.birth_branch if agent else None
     branch = here.branch if here else (born.partition(".")[0] if born else None)
@@ -106,5 +108,5 @@ def _acting(world: World, ledger: Ledger, admitted: Admitted, address: str) -> A
         user=agent.owner,
         session_id=None,
     )
-    caller = _caller(world, actor, agent, None)
+    caller = caller_of(world, actor, agent, None)
     return Admitted(actor, caller, admitted.token, None, agent.working_dir or agent.project_root)

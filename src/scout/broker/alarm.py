@@ -1,38 +1,41 @@
-"""Telling the operator of a runaway: one open item about one thing."""
+"""Telling the operator of a runaway, a cap or a stall: one open item about one thing."""
 
 from collections.abc import Sequence
 
 from scout.base.refusal import Diagnostic, Refused
 from scout.base.time import Time
+from scout.broker import needing
 from scout.broker.turn import Turn
-from scout.model.attention import Attention, actions_for, check_attention
-from scout.model.ref import Ref
-from scout.model.talk_event import AttentionCreated
-from scout.policy.limits import alarm_of, check_wake_budget
+from scout.model.attention import Attention
+from scout.policy.limits import Alarm, alarm_of, check_wake_budget
+from scout.protocol.operations import command_line
 
-__all__ = ["raise_alarm", "wake_budget"]
+__all__ = ["raise_alarm", "raised", "wake_budget"]
+
+
+def raised(turn: Turn, alarm: Alarm, user: str | None = None, about: str | None = None) -> Attention:
+    """The item that a rule asks for, with what can be done about it; raised by the broker, whoever acts.
+
+    `about`: the agent that an answer to it is for, if not the one that acts.
+    """
+    tries = [f"try: {command_line(remedy)}" for remedy in alarm.remedies]
+    return needing.put(
+        turn,
+        alarm.kind,
+        user=user or turn.actor.user or turn.world.operator,
+        source=turn.world.system_agent,
+        agent_id=about or turn.actor.agent_id,
+        title=alarm.title,
+        body="\n".join([alarm.body, *tries]),
+        dedupe=alarm.dedupe,
+    )
 
 
 def raise_alarm(turn: Turn, problem: Diagnostic) -> None:
-    """Put it before the operator, unless it is there already."""
+    """Put a problem before the operator, if it is one of those that a person has to know."""
     alarm = alarm_of(problem)
-    user = turn.actor.user or turn.world.operator
-    if alarm is None or turn.ledger.one(Attention, "attention_same", user=user, dedupe=alarm.dedupe):
-        return
-    item = Attention(
-        id=turn.mint("att"),
-        created_at=turn.now,
-        updated_at=turn.now,
-        kind=alarm.kind,
-        user=user,
-        agent_id=turn.actor.agent_id,
-        source=Ref.to(turn.sender),
-        title=alarm.title,
-        body=alarm.body,
-        actions=actions_for(alarm.kind),
-        dedupe=alarm.dedupe,
-    )
-    turn.record(AttentionCreated, check_attention(item), move="create")
+    if alarm is not None:
+        raised(turn, alarm)
 
 
 def wake_budget(turn: Turn, conversation_id: str, wakes: Sequence[Time]) -> None:

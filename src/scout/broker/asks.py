@@ -5,31 +5,31 @@ from typing import Any
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
-from scout.broker import conversations, lineage, messages, posting, reaching, settle
+from scout.broker import conversations, lineage, messages, owning, posting, reaching, telling
 from scout.broker.aiming import Target, target_of
 from scout.broker.flights import flight_named
 from scout.broker.turn import Turn, subject_of
 from scout.identity.mention import find_mentions
 from scout.model.agent import Agent
 from scout.model.ask import Ask, AskReceipt, IfUnreachable, SessionPolicy, check_ask
-from scout.model.ask_event import AskCreated, DeliveryCancelled, FlightQueued
+from scout.model.ask_event import AskCreated, FlightQueued
 from scout.model.conversation import Conversation, Message, check_body
-from scout.model.delivery import Delivery, DeliveryState, cancel_delivery
+from scout.model.delivery import Delivery
 from scout.model.envelope import Metadata
-from scout.model.flight import Flight, FlightPhase, hold_flight, new_flight, note_flight, retry_flight
+from scout.model.flight import Flight, hold_flight, new_flight, retry_flight
 from scout.model.session import Session, SessionState
 from scout.model.session_problem import NoSession
+from scout.model.talk_event import WorkItemCreated
 from scout.model.waiting import WaitingKind, WaitingOn
-from scout.model.work_item import WorkItem
+from scout.model.work_item import WorkItem, new_work
 from scout.policy.choose import Choice, Demand
 from scout.policy.duty import Party
 from scout.policy.permit import Deed
 from scout.policy.reach import Action, check_reach
 from scout.policy.wake import Cause, Occasion, WakeDecision
 from scout.protocol.asks import MakeAsk, RetryFlight
-from scout.protocol.operations import command_line
 
-__all__ = ["look_again", "make", "retry"]
+__all__ = ["carried", "decided", "make", "retry", "way_again"]
 
 _MINUTE = 60
 _HOUR = 3600
@@ -48,6 +48,7 @@ def make(turn: Turn, request: MakeAsk) -> AskReceipt:
     ask = _ask(turn, request, target, conversation)
     lineage.check_limits(turn, ask, body)
     flight = new_flight(turn.mint("flt"), ask, turn.now)
+    _begin_work(turn, request, ask)
     message = _say(turn, request, ask, flight)
     turn.record(AskCreated, ask, move="create", target=ask.id)
     return _queue(turn, ask, flight, message, route=route, conversation=conversation, waits=waits)
@@ -122,6 +123,7 @@ def _conversation(turn: Turn, request: MakeAsk, agent: Agent) -> Conversation:
         return posting.dm_of(turn, turn.sender, agent.id)
     conversation = turn.need(Conversation, "conversation", request.conversation_id)
     conversations.may_read(turn, conversation)
+    conversations.check_company(turn, conversation, agent)
     posting.joined(turn, conversation.id, agent.id)
     return conversation
 
@@ -131,8 +133,6 @@ def _conversation(turn: Turn, request: MakeAsk, agent: Agent) -> Conversation:
 
 def _ask(turn: Turn, request: MakeAsk, target: Target, conversation: Conversation) -> Ask:
     found, wish = target.found, target.wish
-    if request.work_item_id is not None:
-        turn.need(WorkItem, "work item", request.work_item_id)
     inside = lineage.inside_of(turn, request.within)
     policy = request.session_policy
     existing = SessionPolicy.EXISTING if wish.session_id else SessionPolicy.REUSE
@@ -156,13 +156,41 @@ def _ask(turn: Turn, request: MakeAsk, target: Target, conversation: Conversatio
         reply_to_session_id=request.reply_to_session_id,
         reply_mode=request.reply_mode,
         if_unreachable=request.if_unreachable,
-        work_item_id=request.work_item_id,
+        work_item_id=_work_item_id(turn, request),
         card_id=target.card.id if target.card else None,
         chain=(*inside.chain, inside.id) if inside else (),
         created_at=turn.now,
         expires_at=turn.now.plus(turn.rules.periods.queue_expiry),
     )
     return check_ask(ask)
+
+
+def _work_item_id(turn: Turn, request: MakeAsk) -> str | None:
+    """The item it belongs to: one that the asker has a part in, or a new one."""
+    if request.work_item is not None and request.work_item_id is not None:
+        problem = "an ask belongs to a work item or begins one, not both"
+        raise Refused(BadRequest(problem=problem, field="workItem"))
+    if request.work_item_id is not None:
+        item = turn.need(WorkItem, "work item", request.work_item_id)
+        parties = (item.owner_id, item.requester_id, item.reviewer_id, item.next_move_owner_id)
+        owning.check_mover(turn, "work item", item.id, *parties)
+        return item.id
+    return turn.mint("wrk") if request.work_item is not None else None
+
+
+def _begin_work(turn: Turn, request: MakeAsk, ask: Ask) -> None:
+    """The new item is the target's, and the ask itself tells it so."""
+    if request.work_item is not None and ask.work_item_id is not None:
+        item = new_work(
+            ask.work_item_id,
+            request.work_item,
+            turn.now,
+            requester_id=ask.sender,
+            owner_id=ask.target,
+            conversation_id=ask.conversation_id,
+            ask_id=ask.id,
+        )
+        telling.noted(turn, WorkItemCreated, item, move="create", reason=f"ask {ask.id}")
 
 
 def _return_address(turn: Turn, request: MakeAsk) -> str | None:
@@ -221,17 +249,17 @@ def _queue(
     waits: str = "",
 ) -> AskReceipt:
     """The flight and its delivery: carried by a program, taken from an inbox, or held with a reason."""
-    decision = _decision(turn, ask, route, conversation)
+    decision = decided(turn, ask, route, conversation)
     flight = _held(turn, ask, flight, decision, waits)
     turn.record(FlightQueued, flight, move="queue", reason=flight.reason)
-    delivery = _carried(
+    delivery = carried(
         turn, ask, message, route=route, decision=decision, reason=flight.reason, waits=bool(waits)
     )
     notes = tuple(f"{root} is an allowed root from now on" for root in dict.fromkeys(turn.new_roots))
     return receipt(ask, flight, delivery, route, notes)
 
 
-def _carried(
+def carried(
     turn: Turn,
     ask: Ask,
     message: Message,
@@ -241,6 +269,7 @@ def _carried(
     reason: str,
     waits: bool = False,
 ) -> Delivery:
+    """The delivery of an ask; a program is started for it if that was decided."""
     return posting.deliver(
         turn,
         message,
@@ -255,7 +284,8 @@ def _carried(
     )
 
 
-def _decision(turn: Turn, ask: Ask, route: reaching.Route, conversation: Conversation) -> WakeDecision:
+def decided(turn: Turn, ask: Ask, route: reaching.Route, conversation: Conversation) -> WakeDecision:
+    """Who is woken for an ask: its target, within the budget of the conversation."""
     party = Party(agent_id=ask.target, session_id=ask.target_session_id)
     occasion = Occasion(
         cause=Cause.ASK,
@@ -273,19 +303,14 @@ def _held(turn: Turn, ask: Ask, flight: Flight, decision: WakeDecision, waits: s
         until, kind, reason = turn.now.plus(turn.rules.periods.queue_expiry), WaitingKind.PEER, waits
         check = _MINUTE
     elif decision.action is Action.HOLD:
-        until, kind, reason = None, WaitingKind.OPERATOR, decision.reason
+        until, kind, reason = None, WaitingKind.OPERATOR, messages.told_why(turn, decision)
         check = _HOUR  # a budget is free again by then; who starts by hand needs no reminder
-        reason = reason or f"{ask.resolved} is started by hand: {_start_command(decision)}"
     else:
         return flight
     on = WaitingOn(kind=kind, ref=ask.resolved, until=until)
     owner = turn.world.operator_agent
     held = hold_flight(flight, on, turn.now, next_move_owner_id=owner, reason=reason)
     return replace(held, next_check_at=turn.now.plus(check))
-
-
-def _start_command(decision: WakeDecision) -> str:
-    return "; ".join(command_line(remedy) for remedy in decision.remedies)
 
 
 def receipt(
@@ -329,44 +354,15 @@ def retry(turn: Turn, request: RetryFlight) -> AskReceipt:
     flight = retry_flight(newest, ask, turn.mint("flt"), turn.now)
     message = turn.need(Message, "message", ask.message_id)
     lineage.check_room(turn, ask)
-    route, waits = _again(turn, ask, agent, message.body)
+    route, waits = way_again(turn, ask, agent, message.body)
     conversation = turn.need(Conversation, "conversation", ask.conversation_id)
     again = replace(message, flight_id=flight.id)
     return _queue(turn, ask, flight, again, route=route, conversation=conversation, waits=waits)
 
 
-def _again(turn: Turn, ask: Ask, agent: Agent, body: str) -> tuple[reaching.Route, str]:
+def way_again(turn: Turn, ask: Ask, agent: Agent, body: str) -> tuple[reaching.Route, str]:
     """The way of an ask that was made before."""
     wish = reaching.demand_of(turn, ask)
     queue = ask.if_unreachable is IfUnreachable.QUEUE
     choice = reaching.choice_for(turn, agent, wish)
     return _reached(turn, agent, wish, choice, queue=queue, body=body)
-
-
-def look_again(turn: Turn, flight: Flight) -> bool:
-    """Whether a flight that was held can go on now; then it has been sent on its way."""
-    ask, agent = turn.ledger.get(Ask, flight.ask_id), turn.ledger.get(Agent, flight.target)
-    pending = [
-        one
-        for one in turn.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
-        if one.state is DeliveryState.PENDING and not one.wake
-    ]
-    if flight.phase is not FlightPhase.HELD or ask is None or agent is None or not pending:
-        return False
-    message = turn.need(Message, "message", ask.message_id)
-    try:
-        route, waits = _again(turn, ask, agent, message.body)
-    except Refused:
-        return False
-    conversation = turn.need(Conversation, "conversation", ask.conversation_id)
-    decision = _decision(turn, ask, route, conversation)
-    if waits or decision.action is not Action.WAKE or not route.runs:
-        return False
-    reason = "it can be carried now"
-    for old in pending:
-        turn.record(DeliveryCancelled, cancel_delivery(old, reason, turn.now), move="cancel", reason=reason)
-    free = {"waiting_on": None, "next_move_owner_id": flight.target, "reason": reason}
-    going = settle.note(turn, note_flight(flight, FlightPhase.ACCEPTED, turn.now, **free))
-    said = replace(message, flight_id=going.id)
-    _carried(turn, ask, said, route=route, decision=decision, reason=reason)
-    return True

@@ -2,27 +2,34 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from scout.base.refusal import Refused
 from scout.broker import admission, alarm, housekeeping, start
 from scout.broker.admission import Admitted
 from scout.broker.dispatch import Dispatcher
 from scout.broker.memory import Memory
+from scout.broker.notifying import Notifier
 from scout.broker.seat import Seat
 from scout.broker.stream import Hub, Waiters
+from scout.broker.suggesting import Suggesting
 from scout.broker.turn import Turn
+from scout.broker.warming import Warming
 from scout.broker.world import World
 from scout.model.delivery import Delivery
-from scout.model.directory_event import TokenRevoked
+from scout.model.directory_event import TokenExpired, TokenRevoked
 from scout.model.endpoint import Endpoint
 from scout.model.envelope import Event, record_of
 from scout.model.event import event_type
 from scout.model.flight import Flight
 from scout.model.session_problem import DirectoryNotAllowed
+from scout.model.usage import Counters
 from scout.policy.limits import Rules
-from scout.ports import Blobs, Clock, Harness, Ids, Place, Places, Probe
+from scout.ports import Blobs, Clock, Harness, Ids, Place, Places, Probe, Router, Sink
+from scout.protocol.agents import Identity
 from scout.protocol.overview import Status
 from scout.protocol.scout import Credential
 from scout.store.database import Database
@@ -35,6 +42,7 @@ _LOG = logging.getLogger("scout.broker")
 _KEPT = 10_000  # admissions remembered
 _PAGE = 500
 _FORGET = ("collab.token.", "collab.agent.", "collab.grant.", "collab.alias.")
+_RENAME = (*_FORGET, "collab.endpoint.")  # after which somebody may be called otherwise
 
 
 class Broker:
@@ -53,8 +61,10 @@ class Broker:
         blobs: Blobs,
         harnesses: Mapping[str, Harness],
         version: str,
+        sinks: Sequence[Sink] = (),
         allow_root: Callable[[str], None] = lambda _: None,
         read_roots: Callable[[], tuple[str, ...]] = lambda: (),
+        router: Router | None = None,
     ) -> None:
         self._database = database
         self.memory = Memory()
@@ -76,7 +86,12 @@ class Broker:
         self._read_roots = read_roots
         self.hub = Hub(rules.limits.stream_buffer)
         self.dispatcher = Dispatcher(self.world, self.as_system, self.read)
+        self._notifier = Notifier(self.world, sinks, self.as_system, self.read)
+        self.warming = Warming(self.world, self.as_system, self.read, self.dispatcher)
+        self.suggesting = Suggesting(self.world, self.as_system, self.read, router)
         self.signs_of_life: dict[str, Endpoint] = {}
+        self.identities: dict[tuple[str | None, ...], Identity] = {}
+        self.counts: dict[str, Counters] = {}
         self._admitted: dict[tuple[str | None, str | None, str | None], Admitted] = {}
         self._keeper: asyncio.Task[None] | None = None
         self._tally = {"writes": 0, "reads": 0, "refused": 0, "events": 0}
@@ -90,12 +105,16 @@ class Broker:
         for name, harness in self.world.harnesses.items():
             self.world.ready[name] = await _probed(harness)
         await self.dispatcher.recover()
+        self._notifier.start()
+        await self.warming.check()
         self._keeper = asyncio.get_running_loop().create_task(housekeeping.keep(self, self.dispatcher.check))
 
     async def close(self) -> None:
         """End streams, start nothing more, leave running programs alone; the store is closed by its owner."""
         self.hub.close()
+        await self._notifier.close()
         await self.dispatcher.close()
+        await self.suggesting.close()
         if self._keeper is not None:
             self._keeper.cancel()
             await asyncio.gather(self._keeper, return_exceptions=True)
@@ -106,6 +125,7 @@ class Broker:
         return {
             **{f"{name}_total": float(count) for name, count in self._tally.items()},
             "turns_total": float(self.dispatcher.turns),
+            "lanes": float(self.dispatcher.lanes),
             "streams": float(len(self.hub)),
             "streams_dropped_total": float(self.hub.dropped),
         }
@@ -124,6 +144,10 @@ class Broker:
         """Run `work` in a transaction, as the broker itself."""
         return await self.write(admission.system(self.world), work)
 
+    async def as_sweeper(self, work: Callable[[Turn], T]) -> T:
+        """The same, as the sweeper."""
+        return await self.write(admission.system(self.world, self.world.sweeper_agent), work)
+
     async def write(self, who: Admitted, work: Callable[[Turn], T], place: Place | None = None) -> T:
         """Run `work` in a transaction; what it added to the log is published once it is on disk."""
         turns: list[Turn] = []
@@ -131,7 +155,7 @@ class Broker:
         def run(connection: Any) -> T:
             turn = Turn(
                 self.world,
-                Ledger(connection),
+                Ledger(connection, self.memory.recent),
                 who.actor,
                 who.caller,
                 here=who.here,
@@ -169,10 +193,14 @@ class Broker:
         self.world.roots = (*self.world.roots, *new_roots)  # before a program is started in one
         for event in turn.events:
             self.dispatcher.heard(event)
+            self.suggesting.heard(event)
+            self._notifier.heard(event)
             self._tell(event)
             if event_type(type(event)).startswith(_FORGET):
                 self._admitted.clear()
-            if isinstance(event, TokenRevoked):
+            if event_type(type(event)).startswith(_RENAME):
+                self.identities.clear()
+            if isinstance(event, TokenRevoked | TokenExpired):
                 self.hub.close(event.target.id)
         self.hub.publish(turn.events)
 
@@ -182,7 +210,7 @@ class Broker:
         self.waiters.tell(event.target.id)
         if isinstance(record, Delivery):
             self.waiters.tell(f"inbox {record.target}")
-        elif isinstance(record, Flight) and record.finished_at is not None:
+        elif isinstance(record, Flight) and (record.finished_at is not None or record.is_asking):
             self.waiters.tell(f"end of {record.id}")
 
     # -- the door ----------------------------------------------------------------------------------
@@ -210,6 +238,11 @@ class Broker:
 
     def tally(self, name: str) -> None:
         self._tally[name] += 1
+
+    def count(self, agent_id: str, what: str) -> None:
+        """Something that costs an agent tokens; kept in memory until it is reported."""
+        counters = self.counts.get(agent_id, Counters())
+        self.counts[agent_id] = replace(counters, **{what: getattr(counters, what) + 1})
 
 
 async def _probed(harness: Harness) -> Probe:

@@ -12,6 +12,7 @@ _FIELDS = (
     "requester_id",
     "owner_id",
     "next_move_owner_id",
+    "holder_id",
     "asker_id",
     "responder_id",
     "conversation_id",

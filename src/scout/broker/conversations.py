@@ -1,72 +1,56 @@
 """Conversations and channels: who takes part, who is responsible, how far each has read."""
 
-from collections.abc import Sequence
 from typing import TypeVar
 
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker import posting
 from scout.broker.page import after_number, page, size
-from scout.broker.turn import Turn, subject_of
+from scout.broker.turn import Turn
 from scout.broker.views import enriched
 from scout.identity.segment import segment
+from scout.model.agent import Agent
 from scout.model.conversation import (
     Conversation,
     ConversationKind,
     Member,
     Message,
     advance_cursor,
-    archive_conversation,
     channel_id,
-    leave,
-    set_policy,
     thread_id,
 )
 from scout.model.delivery import Delivery
 from scout.model.ref import Ref
 from scout.model.request_problem import NotFound
 from scout.model.talk_event import (
-    ConversationArchived,
     ConversationCursor,
-    ConversationMember,
-    ConversationPolicy,
     MessagePosted,
     message_of,
 )
 from scout.policy.permit import Deed, Subject
 from scout.protocol.channels import (
-    ArchiveChannel,
-    ChannelPolicy,
-    ChannelView,
     ConversationView,
-    CreateChannel,
     GetConversation,
-    JoinChannel,
-    LeaveChannel,
-    ListChannels,
     ListConversations,
     MarkRead,
-    ShowChannel,
+    MemberRole,
+    MemberView,
 )
 from scout.protocol.request import Page
 from scout.protocol.talk import Latest, LatestItem
 from scout.store.ledger import LAST
 
 __all__ = [
-    "archive",
     "channel_named",
+    "check_company",
     "company",
-    "create",
     "get",
-    "join_channel",
     "latest",
-    "leave_channel",
-    "list_channels",
     "list_conversations",
     "mark_read",
     "may_read",
     "members_of",
-    "policy",
-    "show_channel",
+    "shown",
+    "subject_of_place",
     "thread_on",
 ]
 
@@ -96,7 +80,7 @@ def may_read(turn: Turn, conversation: Conversation) -> Conversation:
     mine = _membership(turn, conversation.id)
     told_all = conversation.kind is ConversationKind.BROADCAST and conversation.owner == turn.actor.user
     if mine is None and not told_all:
-        turn.permit(Deed.READ, _subject(conversation, ()))
+        turn.permit(Deed.READ, subject_of_place(conversation))
     return conversation
 
 
@@ -121,6 +105,22 @@ def thread_on(turn: Turn, message_id: str) -> Conversation:
     return posting.opened(turn, thread)
 
 
+def check_company(turn: Turn, conversation: Conversation, agent: Agent) -> Conversation:
+    """The same conversation; a direct one is for its two, so a third is spoken to in another."""
+    if conversation.kind is ConversationKind.THREAD:
+        parent = turn.need(Conversation, "conversation", conversation.parent_id or "")
+        check_company(turn, parent, agent)
+        return conversation
+    direct = conversation.kind is ConversationKind.DM
+    if not direct or agent.id in [one.agent_id for one in members_of(turn, conversation.id)]:
+        return conversation
+    address = turn.canonical(agent.id)
+    speak = {"to": address, "body": "…"}
+    remedy = Remedy(operation="send", parameters=speak, why="in the direct conversation with it")
+    problem = f"{address} takes no part in this direct conversation"
+    raise Refused(BadRequest(problem=problem, field="conversationId", remedies=(remedy,)))
+
+
 def company(turn: Turn, conversation: Conversation) -> list[str]:
     """Whom a message without a target is for: the other of a direct talk, or who began the thread."""
     if conversation.kind is ConversationKind.DM:
@@ -133,24 +133,29 @@ def company(turn: Turn, conversation: Conversation) -> list[str]:
     return company(turn, turn.need(Conversation, "conversation", conversation.parent_id or ""))
 
 
-def _may_see(turn: Turn, channel: Conversation) -> Conversation:
-    """The same channel; its user's agents see it in the list, and may join to read it."""
-    return channel if channel.owner == turn.actor.user else may_read(turn, channel)
-
-
-def _subject(conversation: Conversation, members: tuple[str, ...]) -> Subject:
+def subject_of_place(conversation: Conversation) -> Subject:
+    """A conversation as something that a deed is done to."""
     return Subject(
         name=conversation.name or conversation.id,
         conversation_id=conversation.id,
         user=conversation.owner,
-        members=members,
     )
 
 
-def _shown(turn: Turn, kind: type[V], conversation: Conversation) -> V:
+def shown(turn: Turn, kind: type[V], conversation: Conversation) -> V:
+    """A conversation with who takes part in it, and where the caller has read to."""
     members = members_of(turn, conversation.id)
     mine = next((one for one in members if one.agent_id == turn.actor.agent_id), None)
-    return enriched(kind, conversation, members=tuple(members), unread=_unread(turn, mine))
+    views = tuple(_member_view(turn, conversation, one) for one in members)
+    return enriched(kind, conversation, members=views, unread=_unread(turn, mine))
+
+
+def _member_view(turn: Turn, conversation: Conversation, member: Member) -> MemberView:
+    channel = conversation.kind is ConversationKind.CHANNEL
+    owns = channel and conversation.created_by == member.agent_id
+    roles = [MemberRole.OWNER] if owns else []
+    roles += [MemberRole.MASTER] if conversation.master_id == member.agent_id else []
+    return enriched(MemberView, member, address=turn.canonical(member.agent_id), roles=tuple(roles))
 
 
 def _unread(turn: Turn, member: Member | None) -> int:
@@ -168,7 +173,7 @@ def _unread(turn: Turn, member: Member | None) -> int:
 def get(turn: Turn, request: GetConversation) -> ConversationView:
     """One conversation."""
     conversation = turn.need(Conversation, "conversation", request.conversation_id)
-    return _shown(turn, ConversationView, may_read(turn, conversation))
+    return shown(turn, ConversationView, may_read(turn, conversation))
 
 
 def list_conversations(turn: Turn, request: ListConversations) -> Page[ConversationView]:
@@ -178,7 +183,7 @@ def list_conversations(turn: Turn, request: ListConversations) -> Page[Conversat
     mine = turn.ledger.many(Member, "memberships", agent=turn.sender, before=bound, limit=wanted + 1)
     listed = page(mine, wanted, lambda member: int(member.created_at))
     found = [turn.need(Conversation, "conversation", member.conversation_id) for member in listed.items]
-    return Page(items=tuple(_shown(turn, ConversationView, one) for one in found), next=listed.next)
+    return Page(items=tuple(shown(turn, ConversationView, one) for one in found), next=listed.next)
 
 
 def mark_read(turn: Turn, request: MarkRead) -> ConversationView:
@@ -197,7 +202,7 @@ def mark_read(turn: Turn, request: MarkRead) -> ConversationView:
     moved = advance_cursor(member, message.seq if message else 0, turn.now)
     if moved is not member:
         turn.record(ConversationCursor, moved, move="read", target=conversation.id)
-    return _shown(turn, ConversationView, conversation)
+    return shown(turn, ConversationView, conversation)
 
 
 def _newest(turn: Turn, conversation_id: str) -> Message | None:
@@ -232,9 +237,6 @@ def _latest_item(turn: Turn, newest: Message) -> LatestItem:
     )
 
 
-# -- channels ----------------------------------------------------------------------------------------
-
-
 def channel_named(turn: Turn, name: str) -> Conversation:
     """A channel by its name or id, or the refusal that there is none."""
     owner = turn.actor.user or turn.world.operator
@@ -247,107 +249,3 @@ def channel_named(turn: Turn, name: str) -> Conversation:
         remedies = (look,) if name.startswith("cnv_") else (make, look)
         raise Refused(NotFound(noun="channel", id=name[:60], remedies=remedies))
     return found
-
-
-def create(turn: Turn, request: CreateChannel) -> ChannelView:
-    """Make a channel; the same name of the same user is the same channel."""
-    owner, name = turn.actor.user or turn.world.operator, segment(request.name)
-    ident = channel_id(owner, name)
-    channel = turn.ledger.get(Conversation, ident)
-    if channel is None:
-        channel = Conversation(
-            id=ident,
-            created_at=turn.now,
-            updated_at=turn.now,
-            kind=ConversationKind.CHANNEL,
-            name=name,
-            owner=owner,
-            master_id=_agent(turn, request.master),
-            soft_mentions=request.soft_mentions,
-            quiet=request.quiet,
-            created_by=turn.sender,
-        )
-        posting.opened(turn, channel)
-    posting.joined(turn, ident, turn.sender)
-    _let_in(turn, channel, request.members)
-    return _shown(turn, ChannelView, channel)
-
-
-def _let_in(turn: Turn, channel: Conversation, addresses: Sequence[str]) -> None:
-    for address in addresses:
-        agent = turn.resolve(address).agent
-        turn.permit(Deed.ADDRESS, subject_of(agent))
-        posting.joined(turn, channel.id, agent.id)
-
-
-def _agent(turn: Turn, address: str | None) -> str | None:
-    return turn.resolve(address).agent.id if address else None
-
-
-def list_channels(turn: Turn, request: ListChannels) -> Page[ChannelView]:
-    """The channels of the caller's user, newest first."""
-    wanted = size(request.limit, turn.rules.limits)
-    bound = after_number(request.cursor, _NEWEST)
-    owner = turn.actor.user or turn.world.operator
-    found = turn.ledger.many(Conversation, "channels_of", owner=owner, before=bound, limit=wanted + 1)
-    listed = page(found, wanted, lambda channel: int(channel.created_at))
-    return Page(items=tuple(_shown(turn, ChannelView, one) for one in listed.items), next=listed.next)
-
-
-def show_channel(turn: Turn, request: ShowChannel) -> ChannelView:
-    """One channel."""
-    return _shown(turn, ChannelView, _may_see(turn, channel_named(turn, request.name)))
-
-
-def join_channel(turn: Turn, request: JoinChannel) -> ChannelView:
-    """Take part, or let an agent that one may address take part."""
-    channel = channel_named(turn, request.name)
-    _check_user(turn, channel)
-    _let_in(turn, channel, request.members)
-    if not request.members:
-        posting.joined(turn, channel.id, turn.sender)
-    return _shown(turn, ChannelView, channel)
-
-
-def _check_user(turn: Turn, channel: Conversation) -> None:
-    """A channel is open to the agents of its user; others need a grant."""
-    if channel.owner != turn.actor.user:
-        turn.permit(Deed.ADDRESS, _subject(channel, ()))
-
-
-def leave_channel(turn: Turn, request: LeaveChannel) -> ChannelView:
-    """No longer take part."""
-    channel = _may_see(turn, channel_named(turn, request.name))
-    member = _membership(turn, channel.id)
-    if member is not None:
-        turn.record(ConversationMember, leave(member, turn.now), move="leave", target=channel.id)
-    return _shown(turn, ChannelView, channel)
-
-
-def policy(turn: Turn, request: ChannelPolicy) -> ChannelView:
-    """Who is responsible, and whom messages wake."""
-    channel = _mine(turn, request.name)
-    changed = set_policy(
-        channel,
-        turn.now,
-        master_id=_agent(turn, request.master),
-        soft_mentions=request.soft_mentions,
-        quiet=request.quiet,
-    )
-    return _shown(turn, ChannelView, turn.record(ConversationPolicy, changed, move="policy"))
-
-
-def archive(turn: Turn, request: ArchiveChannel) -> ChannelView:
-    """Out of the lists."""
-    channel = _mine(turn, request.name)
-    archived = archive_conversation(channel, turn.now)
-    if archived is not channel:
-        turn.record(ConversationArchived, archived, move="archive")
-    return _shown(turn, ChannelView, archived)
-
-
-def _mine(turn: Turn, name: str) -> Conversation:
-    channel = channel_named(turn, name)
-    if channel.created_by != turn.sender:
-        turn.permit(Deed.ADMINISTER, _subject(channel, ()))
-    return channel

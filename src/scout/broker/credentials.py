@@ -35,6 +35,7 @@ __all__ = [
     "list_tokens",
     "revoke_all",
     "revoke_grant",
+    "revoke_of_session",
     "revoke_token_of",
     "rotate_token",
 ]
@@ -68,6 +69,12 @@ def _minted(turn: Turn, token: Token) -> tuple[Token, str]:
 def revoke_all(turn: Turn, agent: Agent, reason: str) -> None:
     """End every credential of an agent."""
     for token in turn.ledger.many(Token, "tokens_of_agent", agent=agent.id, limit=_MANY):
+        _revoke(turn, token, reason)
+
+
+def revoke_of_session(turn: Turn, session: Session, reason: str) -> None:
+    """End every credential that was for one session."""
+    for token in turn.ledger.many(Token, "tokens_of_session", session=session.id, limit=_MANY):
         _revoke(turn, token, reason)
 
 

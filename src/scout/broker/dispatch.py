@@ -10,12 +10,12 @@ import logging
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Any
+from typing import Any, TypeVar
 
 from scout.base.refusal import Refused
-from scout.broker import preparing, recovery, turns
+from scout.broker import holding, preparing, recovery, turns
 from scout.broker.turn import Turn
-from scout.broker.turns import Prepared
+from scout.broker.turns import Opening, Prepared
 from scout.broker.world import World
 from scout.model.ask_event import (
     DeliveryFailed,
@@ -27,15 +27,28 @@ from scout.model.ask_event import (
 from scout.model.delivery import Delivery, DeliveryState, Found
 from scout.model.envelope import Event
 from scout.model.flight import Flight
+from scout.model.presence_event import AgentOnline, AgentUpdated
 from scout.model.session_problem import Layer
-from scout.ports import Accepted, Completed, Failed, Harness, HarnessEvent, Progress, Said, Spent, ToolUse
+from scout.ports import (
+    Accepted,
+    Completed,
+    Failed,
+    Harness,
+    HarnessEvent,
+    Progress,
+    Said,
+    Spent,
+    Started,
+    ToolUse,
+)
 from scout.store.ledger import Ledger
 
-__all__ = ["Dispatcher"]
+__all__ = ["Dispatcher", "failure_of"]
 
 _LOG = logging.getLogger("scout.dispatch")
 _Carry = tuple[str, Callable[[str], Awaitable[None]]]
 _Pair = tuple[HarnessEvent, HarnessEvent | None]
+S = TypeVar("S", bound=Opening)
 _NOTED = 1.0  # a sign of life is stored at most this often
 
 
@@ -72,12 +85,14 @@ class Dispatcher:
             gave_up = isinstance(event, FlightFailed) and event.payload.by == flight.target
             if not gave_up:  # else its program has said so, and ends its own turn
                 self._interrupt(flight)
+        elif isinstance(event, AgentOnline | AgentUpdated):
+            self.enqueue(event.target.id, event.target.id, self._release)
 
     def _schedule(self, delivery: Delivery) -> None:
         if not delivery.wake or delivery.state is not DeliveryState.PENDING:
             return
         if delivery.next_attempt_at <= self._world.clock.now():
-            self._enqueue(delivery.target, delivery.id, self._carry)
+            self.enqueue(delivery.target, delivery.id, self._carry)
         else:
             heapq.heappush(self._due, (int(delivery.next_attempt_at), delivery.target, delivery.id))
             self._arm()
@@ -96,15 +111,21 @@ class Dispatcher:
         now = self._world.clock.now()
         while self._due and self._due[0][0] <= now:
             _, target, ident = heapq.heappop(self._due)
-            self._enqueue(target, ident, self._carry)
+            self.enqueue(target, ident, self._carry)
         self._arm()
 
-    def _enqueue(self, lane: str, ident: str, carry: Callable[[str], Awaitable[None]]) -> None:
+    def enqueue(self, lane: str, ident: str, carry: Callable[[str], Awaitable[None]]) -> None:
+        """Do something for an agent after what is under way for it."""
         if self._closed:
             return
         self._lanes.setdefault(lane, deque()).append((ident, carry))
         if lane not in self._tasks:
             self._tasks[lane] = asyncio.get_running_loop().create_task(self._drain(lane))
+
+    @property
+    def lanes(self) -> int:
+        """For how many agents something is under way."""
+        return len(self._lanes)
 
     def _interrupt(self, flight: Flight) -> None:
         """A flight that ended while its program runs: nobody needs the rest of the turn."""
@@ -148,6 +169,11 @@ class Dispatcher:
             else:
                 self._lanes.pop(lane, None)
 
+    async def _release(self, agent_id: str) -> None:
+        """An agent is there, or is reached in another way now: what was held for it may go on."""
+        if await self._read(lambda ledger: holding.held(ledger, agent_id)):
+            await self._write(lambda turn: holding.release(turn, agent_id))
+
     async def _carry(self, ident: str) -> None:
         await self._turn(ident, preparing.prepare)
 
@@ -171,7 +197,7 @@ class Dispatcher:
         try:
             prepared: Prepared | None = await self._write(lambda turn: prepare(turn, ident))
         except Exception as error:  # noqa: BLE001 (a delivery is never left without a next step)
-            problem = _failure(error, Layer.BROKER)
+            problem = failure_of(error, Layer.BROKER)
             await self._write(lambda turn: turns.unprepared(turn, ident, problem))
             return None
         else:
@@ -202,11 +228,17 @@ class Dispatcher:
         """A session for the turn, where it has none yet; or why there is none."""
         if not prepared.fresh:
             return None
+        return await self.begin(prepared, harness, turns.session_started)
+
+    async def begin(
+        self, opening: S, harness: Harness, then: Callable[[Turn, S, Started], object]
+    ) -> Failed | None:
+        """Start a session, and store that it was; or say why it was not."""
         try:
-            started = await harness.start(prepared.spec)
+            started = await harness.start(opening.spec)
         except Exception as error:  # noqa: BLE001 (whatever an adapter does, its delivery is settled)
-            return _failure(error)
-        await self._write(lambda turn: turns.session_started(turn, prepared, started))
+            return failure_of(error)
+        await self._write(lambda turn: then(turn, opening, started))
         return None
 
     async def _renew(self, prepared: Prepared) -> None:
@@ -268,9 +300,9 @@ class Dispatcher:
         under_way: list[Delivery] = await self._read(recovery.under_way)
         await self._write(lambda turn: recovery.freed(turn, [*uncertain, *under_way]))
         for delivery in uncertain:
-            self._enqueue(delivery.target, delivery.id, self._settle)
+            self.enqueue(delivery.target, delivery.id, self._settle)
         for delivery in under_way:
-            self._enqueue(delivery.target, delivery.id, self._reattach)
+            self.enqueue(delivery.target, delivery.id, self._reattach)
         for delivery in await self._read(recovery.pending):
             self._schedule(delivery)
 
@@ -285,6 +317,18 @@ class Dispatcher:
         except Exception:  # noqa: BLE001 (it is logged, and the delivery is settled)
             _LOG.exception("inspecting %s", ident)
             return Found.UNKNOWN
+
+    def is_at(self, delivery: Delivery) -> bool:
+        """Whether a delivery is being carried or followed."""
+        lane = self._lanes.get(delivery.target, ())
+        return delivery.id in self._running or any(ident == delivery.id for ident, _ in lane)
+
+    async def look(self, delivery: Delivery) -> Found:
+        """Whether its program has it; what nobody follows any more is followed again."""
+        found = await self._inspect(delivery.id)
+        if found is Found.TAKEN:
+            self.enqueue(delivery.target, delivery.id, self._resume)
+        return found
 
     async def _settle(self, ident: str) -> None:
         """It was leased when the broker died: did the program take it?"""
@@ -311,7 +355,7 @@ class Dispatcher:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _failure(error: Exception, layer: Layer = Layer.ADAPTER) -> Failed:
+def failure_of(error: Exception, layer: Layer = Layer.ADAPTER) -> Failed:
     """What was raised, as the end of a turn."""
     if isinstance(error, Refused):
         told = error.diagnostic
@@ -326,7 +370,7 @@ async def _told(events: AsyncIterator[HarnessEvent]) -> AsyncIterator[HarnessEve
         async for event in events:
             yield event
     except Exception as error:  # noqa: BLE001 (whatever an adapter does, its delivery is settled)
-        yield _failure(error)
+        yield failure_of(error)
 
 
 async def _with_next(

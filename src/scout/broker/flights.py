@@ -3,8 +3,9 @@
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused, WrongRevision
-from scout.broker import conversations, messages, posting, reaching, settle
+from scout.broker import conversations, messages, posting, reaching, responding, settle
 from scout.broker.page import before, page, size
+from scout.broker.telling import Told
 from scout.broker.turn import Turn, subject_of
 from scout.broker.views import flight_view
 from scout.model.agent import Agent, Lifecycle
@@ -19,6 +20,7 @@ from scout.model.flight import (
     Flight,
     FlightError,
     FlightMove,
+    FlightState,
     cancel_flight,
     fail_flight,
     resume_flight,
@@ -26,6 +28,7 @@ from scout.model.flight import (
     start_flight,
     wait_flight,
 )
+from scout.model.question import Question
 from scout.model.request_problem import NotFound
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.permit import Deed
@@ -58,6 +61,7 @@ __all__ = [
     "reply",
     "resume",
     "start",
+    "taken",
 ]
 
 
@@ -143,6 +147,15 @@ def start(turn: Turn, request: StartFlight) -> FlightView:
     if current.state is flight.state:
         current = settle.started(turn, start_flight(current, turn.now))
     return flight_view(turn, current)
+
+
+def taken(turn: Turn, ident: str) -> Flight:
+    """The caller's own flight, which it works on by its own word."""
+    flight = _own(turn, ident)
+    if flight.state is FlightState.QUEUED:
+        _take(turn, flight)
+        flight = turn.need(Flight, "flight", flight.id)
+    return flight
 
 
 def _check_seen(flight: Flight, seen: int | None) -> None:
@@ -231,6 +244,9 @@ def reply(turn: Turn, request: Reply) -> Receipt:
     """Answer in the same conversation; the first answer to an ask by its target completes it."""
     body = check_body(request.body)
     message = _answers(turn, request.in_reply_to)
+    question = responding.answered_by(turn, message, turn.sender)
+    if question is not None:
+        return _answer_of(message, responding.answer(turn, question, body))
     flight = _asked(turn, message)
     if flight is not None and flight.target == turn.sender and flight.state not in FLIGHT.terminal:
         done = _answered(turn, flight, body, CompletedBy.REPLY)
@@ -242,6 +258,16 @@ def reply(turn: Turn, request: Reply) -> Receipt:
             deliveries=tuple(posting.receipt_of(one) for one in deliveries),
         )
     return _said(turn, request, body, message, late=flight is not None and flight.target == turn.sender)
+
+
+def _answer_of(asked: Message, told: Told[Question]) -> Receipt:
+    """The receipt of what was said to a question: it is the answer."""
+    return Receipt(
+        conversation_id=told.message.conversation_id if told.message else asked.conversation_id,
+        message_id=told.message.id if told.message else asked.id,
+        deliveries=(posting.receipt_of(told.delivery),) if told.delivery else (),
+        notes=told.notes,
+    )
 
 
 def _answers(turn: Turn, ident: str | None) -> Message:
@@ -270,7 +296,7 @@ def _asked(turn: Turn, message: Message) -> Flight | None:
 def _said(turn: Turn, request: Reply, body: str, message: Message, *, late: bool) -> Receipt:
     """An answer to a plain message; text after an ask's end is a note that wakes nobody."""
     target = turn.need(Agent, "agent", message.reply_to or message.sender)
-    heard = not late and target.id not in (turn.sender, turn.world.system_agent)
+    heard = not late and target.id not in (turn.sender, *turn.world.own_agents)
     if heard:
         _check_heard(turn, message, target)
     said = posting.post(
@@ -301,4 +327,4 @@ def _check_heard(turn: Turn, message: Message, target: Agent) -> None:
 
 
 def _unheard(turn: Turn, target: Agent) -> tuple[str, ...]:
-    return ("the broker reads no answers: kept as a note",) if target.id == turn.world.system_agent else ()
+    return ("the broker reads no answers: kept as a note",) if target.id in turn.world.own_agents else ()

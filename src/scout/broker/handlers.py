@@ -4,27 +4,42 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from scout.broker import (
+    accounting,
     agents,
     asks,
+    attention,
     blobs,
+    briefing,
     conversations,
     credentials,
+    deciding,
     endpoints,
+    enrolling,
+    explaining,
     flights,
+    groups,
     history,
+    hosting,
     inbox,
     messages,
     naming,
     overview,
     parsing,
+    questions,
     registering,
+    work,
 )
 from scout.broker.turn import Turn
 from scout.protocol import access, channels, talk
 from scout.protocol import agents as who
 from scout.protocol import asks as does
+from scout.protocol import attention as needs
+from scout.protocol import enrolment as hosts
 from scout.protocol import inbox as box
+from scout.protocol import insight as tells
 from scout.protocol import overview as whole
+from scout.protocol import questions as wants
+from scout.protocol import work as owns
 from scout.protocol.request import Request
 
 __all__ = ["HANDLERS", "directory_of"]
@@ -35,7 +50,6 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     whole.ShowStatus: overview.status,
     whole.ShowNow: overview.now,
     whole.MarkLooked: overview.looked,
-    whole.ListAttention: overview.list_attention,
     whole.ListNodes: overview.list_nodes,
     whole.ReadLog: overview.log,
     who.WhoAmI: agents.who_am_i,
@@ -54,6 +68,8 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     who.RemoveEndpoint: endpoints.remove_endpoint,
     who.ListSessions: endpoints.list_sessions,
     who.GetSession: endpoints.get_session,
+    hosts.Enrol: enrolling.enrol,
+    hosts.ReportHook: hosting.report,
     who.MoveProject: agents.move_project,
     talk.Send: messages.send,
     talk.Reply: flights.reply,
@@ -70,13 +86,13 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     channels.ListConversations: conversations.list_conversations,
     channels.GetConversation: conversations.get,
     channels.MarkRead: conversations.mark_read,
-    channels.CreateChannel: conversations.create,
-    channels.ListChannels: conversations.list_channels,
-    channels.ShowChannel: conversations.show_channel,
-    channels.JoinChannel: conversations.join_channel,
-    channels.LeaveChannel: conversations.leave_channel,
-    channels.ChannelPolicy: conversations.policy,
-    channels.ArchiveChannel: conversations.archive,
+    channels.CreateChannel: groups.create,
+    channels.ListChannels: groups.list_channels,
+    channels.ShowChannel: groups.show_channel,
+    channels.JoinChannel: groups.join_channel,
+    channels.LeaveChannel: groups.leave_channel,
+    channels.ChannelPolicy: groups.policy,
+    channels.ArchiveChannel: groups.archive,
     talk.Latest: conversations.latest,
     talk.Search: overview.search,
     talk.PutBlob: blobs.put_blob,
@@ -92,6 +108,41 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     does.FailFlight: flights.fail,
     does.CancelFlight: flights.cancel,
     does.RetryFlight: asks.retry,
+    wants.CreateQuestion: questions.create,
+    wants.ListQuestions: questions.list_questions,
+    wants.GetQuestion: questions.get,
+    wants.AnswerQuestion: questions.answer,
+    wants.DeclineQuestion: questions.decline,
+    wants.CloseQuestion: questions.close,
+    wants.ReopenQuestion: questions.reopen,
+    owns.CreateWork: work.create,
+    owns.ListWork: work.list_work,
+    owns.GetWork: work.get,
+    owns.StartWork: work.start,
+    owns.ProgressWork: work.progress,
+    owns.WaitWork: work.wait,
+    owns.ResumeWork: work.resume,
+    owns.SubmitWork: work.submit,
+    owns.AcceptWork: work.accept,
+    owns.ReopenWork: work.reopen,
+    owns.HandOverWork: work.hand_over,
+    owns.CancelWork: work.cancel,
+    owns.UpdateWork: work.update,
+    owns.RelateWork: work.relate,
+    needs.ListAttention: attention.list_attention,
+    needs.GetAttention: attention.get,
+    needs.RaiseAttention: attention.raise_item,
+    needs.Need: attention.need,
+    needs.Consult: attention.consult,
+    needs.Notify: attention.notify,
+    needs.AnswerAttention: deciding.answer,
+    needs.ApproveAttention: deciding.approve,
+    needs.DenyAttention: deciding.deny,
+    needs.DismissAttention: deciding.dismiss,
+    tells.Why: explaining.why,
+    tells.ShowBrief: briefing.brief,
+    tells.ShowUsage: accounting.show,
+    tells.ReportUsage: accounting.report,
     access.SetAlias: naming.set_alias,
     access.ListAliases: naming.list_aliases,
     access.ShowAlias: naming.show_alias,
@@ -122,5 +173,7 @@ def directory_of(request: Request[Any]) -> str | None:
             return request.new
         case does.MakeAsk():
             return request.project_path
+        case hosts.Enrol():
+            return request.cwd
         case _:
             return None

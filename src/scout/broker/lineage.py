@@ -13,23 +13,29 @@ from scout.policy.duty import Party
 from scout.policy.limits import check_ask_rate, check_open_flights
 from scout.store.ledger import LAST
 
-__all__ = ["check_limits", "check_room", "inside_of", "lineage_of"]
+__all__ = ["check_limits", "check_room", "inside_of", "lineage_of", "worked_on"]
 
 _MINUTE = 60
 
 
 def inside_of(turn: Turn, within: str | None) -> Ask | None:
-    """The ask that the caller is working on: named, or its session's, or its only open one."""
+    """The ask that the caller is working on."""
+    flight = worked_on(turn, within)
+    return turn.need(Ask, "ask", flight.ask_id) if flight else None
+
+
+def worked_on(turn: Turn, within: str | None) -> Flight | None:
+    """The flight that the caller is working on: named, or its session's, or its only open one."""
     if within is not None:
         flight = flight_named(turn, within)
         if flight.target != turn.sender:
             raise turn.missing("flight of yours", within)
-        return turn.need(Ask, "ask", flight.ask_id)
+        return flight
     open_flights = turn.ledger.many(Flight, "flights_open_to", agent=turn.sender, before=LAST, limit=50)
     running = [one for one in open_flights if one.started_at is not None]
     mine = [one for one in running if turn.actor.session_id and one.session_id == turn.actor.session_id]
     candidates = mine or running
-    return turn.ledger.get(Ask, candidates[0].ask_id) if len(candidates) == 1 else None
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def check_room(turn: Turn, ask: Ask) -> None:

@@ -7,11 +7,15 @@ import re
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
+from scout.base.record import Record
 from scout.model.agent import Agent
 from scout.model.alias import Alias
+from scout.model.ask import Ask
 from scout.model.conversation import Conversation
+from scout.model.delivery import Delivery
 from scout.model.endpoint import ACTIVE, Endpoint
 from scout.model.envelope import Event, record_of
+from scout.model.flight import Flight
 from scout.model.grant import Grant
 from scout.model.node import Node
 from scout.model.session import Session
@@ -20,6 +24,8 @@ from scout.policy.resolve import Resolution
 __all__ = ["Memory"]
 
 _ROOM = 50_000
+_RECENT = 5000
+_FOLLOWED = (Ask, Delivery, Flight)
 # A handle of names alone: no harness or model, which another agent might come to have.
 _PLAIN = re.compile(r"@[a-z0-9.-]+")
 # Resolutions that rest on names alone, and not on who is online or where the caller stands.
@@ -27,7 +33,7 @@ _LASTING = frozenset({"only match", "exact", "alias"})
 
 
 class Memory:
-    """Agents, endpoints and conversations by id, and what names mean."""
+    """Agents, endpoints and conversations by id, what names mean, and what asks went through last."""
 
     def __init__(self) -> None:
         self.agents: dict[str, Agent | None] = {}
@@ -36,6 +42,7 @@ class Memory:
         self.grants: dict[tuple[str | None, str | None], list[Grant]] = {}
         self.names: dict[Hashable, Resolution] = {}
         self._keys: dict[str, set[Hashable]] = {}
+        self.recent: dict[str, Record] = {}
         self.last_seq: int | None = None
         self._learn: dict[type, Callable[[Any], object]] = {
             Endpoint: self._endpoint,
@@ -45,6 +52,7 @@ class Memory:
             Alias: lambda _: self._forget_names(),
             Session: lambda _: self._forget_names(),
             Node: lambda _: self._forget_names(),
+            **dict.fromkeys(_FOLLOWED, self._follow),
         }
 
     def keep(self, key: Hashable, found: Resolution, endpoints: Iterable[Endpoint]) -> None:
@@ -76,13 +84,19 @@ class Memory:
         for key in self._keys.pop(endpoint.agent_id, ()):
             self.names.pop(key, None)
 
+    def _follow(self, record: Ask | Delivery | Flight) -> None:
+        """What an ask goes through is read again at each of its next steps."""
+        self.recent[record.id] = record
+        if len(self.recent) > _RECENT:
+            del self.recent[next(iter(self.recent))]
+
     def _agent(self, agent: Agent) -> None:
         self.agents.pop(agent.id, None)
         self._forget_names()
 
     def forget(self) -> None:
         """Everything: a transaction was undone, or rows were refreshed beside the log."""
-        for kept in (self.agents, self.endpoints, self.conversations, self.grants):
+        for kept in (self.agents, self.endpoints, self.conversations, self.grants, self.recent):
             kept.clear()
         self._forget_names()
         self.last_seq = None

@@ -28,12 +28,14 @@ from scout.policy.reach import Action, Reach
 from scout.policy.resolve import Resolution, resolve
 from scout.policy.target import Targeting, decide_target
 from scout.policy.wake import Cause, Occasion, Place, WakeDecision, budgeted, decide_wake
+from scout.protocol.operations import command_line
 from scout.protocol.talk import Send
 from scout.store.ledger import LAST
 
-__all__ = ["attached", "carried", "decide", "occasion_place", "send"]
+__all__ = ["attached", "carried", "decide", "occasion_place", "send", "told_why"]
 
 _HOUR = 3600
+_COUNTED = 200
 
 
 def send(turn: Turn, request: Send) -> Receipt:
@@ -65,7 +67,7 @@ def send(turn: Turn, request: Send) -> Receipt:
         conversation_id=conversation.id,
         message_id=message.id,
         deliveries=tuple(posting.receipt_of(one) for one in deliveries),
-        notes=(*notes, *((decision.reason,) if decision.reason else ())),
+        notes=(*notes, *((told,) if (told := told_why(turn, decision)) else ())),
         alias_id=metadata.alias_id,
         alias_revision=metadata.alias_revision,
     )
@@ -127,13 +129,17 @@ def _conversation(turn: Turn, request: Send, target: Agent | None) -> Conversati
         return _joined(turn, conversations.channel_named(turn, request.channel))
     if request.conversation_id is not None:
         found = turn.need(Conversation, "conversation", request.conversation_id)
-        return _joined(turn, found)
+        return _with(turn, _joined(turn, found), target)
     if request.thread is not None:
-        return _joined(turn, conversations.thread_on(turn, request.thread))
+        return _with(turn, _joined(turn, conversations.thread_on(turn, request.thread)), target)
     if request.broadcast:
         return _joined(turn, posting.broadcast_of(turn, turn.actor.user or turn.world.operator))
     assert target is not None  # without a place there is a target, or it was refused
     return posting.dm_of(turn, turn.sender, target.id)
+
+
+def _with(turn: Turn, conversation: Conversation, target: Agent | None) -> Conversation:
+    return conversations.check_company(turn, conversation, target) if target else conversation
 
 
 def _joined(turn: Turn, conversation: Conversation) -> Conversation:
@@ -165,34 +171,37 @@ def _retired(turn: Turn, members: Sequence[str]) -> list[Agent]:
 # -- whom to wake ------------------------------------------------------------------------------------
 
 
-def occasion_place(turn: Turn, conversation: Conversation, others: int = 1) -> Place:
-    """A conversation as far as waking looks at it."""
-    channel = conversation.kind is ConversationKind.CHANNEL
+def occasion_place(turn: Turn, conversation: Conversation) -> Place:
+    """A conversation as far as waking looks at it; a thread is ruled by the channel that it hangs on."""
+    rules = conversation
+    while rules.kind is ConversationKind.THREAD:
+        rules = turn.need(Conversation, "conversation", rules.parent_id or "")
+    channel = rules.kind is ConversationKind.CHANNEL
+    beside = {"conversation": rules.id, "agent": turn.sender, "limit": _COUNTED}
     return Place(
         conversation_id=conversation.id,
         kind=conversation.kind,
-        quiet=conversation.quiet,
-        soft_mentions=conversation.soft_mentions,
-        master_id=conversation.master_id,
-        channel_owner_id=conversation.created_by if channel else None,
-        others=others,
+        quiet=conversation.quiet or rules.quiet,
+        soft_mentions=rules.soft_mentions,
+        master_id=rules.master_id,
+        channel_owner_id=rules.created_by if channel else None,
+        others=turn.ledger.value("members_beside", **beside) if channel else 1,
     )
 
 
 def _decision(turn: Turn, request: Send, targeting: Targeting, conversation: Conversation) -> WakeDecision:
-    target = targeting.target
-    party: tuple[Party, ...] = (_party(target),) if target else ()
-    if not party:
+    target, leading = targeting.target, targeting.leading
+    party: tuple[Party, ...] = (_party(target),) if target and targeting.rule != "leading mention" else ()
+    if target is None:
         party = tuple(Party(agent_id=one) for one in conversations.company(turn, conversation))
-    leading = next(iter(party), None) if targeting.rule == "leading mention" else None
     soft = [_soft(turn, text) for text in targeting.soft]
     occasion = Occasion(
         cause=Cause.WAKE if request.wake else Cause.SEND,
         sender=Party(agent_id=turn.sender, session_id=turn.actor.session_id),
         kind=request.kind,
         follow_up=request.follow_up,
-        targets=() if leading else party,
-        leading=leading,
+        targets=party,
+        leading=_party(leading) if leading else None,
         soft=tuple(one for one in soft if one),
         place=occasion_place(turn, conversation),
     )
@@ -206,10 +215,12 @@ def _party(found: Resolution) -> Party:
 
 
 def _soft(turn: Turn, text: str) -> Party | None:
+    """A mention inside a body counts only for somebody whom the sender may speak to."""
     try:
-        return Party(agent_id=turn.resolve(text).agent.id)
+        agent = turn.resolve(text).agent
     except Refused:
         return None
+    return Party(agent_id=agent.id) if turn.allows(Deed.ADDRESS, subject_of(agent)) else None
 
 
 def decide(turn: Turn, occasion: Occasion, known: Mapping[str, Reach] | None = None) -> WakeDecision:
@@ -240,6 +251,15 @@ def decide(turn: Turn, occasion: Occasion, known: Mapping[str, Reach] | None = N
     return held
 
 
+def told_why(turn: Turn, decision: WakeDecision) -> str:
+    """Why another has it, or why nobody is woken yet; with the command by which a person changes that."""
+    if decision.action is not Action.HOLD or decision.rule == "wake_budget" or decision.holder is None:
+        return decision.reason
+    commands = "; ".join(command_line(remedy) for remedy in decision.remedies)
+    by_hand = f"{turn.canonical(decision.holder.agent_id)} is started by hand: {commands}"
+    return "; ".join(filter(None, (decision.reason, by_hand)))
+
+
 def _metadata(
     turn: Turn, request: Send, targeting: Targeting, decision: WakeDecision, conversation: Conversation
 ) -> Metadata:
@@ -247,7 +267,7 @@ def _metadata(
     replied = turn.ledger.get(Message, request.in_reply_to) if request.in_reply_to else None
     if request.in_reply_to and (replied is None or replied.conversation_id != conversation.id):
         raise Refused(NotFound(noun="message of this conversation", id=request.in_reply_to[:60]))
-    leading = (target.canonical,) if target and targeting.rule == "leading mention" else ()
+    leading = (targeting.leading.canonical,) if targeting.leading else ()
     nobody = decision.holder is None
     return Metadata(
         mentions=(*leading, *targeting.soft),
@@ -274,7 +294,7 @@ def _route(
     reached = holder.agent_id if holder else _partner(turn, conversation, target)
     if reached is None:
         return []
-    delivery = carried(turn, message, reached, decision, metadata)
+    delivery = carried(turn, message, reached, decision, metadata, delegates=True)
     named = target.id if target is not None else None
     if holder is None or named in (None, reached, turn.sender):
         return [delivery]
@@ -284,9 +304,18 @@ def _route(
 
 
 def carried(
-    turn: Turn, message: Message, reached: str, decision: WakeDecision, metadata: Metadata = Metadata()
+    turn: Turn,
+    message: Message,
+    reached: str,
+    decision: WakeDecision,
+    metadata: Metadata = Metadata(),
+    *,
+    delegates: bool = False,
 ) -> Delivery:
-    """The delivery of a message to whom a decision names; a program is started for it if that was decided."""
+    """The delivery of a message to whom a decision names; a program is started for it if that was decided.
+
+    `delegates`: no record says that its holder is to act, so that the message itself is watched.
+    """
     holder = decision.holder
     wakes = decision.action is Action.WAKE
     agent = turn.agent(reached) if wakes else None
@@ -296,9 +325,9 @@ def carried(
         message,
         reached,
         wake=route is not None and route.runs,
-        delegates=holder is not None and decision.action in (Action.WAKE, Action.HOLD),
+        delegates=delegates and holder is not None and decision.action in (Action.WAKE, Action.HOLD),
         rule=decision.rule,
-        reason=decision.reason,
+        reason=told_why(turn, decision),
         endpoint_id=route.endpoint.id if route and route.endpoint else None,
         session_id=holder.session_id if holder else None,
         decision=decision.stored if holder else None,

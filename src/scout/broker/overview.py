@@ -20,7 +20,6 @@ from scout.model.ref import Ref
 from scout.policy.permit import Deed
 from scout.protocol.agents import ReadFeed
 from scout.protocol.overview import (
-    ListAttention,
     ListNodes,
     Looked,
     MarkLooked,
@@ -40,11 +39,11 @@ from scout.store.search import search as find_words
 
 __all__ = [
     "feed",
-    "list_attention",
     "list_nodes",
     "log",
     "looked",
     "now",
+    "readable",
     "search",
     "status",
     "wanted_by",
@@ -108,16 +107,6 @@ def looked(turn: Turn, request: MarkLooked) -> Looked:
     return Looked(at=at)
 
 
-def list_attention(turn: Turn, request: ListAttention) -> Page[Attention]:
-    """What needs the caller's user, newest first."""
-    wanted = size(request.limit, turn.rules.limits)
-    user = turn.actor.user or turn.world.operator
-    query = "attention_all" if request.all else "attention_open"
-    bound = before(request.cursor)
-    found = turn.ledger.many(Attention, query, user=user, before=bound, limit=wanted + 1)
-    return page(found, wanted, lambda item: item.id)
-
-
 def list_nodes(turn: Turn, request: ListNodes) -> Page[Node]:
     """The machines that this one knows."""
     wanted = size(request.limit, turn.rules.limits)
@@ -134,14 +123,14 @@ def wanted_by(turn: Turn, request: Watch | ReadLog, look: Look) -> Callable[[Eve
     ids = {one for one in (_agent_id(turn, request), _conversation_id(turn, request), request.work) if one}
     family = request.family or ""
     subtree = AgentPath.parse(request.subtree) if isinstance(request, Watch) and request.subtree else None
-    readable = _readable(turn, look)
+    may_read = readable(turn, look)
     inside = _inside(subtree, look) if subtree else None
 
     def wanted(event: Event) -> bool:
         if family and not str(event.__struct_config__.tag).startswith(family):
             return False
         about = concerns(event)
-        return ids <= about and (inside is None or inside(about)) and readable(about)
+        return ids <= about and (inside is None or inside(about)) and may_read(about)
 
     return wanted
 
@@ -172,14 +161,14 @@ def _inside(subtree: AgentPath, look: Look) -> Callable[[frozenset[str]], bool]:
     return lambda about: any(below(ident) for ident in about if ident.startswith("agt_"))
 
 
-def _readable(turn: Turn, look: Look) -> Callable[[frozenset[str]], bool]:
+def readable(turn: Turn, look: Look) -> Callable[[frozenset[str]], bool]:
     """The operator reads all; an agent what concerns it, those below it, or where it takes part."""
     if turn.is_operator:
         return lambda about: True
     me, path = turn.actor.agent_id or "", turn.caller.path
     inside = _inside(path, look) if path is not None else None
 
-    def readable(about: frozenset[str]) -> bool:
+    def may_read(about: frozenset[str]) -> bool:
         if me in about or (inside is not None and inside(about)):
             return True
         return any(takes_part(ident) for ident in about if ident.startswith("cnv_"))
@@ -188,7 +177,7 @@ def _readable(turn: Turn, look: Look) -> Callable[[frozenset[str]], bool]:
         member = look().one(Member, "membership", conversation=ident, agent=me)
         return member is not None and member.left_at is None
 
-    return readable
+    return may_read
 
 
 def log(turn: Turn, request: ReadLog) -> Page[Event]:

@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from scout.base.refusal import BadRequest, Refused
+from scout.model.change import Mutable
 from scout.policy.limits import Limits
 from scout.protocol.request import Page
 from scout.store.ledger import LAST
 
-__all__ = ["after_number", "before", "cursor", "page", "size"]
+__all__ = ["after_number", "before", "cursor", "page", "size", "sought"]
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Mutable)
+_SEARCHED = 2000
 _MOST = (1 << 63) - 1
 
 
@@ -56,5 +59,36 @@ def page(items: Sequence[T], wanted: int, key: Callable[[T], Any]) -> Page[T]:
     """The page of a list of which one more than `wanted` was read."""
     shown = tuple(items[:wanted])
     more = len(items) > wanted
-    place = base64.urlsafe_b64encode(str(key(shown[-1])).encode()).decode() if more else None
-    return Page(items=shown, next=place)
+    return Page(items=shown, next=_place(key(shown[-1])) if more else None)
+
+
+def _place(key: object) -> str:
+    return base64.urlsafe_b64encode(str(key).encode()).decode()
+
+
+def sought(
+    read: Callable[[str, int], Sequence[M]],
+    is_wanted: Callable[[M], bool],
+    bound: str,
+    limit: int | None,
+    limits: Limits,
+) -> Page[M]:
+    """A page of those that are wanted, of a list that begins with the newest.
+
+    `read` gives those before an id. Not more than some are looked through at once: the page may then be
+    short, and its cursor goes on from there.
+    """
+    wanted = size(limit, limits)
+    found: list[M] = []
+    searched = 0
+    while True:
+        rows = read(bound, wanted + 1)
+        found += [one for one in rows[:wanted] if is_wanted(one)]
+        searched += len(rows)
+        if len(found) > wanted:
+            return page(found, wanted, lambda one: one.id)
+        if len(rows) <= wanted:
+            return Page(items=tuple(found), next=None)
+        bound = rows[wanted - 1].id
+        if len(found) == wanted or searched >= _SEARCHED:
+            return Page(items=tuple(found), next=_place(bound))

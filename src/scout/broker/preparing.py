@@ -5,13 +5,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused
-from scout.broker import credentials, reaching, settle, turns
+from scout.broker import credentials, prompting, reaching, settle, spending, turns
 from scout.broker.turn import Turn
 from scout.model.agent import Agent
 from scout.model.ask import Ask, SessionPolicy
-from scout.model.conversation import Message
 from scout.model.delivery import Delivery, DeliveryMove, is_due, lease
-from scout.model.endpoint import Endpoint, EndpointMove, EndpointState, Transport, permission_of
+from scout.model.endpoint import BROKEN, Endpoint, EndpointMove, EndpointState, Transport, permission_of
 from scout.model.flight import Flight, FlightState
 from scout.model.presence_event import EndpointRegistered, SessionStarted
 from scout.model.session import Session, SessionState
@@ -19,11 +18,9 @@ from scout.model.session_problem import Layer
 from scout.model.token import Token
 from scout.policy.choose import Action, Choice, Demand
 from scout.policy.directory import Instance
-from scout.policy.prompt import PromptContext, contract
-from scout.policy.prompt import Turn as PromptTurn
 from scout.ports import Failed, Prompt, SessionSpec
 
-__all__ = ["prepare", "resume"]
+__all__ = ["open_session", "prepare", "resume"]
 
 _MANY = 1000
 
@@ -34,9 +31,13 @@ def prepare(turn: Turn, ident: str) -> turns.Prepared | None:
     if delivery is None or not is_due(delivery, turn.now):
         return None
     agent = turn.need(Agent, "agent", delivery.target)
-    ask = turn.ledger.get(Ask, delivery.ask_id) if delivery.flight_id else None
+    if spending.hold_for_budget(turn, agent, delivery):
+        return None
+    ask = _asked_by(turn, delivery)
     leased = lease(delivery, turns.HOLDER, turn.now, seconds=turn.rules.periods.lease)
-    found = _carrier(turn, agent, delivery, ask)
+    wish = reaching.demand_of(turn, ask) if ask else Demand(session_id=delivery.session_id)
+    isolated = ask is not None and ask.session_policy is SessionPolicy.NEW
+    found = _carrier(turn, agent, wish, delivery.sender if isolated else None)
     if isinstance(found, Failed):
         settle.delivered(turn, delivery, leased, DeliveryMove.LEASE)
         turns.returned(turn, leased, found)
@@ -46,12 +47,35 @@ def prepare(turn: Turn, ident: str) -> turns.Prepared | None:
     settle.delivered(turn, delivery, leased, DeliveryMove.LEASE)
     if endpoint.state is EndpointState.IDLE:
         endpoint = reaching.move(turn, endpoint, EndpointMove.CLAIM)
-    return _prepared(turn, agent, leased, endpoint, fresh=fresh, token=_token(turn, agent, leased, endpoint))
+    token = _token(turn, agent, leased, endpoint)
+    told = prompting.told(turn, agent, leased, endpoint, token.secret)
+    prompting.charge(turn, told.contract, leased, endpoint)
+    return _prepared(agent, leased, endpoint, told.prompt, fresh=fresh, token_id=token.ident)
 
 
-def _carrier(turn: Turn, agent: Agent, delivery: Delivery, ask: Ask | None) -> tuple[Endpoint, bool] | Failed:
+def _asked_by(turn: Turn, delivery: Delivery) -> Ask | None:
+    """The ask that a delivery carries; what is said to its flight later goes to the session that has it."""
+    ask = turn.ledger.get(Ask, delivery.ask_id) if delivery.flight_id else None
+    return ask if ask is not None and ask.message_id == delivery.message_id else None
+
+
+def open_session(turn: Turn, agent: Agent) -> turns.Opening | Failed | None:
+    """A session for which nothing waits yet; nothing if there is one by now, or why there can be none."""
+    found = _carrier(turn, agent, Demand())
+    if isinstance(found, Failed):
+        return found
+    endpoint, fresh = found
+    if not fresh:
+        return None
+    return turns.Opening(
+        harness=endpoint.harness or "", spec=_spec(agent, endpoint), endpoint_id=endpoint.id, fresh=True
+    )
+
+
+def _carrier(
+    turn: Turn, agent: Agent, wish: Demand, isolated_for: str | None = None
+) -> tuple[Endpoint, bool] | Failed:
     """Through which endpoint, and whether its session has yet to be started; or why through none."""
-    wish = reaching.demand_of(turn, ask) if ask else Demand(session_id=delivery.session_id)
     try:
         route = reaching.route_of(turn, agent, _choice(turn, agent, wish), harness=wish.harness, strict=True)
     except Refused as refusal:
@@ -59,22 +83,27 @@ def _carrier(turn: Turn, agent: Agent, delivery: Delivery, ask: Ask | None) -> t
     if not route.runs or route.harness is None:
         problem = route.reach.obstacle(waking=True) or "nothing can run it"
         return Failed(layer=Layer.HARNESS, reason=problem, again=True)
-    isolated = ask is not None and ask.session_policy is SessionPolicy.NEW
-    usable = None if isolated else _usable(turn, route)
+    usable = None if isolated_for else _usable(turn, route)
     if usable is None and wish.session_id is not None:
         return Failed(layer=Layer.SESSION, reason=f"the session {wish.session_id} is not there any more")
     model = wish.model or agent.config.model
-    return usable or (
-        _started(turn, agent, route.harness, model, delivery.sender if isolated else None),
-        True,
-    )
+    return usable or (_started(turn, agent, route.harness, model, isolated_for), True)
 
 
 def _choice(turn: Turn, agent: Agent, wish: Demand) -> Choice | None:
     """What the ask insists on, by the same function as everywhere; an inbox is nothing to carry to."""
     choice = reaching.choice_for(turn, agent, wish)
     pulls = choice.endpoint is not None and choice.endpoint.transport is Transport.PULL
-    return Choice(action=Action.START, rule="carried by a program") if pulls else choice
+    if pulls or _is_outdated(choice, agent, wish):
+        return Choice(action=Action.START, rule="carried by a program")
+    return choice
+
+
+def _is_outdated(choice: Choice, agent: Agent, wish: Demand) -> bool:
+    """Whether nothing is left but what ran in another harness than its agent is set to now."""
+    if agent.config.harness in (None, choice.harness) or wish.harness or wish.session_id:
+        return False
+    return choice.endpoint is None or choice.endpoint.state in BROKEN
 
 
 def _usable(turn: Turn, route: reaching.Route) -> tuple[Endpoint, bool] | None:
@@ -138,9 +167,28 @@ def _token(turn: Turn, agent: Agent, delivery: Delivery, endpoint: Endpoint) -> 
 
 
 def _prepared(
-    turn: Turn, agent: Agent, delivery: Delivery, endpoint: Endpoint, *, fresh: bool, token: _Token
+    agent: Agent,
+    delivery: Delivery,
+    endpoint: Endpoint,
+    prompt: Prompt,
+    *,
+    fresh: bool,
+    token_id: str | None,
 ) -> turns.Prepared:
-    spec = SessionSpec(
+    return turns.Prepared(
+        harness=endpoint.harness or "",
+        spec=_spec(agent, endpoint),
+        prompt=prompt,
+        delivery_id=delivery.id,
+        endpoint_id=endpoint.id,
+        flight_id=delivery.flight_id,
+        token_id=token_id,
+        fresh=fresh,
+    )
+
+
+def _spec(agent: Agent, endpoint: Endpoint) -> SessionSpec:
+    return SessionSpec(
         session_id=endpoint.session_id or "",
         agent_id=agent.id,
         address=Instance(agent=agent).canonical,
@@ -149,59 +197,6 @@ def _prepared(
         permission=permission_of(agent, endpoint),
         command=agent.config.command,
     )
-    return turns.Prepared(
-        harness=endpoint.harness or "",
-        spec=spec,
-        prompt=_prompt(turn, agent, delivery, endpoint, token.secret),
-        delivery_id=delivery.id,
-        endpoint_id=endpoint.id,
-        flight_id=delivery.flight_id,
-        token_id=token.ident,
-        fresh=fresh,
-    )
-
-
-def _prompt(turn: Turn, agent: Agent, delivery: Delivery, endpoint: Endpoint, secret: str | None) -> Prompt:
-    """The message, the contract around it, and how the program calls back.
-
-    A plain program reads the message alone; the contract is in its environment.
-    """
-    message = turn.ledger.get(Message, delivery.message_id)
-    body = message.body if message else ""
-    context = PromptContext(
-        address=Instance(agent=agent).canonical,
-        path=str(agent.path),
-        role=agent.tool_role,
-        turn=PromptTurn.STARTED,
-        session=endpoint.session_id,
-        project=agent.project_root,
-        directory=agent.working_dir,
-        branch=agent.birth_branch,
-        permission=permission_of(agent, endpoint),
-        conversation=delivery.conversation_id,
-        sender=turn.canonical(delivery.sender),
-        ask=delivery.ask_id,
-        flight=delivery.flight_id,
-        body=body,
-        may_repeat=delivery.may_repeat,
-    )
-    facts = {
-        "SCOUT_AGENT": str(agent.path),
-        "SCOUT_SESSION": endpoint.session_id,
-        "SCOUT_FLIGHT": delivery.flight_id,
-        "SCOUT_DELIVERY": delivery.id,
-        "SCOUT_URL": turn.world.status.url,
-        "SCOUT_SOCKET": turn.world.status.socket,
-        "SCOUT_TOKEN": secret,
-        "SCOUT_MAY_REPEAT": "1" if delivery.may_repeat else None,
-    }
-    text = body
-    if endpoint.harness == "command":
-        facts["SCOUT_CONTRACT"] = contract(replace(context, body=None), "command").text
-    elif endpoint.harness != "echo":
-        text = contract(context, endpoint.harness or "").text
-    environment = {name: value for name, value in facts.items() if value}
-    return Prompt(delivery_id=turns.run_of(delivery), text=text, body=body, environment=environment)
 
 
 def resume(turn: Turn, ident: str) -> turns.Prepared | None:
@@ -212,8 +207,9 @@ def resume(turn: Turn, ident: str) -> turns.Prepared | None:
         return None
     agent = turn.need(Agent, "agent", delivery.target)
     tokens = turn.ledger.many(Token, "tokens_of_session", session=endpoint.session_id, limit=_MANY)
-    token = next((_Token(one.id) for one in tokens if one.label == delivery.id), _Token())
-    prepared = _prepared(turn, agent, delivery, endpoint, fresh=False, token=token)
+    token_id = next((one.id for one in tokens if one.label == delivery.id), None)
+    prompt = prompting.told(turn, agent, delivery, endpoint, None).prompt
+    prepared = _prepared(agent, delivery, endpoint, prompt, fresh=False, token_id=token_id)
     flight = turn.ledger.get(Flight, delivery.flight_id)
     prepared.accepted = True
     prepared.unwanted = flight is not None and flight.state in (FlightState.CANCELLED, FlightState.FAILED)

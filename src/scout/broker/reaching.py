@@ -29,6 +29,7 @@ __all__ = [
     "move",
     "retired",
     "route_of",
+    "shared",
     "unavailable",
 ]
 
@@ -42,11 +43,14 @@ class Route(Record):
     runs: bool = False
 
 
+def shared(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
+    """Those that are a way for everybody, and were not made for one ask alone."""
+    return [one for one in endpoints if one.isolated_for is None]
+
+
 def choice_for(turn: Turn, agent: Agent, wish: Demand) -> Choice:
     """The endpoint by the one function of all; what was made for one ask is only for who names it."""
-    endpoints = [
-        one for one in turn.endpoints(agent.id) if one.isolated_for is None or wish.session_id is not None
-    ]
+    endpoints = turn.endpoints(agent.id) if wish.session_id else shared(turn.endpoints(agent.id))
     return choose(agent, Instance(agent=agent).canonical, endpoints, wish, now=turn.now)
 
 
@@ -70,7 +74,7 @@ def route_of(
     strict: bool = False,
 ) -> Route:
     """The way to an agent. `harness`: only this one; `strict`: that none can run it is a refusal."""
-    endpoints = turn.endpoints(agent.id)
+    endpoints = shared(turn.endpoints(agent.id))
     endpoint = choice.endpoint if choice else _online(turn, endpoints)
     if endpoint is not None and endpoint.transport is Transport.PULL:
         if is_online(endpoint, turn.now, turn.rules.periods.online_within):

@@ -13,7 +13,7 @@ from scout.model.token import Token
 from scout.ports import Failed
 from scout.store.ledger import LAST, Ledger
 
-__all__ = ["carrier", "freed", "lost", "pending", "settled", "uncertain", "under_way"]
+__all__ = ["carrier", "ended", "freed", "lost", "pending", "settled", "uncertain", "under_way"]
 
 _LATER = (1 << 62) - 1
 _SOME = 200
@@ -28,17 +28,18 @@ def uncertain(ledger: Ledger) -> list[Delivery]:
 def under_way(ledger: Ledger) -> list[Delivery]:
     """What programs had taken and not finished: by the endpoints that work, and by the flights that run."""
     leased = {one.endpoint_id for one in uncertain(ledger)}
-    found = [_taken_by(ledger, one) for one in _working(ledger) if one.id not in leased]
+    working = [one for one in _busy(ledger) if one.state is EndpointState.WORKING]
+    found = [_taken_by(ledger, one) for one in working if one.id not in leased]
     for flight in ledger.many(Flight, "flights_due", now=_LATER, limit=_LATER):
-        if flight.started_at is not None:
+        if flight.started_at is not None and not flight.is_asking:  # then no turn needs to be under way
             deliveries = ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
             found += [one for one in deliveries[-1:] if one.wake and one.state is DeliveryState.ACKED]
     return list({one.id: one for one in found if one is not None}.values())
 
 
-def _working(ledger: Ledger) -> list[Endpoint]:
+def _busy(ledger: Ledger) -> list[Endpoint]:
     held = ledger.many(Endpoint, "endpoints_held", limit=_LATER)
-    return [one for one in held if one.state is EndpointState.WORKING]
+    return [one for one in held if one.state is not EndpointState.IDLE]
 
 
 def _taken_by(ledger: Ledger, endpoint: Endpoint) -> Delivery | None:
@@ -58,7 +59,7 @@ def _taken_by(ledger: Ledger, endpoint: Endpoint) -> Delivery | None:
 def freed(turn: Turn, known: Sequence[Delivery]) -> None:
     """No endpoint works or wakes for ever: not those for which nothing is under way."""
     busy = {one.endpoint_id for one in known}
-    for endpoint in _working(turn.ledger):
+    for endpoint in _busy(turn.ledger):
         if endpoint.id not in busy:
             turns.free(turn, endpoint.id, "the broker was restarted")
 
@@ -87,7 +88,7 @@ def settled(turn: Turn, ident: str, found: Found) -> None:
     move = DeliveryMove.ACK if found is Found.TAKEN else DeliveryMove.EXPIRE
     settle.delivered(turn, delivery, after, move)
     if found is not Found.TAKEN:
-        _ended(turn, delivery, "the broker was restarted")
+        ended(turn, delivery, "the broker was restarted")
 
 
 def lost(turn: Turn, ident: str) -> None:
@@ -96,10 +97,10 @@ def lost(turn: Turn, ident: str) -> None:
     if delivery.state is DeliveryState.ACKED:
         reason = "its program was gone when the broker started again"
         turns.broke(turn, delivery, Failed(layer=Layer.PROCESS, reason=reason))
-    _ended(turn, delivery, "its program was gone after a restart")
+    ended(turn, delivery, "its program was gone after a restart")
 
 
-def _ended(turn: Turn, delivery: Delivery, reason: str) -> None:
+def ended(turn: Turn, delivery: Delivery, reason: str) -> None:
     """Nothing of the run is left: neither its place nor its credential."""
     turns.free(turn, delivery.endpoint_id, reason)
     if delivery.session_id is not None:

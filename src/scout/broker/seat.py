@@ -12,6 +12,8 @@ from scout.base.codec import decode, encode, stored
 from scout.base.refusal import BadRequest, Refused
 from scout.broker import endpoints, overview
 from scout.broker.admission import Admitted
+from scout.broker.agents import who_am_i
+from scout.broker.awaiting import AWAITED
 from scout.broker.handlers import HANDLERS, directory_of
 from scout.broker.nearby import with_projects
 from scout.broker.stream import Hub, Waiters
@@ -23,12 +25,16 @@ from scout.model.envelope import Event
 from scout.model.flight import FLIGHT, Flight
 from scout.model.request_problem import KeyReused
 from scout.model.target_problem import UnknownTarget
+from scout.model.token import TokenKind
 from scout.policy.limits import check_streams
+from scout.policy.permit import check_operation
 from scout.ports import Place
 from scout.protocol.access import Minted
-from scout.protocol.agents import Heartbeat, Registered
+from scout.protocol.agents import Heartbeat, Identity, Registered, WhoAmI
 from scout.protocol.asks import GetFlight, MakeAsk
+from scout.protocol.enrolment import Enrolled
 from scout.protocol.inbox import Claimed, ClaimInbox
+from scout.protocol.insight import ShowBrief
 from scout.protocol.overview import Watch
 from scout.protocol.request import Request, Write, result_of
 from scout.protocol.talk import GetBlob, PutBlob
@@ -40,6 +46,7 @@ __all__ = ["Counter", "Seat"]
 T = TypeVar("T")
 _PAGE = 500
 _SOON = 0.05
+_IDENTITIES = 10_000
 
 
 class Counter(Protocol):
@@ -49,11 +56,13 @@ class Counter(Protocol):
     waiters: Waiters
     hub: Hub
     signs_of_life: dict[str, Endpoint]
+    identities: dict[tuple[str | None, ...], Identity]
 
     async def read(self, work: Callable[[Ledger], T]) -> T: ...
     async def write(self, who: Admitted, work: Callable[[Turn], T], place: Place | None = None) -> T: ...
     def glance(self) -> Ledger: ...
     def tally(self, name: str) -> None: ...
+    def count(self, agent_id: str, what: str) -> None: ...
 
 
 class Seat:
@@ -66,16 +75,27 @@ class Seat:
     async def call(self, request: Request[T]) -> T:
         """Answer a request. What changes something is on disk before the answer is given."""
         try:
-            return await self._answer(request)
+            answer = await self._answer(request)
+            if isinstance(request, ShowBrief):
+                self._count("orientation_commands_avoided")
+            return answer
         except Refused as refusal:
             self._broker.tally("refused")
+            self._count("diagnostics_generated")
             problem, world = refusal.diagnostic, self._broker.world
             if not isinstance(problem, UnknownTarget):
                 raise
             told = await asyncio.to_thread(with_projects, problem, world, self.who.caller)
             raise Refused(told) from None
 
+    def _count(self, what: str) -> None:
+        """What an agent is told costs it tokens; a person's time is not counted."""
+        actor = self.who.actor
+        if actor.kind is TokenKind.AGENT and actor.agent_id is not None:
+            self._broker.count(actor.agent_id, what)
+
     async def _answer(self, request: Request[Any]) -> Any:
+        check_operation(self.who.actor, request.operation)
         place = await self._place(request)
         match request:
             case PutBlob() | GetBlob():
@@ -87,12 +107,16 @@ class Seat:
                 )
             case Heartbeat():
                 return await self._heartbeat(request)
+            case WhoAmI():
+                return self._identity(request)
             case GetFlight() if request.wait:
                 return await self._wait_for(request)
             case ClaimInbox() if request.wait:
                 return await self._claim(request)
             case MakeAsk() if request.wait:
                 return await self._ask_and_wait(request, place)
+            case _ if getattr(request, "wait", 0) and result_of(type(request)) in AWAITED:
+                return await self._answered(request)
             case _:
                 return await self._plain(request, place)
 
@@ -112,6 +136,18 @@ class Seat:
             lambda ledger: work(Turn(world, ledger, who.actor, who.caller, here=who.here, place=place))
         )
 
+    def _identity(self, request: WhoAmI) -> Identity:
+        """Asked with every MCP message: a short look from the loop itself, good until somebody is renamed."""
+        self._broker.tally("reads")
+        who, known = self.who, self._broker.identities
+        key = (who.actor.token_id, who.actor.agent_id, who.caller.project_root)
+        if key not in known:
+            if len(known) >= _IDENTITIES:
+                known.clear()
+            turn = Turn(self._broker.world, self._broker.glance(), who.actor, who.caller, here=who.here)
+            known[key] = who_am_i(turn, request)
+        return known[key]
+
     async def _place(self, request: Request[Any]) -> Place | None:
         directory = directory_of(request)
         if directory is None:
@@ -127,7 +163,7 @@ class Seat:
     # -- waiting -----------------------------------------------------------------------------------
 
     async def _wait_for(self, request: GetFlight) -> Any:
-        """Until it is finished or another than was seen, or for as long as was asked; then as it is."""
+        """Until it is finished, asks the caller or is another than was seen, or for as long as was asked."""
         view = await self._plain(request)
         if not self._is_open(request, view):
             return view
@@ -150,9 +186,12 @@ class Seat:
                 if not self._is_open(request, flight) or not await listener.wait(self._left(end)):
                     return flight
 
-    @staticmethod
-    def _is_open(request: GetFlight, flight: Flight) -> bool:
-        return flight.state not in FLIGHT.terminal and request.seen in (None, flight.revision)
+    def _is_open(self, request: GetFlight, flight: Flight) -> bool:
+        """Not for one whom the flight asks something: it would wait for itself."""
+        if request.seen is not None:
+            return flight.state not in FLIGHT.terminal and request.seen == flight.revision
+        asks_me = flight.is_asking and flight.next_move_owner_id == self._me
+        return flight.state not in FLIGHT.terminal and not asks_me
 
     def _end(self, wait: float) -> float:
         world = self._broker.world
@@ -181,6 +220,19 @@ class Seat:
         view = await self._finished(wait, receipt.flight_id, fresh=request.idempotency_key is None)
         return replace(receipt, state=view.state, phase=view.phase, reason=view.reason, output=view.output)
 
+    async def _answered(self, request: Request[Any]) -> Any:
+        """What is made or shown, once it is answered or after as long as was asked; then as it is.
+
+        Who waits here is told here: the record is known to be awaited by the caller all the while.
+        """
+        shown = await self._plain(request)
+        awaited, end = AWAITED[type(shown)], self._end(getattr(request, "wait", 0))
+        with self._broker.waiters.listening(shown.id, f"{shown.id} {self._me}") as listener:
+            while awaited.is_unanswered(self._broker.glance(), shown.id):
+                if not await listener.wait(self._left(end)):
+                    break
+        return await self._plain(awaited.show(shown.id))
+
     async def _heartbeat(self, request: Heartbeat) -> Any:
         """A sign of life that is no news stays in memory for a while."""
         broker = self._broker
@@ -196,6 +248,7 @@ class Seat:
 
     async def watch(self, request: Watch) -> AsyncGenerator[Event]:
         """The facts of the log that the caller may read, as they are committed."""
+        check_operation(self.who.actor, request.operation)
         broker = self._broker
         client = self.who.actor.token_id or "the broker"
         after = request.after
@@ -249,7 +302,7 @@ def _once(turn: Turn, request: Write[T], handler: Callable[[Turn, Any], T]) -> T
 
 def _without_secret(answer: T) -> T:
     """What is remembered of an answer: a secret is shown once and kept nowhere."""
-    if isinstance(answer, Registered):
+    if isinstance(answer, Registered | Enrolled):
         return replace(answer, token=None)
     return replace(answer, secret="") if isinstance(answer, Minted) else answer
 

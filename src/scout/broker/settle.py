@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from scout.base.refusal import Remedy
-from scout.broker import posting
+from scout.broker import needing, posting, responding, telling
 from scout.broker.turn import Turn
 from scout.model.ask import Ask, ReplyMode
 from scout.model.ask_event import (
@@ -12,6 +12,7 @@ from scout.model.ask_event import (
     DeliveryDeadLettered,
     FlightUpdated,
 )
+from scout.model.attention import AttentionKind
 from scout.model.conversation import MessageKind
 from scout.model.coupling import close_delivery, follow_delivery, on_dead_lettered
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, bounce_of
@@ -27,13 +28,21 @@ from scout.model.flight import (
     start_flight,
 )
 from scout.model.outcome import follow_flight
+from scout.model.question import Question, QuestionState
 from scout.model.session_problem import Layer
 from scout.model.talk_event import WorkItemUpdated
-from scout.model.work_item import WorkItem
+from scout.model.work_item import WorkItem, WorkMove, WorkState
+from scout.policy.wake import Cause
 from scout.protocol.operations import command_line
 
 __all__ = ["answer", "came_back", "delivered", "finish", "note", "started"]
 
+_WORK_MOVES = {
+    WorkState.WAITING: WorkMove.WAIT,
+    WorkState.REVIEW: WorkMove.SUBMIT,
+    WorkState.DONE: WorkMove.ACCEPT,
+    WorkState.CANCELLED: WorkMove.CANCEL,
+}
 _ENDED = {
     FlightState.COMPLETED: FlightMove.COMPLETE,
     FlightState.FAILED: FlightMove.FAIL,
@@ -99,17 +108,46 @@ def finish(turn: Turn, before: Flight, after: Flight) -> Flight:
         if closed is not delivery:
             cancel = DeliveryMove.CANCEL
             turn.record(DELIVERY_EVENTS[cancel], closed, move=cancel, reason=closed.problem)
+    _unasked(turn, before, after)
     _work(turn, after)
+    needing.unneeded(turn, before)
     if after.state is not FlightState.COMPLETED:
         _tell_failure(turn, after)
     return after
 
 
+def _unasked(turn: Turn, before: Flight, after: Flight) -> None:
+    """A flight that is over needs no answer any more."""
+    asked = before.waiting_on.ref if before.is_asking and before.waiting_on else None
+    question = turn.ledger.get(Question, asked)
+    if question is not None and question.state is QuestionState.OPEN:
+        responding.close(turn, question, f"flight {after.id} is {after.state}")
+
+
 def _work(turn: Turn, flight: Flight) -> None:
+    """The flight's work item follows it; who is to review it is told, unless the flight's answer tells it."""
     item = turn.ledger.get(WorkItem, flight.work_item_id)
-    if item is not None:
-        for step in follow_flight(item, flight, turn.now):
-            turn.record(WorkItemUpdated, step, move=step.state, reason=f"flight {flight.id} {flight.state}")
+    if item is None:
+        return
+    sender = None if flight.state is FlightState.CANCELLED else flight.target
+    reason = f"flight {flight.id} is {flight.state}"
+    resumes = item.state is WorkState.WAITING
+    for step in follow_flight(item, flight, turn.now):
+        move = _WORK_MOVES.get(step.state, WorkMove.RESUME if resumes else WorkMove.START)
+        if step.state is not WorkState.REVIEW or step.next_move_owner_id == flight.requester_id:
+            telling.noted(turn, WorkItemUpdated, step, move=move, reason=reason, sender=sender)
+            continue
+        review = f"for review: {step.title}\n\nwork item {step.id}"
+        telling.recorded(
+            turn,
+            WorkItemUpdated,
+            step,
+            move=move,
+            cause=Cause.MOVE,
+            text=review,
+            reason=reason,
+            sender=sender,
+        )
 
 
 def answer(turn: Turn, flight: Flight, text: str, by: CompletedBy) -> Flight:
@@ -161,18 +199,36 @@ def _knows(turn: Turn, flight: Flight, ask: Ask) -> bool:
 
 def came_back(turn: Turn, delivery: Delivery, problem: str) -> None:
     """A message whose turn came to nothing: its sender is told."""
-    if delivery.sender != turn.world.system_agent and delivery.conversation_id is not None:
+    if delivery.sender not in turn.world.own_agents and delivery.conversation_id is not None:
         text = f"{turn.canonical(delivery.target)}: {problem}"
         _tell(turn, delivery.conversation_id, delivery.sender, text, delivery.message_id)
+        _alert(turn, delivery, text)
 
 
 def _bounce(turn: Turn, delivery: Delivery) -> None:
     bounce = bounce_of(delivery, turn.canonical(delivery.target))
-    if delivery.sender == turn.world.system_agent or delivery.conversation_id is None:
+    if delivery.sender in turn.world.own_agents or delivery.conversation_id is None:
         return  # a notice that cannot be delivered is not noticed again
     again = Remedy(operation="send", parameters={"to": bounce.address, "body": "…"})
     text = f"{bounce.text}\ntry: {command_line(again)}"
     _tell(turn, delivery.conversation_id, bounce.to, text, bounce.message_id)
+    _alert(turn, delivery, text)
+
+
+def _alert(turn: Turn, delivery: Delivery, text: str) -> None:
+    """A person who was not waiting for anything learns of the failure; of one agent's once."""
+    sender = turn.agent(delivery.sender)
+    if sender is not None and needing.is_person(sender):
+        needing.put(
+            turn,
+            AttentionKind.FAILURE,
+            user=sender.owner or turn.world.operator,
+            source=turn.world.system_agent,
+            agent_id=delivery.target,
+            title=needing.title_of(text),
+            body=text,
+            dedupe=f"failure:{delivery.target}",
+        )
 
 
 def _tell(turn: Turn, conversation_id: str, target: str, text: str, about: str | None) -> None:

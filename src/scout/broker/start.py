@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from scout.broker import delegating
 from scout.broker.turn import Turn
 from scout.identity.path import AgentPath
 from scout.identity.spelling import node_name, operator_user
@@ -26,7 +27,8 @@ def begin(turn: Turn, secret: str, login: str, host: str) -> None:
     world.system_agent = system.id
     if node.version != world.version:
         turn.record(NodeUpdated, update_node(node, turn.now, version=world.version), move="update")
-    _agent(turn, AgentPath.parse("/system/sweeper"))
+    world.sweeper_agent = _agent(turn, AgentPath.parse("/system/sweeper")).id
+    delegating.begin(turn.ledger, turn.now)
     user = turn.ledger.one(User, "operator") or _user(turn, operator_user(login))
     world.operator = user.name
     operator = _agent(turn, AgentPath.root(user.name, "direct"))

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused
-from scout.broker import posting, reaching, settle
+from scout.broker import posting, reaching, responding, settle, spending
 from scout.broker.turn import Turn
-from scout.model.ask_event import UsageReported
-from scout.model.conversation import MessageKind, check_body
+from scout.model.conversation import Message, MessageKind, check_body
 from scout.model.delivery import (
     Delivery,
     DeliveryMove,
@@ -22,7 +21,7 @@ from scout.model.delivery import (
 )
 from scout.model.directory_event import TokenRevoked
 from scout.model.endpoint import Endpoint, EndpointMove, EndpointState
-from scout.model.envelope import Changed, Metadata
+from scout.model.envelope import Metadata
 from scout.model.flight import (
     FLIGHT,
     CompletedBy,
@@ -43,6 +42,7 @@ from scout.ports import Accepted, Completed, Failed, Prompt, SessionSpec, Spent,
 
 __all__ = [
     "HOLDER",
+    "Opening",
     "Prepared",
     "accepted",
     "broke",
@@ -53,6 +53,7 @@ __all__ = [
     "renewed",
     "returned",
     "run_of",
+    "session_ready",
     "session_started",
     "sign_of_life",
     "spent",
@@ -63,18 +64,24 @@ HOLDER = "dispatcher"
 _MANY = 1000
 
 
-@dataclass
-class Prepared:
-    """One turn under way. `fresh`: its session has yet to be started; `unwanted`: its flight is over."""
+@dataclass(kw_only=True)
+class Opening:
+    """A session about to be used. `fresh`: it has yet to be started."""
 
     harness: str
     spec: SessionSpec
+    endpoint_id: str
+    fresh: bool = False
+
+
+@dataclass(kw_only=True)
+class Prepared(Opening):
+    """One turn under way. `unwanted`: its flight is over."""
+
     prompt: Prompt
     delivery_id: str
-    endpoint_id: str
     flight_id: str | None
     token_id: str | None = None
-    fresh: bool = False
     accepted: bool = False
     unwanted: bool = False
     done: bool = False
@@ -88,17 +95,23 @@ def run_of(delivery: Delivery) -> str:
 # -- during ------------------------------------------------------------------------------------------
 
 
-def session_started(turn: Turn, prepared: Prepared, started: Started) -> None:
-    """The harness answers: its session is live and its endpoint works for us."""
-    session = turn.need(Session, "session", prepared.spec.session_id)
+def session_ready(turn: Turn, opening: Opening, started: Started) -> Endpoint:
+    """The harness answers: its session is live, and its endpoint is there."""
+    session = turn.need(Session, "session", opening.spec.session_id)
     if session.state is SessionState.STARTING:
         ready = ready_session(session, turn.now, native_ids=dict(started.native_ids))
         turn.record(SessionReady, ready, move="ready")
-    endpoint = turn.need(Endpoint, "endpoint", prepared.endpoint_id)
-    if endpoint.state is EndpointState.WAKING:
-        endpoint = reaching.move(turn, endpoint, EndpointMove.READY)
+    opening.fresh = False
+    endpoint = turn.need(Endpoint, "endpoint", opening.endpoint_id)
+    waking = endpoint.state is EndpointState.WAKING
+    return reaching.move(turn, endpoint, EndpointMove.READY) if waking else endpoint
+
+
+def session_started(turn: Turn, prepared: Prepared, started: Started) -> None:
+    """The same, for a turn that begins with it: its endpoint works for us."""
+    endpoint = session_ready(turn, prepared, started)
+    if endpoint.state is EndpointState.IDLE:
         reaching.move(turn, endpoint, EndpointMove.CLAIM)
-    prepared.fresh = False
 
 
 def renewed(turn: Turn, prepared: Prepared) -> None:
@@ -146,7 +159,7 @@ def spent(turn: Turn, prepared: Prepared, report: Spent) -> None:
         completion_tokens=report.completion_tokens,
         source=source,
     )
-    turn.append(UsageReported, usage.id, Changed(record=usage, move="report"))
+    spending.reported(turn, usage)
 
 
 # -- after -------------------------------------------------------------------------------------------
@@ -164,6 +177,8 @@ def completed(turn: Turn, prepared: Prepared, done: Completed) -> None:
     flight = turn.ledger.get(Flight, prepared.flight_id)
     if flight is None:
         _said(turn, prepared, text)
+    elif flight.is_asking:
+        _noted(turn, flight, text)  # it goes on with the answer that it waits for
     elif flight.state not in FLIGHT.terminal:
         settle.answer(turn, flight, text, CompletedBy.FINAL_TEXT)
     elif text.strip() and flight.output != text:
@@ -176,6 +191,11 @@ def _said(turn: Turn, prepared: Prepared, text: str) -> None:
     delivery = turn.need(Delivery, "delivery", prepared.delivery_id)
     if not text.strip() or delivery.conversation_id is None:
         return
+    asked = turn.ledger.get(Message, delivery.message_id)
+    question = responding.answered_by(turn, asked, delivery.target) if asked else None
+    if question is not None:
+        responding.answer(turn, question, text, sender=delivery.target)
+        return
     message = posting.post(
         turn,
         delivery.conversation_id,
@@ -184,7 +204,8 @@ def _said(turn: Turn, prepared: Prepared, text: str) -> None:
         kind=MessageKind.FINAL,
         metadata=Metadata(in_reply_to=delivery.message_id, target_agents=(delivery.sender,)),
     )
-    posting.deliver(turn, message, delivery.sender, rule="reply", reason="the answer")
+    if delivery.sender not in turn.world.own_agents:
+        posting.deliver(turn, message, delivery.sender, rule="reply", reason="the answer")
 
 
 def _noted(turn: Turn, flight: Flight, text: str) -> None:
@@ -222,7 +243,7 @@ def broke(turn: Turn, delivery: Delivery, problem: Failed) -> None:
     )
     if flight is None:
         settle.came_back(turn, delivery, told.message)
-    elif flight.state not in FLIGHT.terminal:
+    elif flight.state not in FLIGHT.terminal and not flight.is_asking:
         settle.finish(turn, flight, fail_flight(flight, error_of(told, problem.log), turn.now))
 
 
@@ -238,6 +259,8 @@ def unprepared(turn: Turn, ident: str, problem: Failed) -> None:
 
 
 def returned(turn: Turn, delivery: Delivery, problem: Failed) -> None:
+    """The program did not take it: there is another attempt, or none."""
+    spending.wake_failed(turn, delivery)
     if problem.again:
         rules = turn.rules
         pause = back_off(delivery.attempts, rules.periods.back_off_first, rules.periods.back_off_most)

@@ -8,18 +8,23 @@ from scout.base.record import Record
 from scout.broker.turn import Turn
 from scout.model.agent import Agent
 from scout.model.alias import Alias
+from scout.model.attention import Attention
 from scout.model.conversation import Message
 from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint
 from scout.model.flight import Flight
+from scout.model.question import Question
 from scout.model.session import Session
 from scout.model.status import agent_status
+from scout.model.work_item import WorkItem
 from scout.policy.directory import Instance
 from scout.protocol.agents import AgentDetail, AgentView
 from scout.protocol.asks import FlightView
+from scout.protocol.questions import QuestionView
+from scout.protocol.work import WorkView
 from scout.store.ledger import LAST
 
-__all__ = ["agent_view", "detail_of", "enriched", "flight_view"]
+__all__ = ["agent_view", "detail_of", "enriched", "flight_view", "question_view", "work_view"]
 
 T = TypeVar("T", bound=Record)
 _FEW = 20
@@ -57,9 +62,11 @@ def _shown(turn: Turn, agent: Agent, endpoints: list[Endpoint] | None) -> dict[s
     if endpoints is None:
         endpoints = turn.endpoints(agent.id)
     flights = turn.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_FEW)
+    waits = turn.ledger.many(Attention, "attention_by_open", agent=agent.id, before=LAST, limit=_FEW)
+    needs = [one for one in waits if one.source.id == agent.id]
     within = turn.rules.periods.online_within
     return {
-        "status": agent_status(agent, endpoints, turn.now, flights=flights, within=within),
+        "status": agent_status(agent, endpoints, turn.now, flights=flights, attention=needs, within=within),
         "canonical": Instance(agent=agent).canonical,
         "minimal": turn.minimal(agent),
         "label": agent.path.label(agent.config.name, agent.config.username),
@@ -81,4 +88,29 @@ def flight_view(turn: Turn, flight: Flight) -> FlightView:
         attempts=newest.attempts if newest else 0,
         may_repeat=newest.may_repeat if newest else False,
         remedies=flight.error.remedies if flight.error else (),
+    )
+
+
+def question_view(turn: Turn, question: Question, notes: tuple[str, ...] = ()) -> QuestionView:
+    """A question, how its people are called, and the work that it is about or that came of it."""
+    return enriched(
+        QuestionView,
+        question,
+        asker_address=turn.canonical(question.asker_id),
+        responder_address=turn.canonical(question.responder_id),
+        work_item=turn.ledger.get(WorkItem, question.work_item_id),
+        notes=notes,
+    )
+
+
+def work_view(turn: Turn, item: WorkItem, **more: object) -> WorkView:
+    """A work item and how its people are called."""
+    holder = item.next_move_owner_id
+    return enriched(
+        WorkView,
+        item,
+        owner_address=turn.canonical(item.owner_id),
+        requester_address=turn.canonical(item.requester_id),
+        next_move_address=turn.canonical(holder) if holder else None,
+        **more,
     )

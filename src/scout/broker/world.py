@@ -31,6 +31,7 @@ class World:
     operator: str = ""
     operator_agent: str = ""
     system_agent: str = ""
+    sweeper_agent: str = ""
     status: Status = field(
         default_factory=lambda: Status(url="", socket="", pid=0, version="", node="", home="")
     )
@@ -39,3 +40,8 @@ class World:
     heard: dict[str, Time] = field(default_factory=dict[str, Time])
     # Whether somebody waits for a record to change at this very moment.
     is_awaited: Callable[[str], bool] = lambda _: False
+
+    @property
+    def own_agents(self) -> tuple[str, str]:
+        """In whose names Scout itself acts: nobody reads what is said to them."""
+        return self.system_agent, self.sweeper_agent

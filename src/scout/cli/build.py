@@ -22,6 +22,7 @@ __all__ = ["build", "epilog", "every_option", "parameters_of", "perform", "run_g
 
 _SKIPPED = {"idempotencyKey"}
 _Kind = inspect.Type
+_PAIRS = (inspect.DictType, inspect.StructType)  # given as KEY=VALUE, each once
 
 
 def build(operation: str, path: tuple[str, ...]) -> click.Command:
@@ -131,7 +132,7 @@ def _option(parameter: Parameter, kind: _Kind, default: Any, more: dict[str, Any
         if default is None:
             names[0] = f"{parameter.option}/--no-{parameter.option.removeprefix('--')}"
         return click.Option(names, is_flag=True, default=None, help=says)
-    if isinstance(kind, inspect.DictType):
+    if isinstance(kind, _PAIRS):
         more = {**more, "metavar": "KEY=VALUE", "multiple": True}
         says = f"{says} Values are read as JSON where they can be." if says else ""
     elif isinstance(kind, inspect.VarTupleType):
@@ -182,7 +183,7 @@ def tidy(row: Operation, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _value(name: str, kind: _Kind, value: Any) -> Any:
-    if isinstance(kind, inspect.DictType):
+    if isinstance(kind, _PAIRS):
         return dict(_pair(text) for text in value)
     if name == "command" and len(value) == 1:
         return shlex.split(value[0])

@@ -63,8 +63,11 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
 
 def _settings() -> dict[str, Any]:
     loaded = read()
+    settings = plain(loaded.settings)
+    # Whoever knows the whole address of a webhook may often post there.
+    settings["notify"]["webhooks"] = [f"{one[:8]}…" for one in settings["notify"]["webhooks"]]
     return {
-        "settings": plain(loaded.settings),
+        "settings": settings,
         "sources": loaded.sources,
         "problems": [problem.message for problem in loaded.problems],
     }

@@ -59,10 +59,14 @@ class Caller:
         return told
 
     def token(self) -> str:
-        """SCOUT_TOKEN, else the operator's file, which no harness session may use."""
+        """SCOUT_TOKEN, else that of the enrolled session, else the operator's, which no session may use."""
         if token := self.environ.get("SCOUT_TOKEN", "").strip():
             return token
         if self.session:
+            from scout.cli.host import session_token
+
+            if token := session_token(self.where.runtime, self.environ):
+                return token
             raise Problem.of(
                 "unauthenticated",
                 f"not authenticated: {self.session} says that this runs inside a harness session, "

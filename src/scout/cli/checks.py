@@ -7,10 +7,15 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from scout import __version__
+from scout.adapters.desktop import program
 from scout.base.refusal import Refused
 from scout.cli.caller import Caller
+from scout.cli.host import TOKEN_FILE
+from scout.cli.hosts import HOSTS, Addition, Host, program_here
+from scout.cli.json_edit import NotJson
 from scout.cli.line import ROUTES, Line
 from scout.cli.problem import Problem
 from scout.cli.wire import Lost
@@ -54,7 +59,7 @@ def _folder(caller: Caller, fix: bool) -> Iterator[Result]:
         yield Result("data folder", True, f"{home} is made at the first start")
         return
     yield from _mode("data folder", home, 0o700, fix)
-    for name in ("token", "scout.db", "node.key"):
+    for name in ("token", "scout.db", "node.key", TOKEN_FILE):
         if (home / name).exists():
             yield from _mode(name, home / name, 0o600, fix)
     free = shutil.disk_usage(home).free
@@ -122,6 +127,55 @@ def _harnesses(caller: Caller, fix: bool) -> Iterator[Result]:
     yield Result("programs", True, f"found {there}")
 
 
+def _sinks(caller: Caller, fix: bool) -> Iterator[Result]:
+    """How a person is told that something needs them: a sink that cannot work says nothing to nobody."""
+    settings = read().settings
+    notify = settings.notify
+    if notify.desktop:
+        found = program()
+        says = found or "neither notify-send nor osascript is here: nothing is shown on this desktop"
+        yield Result("notices", True, says)
+    for url in notify.webhooks:
+        host = urlsplit(url).hostname or ""
+        safe = url.startswith("https:") or host in ("localhost", "127.0.0.1", "::1")
+        yield Result(
+            "webhook", safe, host if safe else f"{host} is told in clear text; use https", "scout config"
+        )
+    secret = Path(settings.webhook_secret)
+    if notify.webhooks and secret.exists():
+        yield from _mode("webhook.key", secret, 0o600, fix)
+
+
+def _hosts(caller: Caller, fix: bool) -> Iterator[Result]:
+    """Which programs a person works in know Scout, and what Scout cannot see there."""
+    program = program_here(caller.environ)
+    for host in HOSTS.values():
+        there = {one.what: _is_in(file, one) for file, one in host.additions(caller.environ, program)}
+        if host.is_here(caller.environ) or any(there.values()):
+            yield _host(caller, host, there)
+
+
+def _host(caller: Caller, host: Host, there: dict[str, bool]) -> Result:
+    name, remedy = f"host {host.name}", f"scout setup {host.name}"
+    if not there["MCP server"]:
+        return Result(name, True, f"{host.title} is not set up; to do so: {remedy}")
+    if not (Path(caller.where.home) / TOKEN_FILE).exists():
+        return Result(name, False, f"{host.title} is set up, but its token is gone", remedy)
+    if there.get("hooks"):
+        return Result(name, True, f"{host.title} is set up, with hooks")
+    blind = "without hooks a server cannot see a prompt its host intercepts"
+    if "hooks" in there:
+        return Result(name, False, f"{host.title} is set up, but {blind}", remedy)
+    return Result(name, True, f"{host.title} is set up; {blind}")
+
+
+def _is_in(file: Path, addition: Addition) -> bool:
+    try:
+        return addition.is_in(file.read_text("utf-8"))
+    except (OSError, ValueError, NotJson):
+        return False
+
+
 def _session(caller: Caller, fix: bool) -> Iterator[Result]:
     if caller.session:
         has = bool(caller.environ.get("SCOUT_TOKEN"))
@@ -129,4 +183,14 @@ def _session(caller: Caller, fix: bool) -> Iterator[Result]:
         yield Result("session", has, says, "scout explain unauthenticated")
 
 
-CHECKS: tuple[_Check, ...] = (_python, _settings, _session, _folder, _daemon, _store, _harnesses)
+CHECKS: tuple[_Check, ...] = (
+    _python,
+    _settings,
+    _session,
+    _folder,
+    _daemon,
+    _store,
+    _harnesses,
+    _hosts,
+    _sinks,
+)

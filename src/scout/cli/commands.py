@@ -1,6 +1,6 @@
 """The commands there are: written by hand (`MODULES`), groups of words, or read off the operation table."""
 
-__all__ = ["COMMANDS", "GROUPS", "MODULES", "OPERATIONS_OF", "SECTIONS", "exists"]
+__all__ = ["ALONE", "COMMANDS", "GROUPS", "MODULES", "OPERATIONS_OF", "SECTIONS", "exists"]
 
 SECTIONS = {
     "Daemon": {
@@ -11,6 +11,10 @@ SECTIONS = {
         "doctor": "Check this installation, and say what to mend.",
         "demo": "Play the main job with two agents in two sample projects.",
         "config": "Show every setting and where it comes from.",
+        "setup": "Connect Scout to Claude Code, Codex and other programs you work in.",
+        "mcp": "Be an MCP server on standard input and output; called by a host.",
+        "hook": "Report what happens in a session; called by a host.",
+        "statusline": "One line about what waits; called by a host.",
     },
     "Who": {
         "whoami": "Say who you are to Scout.",
@@ -32,9 +36,14 @@ SECTIONS = {
         "reply": "Answer a message or ask.",
         "wait": "Wait for a flight to finish.",
         "flight": "Follow, cancel and retry what was asked.",
+        "question": "Ask for information, and answer it.",
+        "work": "Own work: begin it, wait, hand it over, review it.",
         "inbox": "See and take what waits for you.",
         "now": "What needs me, who works, what finished since I last looked.",
-        "attention": "List what needs you.",
+        "attention": "See and decide what needs you.",
+        "need": "Ask the person at this machine and wait.",
+        "consult": "Ask the person and go on.",
+        "notify": "Tell the person something.",
         "latest": "The newest message of each of your conversations.",
         "channel": "Talk in groups.",
         "conversation": "The conversations you take part in.",
@@ -42,8 +51,11 @@ SECTIONS = {
         "delivery": "See what became of what was sent.",
         "attachment": "Store and fetch files.",
         "search": "Search the words of messages and work.",
+        "brief": "Say who you are, what you owe and who waits for you, in one call.",
     },
     "Record": {
+        "why": "Explain a decision from the records it rested on.",
+        "usage": "Show what was spent, by ledger.",
         "feed": "Read what concerned one agent.",
         "watch": "Follow the log as it grows.",
         "log": "Read the log.",
@@ -66,6 +78,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "agent": ("register", "list", "config", "retire", "revive"),
     "alias": ("set", "list", "show", "remove", "repair"),
     "attachment": ("put", "get"),
+    "attention": ("list", "show", "answer", "approve", "deny", "dismiss", "raise"),
     "card": ("create", "list", "show", "revoke"),
     "channel": ("create", "list", "show", "join", "leave", "policy", "archive"),
     "conversation": ("list", "show", "read"),
@@ -77,12 +90,34 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "message": ("list", "show"),
     "node": ("list",),
     "project": ("move",),
-    "session": ("list", "inspect"),
+    "question": ("create", "list", "show", "answer", "decline", "close", "reopen"),
+    "session": ("list", "inspect", "enrol", "hook"),
     "token": ("create", "list", "revoke", "rotate"),
+    "usage": ("show", "report"),
+    "work": (
+        "create",
+        "list",
+        "show",
+        "start",
+        "progress",
+        "wait",
+        "resume",
+        "submit",
+        "accept",
+        "reopen",
+        "hand-over",
+        "cancel",
+        "update",
+        "relate",
+    ),
 }
 
 # Commands that are not simply one call: where they are written.
 MODULES = {
+    "setup": "scout.cli.setup:command",
+    "mcp": "scout.cli.hosted:mcp",
+    "hook": "scout.cli.hosted:hook",
+    "statusline": "scout.cli.hosted:statusline",
     "parse": "scout.cli.parse:command",
     "resolve": "scout.cli.resolve:command",
     "explain": "scout.cli.explain:command",
@@ -94,6 +129,8 @@ MODULES = {
     "wait": "scout.cli.talk:wait",
     "flight.wait": "scout.cli.talk:flight_wait",
     "flight.complete": "scout.cli.talk:complete",
+    "need": "scout.cli.attention:need",
+    "attention.show": "scout.cli.attention:show",
     "attachment.put": "scout.cli.talk:put",
     "attachment.get": "scout.cli.talk:get",
     "now": "scout.cli.now:command",
@@ -109,8 +146,16 @@ MODULES = {
     "restore": "scout.cli.store:restore_command",
 }
 
+# Groups that do something by themselves: which of their commands that is.
+ALONE = {"attention": "list", "inbox": "list", "usage": "show"}
+
 # Commands whose operation has another name.
-OPERATIONS_OF = {"agent.list": "who", "inbox.list": "inbox"}
+OPERATIONS_OF = {
+    "agent.list": "who",
+    "attention.list": "attention",
+    "inbox.list": "inbox",
+    "usage.show": "usage",
+}
 
 _CONFIG = ("set", "roots")
 
@@ -119,5 +164,5 @@ def exists(operation: str) -> bool:
     """Whether an operation of the table is a command here, so that its remedy can be pasted."""
     first, _, second = operation.partition(".")
     if not second:
-        return first in COMMANDS and (first not in GROUPS or first == "inbox")
+        return first in COMMANDS and (first not in GROUPS or first in ALONE)
     return second in (_CONFIG if first == "config" else GROUPS.get(first, ()))

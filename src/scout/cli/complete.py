@@ -11,7 +11,20 @@ from scout.cli.wire import Lost
 __all__ = ["ADDRESSES", "addresses"]
 
 # Parameters that take an agent's address.
-ADDRESSES = frozenset({"to", "address", "agent", "target", "replyTo", "master", "members"})
+ADDRESSES = frozenset(
+    {
+        "to",
+        "address",
+        "agent",
+        "target",
+        "replyTo",
+        "master",
+        "members",
+        "ownerId",
+        "reviewerId",
+        "nextMoveOwnerId",
+    }
+)
 
 
 def addresses(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -136,8 +136,25 @@ def hang_up() -> int:
     return 141
 
 
+def _for_a_host(argv: list[str]) -> int | None:
+    """What hosts call themselves, at every prompt or for as long as they run."""
+    verb, words = argv[0] if argv else "", argv[1:]
+    if verb not in ("hook", "mcp", "statusline") or {"--help", "-h"} & {*words}:
+        return None
+    if verb == "mcp":
+        from scout.cli.relay import relay
+
+        return relay(words)
+    from scout.cli.hook import hook, statusline
+
+    return hook(words) if verb == "hook" else statusline(words)
+
+
 def run(argv: list[str]) -> int | None:
     """Do it and give the exit code; None when the full command line must."""
+    hosted = _for_a_host(argv)
+    if hosted is not None:
+        return hosted
     plain = read(argv)
     if plain is None:
         return None

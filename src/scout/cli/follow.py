@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from scout.cli.line import Line
 
-__all__ = ["FINISHED", "follow", "settle"]
+__all__ = ["FINISHED", "POLL", "TICK", "Progress", "follow", "settle"]
 
 FINISHED = ("completed", "failed", "cancelled")
-_POLL = 30.0  # seconds of one long poll when nobody looks
-_TICK = 1.0  # and when somebody does
+POLL = 30.0  # seconds of one long poll when nobody looks
+TICK = 1.0  # and when somebody does
 
 
 def follow(line: Line, flight_id: str, budget: float | None, as_json: bool = False) -> int:
@@ -29,11 +29,11 @@ def follow(line: Line, flight_id: str, budget: float | None, as_json: bool = Fal
     try:
         flight = _wait(line, flight_id, budget)
     except KeyboardInterrupt:
-        _Progress.clear()
+        Progress.clear()
         note(f"the work goes on; come back with: scout wait {flight_id}")
         return 130
     finally:
-        _Progress.clear()
+        Progress.clear()
     return settle(flight, as_json)
 
 
@@ -51,10 +51,19 @@ def settle(flight: dict[str, Any], as_json: bool = False) -> int:
         note(f"try: scout flight retry {flight['id']}")
     else:
         note(f"still {state} ({_why(flight)}); the work goes on")
+        if question := _asked_by(flight):
+            note(f"try: scout question answer {question} TEXT")
         for one in _known(flight):
             note(one)
         note(f"try: scout wait {flight['id']}")
     return _exit(flight)
+
+
+def _asked_by(flight: dict[str, Any]) -> str | None:
+    """The question by which a flight waits for who asked for it: to wait for it would never end."""
+    on: dict[str, Any] = flight.get("waitingOn") or {}
+    mine = flight["state"] == "waiting" and flight.get("nextMoveOwnerId") == flight.get("requesterId")
+    return str(on["ref"]) if mine and on.get("kind") == "question" else None
 
 
 def _exit(flight: dict[str, Any]) -> int:
@@ -85,43 +94,43 @@ def _why(flight: dict[str, Any]) -> str:
 
 def _wait(line: Line, flight_id: str, budget: float | None) -> dict[str, Any]:
     began = time.monotonic()
-    progress = _Progress() if sys.stderr.isatty() else None
+    progress = Progress() if sys.stderr.isatty() else None
     seen: int | None = None
     while True:
         left = None if budget is None else budget - (time.monotonic() - began)
-        step = min(_TICK if progress else _POLL, max(left, 0) if left is not None else _POLL)
+        step = min(TICK if progress else POLL, max(left, 0) if left is not None else POLL)
         asked = {"flightId": flight_id, "wait": round(step, 3), "seen": seen if progress else None}
         flight = line.call(ROUTES["flight.get"], asked)
-        if flight["state"] in FINISHED or (left is not None and left <= step):
+        if flight["state"] in FINISHED or _asked_by(flight) or (left is not None and left <= step):
             return flight
         seen = flight.get("revision")
         if progress:
-            progress.show(flight, time.monotonic() - began)
+            progress.show(f"{flight['state']} · {_why(flight)}", flight, time.monotonic() - began)
 
 
-class _Progress:
-    """One line that is rewritten: state, phase, how long, last sign of life."""
+class Progress:
+    """One line that is rewritten: how it is, how long that takes already, the last sign of life."""
 
     shown = False
 
     def __init__(self) -> None:
         self.turn = 0
 
-    def show(self, flight: dict[str, Any], passed: float) -> None:
+    def show(self, says: str, record: dict[str, Any], passed: float) -> None:
         from scout.cli.text import age
 
         self.turn += 1
         spin = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"[self.turn % 10]
-        life = age(flight.get("updatedAt"))
-        text = f"{spin} {flight['state']} · {_why(flight)} · {seconds(passed)} · last sign of life {life}"
+        life = age(record.get("updatedAt"))
+        text = f"{spin} {says} · {seconds(passed)} · last sign of life {life}"
         sys.stderr.write(f"\r\x1b[K{text[:110]}")
         sys.stderr.flush()
-        _Progress.shown = True
+        Progress.shown = True
 
     @staticmethod
     def clear() -> None:
         """Leave no half line behind."""
-        if _Progress.shown:
+        if Progress.shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
-            _Progress.shown = False
+            Progress.shown = False

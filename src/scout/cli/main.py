@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from scout import __version__
-from scout.cli.commands import COMMANDS, GROUPS, MODULES, OPERATIONS_OF, SECTIONS
+from scout.cli.commands import ALONE, COMMANDS, GROUPS, MODULES, OPERATIONS_OF, SECTIONS
 from scout.cli.problem import Problem
 
 __all__ = ["main", "scout"]
@@ -24,7 +24,7 @@ def _load(*path: str) -> click.Command:
         module, _, attribute = MODULES[name].partition(":")
         return getattr(importlib.import_module(module), attribute)
     if name in GROUPS:
-        return _Inbox(name, help=COMMANDS[name]) if name == "inbox" else _Words(name, help=COMMANDS[name])
+        return (_Alone if name in ALONE else _Words)(name, help=COMMANDS[name])
     from scout.cli.build import build
 
     return build(OPERATIONS_OF.get(name, name), path)
@@ -64,11 +64,11 @@ class _Words(_Tidy):
         return _load(self.name, cmd_name) if cmd_name in GROUPS[self.name] else None
 
 
-class _Inbox(_Words):
-    """`inbox` alone lists; it takes the flags of its list."""
+class _Alone(_Words):
+    """A word that does something by itself, as `inbox` lists; it takes the flags of that."""
 
     def __init__(self, name: str, **more: Any) -> None:
-        listing = _load(name, "list")
+        listing = _load(name, ALONE[name])
 
         def alone(**given: Any) -> None:
             context = click.get_current_context()

@@ -10,9 +10,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["LOCAL_CODES", "OPEN", "Problem", "exit_code", "remedy", "tries"]
+__all__ = ["DENIED", "LOCAL_CODES", "OPEN", "UNANSWERED", "Problem", "exit_code", "remedy", "tries"]
 
 OPEN = 10  # the exit code of a wait whose time was over before the work was
+DENIED = 11  # a person said no
+UNANSWERED = 12  # no person answered in time
 
 # What only the command line can say, because nobody is there to say it: exit code and explanation.
 LOCAL_CODES = {
@@ -88,6 +90,7 @@ _LISTS = {
     "agent": "who",
     "alias": "alias list",
     "ask": "flight list",
+    "attention item": "attention",
     "card": "card list",
     "channel": "channel list",
     "conversation": "conversation list",

@@ -4,13 +4,17 @@ import json
 from collections.abc import Callable
 from typing import Any, cast
 
+from scout.cli.attention_shapes import ATTENTION
+from scout.cli.insight_shapes import INSIGHT
 from scout.cli.text import age, fields, first_line, note, out, paint, table
+from scout.cli.work_shapes import WORK, WORK_COLUMNS
 from scout.model.wire import SYNONYMS
 
 __all__ = ["COLUMNS", "SAME", "event_line", "flight_row", "show"]
 
 # Operation → the columns of its list: a head, and the field, with how it is read before a colon.
 COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
+    **WORK_COLUMNS,
     "who": (
         ("address", "minimal"),
         ("status", "status"),
@@ -38,13 +42,6 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         ("newest", "line:message.body"),
     ),
     "search": (("found", "id"), ("when", "age:at"), ("words", "line:snippet")),
-    "attention": (
-        ("item", "id"),
-        ("kind", "kind"),
-        ("state", "state"),
-        ("since", "age:createdAt"),
-        ("what", "line:title"),
-    ),
     "delivery.list": (
         ("delivery", "id"),
         ("state", "state"),
@@ -78,8 +75,9 @@ _EMPTY = {
     "who": "no agents yet; try: scout agent register NAME --project .",
     "inbox": "nothing waits for you",
     "flight.list": "no flights",
+    "question.list": "no questions",
+    "work.list": "no work",
     "search": "nothing found",
-    "attention": "nothing needs you",
 }
 _EVENTS = frozenset({"log", "feed"})
 SAME = frozenset(SYNONYMS.values())  # the seeds' names for what is there already
@@ -279,10 +277,15 @@ def flight_row(flight: dict[str, Any]) -> str:
 
 
 def _show_channel(channel: dict[str, Any]) -> None:
-    """Its name, who is responsible, who takes part."""
-    members = len(channel.get("members") or ())
-    quiet = ", quiet" if channel.get("quiet") else ""
-    out(f"channel {channel['name']}: {members} members, {channel['unread']} unread{quiet}  ({channel['id']})")
+    """Its name, its rules, who takes part and who is responsible."""
+    members: list[dict[str, Any]] = channel.get("members") or []
+    soft = ", soft mentions wake" if channel.get("softMentions") == "wake" else ""
+    rules = f"{channel['unread']} unread{', quiet' if channel.get('quiet') else ''}{soft}"
+    count = f"{len(members)} member{'s' if len(members) != 1 else ''}"
+    out(f"channel {channel['name']}: {count}, {rules}  ({channel['id']})")
+    for member in members:
+        roles = ", ".join(member.get("roles") or ())
+        out(f"  {member['address']}{f'  {roles}' if roles else ''}")
 
 
 def _show_alias(alias: dict[str, Any]) -> None:
@@ -302,6 +305,9 @@ def _show_card(card: dict[str, Any]) -> None:
 _CHANNELS = ("create", "show", "join", "leave", "policy", "archive")
 
 _SPECIAL: dict[str, Callable[[Any], None]] = {
+    **ATTENTION,
+    **INSIGHT,
+    **WORK,
     **{f"channel.{move}": _show_channel for move in _CHANNELS},
     **{f"alias.{move}": _show_alias for move in ("set", "show", "remove", "repair")},
     **{f"card.{move}": _show_card for move in ("create", "show", "revoke")},

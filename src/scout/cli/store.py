@@ -16,6 +16,7 @@ from scout.cli.show import refusal_json
 from scout.cli.text import note, out, paint
 from scout.daemon.start import running
 from scout.store.backup import backup, restore
+from scout.store.review import Review, review
 from scout.store.verify import verify
 
 __all__ = ["backup_command", "restore_command", "verify_command"]
@@ -47,11 +48,18 @@ def _refused(work: Callable[[], int], as_json: bool) -> None:
 
 
 @click.command("verify", epilog=epilog("verify"))
+@click.option("--policy", is_flag=True, help="Make each stored wake decision again, by today's rules.")
 @_JSON
-def verify_command(as_json: bool) -> None:
-    """Replay the log into a copy and compare it with the tables, row for row. Nothing is changed."""
+def verify_command(policy: bool, as_json: bool) -> None:
+    """Replay the log into a copy and compare it with the tables, row for row. Nothing is changed.
+
+    With --policy: make every wake decision of the log again from the facts that are stored with it,
+    and show where today's rules would decide otherwise.
+    """
 
     def work() -> int:
+        if policy:
+            return _show_review(review(_store()), as_json)
         report = verify(_store())
         if as_json:
             out(json.dumps({"clean": report.clean, **plain(report)}))
@@ -72,6 +80,23 @@ def verify_command(as_json: bool) -> None:
         return _DAMAGED
 
     _refused(work, as_json)
+
+
+def _show_review(report: Review, as_json: bool) -> int:
+    if as_json:
+        out(json.dumps({"clean": report.clean, **plain(report)}))
+        return 0 if report.clean else _DAMAGED
+    out(f"{report.events} events read, {report.decisions} wake decisions made again")
+    for one in report.differences[:_SHOWN]:
+        out(f"{paint('differs', 'red')}: event {one.seq} ({one.event_id})")
+        out(f"  stored  {one.stored}")
+        out(f"  today   {one.today}")
+    if report.clean:
+        out(f"{paint('clean', 'green')}: today's rules decide as the log says")
+        return 0
+    out(f"{report.differing} decisions would be others today")
+    note(f"try: scout why {report.differences[0].event_id}")
+    return _DAMAGED
 
 
 @click.command("backup", epilog=epilog("backup"))

@@ -9,7 +9,7 @@ import socket
 
 TYPE_CHECKING = False  # `typing` itself would cost more than the rest of this file
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
 __all__ = ["Answer", "Lost", "Place", "exchange", "quote", "stream"]
@@ -94,11 +94,24 @@ def exchange(
             raise Lost(str(error) or type(error).__name__) from None
 
 
-def stream(place: Place, target: str, headers: dict[str, str], timeout: float) -> Iterator[Answer | str]:
-    """The head of the answer first (its body too, unless it is a stream), then the stream's lines."""
+def stream(
+    place: Place,
+    target: str,
+    headers: dict[str, str],
+    timeout: float,
+    *,
+    method: str = "GET",
+    body: bytes = b"",
+    held: Callable[[socket.socket], None] = lambda _: None,
+) -> Iterator[Answer | str]:
+    """The head of the answer first (its body too, unless it is a stream), then the stream's lines.
+
+    `held` is given the connection, so that another thread can end it.
+    """
     with place.connect(timeout) as line:
+        held(line)
         try:
-            line.sendall(_request(place, "GET", target, headers, b""))
+            line.sendall(_request(place, method, target, headers, body))
             with line.makefile("rb") as answer:
                 status, got = _head(answer)
                 streams = got.get("content-type", "").startswith("text/event-stream")

@@ -118,13 +118,17 @@ class Verbs:
         return await self.call(GetFlight(flight_id=flight_id))
 
     async def wait(self, flight_id: str, timeout: float | None = None) -> FlightView:  # noqa: ASYNC109 (a budget of the wait, not of the work)
-        """The flight when finished, or as it is after `timeout` seconds; the work is never cancelled."""
+        """The flight when finished or asking you something, or as it is after `timeout` seconds.
+
+        The work is never cancelled.
+        """
         began = time.monotonic()
         while True:
             left = _POLL if timeout is None else timeout - (time.monotonic() - began)
             flight = await self.call(GetFlight(flight_id=flight_id, wait=max(0.0, min(left, _POLL))))
             over = timeout is not None and time.monotonic() - began >= timeout
-            if flight.state in FLIGHT.terminal or over:
+            asks = flight.is_asking and flight.next_move_owner_id == flight.requester_id
+            if flight.state in FLIGHT.terminal or asks or over:
                 return flight
 
     async def cancel(self, flight_id: str, reason: str = "") -> FlightView:

@@ -50,4 +50,6 @@ def open_journal(file: Path, *, level: str, foreground: bool) -> list[logging.Ha
         logging.getLogger().addHandler(handler)
     logging.getLogger().setLevel(level.upper())
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    # It tells of every request with its whole address, and that of a webhook is often a secret.
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
     return handlers

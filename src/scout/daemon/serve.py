@@ -14,13 +14,18 @@ from uvicorn.loops.auto import auto_loop_factory
 
 from scout import __version__
 from scout.adapters.command import Command
+from scout.adapters.desktop import Desktop, program
 from scout.adapters.echo import Echo
+from scout.adapters.router import ProgramRouter
+from scout.adapters.webhook import Webhook
 from scout.api.app import Application
 from scout.base.refusal import Refused
 from scout.broker.broker import Broker
 from scout.daemon.clock import SystemClock, SystemIds
-from scout.daemon.secret_file import node_key, operator_token
+from scout.daemon.late import LateMcp
+from scout.daemon.secret_file import kept, node_key, operator_token
 from scout.daemon.server import Server
+from scout.ports import Sink
 from scout.protocol.overview import ShowStatus, Status
 from scout.protocol.scout import Credential
 from scout.settings.edit import add_root
@@ -66,12 +71,14 @@ async def _serve(
 async def _listen(
     settings: Settings, broker: Broker, sockets: list[socket.socket], ready: Callable[[], None]
 ) -> None:
+    mcp = LateMcp(__version__)
     application = Application(
         broker,
         version=__version__,
         comment=settings.rules.periods.stream_comment,
         counters=broker.counters,
         hosts=(settings.host,),
+        mounts=(mcp,),
     )
     server = Server(application, ready)
     loop = asyncio.get_running_loop()
@@ -80,7 +87,11 @@ async def _listen(
     gc.collect()
     gc.freeze()  # what is there now stays: it need not be looked at again
     gc.set_threshold(20_000, 20, 50)  # records make no circles; looking for some after each few costs more
-    await server.serve(sockets)
+    mcp.begin_soon()
+    try:
+        await server.serve(sockets)
+    finally:
+        await mcp.close()
     _LOG.info("stopped")
 
 
@@ -97,9 +108,30 @@ def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
         blobs=FolderBlobs(Path(settings.blobs), settings.rules.limits.attachment),
         harnesses={echo.name: echo, command.name: command},
         version=__version__,
+        sinks=_sinks(settings, ids),
         allow_root=lambda root: _allow(settings, root),
         read_roots=_roots,
+        router=_router(settings),
     )
+
+
+def _sinks(settings: Settings, ids: SystemIds) -> list[Sink]:
+    """How a person is told: the secret of webhooks is made for the first of them."""
+    notify = settings.notify
+    sinks: list[Sink] = [Desktop()] if notify.desktop and program() else []
+    if notify.webhooks:
+        secret = kept(Path(settings.webhook_secret), ids.secret).strip()
+        sinks += [Webhook(url, secret, SystemClock()) for url in notify.webhooks]
+    return sinks
+
+
+def _router(settings: Settings) -> ProgramRouter | None:
+    """Who breaks ties, if somebody is set; a command line that cannot be read is none."""
+    try:
+        return ProgramRouter(settings.router) if settings.router else None
+    except ValueError as error:
+        _LOG.warning("no router is used, because of its command line: %s", error)
+        return None
 
 
 def _allow(settings: Settings, root: str) -> None:

@@ -35,6 +35,8 @@ __all__ = [
     "FlightWaiting",
     "Nudge",
     "SweepNudged",
+    "SweepSettled",
+    "Unwatched",
     "UsageReported",
 ]
 
@@ -155,7 +157,20 @@ class Nudge(Record):
     next_at: Time | None = None
 
 
+class Unwatched(Record):
+    """What the sweeper does not remind anybody of any more, and why."""
+
+    about: Ref
+    reason: str
+
+
 class SweepNudged(Event, tag="collab.sweep.nudged"):
     """The sweeper reminded the holder of a next move."""
 
     payload: Nudge
+
+
+class SweepSettled(Event, tag="collab.sweep.settled"):
+    """What somebody was reminded of has been done, or is no longer to be done."""
+
+    payload: Unwatched

@@ -197,16 +197,18 @@ def set_policy(
     *,
     seen: int | None = None,
     master_id: str | None = None,
+    no_master: bool = False,
     soft_mentions: SoftMentions | None = None,
     quiet: bool | None = None,
 ) -> Conversation:
     """Who is responsible, what a soft mention does, whether anybody is woken; None leaves it."""
+    master = conversation.master_id if master_id is None else master_id
     return changed(
         "conversation",
         conversation,
         now,
         seen=seen,
-        master_id=conversation.master_id if master_id is None else master_id,
+        master_id=None if no_master else master,
         soft_mentions=soft_mentions or conversation.soft_mentions,
         quiet=conversation.quiet if quiet is None else quiet,
     )

@@ -8,7 +8,7 @@ from scout.base.machine import Machine
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.model.change import Mutable, moved
+from scout.model.change import Mutable, changed, moved
 from scout.model.request_problem import NotOwner
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "lease",
     "lease_is_over",
     "nack",
+    "postpone",
     "renew",
     "settle_uncertain",
 ]
@@ -193,6 +194,12 @@ def nack(
     if retry_after is not None and not 0 <= retry_after <= _LONGEST:
         raise Refused(BadRequest(problem=f"retryAfter is 0 to {_LONGEST} seconds", field="retryAfter"))
     return _again(delivery, DeliveryMove.NACK, now, problem=problem, limit=limit, pause=retry_after)
+
+
+def postpone(delivery: Delivery, until: Time, reason: str, now: Time) -> Delivery:
+    """Not before `until`. Nothing was tried, so this is no attempt."""
+    DELIVERY.after(delivery.state, DeliveryMove.LEASE)
+    return changed("delivery", delivery, now, next_attempt_at=until, problem=reason)
 
 
 def expire(delivery: Delivery, now: Time, *, limit: int = 8) -> Delivery:

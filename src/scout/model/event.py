@@ -26,6 +26,7 @@ from scout.model.ask_event import (
     FlightUpdated,
     FlightWaiting,
     SweepNudged,
+    SweepSettled,
     UsageReported,
 )
 from scout.model.directory_event import (
@@ -166,6 +167,7 @@ AnyEvent = (
     | DeliveryCancelled
     | UsageReported
     | SweepNudged
+    | SweepSettled
     | AgentRegistered
     | AgentUpdated
     | AgentSleeping

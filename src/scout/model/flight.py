@@ -3,6 +3,8 @@
 from enum import StrEnum
 from typing import Any
 
+from msgspec.structs import replace
+
 from scout.base.machine import Machine
 from scout.base.record import Record
 from scout.base.refusal import Diagnostic, Refused, Remedy, WrongState
@@ -10,7 +12,7 @@ from scout.base.time import Time
 from scout.model.ask import Ask, SessionPolicy
 from scout.model.change import Mutable, changed, moved
 from scout.model.session_problem import EmptyReply
-from scout.model.waiting import WaitingOn, check_waiting
+from scout.model.waiting import WaitingKind, WaitingOn, check_waiting
 
 __all__ = [
     "CHECK_EVERY",
@@ -28,6 +30,7 @@ __all__ = [
     "hold_flight",
     "new_flight",
     "note_flight",
+    "postpone_flight",
     "resume_flight",
     "retry_flight",
     "retry_remedy",
@@ -139,6 +142,15 @@ class Flight(Mutable):
     error: FlightError | None = None
     started_at: Time | None = None
     finished_at: Time | None = None
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether it waits for the answer to a question, another agent's or a person's."""
+        on = self.waiting_on
+        if self.state is not FlightState.WAITING or on is None:
+            return False
+        needs = on.kind is WaitingKind.OPERATOR and (on.ref or "").startswith("att_")
+        return needs or on.kind is WaitingKind.QUESTION
 
 
 def new_flight(flight_id: str, ask: Ask, now: Time, *, attempt: int = 1) -> Flight:
@@ -281,6 +293,13 @@ def note_flight(flight: Flight, phase: FlightPhase, now: Time, **changes: Any) -
         raise _not_now(flight, phase)
     facts = {"next_check_at": now.plus(CHECK_EVERY), **changes}
     return changed("flight", flight, now, phase=phase, **facts)
+
+
+def postpone_flight(flight: Flight, next_check_at: Time) -> Flight:
+    """Another next check and nothing else, so that it can still be seen when it last moved."""
+    if flight.state in FLIGHT.terminal:
+        raise _not_now(flight, "postpone")
+    return replace(flight, revision=flight.revision + 1, next_check_at=next_check_at)
 
 
 def _not_now(flight: Flight, move: str) -> Refused:

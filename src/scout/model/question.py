@@ -100,6 +100,7 @@ def new_question(
     options: tuple[str, ...] = (),
     conversation_id: str | None = None,
     flight_id: str | None = None,
+    work_item_id: str | None = None,
 ) -> Question:
     """A new question: the responder holds the next move."""
     if not (body.strip() and asker_id and responder_id):
@@ -113,6 +114,7 @@ def new_question(
         options=options,
         conversation_id=conversation_id,
         flight_id=flight_id,
+        work_item_id=work_item_id,
         created_at=now,
         updated_at=now,
     )

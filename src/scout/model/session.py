@@ -20,6 +20,7 @@ __all__ = [
     "SessionState",
     "check_class",
     "end_session",
+    "enrol_again",
     "lose_session",
     "observe_session",
     "ready_session",
@@ -90,6 +91,8 @@ class Session(Mutable):
     state: SessionState = SessionState.STARTING
     session_class: SessionClass = msgspec.field(name="class", default=SessionClass.RESUMABLE)
     origin: SessionOrigin = SessionOrigin.STARTED
+    # The credential of the host that enrolled it: it alone reports for it.
+    enrolled_by: str | None = None
     native_ids: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     pid: int | None = None
     # A pid is reused by the system; with its start time it names one process.
@@ -167,6 +170,21 @@ def observe_session(
         pid_started=pid_started or session.pid_started,
         last_event_at=now,
     )
+
+
+def enrol_again(
+    session: Session,
+    now: Time,
+    *,
+    by: str,
+    native_ids: dict[str, str],
+    pid: int | None = None,
+    pid_started: str | None = None,
+    model: str | None = None,
+) -> Session:
+    """Its host came again: perhaps as another process, or with the name by which it knows the session."""
+    seen = observe_session(session, now, model=model, pid=pid, pid_started=pid_started)
+    return msgspec.structs.replace(seen, enrolled_by=by, native_ids={**session.native_ids, **native_ids})
 
 
 def _not_attachable(session: Session) -> SessionNotAttachable:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import TypeVar
 
 import msgspec
 
@@ -14,11 +15,16 @@ __all__ = [
     "Ledger",
     "Totals",
     "Usage",
+    "UsageDay",
     "UsageSource",
     "ValueClass",
     "checked_usage",
+    "day_of",
+    "summed",
     "totals",
 ]
+
+_MOST = 10**12  # in one report: sums of many of them are still numbers that a store can hold
 
 
 class Ledger(StrEnum):
@@ -84,31 +90,62 @@ class Totals(Record):
     estimated_tokens: int = 0
 
 
+class UsageDay(Record):
+    """What an agent spent on a day (of UTC) in one ledger, by harness and model; "" where none is named."""
+
+    day: str
+    agent_id: str
+    category: Ledger
+    harness: str = ""
+    model: str = ""
+    totals: Totals
+    counters: Counters
+
+
+Sums = TypeVar("Sums", Totals, Counters)
+
+
 def checked_usage(usage: Usage) -> Usage:
     """The report with its total and its mark set, or the refusal of numbers that cannot be."""
     parts = usage.prompt_tokens + usage.completion_tokens
     counts = (usage.prompt_tokens, usage.completion_tokens, *msgspec.structs.astuple(usage.counters))
     total = usage.total_tokens or parts
-    if min(counts) < 0 or total < parts:
-        problem = "token counts are not negative, and the total is not below its parts"
+    if min(counts) < 0 or total < parts or max(*counts, total) > _MOST:
+        problem = "token counts are from 0 to 10^12, and the total is not below its parts"
         raise Refused(BadRequest(problem=problem, field="totalTokens"))
     guessed = usage.usage_source is not UsageSource.PROVIDER_EXACT
     return msgspec.structs.replace(usage, total_tokens=total, estimated=guessed)
 
 
-def totals(reports: Iterable[Usage]) -> dict[Ledger, Totals]:
-    """The sums of each ledger, apart from each other."""
-    sums = dict.fromkeys(Ledger, Totals())
-    for usage in reports:
-        sums[usage.category] = _added(sums[usage.category], usage)
-    return sums
-
-
-def _added(sums: Totals, usage: Usage) -> Totals:
-    return Totals(
-        reports=sums.reports + 1,
-        prompt_tokens=sums.prompt_tokens + usage.prompt_tokens,
-        completion_tokens=sums.completion_tokens + usage.completion_tokens,
-        total_tokens=sums.total_tokens + usage.total_tokens,
-        estimated_tokens=sums.estimated_tokens + (usage.total_tokens if usage.estimated else 0),
+def day_of(usage: Usage) -> UsageDay:
+    """What a report adds to its day."""
+    sums = Totals(
+        reports=1,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        total_tokens=usage.total_tokens,
+        estimated_tokens=usage.total_tokens if usage.estimated else 0,
     )
+    return UsageDay(
+        day=str(usage.created_at)[:10],
+        agent_id=usage.agent_id,
+        category=usage.category,
+        harness=usage.harness or "",
+        model=usage.model or "",
+        totals=sums,
+        counters=usage.counters,
+    )
+
+
+def totals(days: Iterable[UsageDay]) -> dict[Ledger, Totals]:
+    """The sums of each ledger, apart from each other."""
+    listed = tuple(days)
+    return {
+        ledger: summed(Totals, (one.totals for one in listed if one.category is ledger)) for ledger in Ledger
+    }
+
+
+def summed(kind: type[Sums], parts: Iterable[Sums]) -> Sums:
+    """All of them together, number by number."""
+    listed = tuple(parts)
+    return kind(**{name: sum(getattr(one, name) for one in listed) for name in kind.__struct_fields__})

@@ -10,7 +10,7 @@ from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.change import Mutable, changed, moved
-from scout.model.waiting import WaitingOn
+from scout.model.waiting import WaitingKind, WaitingOn
 
 __all__ = [
     "WORK_ITEM",
@@ -157,6 +157,12 @@ class WorkItem(Mutable):
     due_at: Time | None = None
     settled_at: Time | None = None
 
+    @property
+    def awaits(self) -> str | None:
+        """The work item that it waits for, if it is one."""
+        on = self.waiting_on
+        return on.ref if on is not None and on.kind is WaitingKind.WORK_ITEM else None
+
 
 # What may be edited without a move.
 _EDITABLE = frozenset(
@@ -223,7 +229,7 @@ def resume_work(item: WorkItem, now: Time, *, seen: int | None = None) -> WorkIt
 
 
 def submit_work(
-    item: WorkItem, now: Time, *, seen: int | None = None, reviewer_id: str | None = None
+    item: WorkItem, now: Time, *, seen: int | None = None, reviewer_id: str | None = None, summary: str = ""
 ) -> WorkItem:
     """The owner is done; the reviewer (the requester unless named) holds the next move."""
     reviewer = reviewer_id or item.reviewer_id or item.requester_id
@@ -236,6 +242,7 @@ def submit_work(
         reviewer_id=reviewer,
         next_move_owner_id=reviewer,
         acceptance=_accepting(item, Acceptance.PENDING),
+        progress=msgspec.structs.replace(item.progress, summary=summary or item.progress.summary),
     )
 
 

@@ -15,7 +15,7 @@ from scout.model.diagnostic import (
     NoSession,
     PeerUnreachable,
 )
-from scout.model.endpoint import BROKEN, Endpoint, EndpointState, is_online
+from scout.model.endpoint import BROKEN, Endpoint, EndpointState, Transport, is_online
 from scout.policy.directory import OUTSIDE, Caller
 
 __all__ = ["Action", "Choice", "Demand", "PassedOver", "choose", "default_harness"]
@@ -186,9 +186,9 @@ class _Pool:
         return self.projects.get(endpoint.session_id) if endpoint.session_id else None
 
     def _one(self, rule: str, now: Time) -> Choice:
-        harnesses = _distinct(one.harness for one in self.endpoints)
-        if len({one.harness for one in self.endpoints}) > 1:
-            raise Refused(_ambiguous(self.address, harnesses))
+        named = [one for one in self.endpoints if one.transport is not Transport.PULL or is_online(one, now)]
+        if len({one.harness for one in named}) > 1:
+            raise Refused(_ambiguous(self.address, _distinct(one.harness for one in named)))
         latest = max(self.endpoints, key=lambda one: (one.last_seen or 0, one.id))
         if len(self.endpoints) > 1:
             rule = "most recently seen"
@@ -203,8 +203,12 @@ class _Pool:
         )
 
     def _fresh(self, demand: Demand) -> Choice:
-        """Nothing that could be woken: a new session, in the harness of the old ones if they had one."""
-        harnesses = _distinct(one.harness for one in self.endpoints)
+        """Nothing that could be woken: a new session, in the harness of the old ones if they had one.
+
+        Who once pulled was not started by Scout, and says nothing of what it could start.
+        """
+        started = [one for one in self.endpoints if one.transport is not Transport.PULL]
+        harnesses = _distinct(one.harness for one in started)
         if demand.session_id is not None:
             raise Refused(self._no_session(demand))
         if len(harnesses) > 1:

@@ -224,13 +224,15 @@ def after_attempt(failed: WakeFailed, rules: Rules, now: Time) -> Attempt:
 
 
 def alarm_of(diagnostic: Diagnostic) -> Alarm | None:
-    """What the operator is told of a runaway: agents that wake or ask each other without end."""
+    """What the operator is told of a runaway, or of an agent that does not stay up although it should."""
     match diagnostic:
         case WakeBudget(conversation_id=where):
             title, dedupe = f"wakes used up in {where}", f"wake_budget:{where}"
         case AskLoop(chain=chain):
             title = f"asks without end: {' → '.join(chain)}"
             dedupe = f"ask_loop:{' '.join(sorted(set(chain)))}"
+        case WakeFailed(target=target):
+            title, dedupe = f"{target} cannot be kept warm", f"wake_failed:{target}"
         case _:
             return None
     return Alarm(

@@ -22,6 +22,7 @@ __all__ = [
     "Subject",
     "actor_of",
     "check_directory",
+    "check_operation",
     "check_project",
     "permit",
 ]
@@ -160,6 +161,9 @@ _GRANTS: Mapping[Deed, frozenset[Action]] = {
     Deed.CONTROL: frozenset({Action.CONTROL}),
 }
 
+# A credential that opens these doors and no other, not even to look.
+_ONLY: Mapping[TokenKind, frozenset[str]] = {TokenKind.HOST: frozenset({"session.enrol", "session.hook"})}
+
 _OPERATOR = "the operator's token"
 _OTHER = "a credential that is not the requester's"
 _NEEDS: Mapping[Deed, tuple[str, ...]] = {
@@ -192,6 +196,13 @@ def actor_of(token: Token | None, now: Time, agent: Agent | None = None) -> Acto
         node=token.node,
         connector=token.connector,
     )
+
+
+def check_operation(actor: Actor, operation: str) -> None:
+    """Refuse what this kind of credential is not for, whatever the rest of the rules say."""
+    if operation not in _ONLY.get(actor.kind, (operation,)):
+        needs = ("the token of an enrolled session", "an agent's token", _OPERATOR)
+        raise Refused(Forbidden(action=operation, subject="this Scout", needs=needs))
 
 
 def permit(actor: Actor, deed: Deed, subject: Subject, grants: Iterable[Grant], now: Time) -> Permission:
@@ -259,6 +270,8 @@ def _refusal(actor: Actor, deed: Deed, subject: Subject) -> Forbidden | NotOwner
         owner, needs = subject.agent_id or "", (f"the token of {subject.path or subject.agent_id}",)
         return NotOwner(noun="flight", id=subject.name, owner_id=owner, needs=needs, remedies=(_WHOAMI,))
     needs, remedy = _NEEDS.get(deed, (_OPERATOR,)), _WHOAMI
+    if actor.kind is TokenKind.OPERATOR:
+        needs = tuple(one for one in needs if one != _OPERATOR)  # it has that one
     if actor.kind is TokenKind.AGENT:
         wish = {"question": f"please {deed.replace('_', ' ')}: {subject.name}"}
         remedy = Remedy(operation="need", parameters=wish, why="a person may do it")

@@ -11,7 +11,7 @@ from scout.base.time import Time
 from scout.identity.reserved import HARNESSES
 from scout.model.agent import PermissionProfile, ToolRole
 from scout.model.request_problem import NotFound
-from scout.model.usage import Ledger, Usage, ValueClass
+from scout.model.usage import Counters, Ledger, Usage, ValueClass
 from scout.policy.nearest import ranked
 from scout.policy.usage import About, Estimate, Overhead, estimate_tokens, overhead
 
@@ -26,6 +26,9 @@ __all__ = [
     "WorkContext",
     "contract",
     "cost",
+    "is_shell",
+    "quoted",
+    "syntax_of",
     "template",
 ]
 
@@ -52,7 +55,7 @@ You are {address} (path {path}, role {role}) in {harness}, session {session}. Ac
 Project {project}. Your folder is {directory}, your branch {branch}. Permission profile: {permission}.
 
 ## Current conversation or work item
-Conversation {conversation}. From {sender}. Ask {ask}, flight {flight}. Work item {work}.
+Conversation {conversation}. From {sender}. Ask {ask}, flight {flight}. Question {question}. Work item {work}.
 {message}{turn}{repeat}
 
 ## Delegation rules
@@ -125,8 +128,8 @@ _MCP = Syntax(
 _COMMANDS = Syntax(
     delegate_call="`scout ask ADDRESS TEXT`",
     follow_call="`scout flight wait FLIGHT`",
-    question_call="`scout question create --flight FLIGHT TEXT`",
-    work_call="`scout work create` or `scout work update --next OWNER`",
+    question_call="`scout question create --flight FLIGHT ADDRESS TEXT`",
+    work_call="`scout work create TITLE --owner OWNER` or `scout work hand-over ITEM OWNER`",
     wait_call="`scout work wait ITEM --on WHAT`",
     need_call="`scout need QUESTION`",
     review_call="`scout work submit ITEM`",
@@ -135,6 +138,16 @@ _COMMANDS = Syntax(
 )
 _SHELL = frozenset({"tmux", "command", "echo"})
 SYNTAX: Mapping[str, Syntax] = {name: _COMMANDS if name in _SHELL else _MCP for name in HARNESSES}
+
+
+def is_shell(harness: str) -> bool:
+    """Whether the calls of the contract are commands there, and not tools."""
+    return harness in _SHELL
+
+
+def syntax_of(harness: str) -> Syntax:
+    """How a program calls Scout; one that is not known here speaks to it by tools, or not at all."""
+    return SYNTAX.get(harness, _MCP)
 
 
 class WorkContext(Record):
@@ -163,6 +176,7 @@ class PromptContext(Record):
     sender: str | None = None
     ask: str | None = None
     flight: str | None = None
+    question: str | None = None
     work: WorkContext | None = None
     body: str | None = None
     may_repeat: bool = False
@@ -193,6 +207,7 @@ _NAMES = {
     "sender": "<address of the sender>",
     "ask": "<ask>",
     "flight": "<flight>",
+    "question": "<question>",
 }
 _PLACEHOLDERS = {
     **_NAMES,
@@ -229,8 +244,15 @@ def template(harness: str) -> str:
 
 
 def cost(made: Contract, usage_id: str, about: About, now: Time) -> Usage:
-    """The report of what the contract cost, without the message that it carries."""
-    report = overhead(usage_id, about, Overhead.WAKE_PROMPT, now, value_class=made.value_class)
+    """The report of what the contract cost in one attempt, without the message that it carries."""
+    report = overhead(
+        usage_id,
+        about,
+        Overhead.WAKE_PROMPT,
+        now,
+        value_class=made.value_class,
+        counters=Counters(dispatch_attempts=1),
+    )
     tokens = made.estimate.tokens
     return msgspec.structs.replace(report, prompt_tokens=tokens, total_tokens=tokens)
 
@@ -252,7 +274,7 @@ def _contract_of(harness: str) -> Remedy:
 
 def _values(context: PromptContext) -> dict[str, str]:
     named = {name: _line(getattr(context, name)) for name in _NAMES}
-    message = "" if context.body is None else _quoted(context.body)
+    message = "" if context.body is None else quoted(context.body)
     return {
         **named,
         "work": _work(context.work),
@@ -274,6 +296,6 @@ def _line(value: str | None) -> str:
     return " ".join(visible.split()) or "none"
 
 
-def _quoted(body: str) -> str:
+def quoted(body: str) -> str:
     """Each line of the message behind a quote mark: it cannot begin a section either."""
     return "".join(f"> {line}\n" if line else ">\n" for line in body.splitlines() or [""])

@@ -1,164 +1,47 @@
 """What is overdue: at most one action per record, one nudge per period, to exactly one holder."""
 
-from collections.abc import Iterable, Sequence
-from enum import StrEnum
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from scout.base.record import Record
 from scout.base.refusal import Diagnostic, Remedy
 from scout.base.time import Time
 from scout.model.alias import Alias, AliasState
-from scout.model.ask_event import Nudge as StoredNudge
 from scout.model.attention import ATTENTION, Attention, AttentionKind
 from scout.model.card import Card, CardState
 from scout.model.delivery import Delivery, DeliveryState
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointMove
-from scout.model.flight import FLIGHT, Flight, FlightError, FlightPhase, FlightState, error_of, retry_remedy
+from scout.model.flight import FLIGHT, Flight, FlightPhase, FlightState, error_of, retry_remedy
+from scout.model.grant import Grant, GrantState
 from scout.model.question import Question, QuestionState
-from scout.model.ref import Ref
 from scout.model.session_problem import Layer, SessionFailed
 from scout.model.target_problem import TargetOffline
+from scout.model.token import Token, TokenState
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkItem, WorkState
-from scout.policy.limits import Alarm, Gap, Periods, graced
+from scout.policy.limits import Alarm
+from scout.policy.swept import (
+    CheckFlight,
+    Delegation,
+    Expire,
+    FailFlight,
+    Level,
+    Liveness,
+    LookLater,
+    MarkStale,
+    Nudge,
+    Release,
+    ResumeFlight,
+    Round,
+    Swept,
+    WaitFlight,
+    Watch,
+)
 
-__all__ = [
-    "CheckFlight",
-    "Delegation",
-    "Expire",
-    "FailFlight",
-    "Level",
-    "Liveness",
-    "MarkStale",
-    "Nudge",
-    "Release",
-    "ResumeFlight",
-    "Round",
-    "Swept",
-    "WaitFlight",
-    "Watch",
-    "due_for",
-    "sweep",
-]
+__all__ = ["PERIODS", "Owed", "due_for", "owed"]
 
-
-class Delegation(Record):
-    """A hard mention or an assignment in a message, not yet followed by a reply, an ask or a work item."""
-
-    id: str
-    target_id: str
-    sender_id: str
-    created_at: Time
-    kind: str = "mention"
-
-
-class Liveness(StrEnum):
-    """What a check of a silent flight has found."""
-
-    ALIVE = "alive"
-    DEAD = "dead"
-    UNKNOWN = "unknown"
-
-
-class Watch(Record):
-    """A record that may be due, with what its table does not hold.
-
-    `nudges` and `nudged_at`: the reminders so far. `seen_at`, `found`: a flight's last sign of life and
-    the result of its check. `expires_at`: when a queued ask is over. `session_over`: of an alias.
-    """
-
-    record: Question | WorkItem | Delegation | Flight | Delivery | Card | Alias | Attention | Endpoint
-    nudges: int = 0
-    nudged_at: Time | None = None
-    seen_at: Time | None = None
-    found: Liveness | None = None
-    expires_at: Time | None = None
-    session_over: bool = False
-
-
-class Round(Record):
-    """One round of the sweeper: when, by which periods, after which sleep, and who the operator is."""
-
-    now: Time
-    operator_id: str
-    periods: Periods = Periods()
-    gap: Gap | None = None
-
-    def is_past(self, deadline: Time | None) -> bool:
-        return deadline is not None and graced(deadline, self.gap, self.periods).passed(self.now)
-
-
-class Level(StrEnum):
-    HOLDER = "holder"
-    OWNER = "owner"
-    OPERATOR = "operator"
-
-
-class Swept(Record, tag_field="action"):
-    """What is to be done about one record, by which rule, and when it is looked at next."""
-
-    noun: str
-    id: str
-    rule: str
-    next_check: Time | None = None
-
-
-class Nudge(Swept, tag="nudge"):
-    """Remind one holder. At the last level it is the operator's attention that is asked for."""
-
-    holder_id: str
-    level: Level
-    count: int
-    escalated_from: str | None = None
-    alarm: Alarm | None = None
-
-    @property
-    def stored(self) -> StoredNudge:
-        """The nudge as the log holds it."""
-        return StoredNudge(
-            holder_id=self.holder_id,
-            about=Ref.to(self.id),
-            rule=self.rule,
-            count=self.count,
-            escalated_from=self.escalated_from,
-            next_at=self.next_check,
-        )
-
-
-class Expire(Swept, tag="expire"):
-    """Its time is over: a card, a session's alias, an attention item, an undelivered delivery."""
-
-
-class Release(Swept, tag="release"):
-    """The lease ran out: the delivery is pending again."""
-
-
-class MarkStale(Swept, tag="mark_stale"):
-    """The endpoint gave no sign of life."""
-
-
-class CheckFlight(Swept, tag="check_flight"):
-    """Look whether anything still works on it."""
-
-
-class ResumeFlight(Swept, tag="resume_flight"):
-    """What held it is over, or it was found alive."""
-
-
-class WaitFlight(Swept, tag="wait_flight"):
-    """Nobody knows: it waits for a sign of life."""
-
-    waiting_on: WaitingOn
-    reason: str
-
-
-class FailFlight(Swept, tag="fail_flight"):
-    """It cannot end well any more."""
-
-    error: FlightError
-
+_LONGEST = 3600.0  # seconds between two looks at a flight that does not move
 
 _QUESTION = {QuestionState.OPEN: "question_open", QuestionState.ANSWERED: "question_answered"}
 _WORK = {
@@ -167,21 +50,44 @@ _WORK = {
     WorkState.WAITING: "work_waiting",
     WorkState.REVIEW: "work_review",
 }
+# The settings by which a move that is owed becomes overdue.
+PERIODS = tuple(dict.fromkeys((*_QUESTION.values(), *_WORK.values())))
+_IN_FORCE = frozenset(
+    {
+        CardState.ACTIVE,
+        GrantState.ACTIVE,
+        TokenState.ACTIVE,
+        *(state for state in ATTENTION.states if state not in ATTENTION.terminal),
+    }
+)
 
 
-def sweep(watches: Iterable[Watch], this: Round) -> tuple[Swept, ...]:
-    """What is to be done, in the order of the records; the work is proportional to their number."""
-    actions = (due_for(watch, this) for watch in watches)
-    return tuple(action for action in actions if action is not None)
+class Owed(NamedTuple):
+    """Since when somebody owes the next move, and after which period of the settings it is overdue."""
+
+    period: str
+    since: Time
+
+
+def owed(record: Question | WorkItem | Flight) -> Owed | None:
+    """Since when a move of somebody is owed; nothing when none is."""
+    match record:
+        case Question(state=state) if state in _QUESTION:
+            return Owed(_QUESTION[state], record.updated_at)
+        case WorkItem(state=state, waiting_on=on) if state in _WORK:
+            until = on.until if on is not None else None
+            return Owed(_WORK[state], max(record.updated_at, until or record.updated_at))
+        case Flight(waiting_on=WaitingOn(until=None)):
+            return Owed("work_waiting", record.updated_at)
+        case _:
+            return None
 
 
 def due_for(watch: Watch, this: Round) -> Swept | None:
     """The one action that a record is due for, if any."""
     match watch.record:
-        case Question() as question:
-            return _question(question, watch, this)
-        case WorkItem() as item:
-            return _work(item, watch, this)
+        case Question() | WorkItem() as record:
+            return _owed(record, watch, this)
         case Delegation() as delegation:
             return _delegation(delegation, watch, this)
         case Flight() as flight:
@@ -192,57 +98,44 @@ def due_for(watch: Watch, this: Round) -> Swept | None:
             return _endpoint(endpoint, this)
         case Alias() as alias:
             return _alias(alias, watch)
-        case Card(state=CardState.ACTIVE) as card if this.is_past(card.expires_at):
-            return Expire(noun="card", id=card.id, rule="its time is over")
-        case Attention() as item if item.state not in ATTENTION.terminal and this.is_past(item.expires_at):
-            return Expire(noun="attention", id=item.id, rule="its time is over")
-        case _:
-            return None
+        case item:
+            return _expiring(item, this)
 
 
-def _question(question: Question, watch: Watch, this: Round) -> Nudge | None:
-    period = _QUESTION.get(question.state)
-    if period is None:
+def _owed(record: Question | WorkItem, watch: Watch, this: Round) -> Nudge | None:
+    late = owed(record)
+    if late is None:
         return None
-    late = _Late("question", question.id, f"{question.state} question", question.updated_at, period)
-    return _nudge(late, (question.next_move_owner_id, question.asker_id), watch, this)
-
-
-def _work(item: WorkItem, watch: Watch, this: Round) -> Nudge | None:
-    period = _WORK.get(item.state)
-    if period is None:
-        return None
-    until = item.waiting_on.until if item.waiting_on is not None else None
-    since = max(item.updated_at, until or item.updated_at)
-    late = _Late("work item", item.id, f"work item in {item.state}", since, period)
-    return _nudge(late, (item.next_move_owner_id, item.owner_id), watch, this)
+    if isinstance(record, Question):
+        words = _Late("question", record.id, f"{record.state} question", late)
+        return _nudge(words, (record.next_move_owner_id, record.asker_id), watch, this)
+    words = _Late("work item", record.id, f"work item in {record.state}", late)
+    return _nudge(words, (record.next_move_owner_id, record.owner_id), watch, this)
 
 
 def _delegation(one: Delegation, watch: Watch, this: Round) -> Nudge | None:
-    late = _Late("message", one.id, f"{one.kind} without an answer", one.created_at, "delegation")
+    late = _Late("message", one.id, f"{one.kind} without an answer", Owed("delegation", one.created_at))
     return _nudge(late, (one.target_id, one.sender_id), watch, this)
 
 
 class _Late(NamedTuple):
-    """A record whose next move is owed since then."""
+    """A record whose next move is owed, and by which rule."""
 
     noun: str
     id: str
     rule: str
-    since: Time
-    period: str
+    owed: Owed
 
 
 def _nudge(late: _Late, holders: Sequence[str | None], watch: Watch, this: Round) -> Nudge | None:
     """Remind the holder, a period later the owner, a period later the operator; then they have been told."""
-    period: float = getattr(this.periods.sweeps, late.period)
-    told, since = watch.nudges, late.since
-    if watch.nudged_at is None or watch.nudged_at < late.since:
-        told = 0  # it has changed since: whoever holds it now is reminded first
-    else:
-        since = watch.nudged_at
+    since = late.owed.since
+    period: float = getattr(this.periods.sweeps, late.owed.period)
+    told, at = 0, since.plus(period)
+    if watch.nudged_at is not None and watch.nudged_at >= since:  # else it has changed: anew, from its holder
+        told, at = watch.nudges, watch.next_at or watch.nudged_at.plus(period)
     ladder = _ladder(holders, this.operator_id)
-    if told >= len(ladder) or not this.is_past(since.plus(period)):
+    if told >= len(ladder) or not this.is_past(at):
         return None
     level, holder = ladder[told]
     return Nudge(
@@ -254,7 +147,7 @@ def _nudge(late: _Late, holders: Sequence[str | None], watch: Watch, this: Round
         level=level,
         count=told + 1,
         escalated_from=ladder[told - 1][1] if told else None,
-        alarm=_alarm(late) if level is Level.OPERATOR else None,
+        alarm=_alarm(late),
     )
 
 
@@ -272,10 +165,8 @@ def _ladder(holders: Sequence[str | None], operator_id: str) -> list[tuple[Level
 def _alarm(late: _Late) -> Alarm:
     kind = AttentionKind.REVIEW if late.rule.endswith("review") else AttentionKind.WAITING
     why = Remedy(operation="why", parameters={"id": late.id}, why="what happened so far")
-    body = f"nobody has moved since {late.since}"
-    return Alarm(
-        kind=kind, title=f"{late.rule}: {late.id}", body=body, dedupe=f"sweep:{late.id}", remedies=(why,)
-    )
+    body = f"nobody has moved since {late.owed.since}"
+    return Alarm(kind=kind, title=f"{late.rule}: {late.id}", body=body, dedupe=late.id, remedies=(why,))
 
 
 def _flight(flight: Flight, watch: Watch, this: Round) -> Swept | None:
@@ -284,26 +175,29 @@ def _flight(flight: Flight, watch: Watch, this: Round) -> Swept | None:
         return None
     if watch.found is Liveness.DEAD:
         return _fail(flight, "found dead", _ended(flight, "nothing works on it any more"))
-    if watch.found is Liveness.ALIVE and flight.phase is FlightPhase.CHECKING:
-        return _goes_on(flight, "found alive", this)
     if flight.waiting_on is not None:
         return _held(flight, flight.waiting_on, watch, this)
-    if flight.state is FlightState.QUEUED and this.is_past(watch.expires_at):
-        away = TargetOffline(address=flight.target, reason=f"queued until {watch.expires_at}")
-        return _fail(flight, "queue expired", away)
+    if not this.is_past(flight.next_check_at):
+        return None
     if flight.state is FlightState.QUEUED:
-        return _check(flight, "queued without progress", this) if this.is_past(flight.next_check_at) else None
+        return _look(flight, "queued without progress", this)
     return _running(flight, watch, this)
 
 
-def _running(flight: Flight, watch: Watch, this: Round) -> Swept | None:
+def _running(flight: Flight, watch: Watch, this: Round) -> Swept:
     silent = this.periods.sweeps.flight_silent
-    if flight.phase is not FlightPhase.CHECKING:
-        seen = max(flight.updated_at, watch.seen_at or flight.updated_at)
-        return _check(flight, "no sign of life", this) if this.is_past(seen.plus(silent)) else None
-    if not this.is_past(flight.next_check_at):
-        return None
-    until = this.now.plus(silent)
+    alive = watch.found is Liveness.ALIVE
+    if flight.phase is FlightPhase.CHECKING:
+        return _goes_on(flight, "found alive", this) if alive else _waits(flight, watch, this)
+    seen = this.now if alive else max(flight.updated_at, watch.seen_at or flight.updated_at)
+    if not this.is_past(seen.plus(silent)):
+        return LookLater(noun="flight", id=flight.id, rule="under way", next_check=seen.plus(silent))
+    check = this.now.plus(this.periods.sweeps.flight_check)
+    return CheckFlight(noun="flight", id=flight.id, rule="no sign of life", next_check=check)
+
+
+def _waits(flight: Flight, watch: Watch, this: Round) -> WaitFlight:
+    until = this.now.plus(this.periods.sweeps.flight_silent)
     on = WaitingOn(kind=WaitingKind.PEER, ref=flight.endpoint_id or flight.target, until=until)
     reason = f"no sign of life since {_last_sign(flight, watch)}"
     rule = "check without result"
@@ -312,26 +206,55 @@ def _running(flight: Flight, watch: Watch, this: Round) -> Swept | None:
 
 def _held(flight: Flight, on: WaitingOn, watch: Watch, this: Round) -> Swept | None:
     """Waiting for somebody is a matter of nudges; waiting for a time or a sign of life ends by itself."""
-    if on.until is None:
-        late = _Late("flight", flight.id, f"flight waiting on {on.kind}", flight.updated_at, "work_waiting")
-        return _nudge(late, (flight.next_move_owner_id, flight.requester_id), watch, this)
+    queued = flight.state is FlightState.QUEUED
+    late = owed(flight)
+    if late is not None:
+        words = _Late("flight", flight.id, f"flight waiting on {on.kind}", late)
+        nudge = _nudge(words, (flight.next_move_owner_id, flight.requester_id), watch, this)
+        if nudge is not None:
+            return nudge
+    if queued and on.kind is WaitingKind.PEER and this.is_past(on.until):
+        why = f"it waited too long: {flight.reason}"
+        return _fail(flight, "queue expired", TargetOffline(address=watch.address, reason=why))
     if not this.is_past(flight.next_check_at or on.until):
         return None
-    if on.kind is not WaitingKind.PEER:
+    if late is None and on.kind is not WaitingKind.PEER:
         return _goes_on(flight, f"{on.kind} is over", this)
+    if queued:
+        return _look(flight, f"held for {on.kind}", this)
+    return _awaited(flight, watch, this) if late is None else _later(flight, f"waiting on {on.kind}", this)
+
+
+def _awaited(flight: Flight, watch: Watch, this: Round) -> Swept:
+    """Nobody knew whether anything still works on it."""
+    if watch.found is Liveness.ALIVE:
+        return _goes_on(flight, "found alive", this)
     seen = _last_sign(flight, watch)
     if this.is_past(seen.plus(this.periods.queue_expiry)):
         return _fail(flight, "lost", _ended(flight, f"no sign of life since {seen}"))
-    return _check(flight, "no sign of life", this)
+    return _later(flight, "no sign of life", this)
 
 
 def _last_sign(flight: Flight, watch: Watch) -> Time:
     return watch.seen_at or flight.started_at or flight.created_at
 
 
-def _check(flight: Flight, rule: str, this: Round) -> CheckFlight:
-    next_check = this.now.plus(this.periods.sweeps.flight_check)
-    return CheckFlight(noun="flight", id=flight.id, rule=rule, next_check=next_check)
+def _look(flight: Flight, rule: str, this: Round) -> CheckFlight:
+    """Whether it can be carried now; else ever later."""
+    return CheckFlight(noun="flight", id=flight.id, rule=rule, next_check=_following(flight, this))
+
+
+def _later(flight: Flight, rule: str, this: Round) -> LookLater:
+    return LookLater(noun="flight", id=flight.id, rule=rule, next_check=_following(flight, this))
+
+
+def _following(flight: Flight, this: Round) -> Time:
+    """The longer a flight has not moved, the more rarely it is looked at; never after its wait is over."""
+    first = this.periods.sweeps.flight_check
+    pause = min(max(2 * this.now.since(flight.updated_at), first), _LONGEST)
+    until = flight.waiting_on.until if flight.waiting_on else None
+    next_check = this.now.plus(pause)
+    return min(next_check, until) if until is not None and until > this.now else next_check
 
 
 def _goes_on(flight: Flight, rule: str, this: Round) -> ResumeFlight:
@@ -346,6 +269,13 @@ def _ended(flight: Flight, reason: str) -> SessionFailed:
 def _fail(flight: Flight, rule: str, problem: Diagnostic) -> FailFlight:
     error = error_of(msgspec.structs.replace(problem, remedies=(retry_remedy(flight),)))
     return FailFlight(noun="flight", id=flight.id, rule=rule, error=error)
+
+
+def _expiring(item: Card | Grant | Token | Attention, this: Round) -> Expire | None:
+    nouns = {Card: "card", Grant: "grant", Token: "token", Attention: "attention"}
+    if item.state not in _IN_FORCE or not this.is_past(item.expires_at):
+        return None
+    return Expire(noun=nouns[type(item)], id=item.id, rule="its time is over")
 
 
 def _delivery(delivery: Delivery, this: Round) -> Swept | None:

@@ -13,10 +13,14 @@ Resolve = Callable[[str], Resolution]
 
 
 class Targeting(Record):
-    """Who is meant and why; soft mentions are hints, `unresolved` is what the receipt notes."""
+    """Who is meant and why; soft mentions are hints, `unresolved` is what the receipt notes.
+
+    `leading`: whom the body begins with, also where the target was named beside it.
+    """
 
     rule: str
     target: Resolution | None = None
+    leading: Resolution | None = None
     soft: tuple[str, ...] = ()
     unresolved: tuple[Diagnostic, ...] = ()
 
@@ -26,10 +30,11 @@ def decide_target(body: str, to: str | None, elsewhere: bool, resolve: Resolve) 
     mentions = find_mentions(body)
     soft = tuple(mention.address.canonical for mention in mentions.soft if mention.address)
     if to is not None:
-        found, noted = resolve(to), _noted(mentions.leading, resolve)
-        return Targeting(rule="structured target", target=found, soft=soft, unresolved=noted)
+        found, (leading, noted) = resolve(to), _noted(mentions.leading, resolve)
+        return Targeting(rule="structured target", target=found, leading=leading, soft=soft, unresolved=noted)
     if mentions.leading is not None:
-        return Targeting(rule="leading mention", target=_mentioned(mentions.leading, resolve), soft=soft)
+        found = _mentioned(mentions.leading, resolve)
+        return Targeting(rule="leading mention", target=found, leading=found, soft=soft)
     if elsewhere:
         return Targeting(rule="conversation", soft=soft)
     raise Refused(
@@ -50,12 +55,11 @@ def _mentioned(mention: Mention, resolve: Resolve) -> Resolution:
     return resolve(mention.text)
 
 
-def _noted(mention: Mention | None, resolve: Resolve) -> tuple[Diagnostic, ...]:
+def _noted(mention: Mention | None, resolve: Resolve) -> tuple[Resolution | None, tuple[Diagnostic, ...]]:
     """With a structured target a mention that leads nowhere is no reason to refuse."""
     if mention is None:
-        return ()
+        return None, ()
     try:
-        _mentioned(mention, resolve)
+        return _mentioned(mention, resolve), ()
     except Refused as refusal:
-        return (refusal.diagnostic,)
-    return ()
+        return None, (refusal.diagnostic,)

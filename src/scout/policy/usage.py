@@ -14,9 +14,11 @@ from scout.model.usage import (
     Ledger,
     Totals,
     Usage,
+    UsageDay,
     UsageSource,
     ValueClass,
     checked_usage,
+    summed,
     totals,
 )
 from scout.model.waiting import WaitingKind, WaitingOn
@@ -158,30 +160,28 @@ def execution(
     return checked_usage(report)
 
 
-def accounts(reports: Iterable[Usage]) -> dict[Ledger, Account]:
+def accounts(days: Iterable[UsageDay]) -> dict[Ledger, Account]:
     """Both ledgers, apart from each other: there is no sum over both."""
-    listed = tuple(reports)
+    listed = tuple(days)
     sums = totals(listed)
     return {
         ledger: Account(
             totals=sums[ledger],
             exact_tokens=sums[ledger].total_tokens - sums[ledger].estimated_tokens,
-            counters=_counted(usage.counters for usage in listed if usage.category is ledger),
+            counters=summed(Counters, (one.counters for one in listed if one.category is ledger)),
         )
         for ledger in Ledger
     }
 
 
-def decide_budget(
-    agent_id: str, spent_by_agent: int, spent: int, limits: Limits, now: Time
-) -> BudgetDecision:
+def decide_budget(address: str, spent_by_agent: int, spent: int, limits: Limits, now: Time) -> BudgetDecision:
     """Whether a flight of the agent may start, given the tokens of today's harness execution.
 
     Scout's own words are inside of the harness's prompts: adding that ledger would count them twice.
     """
     mine, all_agents = limits.agent_tokens_per_day, limits.tokens_per_day
     if mine is not None and spent_by_agent >= mine:
-        return _wait(agent_id, "agentTokensPerDay", spent_by_agent, mine, now)
+        return _wait(address, "agentTokensPerDay", spent_by_agent, mine, now)
     if all_agents is not None and spent >= all_agents:
         return _wait("all agents", "tokensPerDay", spent, all_agents, now)
     cap = mine if mine is not None else all_agents
@@ -200,9 +200,3 @@ def _wait(who: str, setting: str, spent: int, cap: int, now: Time) -> BudgetDeci
     )
     waiting_on = WaitingOn(kind=WaitingKind.BUDGET, ref=f"limits.{setting}", until=midnight)
     return BudgetDecision(rule=f"limits.{setting}", spent=spent, cap=cap, waiting_on=waiting_on, alarm=alarm)
-
-
-def _counted(counters: Iterable[Counters]) -> Counters:
-    listed = tuple(counters)
-    names = Counters.__struct_fields__
-    return Counters(**{name: sum(getattr(one, name) for one in listed) for name in names})

@@ -26,6 +26,7 @@ __all__ = [
     "WakeFacts",
     "budgeted",
     "decide_wake",
+    "may_suggest",
 ]
 
 
@@ -158,6 +159,17 @@ def decide_wake(
     known = dict.fromkeys(one.party.agent_id for one in considered)
     looked_at = tuple(reaches[agent_id] for agent_id in known if agent_id in reaches)
     return _decision(considered, silence, WakeFacts(occasion=occasion, reaches=looked_at, routing=routing))
+
+
+def may_suggest(facts: WakeFacts) -> bool:
+    """Whether a router may be asked: the rules found nobody, and what it says would be listened to."""
+    occasion = facts.occasion
+    if _silence(occasion):
+        return False
+    decision = decide_wake(occasion, {reach.agent_id: reach for reach in facts.reaches}, facts.routing)
+    asked = msgspec.structs.replace(occasion, suggestion=occasion.sender)
+    found = decision.holder is not None or decision.instead_of is not None
+    return not found and bool(_suggested(asked, facts.routing))
 
 
 def budgeted(decision: WakeDecision, wakes: Sequence[Time], limits: Limits, now: Time) -> WakeDecision:

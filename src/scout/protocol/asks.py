@@ -62,6 +62,7 @@ class MakeAsk(Write[AskReceipt]):
     if_unreachable: Annotated[IfUnreachable, says("refuse, or queue for up to a day")] = IfUnreachable.REFUSE
     within: Annotated[Words | None, says("the flight you are working on, of which this is a part")] = None
     work_item_id: Annotated[Words | None, says("the work item it belongs to")] = None
+    work_item: Annotated[Words | None, says("or the title of a new one, which the target owns")] = None
     attachments: Annotated[tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME")] = ()
     wait: Annotated[Seconds, says("answer after the result or this many seconds, at most 60")] = 0
 
@@ -123,7 +124,7 @@ class GetFlight(Request[FlightView]):
     permission: ClassVar[str] = "asker, target, or who may read them"
 
     flight_id: FlightId
-    wait: Annotated[Seconds, says("wait this long for the end, at most 60; then as it is")] = 0
+    wait: Annotated[Seconds, says("wait this long for its end or its question to you, at most 60")] = 0
     seen: Annotated[int | None, says("answer as soon as the revision is another than this")] = None
 
 

@@ -180,7 +180,8 @@ class DenyAttention(_Decide, Write[AttentionView]):
 
 
 class DismissAttention(_Decide, Write[AttentionView]):
-    """Put an item away without an answer."""
+    """Put an item away without an answer; what you raised yourself you take back by it."""
 
     operation: ClassVar[str] = "attention.dismiss"
+    permission: ClassVar[str] = "its user, or who raised it"
     route: ClassVar[str] = "POST /v1/attention/{attentionId}/dismiss"

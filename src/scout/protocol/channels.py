@@ -1,5 +1,6 @@
 """Requests about where agents talk: conversations and channels."""
 
+from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from scout.model.conversation import Conversation, Member, SoftMentions
@@ -18,14 +19,30 @@ __all__ = [
     "ListChannels",
     "ListConversations",
     "MarkRead",
+    "MemberRole",
+    "MemberView",
     "ShowChannel",
 ]
+
+
+class MemberRole(StrEnum):
+    """What somebody is in a channel, beside taking part."""
+
+    OWNER = "owner"
+    MASTER = "master"
+
+
+class MemberView(Member):
+    """One who takes part: what it is called, and what it is responsible for."""
+
+    address: str
+    roles: tuple[MemberRole, ...] = ()
 
 
 class ConversationView(Conversation):
     """A conversation, who is in it, and where you have read to."""
 
-    members: tuple[Member, ...] = ()
+    members: tuple[MemberView, ...] = ()
     unread: int = 0
 
 
@@ -123,14 +140,16 @@ class JoinChannel(Write[ChannelView]):
 
 
 class LeaveChannel(Write[ChannelView]):
-    """Leave a channel; what was said stays."""
+    """Leave a channel, or take others out of it; what was said stays."""
 
     operation: ClassVar[str] = "channel.leave"
     route: ClassVar[str] = "POST /v1/channels/{name}/leave"
     words: ClassVar[tuple[str, ...]] = ("name",)
-    permission: ClassVar[str] = "who takes part in it"
+    flags: ClassVar[dict[str, str]] = {"members": "member"}
+    permission: ClassVar[str] = "who takes part in it; others, who made it or controls them"
 
     name: Channel
+    members: Annotated[tuple[Words, ...], says("who; you unless said")] = ()
 
 
 class ChannelPolicy(Write[ChannelView]):
@@ -143,8 +162,9 @@ class ChannelPolicy(Write[ChannelView]):
 
     name: Channel
     master: Annotated[Words | None, says("who is responsible for what nobody else owns")] = None
-    soft_mentions: SoftMentions | None = None
-    quiet: bool | None = None
+    no_master: Annotated[bool, says("nobody is responsible any more")] = False
+    soft_mentions: Annotated[SoftMentions | None, says("what a mention inside a body does")] = None
+    quiet: Annotated[bool | None, says("wake nobody at all")] = None
 
 
 class ArchiveChannel(Write[ChannelView]):

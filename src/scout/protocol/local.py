@@ -10,6 +10,10 @@ LOCAL = (
     local("restart", "Replace the running daemon."),
     local("doctor", "Check this installation, and say what to mend."),
     local("demo", "Play the main job with two agents in two sample projects."),
+    local("setup", "Connect Scout to a program you work in.", "host?"),
+    local("mcp", "Be an MCP server on standard input and output.", host=""),
+    local("hook", "Report what happens in a session; called by a host.", "event", host=""),
+    local("statusline", "One line about what waits; called by a host.", host=""),
     local("wait", "Wait for a flight to finish; stopping to wait never stops the work.", "flightId"),
     local("flight.wait", "Wait for a flight to finish; stopping to wait never stops the work.", "flightId"),
     local("explain", "Explain a diagnostic code.", "code?"),
@@ -23,15 +27,6 @@ LOCAL = (
     # Later parts: sessions and harnesses, collaboration, people, the mesh.
     local("tree", "Show an agent and those below it.", "address?"),
     local("runtimes", "List the harnesses of this machine and what each lacks."),
-    local(
-        "question.create",
-        "Ask for information, without asking for work.",
-        "to",
-        "body",
-        flightId="flight",
-    ),
-    local("need", "Ask the person at this machine and wait.", "question"),
-    local("why", "Explain a decision from the records it rested on.", "id"),
     local("spawn", "Create a child agent.", "slug", **{"from": "", "role": ""}),
     local(
         "session.start",
@@ -45,6 +40,5 @@ LOCAL = (
     local("session.attach", "Attach a running or resumable session to an agent.", "session", agent=""),
     local("user.keys", "List a user's connector keys.", "user?"),
     local("user.link", "Link a chat account to a user by a one-time code.", "user", "connector"),
-    local("usage", "Show what was spent, by ledger."),
     local("mesh.status", "Show the nodes and their links."),
 )

@@ -12,7 +12,6 @@ from scout.protocol.asks import FlightView
 from scout.protocol.request import Page, Request, Words, Write, says
 
 __all__ = [
-    "ListAttention",
     "ListNodes",
     "Looked",
     "MarkLooked",
@@ -79,17 +78,6 @@ class MarkLooked(Write[Looked]):
     route: ClassVar[str] = "POST /v1/now/seen"
 
     at: Annotated[Time, says("`at` of what you looked at")]
-
-
-class ListAttention(Request[Page[Attention]]):
-    """List what needs you, newest first."""
-
-    operation: ClassVar[str] = "attention"
-    route: ClassVar[str] = "GET /v1/attention"
-
-    all: Annotated[bool, says("also what is settled")] = False
-    cursor: Cursor = None
-    limit: Limit = None
 
 
 class ListNodes(Request[Page[Node]]):

@@ -23,7 +23,7 @@ __all__ = [
 
 
 class QuestionView(Question):
-    """A question, how its people are called, and the work that came of it."""
+    """A question, how its people are called, and the work that it is about or that came of it."""
 
     asker_address: str
     responder_address: str

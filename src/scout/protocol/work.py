@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.waiting import WaitingKind
-from scout.model.work_item import Priority, RelationKind, WorkItem, WorkState
+from scout.model.work_item import Priority, Relation, RelationKind, WorkItem, WorkState
 from scout.protocol.agents import Cursor, Limit, Seen
 from scout.protocol.request import Page, Request, Words, Write, says
 
@@ -44,11 +44,15 @@ class WorkStep(Record):
 
 
 class WorkView(WorkItem):
-    """A work item and how its people are called; `steps` where one item is shown."""
+    """A work item and how its people are called; `relatedBy` and `steps` where one item is shown.
+
+    `relatedBy`: the items that stand in a relation to this one.
+    """
 
     owner_address: str
     requester_address: str
     next_move_address: str | None = None
+    related_by: tuple[Relation, ...] = ()
     steps: tuple[WorkStep, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -110,7 +114,7 @@ class GetWork(Request[WorkView]):
 
 
 class StartWork(Write[WorkView]):
-    """Begin to work on an item that you own; unowned work of yours is claimed by it."""
+    """Claim an item that you own: you work on it now."""
 
     operation: ClassVar[str] = "work.start"
     route: ClassVar[str] = "POST /v1/work/{workItemId}/start"

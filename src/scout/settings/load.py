@@ -11,6 +11,7 @@ import msgspec
 
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
+from scout.policy.limits import Rules
 from scout.settings import where
 from scout.settings.record import SECTIONS, SETTINGS, Settings, nested
 
@@ -56,9 +57,11 @@ def read(flags: Mapping[str, str] = {}, environ: Mapping[str, str] | None = None
     values, sources, wrong = _layered(given)
     folders = {"home": home, "config": config, "runtime": os.path.dirname(where.socket_path(home, environ))}  # noqa: PTH120 (text in, text out)
     values["roots"] = tuple(_real(root, environ) for root in values["roots"])
-    top = {key: value for key, value in nested(values).items() if key not in SECTIONS}
-    rules = {key: value for key, value in nested(values).items() if key in SECTIONS}
-    settings = msgspec.convert({**folders, **top, "rules": rules}, Settings)
+    if values["notify.secretFile"] is not None:
+        values["notify.secretFile"] = _real(values["notify.secretFile"], environ)
+    tables = nested(values)
+    rules = {key: tables.pop(key) for key in Rules.__struct_fields__}
+    settings = msgspec.convert({**folders, **tables, "rules": rules}, Settings)
     layer = "environment SCOUT_HOME" if environ.get("SCOUT_HOME") else "default"
     sources = {**dict.fromkeys(folders, layer), **sources}
     return Loaded(settings=settings, sources=sources, problems=(*problems, *wrong))

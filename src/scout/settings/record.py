@@ -18,11 +18,21 @@ __all__ = ["SECTIONS", "SETTINGS", "LogLevel", "Setting", "Settings", "nested"]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Word = Annotated[str, msgspec.Meta(min_length=1)]
 Folder = Annotated[str, msgspec.Meta(pattern=r"^(/|~/|~$)[^\x00]*$")]
+# Several of these are separated by blanks: they have colons inside.
+Url = Annotated[str, msgspec.Meta(pattern=r"^https?://[^\s/]+\S*$", extra={"between": " "})]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 _LOOPBACK = re.compile(r"localhost|::1|127(\.\d{1,3}){3}")
 _MOST_SECONDS = 1e9  # thirty years; what is larger would leave the range of stored times
 _MOST = 2**53
+
+
+class Notifying(Record):
+    """How a person hears that something needs them. The secret that signs webhooks is only in its file."""
+
+    desktop: bool = True
+    webhooks: tuple[Url, ...] = ()
+    secret_file: Folder | None = None
 
 
 class Settings(Record):
@@ -35,8 +45,10 @@ class Settings(Record):
     port: Port = where.PORT
     autostart: bool = where.AUTOSTART
     harness: Word | None = None
+    router: Word | None = None
     roots: tuple[Folder, ...] = ()
     log_level: LogLevel = "info"
+    notify: Notifying = Notifying()
     rules: Rules = Rules()
 
     @property
@@ -62,6 +74,11 @@ class Settings(Record):
     @property
     def node_key(self) -> str:
         return f"{self.home}/node.key"
+
+    @property
+    def webhook_secret(self) -> str:
+        """The file with the secret that signs webhooks."""
+        return self.notify.secret_file or f"{self.home}/webhook.key"
 
     @property
     def lock(self) -> str:
@@ -110,6 +127,8 @@ class Setting(Record):
         kinds = _kinds(self.kind)
         if inspect.NoneType in kinds and text.lower() == "none":
             return None
+        if inspect.VarTupleType in kinds:
+            return self.check([one for one in text.split(self._between) if one])
         return self.check(next(read for kind, read in _READERS.items() if kind in kinds)(text))
 
     def written(self, value: Any) -> str:
@@ -118,7 +137,14 @@ class Setting(Record):
             return str(value).lower()
         if isinstance(value, float):
             return f"{value:g}" if float(f"{value:g}") == value else repr(value)
-        return os.pathsep.join(cast(tuple[str, ...], value)) if isinstance(value, tuple) else str(value)
+        return self._between.join(cast(tuple[str, ...], value)) if isinstance(value, tuple) else str(value)
+
+    @property
+    def _between(self) -> str:
+        """What stands between several values of a list."""
+        item = cast("inspect.VarTupleType", inspect.type_info(self.kind)).item_type
+        extra: dict[str, str] = getattr(item, "extra", None) or {}
+        return extra.get("between", os.pathsep)
 
 
 def nested(values: dict[str, Any]) -> dict[str, Any]:
@@ -133,16 +159,11 @@ def nested(values: dict[str, Any]) -> dict[str, Any]:
     return tables
 
 
-def _folders(text: str) -> list[str]:
-    return [folder for folder in text.split(os.pathsep) if folder]
-
-
 _READERS: dict[type[inspect.Type], Callable[[str], object]] = {
     inspect.BoolType: where.truth,
     inspect.IntType: where.whole,
     inspect.FloatType: float,
     inspect.LiteralType: str.lower,
-    inspect.VarTupleType: _folders,
     inspect.StrType: str,
 }
 

@@ -4,22 +4,35 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import astuple
+
 from scout.base.record import Record
 from scout.identity.model_word import model_words
 from scout.model.agent import Agent
 from scout.model.alias import Alias
 from scout.model.endpoint import ACTIVE, Endpoint
+from scout.model.flight import Flight
+from scout.model.question import Question
 from scout.model.session import Session
+from scout.model.usage import Counters, Totals, Usage, day_of
+from scout.model.work_item import WorkItem
 from scout.policy.nearest import keys_of
+from scout.store import owed
 
 __all__ = ["DERIVED_TABLES", "derive"]
+
+_DAY_KEYS = ("day", "agent_id", "category", "harness", "model")
+_DAY_SUMS = (*Totals.__struct_fields__, *Counters.__struct_fields__)
 
 DERIVED_TABLES = {
     "endpoint_words": ("agent_id", "harness", "word", "endpoint_id"),
     "reachable": ("definition_id", "agent_id"),
     "native_sessions": ("harness", "native_id", "session_id"),
     "names": ("name",),
+    "sweeps": ("id", "period", "since", "nudges", "nudged_at", "next_at"),
     "name_keys": ("key", "name"),
+    "usage_days": (*_DAY_KEYS, *_DAY_SUMS),
+    "work_relations": ("work_item_id", "from_id", "kind"),
 }
 
 
@@ -75,9 +88,35 @@ def _alias(connection: sqlite3.Connection, alias: Alias) -> None:
     _name(connection, alias.name)
 
 
+def _work_item(connection: sqlite3.Connection, item: WorkItem) -> None:
+    """Its next move is owed or not; a relation is never taken back, so each is entered once."""
+    owed.follow(connection, item)
+    rows = [(one.work_item_id, item.id, str(one.kind)) for one in item.relations]
+    connection.executemany("INSERT OR IGNORE INTO work_relations VALUES (?, ?, ?)", rows)
+
+
+_ADD_TO_DAY = (
+    f"INSERT INTO usage_days ({', '.join((*_DAY_KEYS, *_DAY_SUMS))}) "
+    f"VALUES ({', '.join('?' for _ in (*_DAY_KEYS, *_DAY_SUMS))}) "
+    f"ON CONFLICT ({', '.join(_DAY_KEYS)}) DO UPDATE SET "
+    + ", ".join(f"{name} = {name} + excluded.{name}" for name in _DAY_SUMS)
+)
+
+
+def _usage(connection: sqlite3.Connection, usage: Usage) -> None:
+    """A report is a fact of its own and never changes: it is added once."""
+    day = day_of(usage)
+    keys = (day.day, day.agent_id, str(day.category), day.harness, day.model)
+    connection.execute(_ADD_TO_DAY, (*keys, *astuple(day.totals), *astuple(day.counters)))
+
+
 _DERIVE: dict[type[Record], Callable[[sqlite3.Connection, Any], None]] = {
     Agent: _agent,
     Alias: _alias,
     Endpoint: _endpoint,
+    Flight: owed.follow,
+    Question: owed.follow,
     Session: _session,
+    Usage: _usage,
+    WorkItem: _work_item,
 }

@@ -1,7 +1,7 @@
 """The store as the broker meets it: records by id and by named query, facts appended. No SQL outside."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from scout.base.record import Record
@@ -20,10 +20,14 @@ LAST = "~"  # after every id: where a list that begins with the newest begins
 
 
 class Ledger:
-    """What is remembered, through one connection inside one transaction."""
+    """What is remembered, through one connection inside one transaction.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    `recent` are records as the log last left them, by id: they need not be read again.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, recent: Mapping[str, Record] = {}) -> None:
         self._connection = connection
+        self._recent = recent
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -32,7 +36,10 @@ class Ledger:
 
     def get(self, kind: type[T], ident: str | None) -> T | None:
         """The record with this id."""
-        return None if ident is None else table_of(kind).get(self._connection, ident)
+        if ident is None:
+            return None
+        known = self._recent.get(ident)
+        return known if isinstance(known, kind) else table_of(kind).get(self._connection, ident)
 
     def one(self, kind: type[T], query: str, **values: Any) -> T | None:
         """The first record that a named query finds."""
@@ -51,6 +58,10 @@ class Ledger:
     def times(self, query: str, **values: Any) -> list[Time]:
         """The moments that a named query gives."""
         return [Time(moment) for (moment,) in self._connection.execute(QUERIES[query], values)]
+
+    def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
+        """The rows of a named query that gives no records."""
+        return self._connection.execute(QUERIES[query], values).fetchall()
 
     def facts(self, query: str, **values: Any) -> Iterator[Event]:
         """The events that a named query finds."""

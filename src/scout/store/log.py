@@ -8,6 +8,7 @@ from scout.base.record import Record
 from scout.model.envelope import Changed, Event
 from scout.model.event import event_type, read_event
 from scout.model.talk_event import ConversationCreated, MessagePosted, message_of
+from scout.store import owed
 from scout.store.derived import derive
 from scout.store.table import table_of
 
@@ -40,6 +41,7 @@ def project(connection: sqlite3.Connection, event: Event) -> None:
         table = table_of(type(record))
         connection.execute(table.upsert, table.row(record))
         derive(connection, record)
+    owed.heard(connection, event)
 
 
 def records_of(event: Event) -> Iterable[Record]:

@@ -12,7 +12,7 @@ VOLATILE_TABLES: Mapping[str, str] = {
     "indexed": "how far the search index has followed the log",
     "indexed_work": "which event stands in the search index for a work item",
     "receipts": "what was answered to an idempotency key, for a day",
-    "looks": "when a person last looked",
+    "looks": "when a person last looked, and up to when the sweeper has",
 }
 
 # Heartbeats and last use: fields of replayed tables, which the model names beside each noun.

@@ -25,6 +25,12 @@ SELECT count(*) FROM agents WHERE parent_id = :parent AND lifecycle <> 'retired'
 -- agent_at_path: an agent by its path, live or retired
 SELECT data FROM agents WHERE path = :path;
 
+-- agents_kept_warm: agents that are to have a live session although nothing waits for them
+SELECT data FROM agents WHERE wake_policy = 'keep_warm' AND lifecycle <> 'retired' ORDER BY id LIMIT :limit;
+
+-- endpoints_kept_warm: endpoints that say so of themselves
+SELECT data FROM endpoints WHERE wake_policy = 'keep_warm' AND state <> 'stopped' ORDER BY agent_id LIMIT :limit;
+
 -- endpoints_of: an agent's endpoints
 SELECT data FROM endpoints WHERE agent_id = :agent ORDER BY id;
 
@@ -36,7 +42,7 @@ SELECT data FROM endpoints WHERE held = 0 AND state IN ('idle', 'working') AND l
 ORDER BY last_seen LIMIT :limit;
 
 -- endpoints_held: endpoints whose process the broker holds
-SELECT data FROM endpoints WHERE held = 1 AND state IN ('idle', 'working') ORDER BY id LIMIT :limit;
+SELECT data FROM endpoints WHERE held = 1 AND state IN ('waking', 'idle', 'working') ORDER BY id LIMIT :limit;
 
 -- sessions_of: an agent's sessions, newest first
 SELECT data FROM sessions WHERE agent_id = :agent AND id < :before ORDER BY id DESC LIMIT :limit;
@@ -49,6 +55,10 @@ SELECT data FROM sessions WHERE state IN ('starting', 'live') ORDER BY id LIMIT 
 
 -- members_of: who takes part in a conversation
 SELECT data FROM members WHERE conversation_id = :conversation AND agent_id > :after ORDER BY agent_id LIMIT :limit;
+
+-- members_beside: how many take part in a conversation beside one of them, up to a limit
+SELECT count(*) FROM (SELECT 1 FROM members WHERE conversation_id = :conversation AND agent_id <> :agent
+AND left_at IS NULL LIMIT :limit);
 
 -- membership: an agent's place in a conversation
 SELECT data FROM members WHERE conversation_id = :conversation AND agent_id = :agent;
@@ -143,6 +153,13 @@ SELECT min(next_attempt_at) FROM deliveries WHERE state = 'pending' AND wake = 1
 -- deliveries_overdue: leases that have run out
 SELECT data FROM deliveries WHERE state = 'leased' AND leased_until <= :now ORDER BY leased_until LIMIT :limit;
 
+-- deliveries_expiring: what nobody took in time
+SELECT data FROM deliveries WHERE state = 'pending' AND expires_at <= :now ORDER BY expires_at LIMIT :limit;
+
+-- deliveries_delegating: plain messages that were to be acted on, from one moment to another
+SELECT data FROM deliveries WHERE delegates = 1 AND created_at > :after AND created_at <= :before
+ORDER BY created_at LIMIT :limit;
+
 -- deliveries_leased: every lease, the soonest to end first
 SELECT data FROM deliveries WHERE state = 'leased' AND leased_until > :after ORDER BY leased_until LIMIT :limit;
 
@@ -159,6 +176,74 @@ ORDER BY created_at DESC LIMIT :limit;
 -- wakes_recent_count: how often somebody was woken in a conversation since a moment, up to a limit
 SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE conversation_id = :conversation AND wake = 1 AND created_at > :since LIMIT :limit);
 
+-- questions_all: questions, newest first
+SELECT data FROM questions WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- question_of_message: the question that a message asked
+SELECT data FROM questions WHERE message_id = :message;
+
+-- questions_owed: questions whose next move is an agent's, newest first
+SELECT data FROM questions WHERE next_move_owner_id = :agent AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- questions_asked: questions that an agent asked, newest first
+SELECT data FROM questions WHERE asker_id = :agent AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- questions_asked_open: those of them that are not settled
+SELECT data FROM questions WHERE asker_id = :agent AND next_move_owner_id IS NOT NULL AND id < :before
+ORDER BY id DESC LIMIT :limit;
+
+-- questions_of: questions that an agent asked or is to answer, newest first
+SELECT q.data FROM (
+    SELECT id FROM questions WHERE asker_id = :agent AND id < :before
+    UNION
+    SELECT id FROM questions WHERE responder_id = :agent AND id < :before
+    ORDER BY id DESC LIMIT :limit
+) r CROSS JOIN questions q ON q.id = r.id;
+
+-- work_all: work items, newest first
+SELECT data FROM work_items WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- work_all_open: work items that are not settled, newest first
+SELECT data FROM work_items WHERE settled_at IS NULL AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- work_owned: an owner's work items, newest first
+SELECT data FROM work_items WHERE owner_id = :agent AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- work_owned_open: those of them that are not settled
+SELECT data FROM work_items WHERE owner_id = :agent AND settled_at IS NULL AND id < :before
+ORDER BY id DESC LIMIT :limit;
+
+-- work_owed: work items whose next move is an agent's, newest first
+SELECT data FROM work_items WHERE next_move_owner_id = :agent AND settled_at IS NULL AND id < :before
+ORDER BY id DESC LIMIT :limit;
+
+-- work_of: work items that an agent owns, requested or owes a move, newest first
+SELECT w.data FROM (
+    SELECT id FROM work_items WHERE owner_id = :agent AND id < :before
+    UNION
+    SELECT id FROM work_items WHERE requester_id = :agent AND id < :before
+    UNION
+    SELECT id FROM work_items WHERE next_move_owner_id = :agent AND settled_at IS NULL AND id < :before
+    ORDER BY id DESC LIMIT :limit
+) r CROSS JOIN work_items w ON w.id = r.id;
+
+-- work_of_open: those of them that are not settled
+SELECT w.data FROM (
+    SELECT id FROM work_items WHERE owner_id = :agent AND settled_at IS NULL AND id < :before
+    UNION
+    SELECT id FROM work_items WHERE requester_id = :agent AND settled_at IS NULL AND id < :before
+    UNION
+    SELECT id FROM work_items WHERE next_move_owner_id = :agent AND settled_at IS NULL AND id < :before
+    ORDER BY id DESC LIMIT :limit
+) r CROSS JOIN work_items w ON w.id = r.id;
+
+-- work_awaiting: work items that wait for another
+SELECT data FROM work_items WHERE awaits = :item AND id > :after ORDER BY id LIMIT :limit;
+
+-- work_relating: work items that stand in a relation to one
+SELECT w.data FROM work_relations r CROSS JOIN work_items w ON w.id = r.from_id
+WHERE r.work_item_id = :item ORDER BY r.from_id LIMIT :limit;
+
 -- attention_open: what needs a user, newest first
 SELECT data FROM attention WHERE user = :user AND state IN ('open', 'notified') AND id < :before
 ORDER BY id DESC LIMIT :limit;
@@ -169,6 +254,29 @@ SELECT data FROM attention WHERE user = :user AND id < :before ORDER BY id DESC 
 -- attention_same: the open item about the same thing
 SELECT data FROM attention WHERE user = :user AND dedupe = :dedupe AND state IN ('open', 'notified');
 
+-- attention_about: the open items about one thing, whoever it needs
+SELECT data FROM attention WHERE dedupe = :dedupe AND state IN ('open', 'notified');
+
+-- attention_by: what an agent raised, newest first
+SELECT data FROM attention WHERE agent_id = :agent AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- attention_by_open: those of them that are not decided
+SELECT data FROM attention WHERE agent_id = :agent AND state IN ('open', 'notified') AND id < :before
+ORDER BY id DESC LIMIT :limit;
+
+-- attention_untold: what needs a user who was not told of it yet, newest first
+SELECT data FROM attention WHERE user = :user AND state = 'open' ORDER BY id DESC LIMIT :limit;
+
+-- usage_since: what was spent from a day on, by day, agent, ledger, harness and model
+SELECT * FROM usage_days WHERE day >= :day ORDER BY day, agent_id, category, harness, model;
+
+-- usage_today: the tokens that harnesses spent on a day
+SELECT coalesce(sum(total_tokens), 0) FROM usage_days WHERE day = :day AND category = 'harness_execution';
+
+-- usage_today_of: the tokens that an agent's harnesses spent on a day
+SELECT coalesce(sum(total_tokens), 0) FROM usage_days
+WHERE day = :day AND agent_id = :agent AND category = 'harness_execution';
+
 -- alias_named: a user's alias
 SELECT data FROM aliases WHERE owner = :owner AND name = :name AND state <> 'removed';
 
@@ -178,11 +286,34 @@ SELECT data FROM aliases WHERE owner = :owner AND state <> 'removed' AND id < :b
 -- aliases_for: a user's aliases for an agent
 SELECT data FROM aliases WHERE agent_id = :agent AND owner = :owner AND state <> 'removed' ORDER BY name LIMIT :limit;
 
+-- aliases_over: names that were made for a session which is no more
+SELECT a.data FROM aliases a CROSS JOIN sessions s ON s.id = a.session_id
+WHERE a.until_session_ends = 1 AND a.state <> 'removed' AND a.session_id > '' AND s.state IN ('ended', 'lost') LIMIT :limit;
+
 -- cards_by: the cards that somebody made, newest first
 SELECT data FROM cards WHERE created_by = :maker AND id < :before ORDER BY id DESC LIMIT :limit;
 
 -- cards_expiring: cards whose time is over
 SELECT data FROM cards WHERE state = 'active' AND expires_at <= :now ORDER BY expires_at LIMIT :limit;
+
+-- tokens_expiring: credentials whose time is over
+SELECT data FROM tokens WHERE state = 'active' AND expires_at <= :now ORDER BY expires_at LIMIT :limit;
+
+-- grants_expiring: grants whose time is over
+SELECT data FROM grants WHERE state = 'active' AND expires_at <= :now ORDER BY expires_at LIMIT :limit;
+
+-- attention_expiring: what needed a user until now
+SELECT data FROM attention WHERE state IN ('open', 'notified') AND expires_at <= :now
+ORDER BY expires_at LIMIT :limit;
+
+-- sweeps_first: what nobody was reminded of yet, although its move is owed since a moment
+SELECT id FROM sweeps WHERE period = :period AND nudges = 0 AND since <= :before ORDER BY since LIMIT :limit;
+
+-- sweeps_next: what somebody else is to be reminded of by now
+SELECT id FROM sweeps WHERE next_at <= :now ORDER BY next_at LIMIT :limit;
+
+-- sweep_of: the reminders of a record so far
+SELECT nudges, nudged_at, next_at FROM sweeps WHERE id = :id;
 
 -- token_hashed: a credential by the hash of its secret
 SELECT data FROM tokens WHERE hashed = :hashed;
@@ -217,9 +348,19 @@ SELECT data FROM nodes WHERE id < :before ORDER BY id DESC LIMIT :limit;
 -- events_after: the log from a number on
 SELECT data FROM events WHERE seq > :after ORDER BY seq LIMIT :limit;
 
+-- event: a fact by its id
+SELECT data FROM events WHERE id = :event;
+
+-- event_numbered: a fact by its number
+SELECT data FROM events WHERE seq = :seq;
+
+-- routed_after: what was routed right after a fact, in the same transaction or soon afterwards
+SELECT data FROM events WHERE seq > :after AND seq <= :until AND type = 'collab.delivery.requested' ORDER BY seq;
+
 -- events_from: the log of one source, oldest first
 SELECT data FROM events WHERE source = :ref AND seq > :after ORDER BY seq LIMIT :limit;
 
--- events_at: what happened to one agent, oldest first
-SELECT data FROM events WHERE target = :ref AND target >= 'agent:' AND target < 'agent;' AND seq > :after
+-- events_at: what happened to one record, oldest first; of a conversation nothing
+SELECT data FROM events
+WHERE target = :ref AND (target < 'conversation:' OR target >= 'conversation;') AND seq > :after
 ORDER BY seq LIMIT :limit;

@@ -1,0 +1,79 @@
+"""A router that is a program: it reads a message and the candidates, and writes the one it would choose."""
+
+import asyncio
+import os
+import shlex
+import signal
+from asyncio.subprocess import PIPE, Process
+from contextlib import suppress
+
+from scout.adapters.environment import environment_for
+from scout.base.codec import encode
+
+__all__ = ["ProgramRouter"]
+
+_PATIENCE = 20.0  # seconds
+_LONGEST = 4096  # bytes of an answer
+_KILL_WAIT = 5.0
+
+
+class ProgramRouter:
+    """Runs a command line without a shell: text and candidates as JSON on stdin, one address on stdout."""
+
+    def __init__(self, command: str, seconds: float = _PATIENCE) -> None:
+        self._words = shlex.split(command)
+        self._seconds = seconds
+
+    async def suggest(self, text: str, candidates: tuple[str, ...]) -> str | None:
+        """The first line that it writes; nothing when that is empty."""
+        program = await asyncio.create_subprocess_exec(
+            *self._words,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=environment_for({}),
+            start_new_session=True,
+            limit=_LONGEST,
+        )
+        try:
+            async with asyncio.timeout(self._seconds):
+                answer = await _asked(program, encode({"text": text, "candidates": candidates}))
+                code = await _gone(program)
+        except BaseException:
+            await _ended(program)
+            raise
+        if code != 0:
+            raise OSError(f"{self._words[0]} ended with {code}")
+        return answer or None
+
+
+async def _asked(program: Process, question: bytes) -> str:
+    assert program.stdin is not None  # both are pipes
+    assert program.stdout is not None
+    with suppress(ConnectionError):  # who answers without reading has answered
+        program.stdin.write(question)
+        await program.stdin.drain()
+    program.stdin.close()
+    try:
+        line = await program.stdout.readline()
+    except ValueError as error:
+        raise OSError(f"its answer is longer than {_LONGEST} bytes") from error
+    return line.decode("utf-8", "replace").strip()
+
+
+async def _gone(program: Process) -> int:
+    """Its exit code, once it is gone; what else it writes until then is of no interest."""
+    assert program.stdout is not None
+    while await program.stdout.read(_LONGEST):
+        pass
+    return await program.wait()
+
+
+async def _ended(program: Process) -> None:
+    """End it and what it started."""
+    if program.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_KILL_WAIT):
+            await _gone(program)

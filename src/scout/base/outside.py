@@ -1,0 +1,71 @@
+"""What comes from outside, before anything looks at it: text and numbers that can be stored."""
+
+import math
+import re
+from typing import Any, cast
+from urllib.parse import unquote_to_bytes
+
+from scout.base.refusal import BadRequest, Refused
+
+__all__ = ["check_number", "check_outside", "text_of"]
+
+_BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+_LAST = 2**63 - 1
+_DEPTH = 32
+
+
+def text_of(raw: bytes, field: str) -> str:
+    """Percent-encoded UTF-8 as text."""
+    if b"%" in raw and _BAD_ESCAPE.search(raw):
+        raise Refused(BadRequest(problem="expected two hexadecimal digits after %", field=field))
+    try:
+        text = (unquote_to_bytes(raw) if b"%" in raw else raw).decode()
+    except UnicodeDecodeError:
+        raise Refused(BadRequest(problem="expected UTF-8", field=field)) from None
+    if "\0" in text:
+        raise _nul(field)
+    return text
+
+
+def check_number(number: float, field: str) -> None:
+    """A number that a column can hold."""
+    if isinstance(number, int):
+        if not -_LAST <= number <= _LAST:
+            problem = f"expected at most 64 bits, got {str(number)[:30]}…"
+            raise Refused(BadRequest(problem=problem, field=field))
+    elif not math.isfinite(number):
+        raise Refused(BadRequest(problem=f"expected a finite number, got {number}", field=field))
+
+
+def check_outside(value: Any, field: str = "", depth: int = 0) -> None:
+    """No text that Scout takes holds NUL or half a character, no number is without bounds, no end is missing.
+
+    Found here, no file name, column or encoder ever meets one.
+    """
+    if depth > _DEPTH:
+        raise Refused(BadRequest(problem=f"nested deeper than {_DEPTH}", field=field[:60]))
+    if isinstance(value, str):
+        _check_text(value, field[:200])
+    elif isinstance(value, int | float):
+        check_number(value, field[:200])
+    elif isinstance(value, dict):
+        for name, inner in cast("dict[Any, Any]", value).items():
+            check_outside(name, field, depth)
+            check_outside(inner, f"{field}.{name}".lstrip("."), depth + 1)
+    elif isinstance(value, list):
+        for inner in cast("list[Any]", value):
+            check_outside(inner, field, depth + 1)
+
+
+def _check_text(text: str, field: str) -> None:
+    if "\0" in text:
+        raise _nul(field)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        problem = "text must be valid Unicode, without a lone surrogate"
+        raise Refused(BadRequest(problem=problem, field=field.encode(errors="replace").decode())) from None
+
+
+def _nul(field: str) -> Refused:
+    return Refused(BadRequest(problem="text must not hold NUL", field=field))

@@ -1,0 +1,76 @@
+"""Flights that are held: until their target is started by hand, can be reached, or may be woken again."""
+
+from msgspec.structs import replace
+
+from scout.base.refusal import Refused
+from scout.broker import asks, settle
+from scout.broker.turn import Turn
+from scout.model.agent import Agent
+from scout.model.ask import Ask
+from scout.model.ask_event import DeliveryCancelled
+from scout.model.conversation import Conversation, Message
+from scout.model.delivery import Delivery, DeliveryState, cancel_delivery
+from scout.model.flight import Flight, FlightPhase, note_flight
+from scout.policy.reach import Action
+from scout.store.ledger import LAST, Ledger
+
+__all__ = ["carry_again", "held", "look_again", "release"]
+
+_SOME = 200
+
+
+def held(ledger: Ledger, agent_id: str) -> list[Flight]:
+    """Flights to an agent that wait until it can be reached, or may be."""
+    found = ledger.many(Flight, "flights_open_to", agent=agent_id, before=LAST, limit=_SOME)
+    return [one for one in reversed(found) if one.phase is FlightPhase.HELD]
+
+
+def release(turn: Turn, agent_id: str) -> None:
+    """Look at all of them again, the oldest first."""
+    for flight in held(turn.ledger, agent_id):
+        look_again(turn, flight)
+
+
+def look_again(turn: Turn, flight: Flight) -> bool:
+    """Whether a flight that was held can go on now; then it has been sent on its way."""
+    ask, agent = turn.ledger.get(Ask, flight.ask_id), turn.ledger.get(Agent, flight.target)
+    pending = [
+        one
+        for one in turn.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
+        if one.state is DeliveryState.PENDING and not one.wake
+    ]
+    if flight.phase is not FlightPhase.HELD or ask is None or agent is None or not pending:
+        return False
+    message = turn.need(Message, "message", ask.message_id)
+    try:
+        route, waits = asks.way_again(turn, ask, agent, message.body)
+    except Refused:
+        return False
+    conversation = turn.need(Conversation, "conversation", ask.conversation_id)
+    decision = asks.decided(turn, ask, route, conversation)
+    if waits or decision.action is not Action.WAKE:
+        return False
+    reason = "it can be carried now" if route.runs else "its target is there, and finds it in its inbox"
+    free = {"waiting_on": None, "next_move_owner_id": flight.target, "reason": reason}
+    going = settle.note(turn, note_flight(flight, FlightPhase.ACCEPTED, turn.now, **free))
+    if not route.runs:
+        return True
+    for old in pending:
+        turn.record(DeliveryCancelled, cancel_delivery(old, reason, turn.now), move="cancel", reason=reason)
+    said = replace(message, flight_id=going.id)
+    asks.carried(turn, ask, said, route=route, decision=decision, reason=reason)
+    return True
+
+
+def carry_again(turn: Turn, flight: Flight, reason: str) -> None:
+    """Start a program once more for a flight that goes on; one that cannot be carried is found silent."""
+    ask, agent = turn.need(Ask, "ask", flight.ask_id), turn.need(Agent, "agent", flight.target)
+    message = turn.need(Message, "message", ask.message_id)
+    try:
+        route, waits = asks.way_again(turn, ask, agent, message.body)
+    except Refused:
+        return
+    conversation = turn.need(Conversation, "conversation", ask.conversation_id)
+    decision = asks.decided(turn, ask, route, conversation)
+    said = replace(message, flight_id=flight.id)
+    asks.carried(turn, ask, said, route=route, decision=decision, reason=reason, waits=bool(waits))

@@ -1,0 +1,179 @@
+"""The sweeper: insurance, not planner. It finds what is overdue and does the one thing that is due for it.
+
+Every round asks the indices what is due and reads nothing else. Each record is a transaction of its own,
+decided by `policy.sweep` from what is stored then: what has moved meanwhile is left alone.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+from scout.base.time import Time
+from scout.broker import checking, deciding, delegating, reaching, reminding, settle
+from scout.broker.dispatch import Dispatcher
+from scout.broker.turn import Turn
+from scout.broker.turns import HOLDER
+from scout.broker.world import World
+from scout.model.alias import Alias, remove_alias
+from scout.model.attention import Attention
+from scout.model.card import Card, expire_card
+from scout.model.change import Mutable
+from scout.model.conversation import Message
+from scout.model.delivery import Delivery, DeliveryMove, dead_letter, expire
+from scout.model.directory_event import AliasRemoved, CardExpired, GrantExpired, TokenExpired
+from scout.model.endpoint import Endpoint, EndpointMove
+from scout.model.flight import Flight
+from scout.model.grant import Grant, GrantMove, end_grant
+from scout.model.noun import NOUNS
+from scout.model.ref import Ref
+from scout.model.session import Session, SessionState
+from scout.model.token import Token, expire_token
+from scout.policy.limits import Gap
+from scout.policy.sweep import PERIODS, due_for
+from scout.policy.swept import Expire, Liveness, MarkStale, Nudge, Release, Round, Watch
+from scout.store.ledger import Ledger
+
+__all__ = ["Due", "House", "found", "sweep"]
+
+_LOG = logging.getLogger("scout.sweeper")
+_SOME = 100  # records of a kind in one round; the next round takes the next ones
+
+# What says by itself when it is due.
+_TIMED: tuple[tuple[type[Mutable], str], ...] = (
+    (Delivery, "deliveries_expiring"),
+    (Flight, "flights_due"),
+    (Card, "cards_expiring"),
+    (Grant, "grants_expiring"),
+    (Token, "tokens_expiring"),
+    (Attention, "attention_expiring"),
+)
+
+
+class House(Protocol):
+    """The broker, as far as this looks at it."""
+
+    world: World
+    dispatcher: Dispatcher
+
+    async def read(self, work: Callable[[Ledger], Any]) -> Any: ...
+    async def as_sweeper(self, work: Callable[[Turn], Any]) -> Any: ...
+
+
+class Due(NamedTuple):
+    """Ids of records that may be due; with `looked`, all delegations up to then are among them."""
+
+    ids: tuple[str, ...]
+    looked: Time | None = None
+
+
+async def sweep(house: House, gap: Gap | None = None) -> None:
+    """One round: it writes only when there is something to write."""
+    this = _round(house.world, house.world.clock.now(), gap)
+    due: Due = await house.read(lambda ledger: found(ledger, this))
+    await asyncio.gather(*(_attended(house, ident, gap) for ident in due.ids))
+    mark = due.looked
+    if mark is not None:
+        await house.as_sweeper(lambda turn: delegating.looked(turn.ledger, mark))
+
+
+def _round(world: World, now: Time, gap: Gap | None) -> Round:
+    return Round(now=now, operator_id=world.operator_agent, periods=world.rules.periods, gap=gap)
+
+
+async def _attended(house: House, ident: str, gap: Gap | None) -> None:
+    """What is due for one record; a fault with it does not hold up the others."""
+    try:
+        alive = await checking.look(house, ident) if ident.startswith("flt_") else None
+        await house.as_sweeper(lambda turn: _attend(turn, ident, alive, gap))
+    except Exception:  # noqa: BLE001 (the next round comes; it is logged)
+        _LOG.exception("sweeping %s", ident)
+
+
+# -- what is due -------------------------------------------------------------------------------------
+
+
+def found(ledger: Ledger, this: Round) -> Due:
+    """What the indices say: as much work as there is due, whatever there is."""
+    overdue = delegating.overdue(ledger, this, _SOME)
+    ids = (*_timed(ledger, this), *_owed(ledger, this), *(one.message_id or "" for one in overdue))
+    mark = delegating.mark_of(overdue, _SOME)
+    return Due(tuple(dict.fromkeys(ids)), mark)
+
+
+def _timed(ledger: Ledger, this: Round) -> Iterator[str]:
+    now = int(this.now)
+    leases = ledger.many(Delivery, "deliveries_overdue", now=now, limit=_SOME)
+    yield from (one.id for one in leases if one.leased_by != HOLDER)  # who renews its own
+    for kind, query in _TIMED:
+        yield from (one.id for one in ledger.many(kind, query, now=now, limit=_SOME))
+    since = int(this.now.plus(-this.periods.sweeps.endpoint_silent))
+    yield from (one.id for one in ledger.many(Endpoint, "endpoints_silent", since=since, limit=_SOME))
+    yield from (one.id for one in ledger.many(Alias, "aliases_over", limit=_SOME))
+
+
+def _owed(ledger: Ledger, this: Round) -> Iterator[str]:
+    for period in PERIODS:
+        before = int(this.now.plus(-getattr(this.periods.sweeps, period)))
+        for (ident,) in ledger.rows("sweeps_first", period=period, before=before, limit=_SOME):
+            yield ident
+    for (ident,) in ledger.rows("sweeps_next", now=int(this.now), limit=_SOME):
+        yield ident
+
+
+# -- what is done ------------------------------------------------------------------------------------
+
+
+def _attend(turn: Turn, ident: str, alive: Liveness | None, gap: Gap | None) -> None:
+    """The one action that is due for a record, if any still is."""
+    record: Any = turn.ledger.get(NOUNS[Ref.to(ident).kind].record, ident)
+    watch = _watched(turn, record, alive)
+    action = due_for(watch, _round(turn.world, turn.now, gap)) if watch is not None else None
+    match action:
+        case None:
+            pass
+        case Nudge():
+            reminding.remind(turn, record, action)
+        case Expire():
+            _expired(turn, record, action.rule)
+        case Release():
+            after = expire(record, turn.now, limit=turn.rules.limits.attempts)
+            settle.delivered(turn, record, after, DeliveryMove.EXPIRE)
+        case MarkStale():
+            reaching.move(turn, record, EndpointMove.EXPIRE, action.rule)
+        case _:
+            checking.follow(turn, record, action, alive)
+
+
+def _watched(turn: Turn, record: Any, alive: Liveness | None) -> Watch | None:
+    """The record with what its table does not hold; nothing when nobody is to be reminded of it any more."""
+    match record:
+        case Message():
+            return delegating.watch(turn, record)
+        case Flight():
+            return checking.watch(turn, record, alive)
+        case Alias():
+            session = turn.ledger.get(Session, record.target.session_id)
+            over = session is not None and session.state in (SessionState.ENDED, SessionState.LOST)
+            return Watch(record=record, session_over=over)
+        case _:
+            return reminding.watch(turn, record)
+
+
+def _expired(turn: Turn, record: Any, rule: str) -> None:
+    """Its time is over: nobody can use it any more."""
+    match record:
+        case Attention():
+            deciding.expired(turn, record)
+        case Delivery():
+            settle.delivered(turn, record, dead_letter(record, rule, turn.now))
+        case Card():
+            turn.record(CardExpired, expire_card(record, turn.now), move="expire", reason=rule)
+        case Grant():
+            over = end_grant(record, GrantMove.EXPIRE, turn.now, reason=rule)
+            turn.record(GrantExpired, over, move="expire", reason=rule)
+        case Token():
+            turn.record(TokenExpired, expire_token(record, turn.now), move="expire", reason=rule)
+        case _:
+            gone = remove_alias(record, turn.now, reason=rule)
+            turn.record(AliasRemoved, gone, move="remove", reason=rule)

@@ -1,0 +1,172 @@
+"""What the sweeper looks at, and every action that it may find due."""
+
+from enum import StrEnum
+
+from scout.base.record import Record
+from scout.base.time import Time
+from scout.model.alias import Alias
+from scout.model.ask_event import Nudge as StoredNudge
+from scout.model.attention import Attention
+from scout.model.card import Card
+from scout.model.delivery import Delivery
+from scout.model.endpoint import Endpoint
+from scout.model.flight import Flight, FlightError
+from scout.model.grant import Grant
+from scout.model.question import Question
+from scout.model.ref import Ref
+from scout.model.token import Token
+from scout.model.waiting import WaitingOn
+from scout.model.work_item import WorkItem
+from scout.policy.limits import Alarm, Gap, Periods, graced
+
+__all__ = [
+    "CheckFlight",
+    "Delegation",
+    "Expire",
+    "FailFlight",
+    "Level",
+    "Liveness",
+    "LookLater",
+    "MarkStale",
+    "Nudge",
+    "Release",
+    "ResumeFlight",
+    "Round",
+    "Swept",
+    "WaitFlight",
+    "Watch",
+]
+
+
+class Delegation(Record):
+    """A hard mention or an assignment in a message, not yet followed by a reply, an ask or a work item."""
+
+    id: str
+    target_id: str
+    sender_id: str
+    created_at: Time
+    kind: str = "mention"
+
+
+class Liveness(StrEnum):
+    """What a look at a flight has found."""
+
+    ALIVE = "alive"
+    DEAD = "dead"
+    UNKNOWN = "unknown"
+
+
+class Watch(Record):
+    """A record that may be due, with what its table does not hold.
+
+    `nudges`, `nudged_at` and `next_at`: the reminders so far, and when the next one was said to be due.
+    `seen_at`, `found`: a flight's last sign of life and what a look at it found. `address`: what the
+    asker calls a flight's target. `session_over`: of an alias.
+    """
+
+    record: (
+        Question
+        | WorkItem
+        | Delegation
+        | Flight
+        | Delivery
+        | Card
+        | Alias
+        | Attention
+        | Grant
+        | Token
+        | Endpoint
+    )
+    nudges: int = 0
+    nudged_at: Time | None = None
+    next_at: Time | None = None
+    seen_at: Time | None = None
+    found: Liveness | None = None
+    address: str = ""
+    session_over: bool = False
+
+
+class Round(Record):
+    """One round of the sweeper: when, by which periods, after which sleep, and who the operator is."""
+
+    now: Time
+    operator_id: str
+    periods: Periods = Periods()
+    gap: Gap | None = None
+
+    def is_past(self, deadline: Time | None) -> bool:
+        return deadline is not None and graced(deadline, self.gap, self.periods).passed(self.now)
+
+
+class Level(StrEnum):
+    HOLDER = "holder"
+    OWNER = "owner"
+    OPERATOR = "operator"
+
+
+class Swept(Record, tag_field="action"):
+    """What is to be done about one record, by which rule, and when it is looked at next."""
+
+    noun: str
+    id: str
+    rule: str
+    next_check: Time | None = None
+
+
+class Nudge(Swept, tag="nudge"):
+    """Remind one holder. `alarm` is what a person finds in the inbox: at the last level the operator."""
+
+    holder_id: str
+    level: Level
+    count: int
+    escalated_from: str | None = None
+    alarm: Alarm
+
+    @property
+    def stored(self) -> StoredNudge:
+        """The nudge as the log holds it."""
+        return StoredNudge(
+            holder_id=self.holder_id,
+            about=Ref.to(self.id),
+            rule=self.rule,
+            count=self.count,
+            escalated_from=self.escalated_from,
+            next_at=self.next_check,
+        )
+
+
+class Expire(Swept, tag="expire"):
+    """Its time is over: a card, grant or token, a session's alias, an attention item, a delivery."""
+
+
+class Release(Swept, tag="release"):
+    """The lease ran out: the delivery is pending again."""
+
+
+class MarkStale(Swept, tag="mark_stale"):
+    """The endpoint gave no sign of life."""
+
+
+class LookLater(Swept, tag="look_later"):
+    """Nothing is due yet but the next look."""
+
+
+class CheckFlight(Swept, tag="check_flight"):
+    """Look whether anything still works on it."""
+
+
+class ResumeFlight(Swept, tag="resume_flight"):
+    """What held it is over, or it was found alive."""
+
+
+class WaitFlight(Swept, tag="wait_flight"):
+    """Nobody knows: it waits for a sign of life."""
+
+    waiting_on: WaitingOn
+    reason: str
+
+
+class FailFlight(Swept, tag="fail_flight"):
+    """It cannot end well any more."""
+
+    error: FlightError

@@ -1,0 +1,54 @@
+"""Which MCP tools a role has: names only. What each of them does is written where MCP is served."""
+
+from collections.abc import Mapping
+
+from scout.model.agent import ToolRole
+
+__all__ = ["ROLE_TOOLS", "roles_with"]
+
+_WORKER = (
+    "whoami",
+    "ask",
+    "invocations_wait",
+    "invocations_get",
+    "flight_cancel",
+    "messages_send",
+    "messages_reply",
+    "messages_inbox",
+    "messages_channel",
+    "agents_resolve",
+    "question_create",
+    "question_answer",
+    "question_close",
+    "work_create",
+    "work_update",
+    "work_get",
+    "work_list",
+    "operator_need",
+    "operator_consult",
+    "operator_notify",
+    "notify_parent",
+)
+_DEV = (*_WORKER, "agents_search", "broker_feed", "usage_report")
+_TL = _DEV
+_HOST = (
+    *_TL,
+    "sessions_inspect",
+    "sessions_list",
+    "card_create",
+    "agents_register",
+    "aliases_list",
+    "aliases_resolve",
+)
+
+ROLE_TOOLS: Mapping[ToolRole, tuple[str, ...]] = {
+    ToolRole.WORKER: _WORKER,
+    ToolRole.DEV: _DEV,
+    ToolRole.TL: _TL,
+    ToolRole.HOST: _HOST,
+}
+
+
+def roles_with(tool: str) -> tuple[str, ...]:
+    """The roles that have a tool; none for a name that is no tool."""
+    return tuple(role for role, tools in ROLE_TOOLS.items() if tool in tools)
