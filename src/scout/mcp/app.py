@@ -1,0 +1,75 @@
+"""MCP as one ASGI application, in both generations of the protocol: with sessions, and without."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from scout.base.refusal import Refused
+from scout.mcp.address import named
+from scout.mcp.caller import Backends, Caller, identify
+from scout.mcp.following import Following
+from scout.mcp.offer import Offer
+from scout.mcp.own import OFFER
+from scout.mcp.server import made
+from scout.model.request_problem import TooLarge
+from scout.protocol.scout import Scout
+
+__all__ = ["Surface"]
+
+_LIMIT = 1024 * 1024
+
+
+class Surface:
+    """Answers the requests that it is given together with a view of Scout; `run` holds its sessions."""
+
+    def __init__(self, version: str, offer: Offer = OFFER) -> None:
+        self.backends = Backends()
+        self._following = Following(offer.touched)
+        self._stopping = asyncio.Event()
+        server = made(version, offer, self._following, self._stopping)
+        self._manager = StreamableHTTPSessionManager(server, max_request_body_size=_LIMIT)
+
+    async def run(self, started: asyncio.Event) -> None:
+        """Hold sessions until `stop`."""
+        async with self._manager.run():
+            started.set()
+            await self._stopping.wait()
+
+    def stop(self) -> None:
+        """End what waits, and every session."""
+        self._following.close()
+        self._stopping.set()
+
+    async def __call__(self, scout: Scout, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        """One HTTP request of somebody who was admitted; a URL that is not theirs is refused."""
+        _check_size(scope)
+        caller = await identify(scout, named(scope["raw_path"]), self.backends)
+        gone = asyncio.Event()
+
+        async def heard() -> Any:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                gone.set()
+            return message
+
+        state = {**scope.get("state", {}), "caller": caller, "gone": gone}
+        await self._manager.handle_request({**scope, "state": state, "user": _user(caller)}, heard, send)
+
+
+def _check_size(scope: Mapping[str, Any]) -> None:
+    """A body that says that it is too large is refused before it is read; the SDK counts the others."""
+    declared = dict(scope["headers"]).get(b"content-length", b"")
+    if declared.isdigit() and int(declared) > _LIMIT:
+        raise Refused(TooLarge(what="request", size=int(declared), limit=_LIMIT))
+
+
+def _user(caller: Caller) -> AuthenticatedUser:
+    """Whose session it is: no other credential, and nobody else by the same one, may go on with it."""
+    identity = caller.identity
+    return AuthenticatedUser(
+        AccessToken(token="", client_id=identity.token_id, scopes=[], subject=identity.agent_id)
+    )

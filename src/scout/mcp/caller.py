@@ -1,0 +1,96 @@
+"""Who calls: read off the credential of each request, never off anything the caller says."""
+
+from typing import Any, NamedTuple
+
+from scout.base.refusal import Refused
+from scout.mcp.address import Named, path_of
+from scout.model.agent import ToolRole
+from scout.model.request_problem import Forbidden
+from scout.model.token import TokenKind
+from scout.protocol.agents import Identity, Resolve, WhoAmI
+from scout.protocol.scout import Scout
+
+__all__ = ["Backend", "Backends", "Caller", "caller_of", "identify", "role_of"]
+
+
+class Backend(NamedTuple):
+    """One agent's side of MCP: what it is, kept between requests."""
+
+    agent_name: str
+    birth_branch: str | None
+    agent_id: str
+    user_id: str | None
+    role: ToolRole
+    project_root: str | None
+
+
+class Caller(NamedTuple):
+    """One request's somebody: their view of Scout, who they are, what they may call."""
+
+    scout: Scout
+    identity: Identity
+    backend: Backend
+
+    @property
+    def role(self) -> ToolRole:
+        return self.backend.role
+
+
+class Backends:
+    """Each agent's backend, built once: by project and birth branch, or by id where there is no branch."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str | None, str], Backend] = {}
+
+    def of(self, identity: Identity) -> Backend:
+        """The backend of whom a credential stands for; made anew when its record has changed."""
+        made = _backend(identity)
+        key = (made.project_root, made.birth_branch) if made.birth_branch else (None, made.agent_id)
+        if self._kept.get(key) != made:
+            self._kept[key] = made
+        return self._kept[key]
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+async def identify(scout: Scout, url: Named | None, backends: Backends) -> Caller:
+    """The caller, if the URL is its own."""
+    identity = await scout.call(WhoAmI())
+    role = role_of(identity)
+    if url is not None:
+        resolved = await scout.call(Resolve(address=url.name))
+        if resolved.agent_id != identity.agent_id:
+            needs = (f"the token of {resolved.minimal}",)
+            raise Refused(Forbidden(action="mcp", subject=url.name, needs=needs))
+        if url.role != role:
+            right = f"{identity.url}{path_of(role, url.name)}"
+            raise Refused(Forbidden(action=f"the role {url.role}", subject=url.name, needs=(right,)))
+    return Caller(scout, identity, backends.of(identity))
+
+
+def role_of(identity: Identity) -> ToolRole:
+    """The operator has every tool, an agent those of its record; nobody else speaks MCP."""
+    if identity.kind == TokenKind.OPERATOR:
+        return ToolRole.HOST
+    if identity.kind == TokenKind.AGENT and identity.role is not None:
+        return ToolRole(identity.role)
+    needs = ("an agent's token", "the operator's token")
+    raise Refused(Forbidden(action="mcp", subject=f"a {identity.kind} token", needs=needs))
+
+
+def _backend(identity: Identity) -> Backend:
+    return Backend(
+        agent_name=identity.minimal or identity.canonical or identity.kind,
+        birth_branch=identity.birth_branch,
+        agent_id=identity.agent_id or identity.token_id,
+        user_id=identity.user,
+        role=role_of(identity),
+        project_root=identity.project,
+    )
+
+
+def caller_of(ctx: Any) -> Caller:
+    """The caller of the HTTP request that a message came with."""
+    caller: Caller = ctx.request.scope["state"]["caller"]
+    return caller

@@ -1,0 +1,93 @@
+"""What only the client can give: a form that its person fills in, in both generations of the protocol."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from mcp_types import (
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ClientCapabilities,
+    CreateMessageRequest,
+    CreateMessageResult,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequest,
+    InputRequiredResult,
+    ListRootsRequest,
+    ListRootsResult,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel
+
+from scout.base.codec import encode
+from scout.mcp.call import Call
+
+__all__ = ["Wanted", "answer_of", "ask_client", "check_offered", "form", "has_sessions", "offers_forms"]
+
+_ANSWER = "answer"
+_RESULTS: Mapping[type[BaseModel], type[Any]] = {
+    ElicitRequest: ElicitResult,
+    CreateMessageRequest: CreateMessageResult,
+    ListRootsRequest: ListRootsResult,
+}
+
+
+class Wanted(Exception):  # noqa: N818 (an answer, not a fault)
+    """A call that cannot go on before the client makes it again with what it is asked for."""
+
+    def __init__(self, result: InputRequiredResult) -> None:
+        super().__init__("the client is asked")
+        self.result = result
+
+
+def has_sessions(call: Call) -> bool:
+    """Whether a request can be sent to the client while its own is under way."""
+    return call.session.protocol_version not in MODERN_PROTOCOL_VERSIONS
+
+
+def offers_forms(offered: ClientCapabilities | None) -> bool:
+    """Whether a client can show a form."""
+    forms = offered.elicitation if offered else None
+    return forms is not None and (forms.form is not None or forms.url is None)
+
+
+def check_offered(call: Call, needed: ClientCapabilities) -> None:
+    """Refuse a client that does not offer what a call needs."""
+    if not call.session.check_client_capability(needed):
+        facts = {"requiredCapabilities": needed.model_dump(by_alias=True, mode="json", exclude_none=True)}
+        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "the client must offer more for this", facts)
+
+
+async def ask_client(
+    call: Call, requests: Mapping[str, InputRequest], state: str | None = None
+) -> dict[str, Any]:
+    """What the client answers: asked at once where it has a session, and else by its own next call."""
+    if has_sessions(call):
+        about = ServerMessageMetadata(related_request_id=call.request_id)
+        return {
+            name: await call.session.send_request(one, _RESULTS[type(one)], metadata=about)
+            for name, one in requests.items()
+        }
+    given = call.params.input_responses or {}
+    found = {name: given[name] for name in requests if name in given}
+    if len(found) < len(requests):
+        raise Wanted(InputRequiredResult(input_requests=dict(requests), request_state=state))
+    return found
+
+
+def form(message: str, options: tuple[str, ...] = ()) -> ElicitRequest:
+    """A question with one answer, free or one of some."""
+    choice: dict[str, Any] = {"enum": [*options]} if options else {}
+    schema = {"type": "object", "properties": {_ANSWER: {"type": "string", **choice}}, "required": [_ANSWER]}
+    return ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=schema))
+
+
+def answer_of(result: object) -> str | None:
+    """The answer to a form; what was filled in another way is passed on as it is."""
+    if not isinstance(result, ElicitResult) or result.action != "accept" or not result.content:
+        return None
+    if _ANSWER in result.content:
+        return str(result.content[_ANSWER] or "").strip() or None
+    return encode(result.content).decode()

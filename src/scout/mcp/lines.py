@@ -1,0 +1,160 @@
+"""Each result in one line of text, for a reader that looks at nothing else."""
+
+from typing import Any
+
+from scout.base.codec import encode
+from scout.model.attention import Attention
+from scout.model.card import Card
+from scout.model.conversation import Receipt
+from scout.model.session import Session
+from scout.model.usage import Usage
+from scout.protocol.access import AliasView
+from scout.protocol.agents import AgentView, Registered, Resolved
+from scout.protocol.asks import FlightView
+from scout.protocol.questions import QuestionView
+from scout.protocol.request import Page
+from scout.protocol.talk import MessageLine
+from scout.protocol.work import WorkView
+
+__all__ = [
+    "agents",
+    "alias",
+    "aliases",
+    "asked",
+    "attention",
+    "card",
+    "feed",
+    "flight",
+    "identity",
+    "inbox",
+    "messages",
+    "moved_flight",
+    "needed",
+    "question",
+    "registered",
+    "resolved",
+    "sent",
+    "session",
+    "sessions",
+    "usage",
+    "work",
+    "works",
+]
+
+_LONG = 200
+
+
+def identity(facts: dict[str, Any]) -> str:
+    return f"You are {facts.get('minimal', facts['kind'])}, role {facts['role']}."
+
+
+def asked(facts: dict[str, Any]) -> str:
+    wait = facts["next"]
+    arguments = encode(wait["arguments"]).decode()
+    return f"{facts['flightId']} is {facts['state']}; next: {wait['tool']} {arguments}"
+
+
+def flight(facts: dict[str, Any]) -> str:
+    if "output" in facts:
+        return _short(facts["output"])
+    if "error" in facts:
+        return f"{facts['state']}: {facts['error']['message']}"
+    return f"{facts['flightId']} is {facts['state']}: {facts.get('reason', facts['phase'])}"
+
+
+def moved_flight(view: FlightView) -> str:
+    return f"{view.id} is {view.state}."
+
+
+def sent(receipt: Receipt) -> str:
+    states = ", ".join(f"{one.target} {one.state}" for one in receipt.deliveries)
+    return f"{receipt.message_id} is stored{f': {states}' if states else ''}."
+
+
+def inbox(page: Page[dict[str, Any]]) -> str:
+    if not page.items:
+        return "Nothing waits for you."
+    first = page.items[0]
+    return f"{_count(page, 'item')}; first from {first.get('from', '?')}: {_short(first.get('body', ''))}"
+
+
+def messages(page: Page[MessageLine]) -> str:
+    last = page.items[-1] if page.items else None
+    return f"{_count(page, 'message')}{f'; last: {_short(last.body)}' if last else ''}"
+
+
+def feed(page: Page[dict[str, Any]]) -> str:
+    return _count(page, "record")
+
+
+def resolved(found: Resolved) -> str:
+    return f"{found.minimal} is {found.canonical} ({found.rule})."
+
+
+def agents(page: Page[AgentView]) -> str:
+    return _listed(page, "agent", [one.minimal for one in page.items])
+
+
+def question(view: QuestionView) -> str:
+    told = f": {_short(view.answer)}" if view.answer else f", to {view.responder_address}"
+    return f"{view.id} is {view.state}{told}"
+
+
+def work(view: WorkView) -> str:
+    move = f"; next move: {view.next_move_address}" if view.next_move_address else ""
+    return f"{view.id} ({_short(view.title)}) is {view.state}{move}"
+
+
+def works(page: Page[WorkView]) -> str:
+    return _listed(page, "work item", [f"{one.id} {one.state}" for one in page.items])
+
+
+def attention(item: Attention) -> str:
+    return f"{item.id} is {item.state}{f': {_short(item.answer)}' if item.answer else ''}"
+
+
+def needed(facts: dict[str, Any]) -> str:
+    return f"{facts['id']} is {facts['state']}{': ' + _short(facts['answer']) if 'answer' in facts else ''}"
+
+
+def usage(report: Usage) -> str:
+    guess = ", estimated" if report.estimated else ""
+    return f"{report.total_tokens} tokens of {report.category}{guess}."
+
+
+def session(found: Session) -> str:
+    return f"{found.id} ({found.harness}) is {found.state}."
+
+
+def sessions(page: Page[Session]) -> str:
+    return _listed(page, "session", [f"{one.id} {one.state}" for one in page.items])
+
+
+def card(made: Card) -> str:
+    return f"{made.id} is {made.state}."
+
+
+def registered(made: Registered) -> str:
+    return f"{made.minimal} is {'new' if made.created else 'known'}."
+
+
+def aliases(page: Page[AliasView]) -> str:
+    return _listed(page, "alias", [one.name for one in page.items])
+
+
+def alias(found: AliasView) -> str:
+    return f"{found.name} means {found.means}."
+
+
+def _count(page: Page[Any], noun: str) -> str:
+    more = " or more" if page.next else ""
+    return f"{len(page.items)} {noun}{'' if len(page.items) == 1 else 's'}{more}"
+
+
+def _listed(page: Page[Any], noun: str, names: list[str]) -> str:
+    return f"{_count(page, noun)}{': ' if names else ''}{_short(', '.join(names))}"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONG else f"{line[: _LONG - 1]}…"

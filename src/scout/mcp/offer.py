@@ -1,0 +1,53 @@
+"""What a server offers: its tools, resources and prompts. The protocol around them is always the same."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.subscriptions import ServerEvent
+from mcp_types import (
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+    Prompt,
+    Resource,
+    ResourceTemplate,
+    Tool,
+)
+from pydantic import BaseModel
+
+from scout.mcp.call import Call
+from scout.mcp.caller import Caller
+from scout.mcp.tasks import NewTask
+from scout.model.envelope import Event
+from scout.protocol.scout import Scout
+
+__all__ = ["Context", "Method", "Offer"]
+
+Context = ServerRequestContext[Any, Any]
+
+
+class Method(NamedTuple):
+    """A method of the protocol that only some offers answer."""
+
+    params: type[BaseModel]
+    handler: Callable[[Context, Any], Awaitable[Any]]
+
+
+class Offer(NamedTuple):
+    """`touched` says which resources and lists a fact of the log changes for an agent.
+
+    `schema_of` names the tools some of whose arguments are headers as well.
+    """
+
+    instructions: str
+    tools: Callable[[Caller], list[Tool]]
+    call: Callable[[Call], Awaitable[CallToolResult | InputRequiredResult | NewTask]]
+    resources: Callable[[Scout], Awaitable[list[Resource]]]
+    templates: list[ResourceTemplate]
+    read: Callable[[Scout, str], Awaitable[list[Any]]]
+    touched: Callable[[Event, str | None], list[ServerEvent]]
+    prompts: list[Prompt]
+    prompt: Callable[[Call], Awaitable[GetPromptResult | InputRequiredResult]]
+    schema_of: Callable[[str], Mapping[str, Any] | None] = lambda _: None
+    methods: Mapping[str, Method] = {}

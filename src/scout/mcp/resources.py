@@ -1,0 +1,96 @@
+"""What can be read and followed: an agent's brief and inbox, each flight, each work item."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated, ServerEvent, ToolsListChanged
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    Resource,
+    ResourceTemplate,
+    TextResourceContents,
+)
+
+from scout.base.codec import encode, render
+from scout.base.refusal import Refused
+from scout.mcp.result import compact
+from scout.model.agent import Agent
+from scout.model.change import Mutable
+from scout.model.delivery import Delivery
+from scout.model.envelope import Event, record_of
+from scout.model.flight import Flight
+from scout.model.work_item import WorkItem
+from scout.protocol.asks import GetFlight, ListFlights
+from scout.protocol.inbox import ListInbox
+from scout.protocol.insight import ShowBrief
+from scout.protocol.request import Request
+from scout.protocol.scout import Scout
+from scout.protocol.work import GetWork, ListWork
+
+__all__ = ["TEMPLATES", "listed", "read", "touched"]
+
+BRIEF, INBOX, FLIGHTS, WORK = "scout://brief", "scout://inbox", "scout://flights/", "scout://work/"
+_JSON = "application/json"
+
+TEMPLATES = [
+    ResourceTemplate(name="flight", uri_template=f"{FLIGHTS}{{id}}", description="One ask under way."),
+    ResourceTemplate(name="work item", uri_template=f"{WORK}{{id}}", description="One work item."),
+]
+_OWN: Mapping[str, Request[Any]] = {BRIEF: ShowBrief(), INBOX: ListInbox()}
+
+
+async def listed(scout: Scout) -> list[Resource]:
+    """The caller's own, then the newest open flights and work items."""
+    flights = await scout.call(ListFlights(open=True))
+    work = await scout.call(ListWork())
+    return [
+        Resource(name="brief", uri=BRIEF, mime_type=_JSON, description="Who you are and what you owe."),
+        Resource(name="inbox", uri=INBOX, mime_type=_JSON, description="What waits for you."),
+        *(Resource(name=one.id, uri=FLIGHTS + one.id, mime_type=_JSON) for one in flights.items),
+        *(Resource(name=one.title, uri=WORK + one.id, mime_type=_JSON) for one in work.items),
+    ]
+
+
+async def read(scout: Scout, uri: str) -> list[TextResourceContents | Any]:
+    """A resource as JSON; a refusal is an error with the diagnostic as its data."""
+    try:
+        found = await scout.call(_request(uri))
+    except Refused as refused:
+        problem = refused.diagnostic
+        raise MCPError(INVALID_PARAMS, problem.message, {"uri": uri, **render(problem)}) from None
+    text = encode(compact(found)).decode()
+    return [TextResourceContents(uri=uri, mime_type=_JSON, text=text)]
+
+
+def touched(event: Event, agent_id: str | None) -> list[ServerEvent]:
+    """The resources and lists that a fact changes, for the agent that follows it."""
+    match record_of(event):
+        case Flight(id=ident) as one:
+            return [ResourceUpdated(FLIGHTS + ident), ResourceUpdated(BRIEF), *_listing(one)]
+        case WorkItem(id=ident) as one:
+            return [ResourceUpdated(WORK + ident), ResourceUpdated(BRIEF), *_listing(one)]
+        case Delivery(target=target) if target == agent_id:
+            return [ResourceUpdated(INBOX), ResourceUpdated(BRIEF)]
+        case Agent(id=ident) if ident == agent_id:  # with its role its tools may be others
+            return [ToolsListChanged(), ResourceUpdated(BRIEF)]
+        case Mutable():
+            return [ResourceUpdated(BRIEF)]
+        case _:
+            return []
+
+
+def _listing(record: Flight | WorkItem) -> list[ServerEvent]:
+    """What is new is listed, and what is over not any longer."""
+    over = isinstance(record, Flight) and record.finished_at is not None
+    return [ResourcesListChanged()] if over or record.revision == 1 else []
+
+
+def _request(uri: str) -> Request[Any]:
+    if uri in _OWN:
+        return _OWN[uri]
+    for start, kind in ((FLIGHTS, GetFlight), (WORK, GetWork)):
+        ident = uri.removeprefix(start)
+        if ident != uri and ident:
+            return GetFlight(flight_id=ident) if kind is GetFlight else GetWork(work_item_id=ident)
+    raise MCPError(INVALID_PARAMS, f"no resource {uri[:200]}", {"uri": uri[:200]})

@@ -1,0 +1,115 @@
+"""The MCP server: what each message of the protocol means, whatever is offered."""
+
+import asyncio
+from typing import Any
+
+from mcp.server.lowlevel import Server
+from mcp_types import (
+    CallToolRequestParams,
+    EmptyResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    InputRequiredResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    SubscribeRequestParams,
+    UnsubscribeRequestParams,
+)
+
+from scout.mcp import tasks
+from scout.mcp.call import Call, Ends
+from scout.mcp.caller import caller_of
+from scout.mcp.following import Following
+from scout.mcp.forms import Wanted
+from scout.mcp.offer import Context, Offer
+
+__all__ = ["made"]
+
+
+def made(version: str, offer: Offer, following: Following, stopping: asyncio.Event) -> Server[Any]:
+    """The server of an offer; who calls comes with each request."""
+
+    async def call_tool(ctx: Context, params: CallToolRequestParams) -> Any:
+        try:
+            return await offer.call(_call(ctx, params, stopping))
+        except Wanted as wanted:
+            return wanted.result
+
+    async def list_tools(ctx: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=offer.tools(caller_of(ctx)))
+
+    async def list_resources(ctx: Context, _: PaginatedRequestParams | None) -> ListResourcesResult:
+        return ListResourcesResult(resources=await offer.resources(caller_of(ctx).scout))
+
+    async def list_templates(_: Context, __: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
+        return ListResourceTemplatesResult(resource_templates=offer.templates)
+
+    async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        return ReadResourceResult(contents=await offer.read(caller_of(ctx).scout, params.uri))
+
+    async def subscribe(ctx: Context, params: SubscribeRequestParams) -> EmptyResult:
+        await following.subscribe(ctx, params.uri)
+        return EmptyResult()
+
+    async def unsubscribe(ctx: Context, params: UnsubscribeRequestParams) -> EmptyResult:
+        await following.unsubscribe(ctx, params.uri)
+        return EmptyResult()
+
+    async def list_prompts(_: Context, __: PaginatedRequestParams | None) -> ListPromptsResult:
+        return ListPromptsResult(prompts=offer.prompts)
+
+    async def get_prompt(
+        ctx: Context, params: GetPromptRequestParams
+    ) -> GetPromptResult | InputRequiredResult:
+        try:
+            return await offer.prompt(_call(ctx, params, stopping))
+        except Wanted as wanted:
+            return wanted.result
+
+    server: Server[Any] = Server(
+        "scout",
+        version=version,
+        instructions=offer.instructions,
+        get_tool_input_schema=offer.schema_of,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_subscribe_resource=subscribe,
+        on_unsubscribe_resource=unsubscribe,
+        on_subscriptions_listen=following.listen,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )
+    server.middleware.clear()  # nobody collects spans here
+    server.extensions[tasks.TASKS] = {}
+    server.add_request_handler("tasks/get", tasks.TaskParams, tasks.get)
+    server.add_request_handler("tasks/update", tasks.UpdateParams, tasks.update)
+    server.add_request_handler("tasks/cancel", tasks.TaskParams, tasks.cancel)
+    for name, method in offer.methods.items():
+        server.add_request_handler(name, method.params, method.handler)
+    return server
+
+
+def _call(
+    ctx: Context, params: CallToolRequestParams | GetPromptRequestParams, stopping: asyncio.Event
+) -> Call:
+    async def tell(steps: float, message: str) -> None:
+        await ctx.session.report_progress(steps, None, message)
+
+    gone: asyncio.Event = ctx.request.scope["state"]["gone"] if ctx.request is not None else asyncio.Event()
+    return Call(
+        caller=caller_of(ctx),
+        ends=Ends(gone, stopping),
+        tell=tell,
+        patient=bool(ctx.meta and ctx.meta.get("progress_token") is not None),
+        session=ctx.session,
+        params=params,
+        request_id=ctx.request_id,
+    )
