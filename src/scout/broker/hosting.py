@@ -1,0 +1,170 @@
+"""What hosts report of the sessions they enrolled, and what each session is told at that moment."""
+
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
+
+from scout.broker import attention, briefing, deciding, endpoints, enrolling, inbox, reaching
+from scout.broker.admission import caller_of
+from scout.broker.turn import Turn, subject_of
+from scout.model.agent import Agent
+from scout.model.attention import Attention, AttentionKind, Risk
+from scout.model.delivery import Delivery, DeliveryState
+from scout.model.endpoint import Endpoint, EndpointMove, EndpointState, heard_from
+from scout.model.session import SESSION, Session, SessionMove, SessionState
+from scout.model.token import TokenKind
+from scout.policy.handover import Mail, Standing, mail_text, opening_lines, unread_line
+from scout.policy.permit import Deed
+from scout.protocol.agents import Heartbeat
+from scout.protocol.attention import DismissAttention, RaiseAttention
+from scout.protocol.enrolment import HookAnswer, HookEvent, ReportHook
+from scout.protocol.inbox import AckInbox, ClaimInbox, InboxItem, NackInbox
+from scout.protocol.insight import ShowBrief
+from scout.store.ledger import LAST
+
+__all__ = ["report"]
+
+_MAILS = 3  # handed over at once: a session has a task of its own
+_SOME = 200
+
+
+def report(turn: Turn, request: ReportHook) -> HookAnswer:
+    """One moment of an enrolled session, told by the host that enrolled it."""
+    session = turn.need(Session, "session", request.session_id)
+    agent = turn.need(Agent, "agent", session.agent_id)
+    subject = replace(subject_of(agent), name=session.id, enrolled_by=session.enrolled_by)
+    turn.permit(Deed.FETCH_MAIL if request.event is HookEvent.STOP else Deed.REPORT_HOOK, subject)
+    _speak_as(turn, agent, session)
+    if request.event is not HookEvent.SESSION_END and session.state is not SessionState.LIVE:
+        SESSION.after(session.state, SessionMove.READY)  # refuses: it has to enrol again
+    return _EVENTS[request.event](turn, session, request)
+
+
+def _speak_as(turn: Turn, agent: Agent, session: Session) -> None:
+    """From here on it is done in the name of the session; the host's credential stays in the log."""
+    turn.actor = replace(
+        turn.actor,
+        kind=TokenKind.AGENT,
+        user=agent.owner,
+        agent_id=agent.id,
+        path=agent.path,
+        session_id=session.id,
+    )
+    turn.caller = caller_of(turn.world, turn.actor, agent)
+
+
+# -- the moments -------------------------------------------------------------------------------------
+
+
+def _started(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
+    _seen(turn, session)
+    brief = briefing.brief(turn, ShowBrief())
+    standing = Standing(
+        address=brief.me.minimal or brief.me.canonical or "",
+        project=brief.me.project,
+        asks=len(brief.flights),
+        questions=len(brief.questions),
+        work=len(brief.work),
+        unread=brief.unread,
+    )
+    return HookAnswer(context=opening_lines(standing, session.harness))
+
+
+def _prompted(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
+    """Its model reads what it was given: so what was handed over is taken, and its asks run."""
+    _works(turn, session)
+    _withdraw(turn, session)
+    waiting, held = _waiting(turn, session)
+    inbox.acknowledge(turn, AckInbox(delivery_ids=held))
+    return HookAnswer(context=unread_line(len(waiting) - len(held), session.harness))
+
+
+def _waiting(turn: Turn, session: Session) -> tuple[list[Delivery], tuple[str, ...]]:
+    """What waits for its agent, and what of it was handed to this very session."""
+    waiting = turn.ledger.many(Delivery, "inbox", agent=session.agent_id, after="", limit=_SOME)
+    held = [one for one in waiting if one.state is DeliveryState.LEASED and one.leased_by == session.id]
+    return waiting, tuple(one.id for one in held)
+
+
+def _stopped(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
+    """Between two turns there is room for what came meanwhile; without any, it is idle."""
+    endpoint = _seen(turn, session)
+    _withdraw(turn, session)
+    claimed = inbox.claim(turn, ClaimInbox(limit=_MAILS)).items
+    if not claimed and endpoint is not None and endpoint.state is EndpointState.WORKING:
+        reaching.move(turn, endpoint, EndpointMove.RELEASE)
+    text = mail_text([_mail(one) for one in claimed], session.harness)
+    return HookAnswer(context=text, handed_over=tuple(one.delivery.id for one in claimed))
+
+
+def _mail(item: InboxItem) -> Mail:
+    delivery, message = item.delivery, item.message
+    return Mail(
+        sender=item.sender,
+        message_id=message.id if message else delivery.id,
+        body=message.body if message else item.prompt,
+        asks=delivery.flight_id is not None,
+        may_repeat=delivery.may_repeat or delivery.attempts > 1,
+    )
+
+
+def _asked(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
+    """A program wants to do what it may not: a person says yes or no, here or where it runs."""
+    _works(turn, session)
+    wish = RaiseAttention(
+        title=request.title or f"{session.harness} asks for a permission",
+        kind=AttentionKind.PERMISSION,
+        body=request.body,
+        risk=Risk.MEDIUM,
+        expires_in=request.expires_in,
+    )
+    return HookAnswer(attention_id=attention.raise_item(turn, wish).id)
+
+
+def _ended(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
+    """What it was handed and did not take is free for whoever comes next."""
+    _withdraw(turn, session)
+    held = _waiting(turn, session)[1]
+    inbox.give_back(turn, NackInbox(delivery_ids=held, retry_after=0, problem="its session ended"))
+    enrolling.end(turn, session, "its host ended it")
+    return HookAnswer()
+
+
+_EVENTS: Mapping[HookEvent, Callable[[Turn, Session, ReportHook], HookAnswer]] = {
+    HookEvent.SESSION_START: _started,
+    HookEvent.PROMPT_SUBMIT: _prompted,
+    HookEvent.STOP: _stopped,
+    HookEvent.PERMISSION_REQUEST: _asked,
+    HookEvent.SESSION_END: _ended,
+}
+
+
+# -- what every moment says --------------------------------------------------------------------------
+
+
+def _seen(turn: Turn, session: Session) -> Endpoint | None:
+    """A sign of life."""
+    endpoint = enrolling.way_of(turn, session)
+    if endpoint is None or not endpoints.is_quiet(turn, endpoint):
+        return endpoint and endpoints.heartbeat(turn, Heartbeat(endpoint_id=endpoint.id))
+    seen = heard_from(endpoint, turn.now)
+    turn.ledger.refresh(seen)
+    turn.memory.forget()
+    return seen
+
+
+def _works(turn: Turn, session: Session) -> None:
+    endpoint = _seen(turn, session)
+    if endpoint is not None and endpoint.state is EndpointState.IDLE:
+        reaching.move(turn, endpoint, EndpointMove.CLAIM)
+
+
+def _withdraw(turn: Turn, session: Session) -> None:
+    """It goes on, so whatever it asked for was decided at its own terminal."""
+    raised = turn.ledger.many(
+        Attention, "attention_by_open", agent=session.agent_id, before=LAST, limit=_SOME
+    )
+    for item in raised:
+        if item.kind is AttentionKind.PERMISSION and item.return_path.session_id == session.id:
+            why = "decided in the session itself"
+            deciding.dismiss(turn, DismissAttention(attention_id=item.id, reason=why))
