@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from mcp_types import ElicitRequestParams, ElicitResult
 
+from scout.mcp import asking
+from scout.mcp.call import LONGEST
 from scout.protocol.asks import GetFlight
 from scout.protocol.attention import AnswerAttention, GetAttention, ListAttention
 from tests.broker.stage import live, until
@@ -54,6 +56,26 @@ async def test_a_wait_that_is_over_says_how_to_go_on(stage: Served) -> None:
         assert over["state"] == "cancelled"
         told = await facts(arc, "invocations_wait", flightId=receipt["flightId"])
         assert told["state"] == "cancelled"
+
+
+@scenes
+async def test_a_change_does_not_shorten_a_wait(stage: Served, mode: str) -> None:
+    await live(stage.rig, "hudson")
+    async with stage.client("arc", mode=mode) as arc, stage.client("hudson", mode=mode) as hudson:
+        flight = (await facts(arc, "ask", to="hudson", body="x"))["flightId"]
+        heard: list[str] = []
+
+        async def told_of(progress: float, total: float | None, message: str | None) -> None:
+            heard.append(message or "")
+
+        wish = {"flightId": flight, "timeoutSeconds": 10}
+        waiting = asyncio.ensure_future(arc.call_tool("invocations_wait", wish, progress_callback=told_of))
+        await until(lambda: heard)
+        await facts(hudson, "messages_inbox", claim=True)
+        await until(lambda: heard[-1].startswith("running"))
+        await facts(hudson, "messages_reply", body="done", inReplyTo=flight)
+        told: Any = (await waiting).structured_content
+        assert (told["state"], told["output"]) == ("completed", "done")
 
 
 @scene
@@ -146,6 +168,31 @@ async def test_the_person_answers_in_the_inbox(stage: Served, mode: str) -> None
         await stage.rig.operator(AnswerAttention(attention_id=ident, answer="b"))
         told = await waiting
         assert (told["id"], told["state"], told["answer"]) == (ident, "answered", "b")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_question_that_stays_open_says_where_the_answer_will_come(
+    tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert LONGEST < 300  # when Codex gives up a call, whatever progress it hears of
+    monkeypatch.setattr(asking, "LONGEST", 0.1)
+
+    @scene
+    async def play(stage: Served) -> None:
+        async with stage.client("arc", mode=mode) as client:
+
+            async def told_of(progress: float, total: float | None, message: str | None) -> None: ...
+
+            result = await client.call_tool(
+                "operator_need", {"question": "Which?"}, progress_callback=told_of
+            )
+            told: Any = result.structured_content
+            assert (told["state"], told["next"]["tool"]) == ("open", "messages_inbox")
+            await stage.rig.operator(AnswerAttention(attention_id=told["id"], answer="late"))
+            (item,) = (await facts(client, "messages_inbox", claim=True))["items"]
+            assert "late" in item["body"]
+
+    play(tmp_path)
 
 
 @scenes
