@@ -24,6 +24,7 @@ _ROWS = {
         ("asks", 800),
         ("events", 1100),
         ("flights", 900),
+        ("sweeps", 0),
         ("events", 2000),
         ("deliveries", 750),
     ),
@@ -32,14 +33,16 @@ _INSERT = {
     "events": "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)",
     "messages": "INSERT INTO messages (id, conversation_id, sender, seq, data) VALUES (?, ?, ?, ?, ?)",
     "deliveries": (
-        "INSERT INTO deliveries (id, target, state, wake, next_attempt_at, message_id, created_at, data)"
-        " VALUES (?, ?, 'pending', 0, ?, ?, ?, ?)"
+        "INSERT INTO deliveries"
+        " (id, target, state, wake, delegates, next_attempt_at, message_id, created_at, data)"
+        " VALUES (?, ?, 'pending', 0, 0, ?, ?, ?, ?)"
     ),
     "asks": "INSERT INTO asks (id, message_id, sender, target, created_at, data) VALUES (?, ?, ?, ?, ?, ?)",
     "flights": (
         "INSERT INTO flights (id, ask_id, target, requester_id, state, next_check_at, data)"
         " VALUES (?, ?, ?, ?, 'queued', ?, ?)"
     ),
+    "sweeps": "INSERT INTO sweeps VALUES (?, 'work_waiting', ?, 0, NULL, NULL)",
 }
 
 
@@ -70,7 +73,7 @@ class Floor:
         ident = ""
         for place, (table, size) in enumerate(self.rows):
             ident = self.ids.mint("msg")
-            values = self._values(table, ident, self.number * 8 + place, b"x" * size)
+            values = self._values(table, ident, self.number * 16 + place, b"x" * size)
             connection.execute(_INSERT[table], values)
         return ident
 
@@ -86,6 +89,8 @@ class Floor:
                 return (ident, who, number, ident, number, data)
             case "asks":
                 return (ident, ident, sender, who, number, data)
+            case "sweeps":
+                return (ident, number)
             case _:
                 return (ident, ident, who, sender, number, data)
 

@@ -116,7 +116,9 @@ def _floor(kind: str, connections: int) -> Result:
                 time.sleep(0.05)
             one = [request("POST", "/", "token", json.dumps({"to": "@reader1", "body": BODY}).encode())]
             asyncio.run(run(socket, [one] * connections, 1))
-            return asyncio.run(run(socket, [one] * connections, SECONDS / 2))
+            found = asyncio.run(run(socket, [one] * connections, SECONDS / 2))
+            assert not found.failed, found
+            return found
         finally:
             process.terminate()
             process.wait(30)
