@@ -206,6 +206,11 @@ def test_two_credentials_are_none(live: Daemon) -> None:
     assert b" 400 " in live.raw(head("GET /v1/whoami HTTP/1.1", line, line))
 
 
+def test_space_around_a_header_is_no_part_of_it(live: Daemon) -> None:
+    padded = f"Authorization: \t Bearer {live.token} \t "
+    assert live.raw(head("GET /v1/whoami HTTP/1.1", padded)).startswith(b"HTTP/1.1 200 ")
+
+
 def test_pipelined_requests_are_answered_in_order(live: Daemon) -> None:
     ask = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     answer = live.raw(ask * 2 + head("GET /v1/nothing HTTP/1.1"))

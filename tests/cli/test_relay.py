@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,13 @@ HELLO = {
     "protocolVersion": "2025-06-18",
     "capabilities": {},
     "clientInfo": {"name": "a test", "version": "0"},
+}
+
+
+META: dict[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientInfo": HELLO["clientInfo"],
+    "io.modelcontextprotocol/clientCapabilities": {},
 }
 
 
@@ -288,12 +296,7 @@ def test_a_session_that_works_is_there(hosted: Hosted) -> None:
 
 @pytest.mark.parametrize("generation", ["with sessions", "without"])
 def test_a_request_that_is_cancelled_ends(hosted: Hosted, generation: str) -> None:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": HELLO["clientInfo"],
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    more: dict[str, Any] = {} if generation == "with sessions" else {"_meta": meta}
+    more: dict[str, Any] = {} if generation == "with sessions" else {"_meta": META}
     with a_relay(hosted, hosted.project("talkie")) as pipe:
         if not more:
             pipe.greet()
@@ -310,3 +313,26 @@ def test_a_request_that_is_cancelled_ends(hosted: Hosted, generation: str) -> No
         assert pipe.close() == 0
         left = [pipe.lines.get_nowait() for _ in range(pipe.lines.qsize())]
         assert [one for one in left if one.get("id") == "long" and "result" in one] == []
+
+
+def test_who_only_listens_is_not_waited_for(hosted: Hosted) -> None:
+    with a_relay(hosted, hosted.project("talkie")) as pipe:
+        pipe.send("subscriptions/listen", "all", notifications={"toolsListChanged": True}, _meta=META)
+        assert pipe.lines.get(timeout=30)["method"] == "notifications/subscriptions/acknowledged"
+        began = time.monotonic()
+        assert pipe.close() == 0
+        assert time.monotonic() - began < 5  # an answer under way is given ten
+
+
+def test_a_task_is_followed_through_it(hosted: Hosted) -> None:
+    hosted.data("agent", "register", "parrot", "--harness", "echo")
+    tasks: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    meta = {**META, "io.modelcontextprotocol/clientCapabilities": tasks}
+    with a_relay(hosted, hosted.project("talkie")) as pipe:
+        asked = {"to": "parrot", "body": "Say this."}
+        task = pipe.ask("tools/call", name="ask", arguments=asked, _meta=meta)["result"]["taskId"]
+        end = time.monotonic() + 20
+        while (told := pipe.ask("tasks/get", taskId=task, _meta=meta)["result"])["status"] == "working":
+            assert time.monotonic() < end
+        assert "Say this." in told["result"]["structuredContent"]["output"]
+        assert pipe.close() == 0

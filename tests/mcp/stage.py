@@ -6,7 +6,7 @@ import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx2
 import pytest
@@ -15,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
 from scout.api.app import Application
+from scout.api.asgi import Mount
 from scout.daemon.late import LateMcp
 from scout.daemon.server import Server
 from scout.store.verify import verify
@@ -24,13 +25,21 @@ MODES = ("legacy", "2026-07-28")
 _CONTEXT = ssl.create_default_context()  # a client makes one for itself, though it never meets TLS here
 
 
+class Mounted(Mount, Protocol):
+    """MCP below an HTTP surface."""
+
+    async def close(self) -> None:
+        """Leave nothing running."""
+        ...
+
+
 class Served:
     """A rig that can be reached over HTTP."""
 
-    def __init__(self, rig: Rig, url: str, mcp: LateMcp) -> None:
+    def __init__(self, rig: Rig, url: str, application: Application) -> None:
         self.rig = rig
         self.url = url
-        self.mcp = mcp
+        self.application = application
 
     async def token(self, name: str, **more: Any) -> str:
         """The token of an agent; entered first if it is new."""
@@ -61,13 +70,17 @@ class Served:
 
 
 @asynccontextmanager
-async def served(home: Path, **options: Any) -> AsyncGenerator[Served]:
+async def served(
+    home: Path,
+    *,
+    mount: Callable[[str], Mounted] = LateMcp,
+    kind: type[Application] = Application,
+    **options: Any,
+) -> AsyncGenerator[Served]:
     """A broker that answers on a port of its own."""
     async with rig(home, **options) as made:
-        mcp = LateMcp("0")
-        application = Application(
-            made.broker, version="0", comment=15, counters=made.broker.counters, mounts=(mcp,)
-        )
+        mcp = mount("0")
+        application = kind(made.broker, version="0", comment=15, counters=made.broker.counters, mounts=(mcp,))
         ready = asyncio.Event()
         server = Server(application, ready.set)
         listening = socket.socket()
@@ -76,7 +89,7 @@ async def served(home: Path, **options: Any) -> AsyncGenerator[Served]:
         serving = asyncio.create_task(server.serve([listening]))
         await ready.wait()
         try:
-            yield Served(made, f"http://127.0.0.1:{listening.getsockname()[1]}", mcp)
+            yield Served(made, f"http://127.0.0.1:{listening.getsockname()[1]}", application)
         finally:
             server.stop()
             await serving

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from mcp.client.client import Client
-from mcp.client.subscriptions import ResourceUpdated
+from mcp.client.subscriptions import ResourcesListChanged, ResourceUpdated, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     EmptyResult,
@@ -18,8 +18,10 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
+from scout.model.agent import ToolRole
 from scout.policy.limits import Limits
 from scout.protocol.access import RevokeToken
+from scout.protocol.agents import ConfigureAgent
 from scout.protocol.talk import Send
 from tests.broker.stage import live, until
 from tests.mcp.stage import MODES, Served, facts, scene, scenes, served
@@ -53,7 +55,7 @@ async def test_what_an_agent_can_read(stage: Served, mode: str) -> None:
         templates = (await client.list_resource_templates()).resource_templates
         assert [one.uri_template for one in templates] == ["scout://flights/{id}", "scout://work/{id}"]
         assert (await _read(client, "scout://brief"))["me"]["minimal"] == "@arc"
-        assert await _read(client, "scout://inbox") == {}
+        assert await _read(client, "scout://inbox") == {"items": []}
         assert (await _read(client, f"scout://flights/{flight}"))["state"] == "queued"
         assert (await _read(client, f"scout://work/{work}"))["title"] == "Mend it"
 
@@ -109,6 +111,21 @@ async def test_without_sessions_one_request_listens(stage: Served) -> None:
             await stage.rig.operator(Send(to="arc", body="hello"))
             assert await anext(stream) == ResourceUpdated(uri="scout://inbox")
         await until(lambda: len(stage.rig.broker.hub) == 0)
+
+
+@scene
+async def test_a_client_hears_that_a_list_is_another(stage: Served) -> None:
+    await live(stage.rig, "hudson")
+    async with stage.client("arc", mode=MODES[1]) as client:
+        async with client.listen(tools_list_changed=True, resources_list_changed=True) as stream:
+            flight = (await facts(client, "ask", to="hudson", body="x"))["flightId"]
+            assert await anext(stream) == ResourcesListChanged()
+            await facts(client, "flight_cancel", flightId=flight)
+            assert await anext(stream) == ResourcesListChanged()
+            before = len((await client.list_tools()).tools)
+            await stage.rig.operator(ConfigureAgent(address="arc", tool_role=ToolRole.HOST))
+            assert await anext(stream) == ToolsListChanged()
+        assert len((await client.list_tools()).tools) > before
 
 
 @scene

@@ -318,7 +318,7 @@ async def test_a_host_registers_and_looks_up(stage: Served) -> None:
         assert made["minimal"] == "@new"
         assert made["token"].startswith("sct_")
         assert (await facts(client, "card_create", agent="new"))["state"] == "active"
-        assert await facts(client, "sessions_list") == {}
+        assert await facts(client, "sessions_list") == {"items": []}
         assert (await refusal(client, "sessions_inspect", sessionId="ses_x"))["code"] == "not_found"
         await stage.rig.operator(SetAlias(name="short", target="new"))
         assert [one["name"] for one in (await facts(client, "aliases_list"))["items"]] == ["short"]

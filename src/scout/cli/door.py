@@ -25,7 +25,12 @@ __all__ = ["Broken", "Door", "Gone"]
 
 _PATH = "/mcp"
 _VERSION = "io.modelcontextprotocol/protocolVersion"
-_NAMES = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_NAMES = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
+}
 _PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0)  # while a daemon is replaced
 _TRIES = 3
 _LONG = 3600.0  # seconds without a word: the daemon sends signs of life far more often

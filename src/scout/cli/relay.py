@@ -27,6 +27,7 @@ _LINGER = 10.0  # seconds for answers after the host has closed its end
 _BEAT = 30.0  # seconds between signs of life while the session works
 _TROUBLE = -32000  # JSON-RPC leaves this number to servers
 _PARSE, _INVALID = -32700, -32600
+_LISTEN = "subscriptions/listen"
 # What may be asked again although the answer was lost: it changes nothing.
 _SAFE = ("initialize", "ping", "server/", "/list", "/read", "/get", "/subscribe", "/listen", "completion/")
 
@@ -90,7 +91,8 @@ class Relay:
                 self._working.discard(threading.current_thread())
 
         thread = threading.Thread(target=work, daemon=True)
-        self._working.add(thread)
+        if message["method"] != _LISTEN:  # it has no end of its own: whoever only listens is idle
+            self._working.add(thread)
         thread.start()
 
     def _ask(self, message: Message) -> None:

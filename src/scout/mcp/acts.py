@@ -1,5 +1,6 @@
 """What a tool does where it is more than one request: long waits, and answers made of several."""
 
+import asyncio
 from typing import Any
 
 from scout.mcp.call import LONGEST, STEP, UNASKED, Call
@@ -43,14 +44,13 @@ async def show_flight(call: Call, request: GetFlight) -> dict[str, Any]:
 async def wait_for_flight(call: Call, request: GetFlight) -> dict[str, Any]:
     """Until it is finished, for as long as was asked; each change of it is progress."""
     view = await call.scout.call(GetFlight(flight_id=request.flight_id))
-    left, steps = min(request.wait or UNASKED, LONGEST), 0
-    while view.state not in FLIGHT.terminal and left > 0:
+    now = asyncio.get_running_loop().time
+    until, steps = now() + min(request.wait or UNASKED, LONGEST), 0
+    while view.state not in FLIGHT.terminal and (left := until - now()) > 0:
         steps += 1
         await call.tell(steps, f"{view.state} ({view.phase}): {view.reason}")
-        step = min(STEP, left)
         seen = view.revision if call.patient else None
-        view = await call.ask(GetFlight(flight_id=view.id, wait=step, seen=seen))
-        left -= step
+        view = await call.ask(GetFlight(flight_id=view.id, wait=min(STEP, left), seen=seen))
     return flight_facts(view)
 
 

@@ -69,12 +69,12 @@ async def _first(
 
 
 async def _decided(call: Call, item: AttentionView) -> dict[str, Any]:
-    left, steps = (LONGEST if call.patient else UNASKED), 0
-    while item.state not in ATTENTION.terminal and left > 0:
+    now = asyncio.get_running_loop().time
+    until, steps = now() + (LONGEST if call.patient else UNASKED), 0
+    while item.state not in ATTENTION.terminal and (left := until - now()) > 0:
         steps += 1
         await call.tell(steps, f"{item.id} waits for the person's answer")
-        item = await call.ask(GetAttention(attention_id=item.id, wait=STEP))
-        left -= STEP
+        item = await call.ask(GetAttention(attention_id=item.id, wait=min(STEP, left)))
     told = compact(item, _SHOWN)
     if item.state not in ATTENTION.terminal:
         return {**told, "next": next_call("messages_inbox", claim=True)}

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 STEP = 15.0  # after which a caller that asked for progress hears again that nothing happened
 UNASKED = 50.0  # how long a wait is that says nothing: hosts give up a silent call after a minute
-LONGEST = 1800.0
+LONGEST = 240.0  # Codex gives up a call after 300, whatever progress it hears of
 
 
 class Ends(NamedTuple):

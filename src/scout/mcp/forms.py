@@ -19,7 +19,6 @@ from mcp_types import (
     ListRootsResult,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import BaseModel
 
 from scout.base.codec import encode
 from scout.mcp.call import Call
@@ -27,7 +26,7 @@ from scout.mcp.call import Call
 __all__ = ["Wanted", "answer_of", "ask_client", "check_offered", "form", "has_sessions", "offers_forms"]
 
 _ANSWER = "answer"
-_RESULTS: Mapping[type[BaseModel], type[Any]] = {
+_RESULTS: Mapping[type[Any], type[Any]] = {
     ElicitRequest: ElicitResult,
     CreateMessageRequest: CreateMessageResult,
     ListRootsRequest: ListRootsResult,

@@ -10,11 +10,11 @@ from mcp_types import (
     GetPromptResult,
     InputRequiredResult,
     Prompt,
+    RequestParams,
     Resource,
     ResourceTemplate,
     Tool,
 )
-from pydantic import BaseModel
 
 from scout.mcp.call import Call
 from scout.mcp.caller import Caller
@@ -30,7 +30,7 @@ Context = ServerRequestContext[Any, Any]
 class Method(NamedTuple):
     """A method of the protocol that only some offers answer."""
 
-    params: type[BaseModel]
+    params: type[RequestParams]
     handler: Callable[[Context, Any], Awaitable[Any]]
 
 

@@ -88,7 +88,7 @@ _TABLE = (
         "invocations_wait",
         "Wait for the result of an ask. To stop waiting never stops the work.",
         _one(asks.GetFlight),
-        _arguments("flightId", timeoutSeconds=Argument("wait", "how long; 50 unless said")),
+        _arguments("flightId", timeoutSeconds=Argument("wait", "seconds; 50 unless said, 240 at most")),
         lines.flight,
         act=acts.wait_for_flight,
         also=("wait", "flight.wait"),

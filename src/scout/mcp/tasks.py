@@ -19,7 +19,6 @@ from mcp_types import (
     RequestParams,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
 
 from scout.base.codec import render
 from scout.base.refusal import Refused, WrongState, code_of
@@ -197,7 +196,7 @@ def _is_question(view: FlightView) -> bool:
 def _result(given: Any) -> ElicitResult:
     try:
         return ElicitResult.model_validate(given, by_name=False)
-    except ValidationError:
+    except ValueError:
         raise MCPError(INVALID_PARAMS, "an answer is an action with its content") from None
 
 
