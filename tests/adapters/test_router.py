@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tests.broker.stage import processes_with, until
 def script(folder: Path, text: str) -> str:
     path = folder / "a router.py"
     path.write_text(f"import json, os, subprocess, sys, time\n{text}\n")
-    return f"{sys.executable} '{path}'"
+    return shlex.join((sys.executable, str(path)))
 
 
 def ask(command: str, seconds: float = 20.0, text: str = "who?") -> str | None:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shlex
 import sys
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def router(home: Path, text: str, seconds: float = 20.0) -> ProgramRouter:
         f"with pathlib.Path({str(home / 'asked')!r}).open('a') as kept:\n"
         f"    kept.write(json.dumps(asked) + chr(10))\n{text}\n"
     )
-    return ProgramRouter(f"{sys.executable} {path}", seconds)
+    return ProgramRouter(shlex.join((sys.executable, str(path))), seconds)
 
 
 def asked(home: Path) -> list[dict[str, object]]:

@@ -1,5 +1,6 @@
 """Waking through a real daemon: kept warm without being asked, and a router from the settings."""
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def test_an_agent_that_is_kept_warm_comes_up_by_itself(tmp_path: Path) -> None:
 def test_a_router_is_used_if_the_settings_name_one(tmp_path: Path, command: str) -> None:
     script = tmp_path / "pick.py"
     script.write_text("import json, sys\nprint(sorted(json.load(sys.stdin)['candidates'])[-1])\n")
-    line = f"{sys.executable} {script}" if command == "good" else "'unbalanced"
+    line = shlex.join((sys.executable, str(script))) if command == "good" else "'unbalanced"
     settings = {"SCOUT_ROUTING_MODEL_ASSISTED": "true", "SCOUT_ROUTER": line}
     with daemon(tmp_path / "home", **settings) as one:
         names = {name: agent(one, name) for name in ("arc", "bow")}
