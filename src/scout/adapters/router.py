@@ -62,11 +62,16 @@ async def _asked(program: Process, question: bytes) -> str:
 
 
 async def _gone(program: Process) -> int:
-    """Its exit code, once it is gone; what else it writes until then is of no interest."""
+    """Its exit code, once it is gone and both pipes are; what else it writes until then is of no interest."""
+    assert program.stdin is not None
     assert program.stdout is not None
     while await program.stdout.read(_LONGEST):
         pass
-    return await program.wait()
+    code = await program.wait()
+    program.stdin.close()
+    with suppress(ConnectionError):  # it went without reading everything
+        await program.stdin.wait_closed()
+    return code
 
 
 async def _ended(program: Process) -> None:
