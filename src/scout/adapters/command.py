@@ -9,12 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from scout.adapters.environment import environment_for
+from scout.adapters.plain import Plain, not_attachable
 from scout.adapters.process import Limits, Run, RunState, follow, stop
 from scout.adapters.spawn import Launch
 from scout.adapters.tail import last_line
 from scout.base.refusal import Refused, Remedy
 from scout.model.delivery import Found
-from scout.model.session_problem import HarnessUnavailable, Layer, Missing, SessionNotAttachable
+from scout.model.session_problem import HarnessUnavailable, Layer, Missing
 from scout.ports import (
     Accepted,
     Capabilities,
@@ -54,7 +55,7 @@ class _Cannot(Exception):  # noqa: N818 (a signal between two methods)
         self.failed = Failed(layer=layer, reason=reason, again=again)
 
 
-class Command:
+class Command(Plain):
     """Each turn is a run of the agent's own program; what its runs wrote is below `sessions`."""
 
     name = "command"
@@ -75,7 +76,7 @@ class Command:
     async def attach(self, spec: SessionSpec, native_id: str) -> Started:
         if native_id != spec.session_id:
             reason = "a program that runs once for each turn has no session that could be taken up"
-            raise Refused(_not_attachable(spec, native_id, reason))
+            raise Refused(not_attachable(self.name, spec, native_id, reason))
         return await self.start(spec)
 
     async def deliver(self, spec: SessionSpec, prompt: Prompt) -> AsyncIterator[HarnessEvent]:
@@ -189,12 +190,6 @@ def _require_command(spec: SessionSpec) -> None:
     raise Refused(
         HarnessUnavailable(harness=Command.name, missing=Missing.BINARY, hint=hint, remedies=(remedy,))
     )
-
-
-def _not_attachable(spec: SessionSpec, native_id: str, reason: str) -> SessionNotAttachable:
-    start = {"agent": spec.address, "harness": Command.name}
-    remedy = Remedy(operation="session.start", parameters=start, why="a new session")
-    return SessionNotAttachable(session_id=native_id, layer=Layer.HARNESS, reason=reason, remedies=(remedy,))
 
 
 def _safe(part: str) -> str:

@@ -6,9 +6,10 @@ The first line of a body may direct it: `!say TEXT`, `!fail REASON`, `!refuse RE
 import asyncio
 from collections.abc import AsyncIterator
 
-from scout.base.refusal import Refused, Remedy
+from scout.adapters.plain import Plain, not_attachable
+from scout.base.refusal import Refused
 from scout.model.delivery import Found
-from scout.model.session_problem import Layer, SessionNotAttachable
+from scout.model.session_problem import Layer
 from scout.ports import (
     Accepted,
     Capabilities,
@@ -27,7 +28,7 @@ _REMEMBERED = 4096
 _Turn = tuple[str, str]
 
 
-class Echo:
+class Echo(Plain):
     """It lives in the broker, so it remembers no turn longer than the broker does."""
 
     name = "echo"
@@ -44,7 +45,8 @@ class Echo:
 
     async def attach(self, spec: SessionSpec, native_id: str) -> Started:
         if native_id != spec.session_id:
-            raise Refused(_not_attachable(spec, native_id))
+            reason = "an echo has no session that could be taken up"
+            raise Refused(not_attachable(self.name, spec, native_id, reason))
         return await self.start(spec)
 
     async def deliver(self, spec: SessionSpec, prompt: Prompt) -> AsyncIterator[HarnessEvent]:
@@ -88,13 +90,3 @@ class Echo:
     def _forget(self) -> None:
         over = (turn for turn, event in self._turns.items() if event is None or event.is_set())
         del self._turns[next(over)]
-
-
-def _not_attachable(spec: SessionSpec, native_id: str) -> SessionNotAttachable:
-    start = {"agent": spec.address, "harness": Echo.name}
-    return SessionNotAttachable(
-        session_id=native_id,
-        layer=Layer.HARNESS,
-        reason="an echo has no session that could be taken up",
-        remedies=(Remedy(operation="session.start", parameters=start, why="a new session"),),
-    )

@@ -1,7 +1,8 @@
 """What a program gets from the broker's own environment: an allow-list, never everything."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 
 __all__ = ["ALLOWED", "environment_for"]
 
@@ -14,7 +15,19 @@ ALLOWED = frozenset(
 )  # fmt: skip
 
 
-def environment_for(given: Mapping[str, str], inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment of a program: what is allowed of the broker's, then what is `given` to this run."""
-    passed = {name: value for name, value in inherited.items() if name in ALLOWED or name.startswith("LC_")}
+def environment_for(
+    given: Mapping[str, str],
+    inherited: Mapping[str, str] = os.environ,
+    also: Iterable[str] = (),
+) -> dict[str, str]:
+    """The environment of a program: what is allowed of the broker's, then what is `given` to this run.
+
+    `also`: names beyond the common ones; a `*` at the end stands for any rest.
+    """
+    patterns = ("LC_*", *also)
+    passed = {
+        name: value
+        for name, value in inherited.items()
+        if name in ALLOWED or any(fnmatchcase(name, pattern) for pattern in patterns)
+    }
     return {"PATH": os.defpath, **passed, **given}

@@ -124,7 +124,7 @@ class Broker:
         """Numbers for those who measure."""
         return {
             **{f"{name}_total": float(count) for name, count in self._tally.items()},
-            "turns_total": float(self.dispatcher.turns),
+            "turns_total": float(self.dispatcher.carrier.turns),
             "lanes": float(self.dispatcher.lanes),
             "streams": float(len(self.hub)),
             "streams_dropped_total": float(self.hub.dropped),

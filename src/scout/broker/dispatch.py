@@ -8,14 +8,15 @@ import asyncio
 import heapq
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from scout.base.refusal import Refused
 from scout.broker import holding, preparing, recovery, turns
+from scout.broker.answering import is_decided
+from scout.broker.carrying import Carrier, failure_of
+from scout.broker.prepared import Prepared
 from scout.broker.turn import Turn
-from scout.broker.turns import Opening, Prepared
 from scout.broker.world import World
 from scout.model.ask_event import (
     DeliveryFailed,
@@ -26,30 +27,15 @@ from scout.model.ask_event import (
 )
 from scout.model.delivery import Delivery, DeliveryState, Found
 from scout.model.envelope import Event
-from scout.model.flight import Flight
 from scout.model.presence_event import AgentOnline, AgentUpdated
 from scout.model.session_problem import Layer
-from scout.ports import (
-    Accepted,
-    Completed,
-    Failed,
-    Harness,
-    HarnessEvent,
-    Progress,
-    Said,
-    Spent,
-    Started,
-    ToolUse,
-)
+from scout.model.talk_event import AttentionEvent
 from scout.store.ledger import Ledger
 
-__all__ = ["Dispatcher", "failure_of"]
+__all__ = ["Dispatcher"]
 
 _LOG = logging.getLogger("scout.dispatch")
 _Carry = tuple[str, Callable[[str], Awaitable[None]]]
-_Pair = tuple[HarnessEvent, HarnessEvent | None]
-S = TypeVar("S", bound=Opening)
-_NOTED = 1.0  # a sign of life is stored at most this often
 
 
 class Dispatcher:
@@ -66,13 +52,12 @@ class Dispatcher:
         self._read = read
         self._lanes: dict[str, deque[_Carry]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._running: dict[str, Prepared] = {}
+        self.carrier = Carrier(world, write)
         self._preparing = 0
         self._over: set[str] = set()  # flights that ended while a turn was being prepared
         self._due: list[tuple[int, str, str]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
-        self.turns = 0
 
     # -- following the log -----------------------------------------------------------------------
 
@@ -84,7 +69,12 @@ class Dispatcher:
             flight = event.payload.record
             gave_up = isinstance(event, FlightFailed) and event.payload.by == flight.target
             if not gave_up:  # else its program has said so, and ends its own turn
-                self._interrupt(flight)
+                if self._preparing:
+                    self._over.add(flight.id)
+                self.carrier.stop(flight)
+        elif isinstance(event, AttentionEvent):
+            if is_decided(event.payload.record):
+                self.carrier.answered(event.payload.record)
         elif isinstance(event, AgentOnline | AgentUpdated):
             self.enqueue(event.target.id, event.target.id, self._release)
 
@@ -127,28 +117,6 @@ class Dispatcher:
         """For how many agents something is under way."""
         return len(self._lanes)
 
-    def _interrupt(self, flight: Flight) -> None:
-        """A flight that ended while its program runs: nobody needs the rest of the turn."""
-        if self._preparing:
-            self._over.add(flight.id)
-        for prepared in self._running.values():
-            if prepared.flight_id == flight.id:
-                prepared.unwanted = True
-                if prepared.accepted and not prepared.done:  # else as soon as it is
-                    self._background(prepared)
-
-    def _background(self, prepared: Prepared) -> None:
-        async def stop() -> None:
-            harness = self._world.harnesses[prepared.harness]
-            try:
-                await harness.interrupt(prepared.spec.session_id, prepared.prompt.delivery_id)
-            except Exception:  # noqa: BLE001 (the turn goes on; it is logged)
-                _LOG.exception("interrupting %s", prepared.delivery_id)
-
-        task = asyncio.get_running_loop().create_task(stop())
-        self._tasks[f"background {id(task)}"] = task
-        task.add_done_callback(lambda done: self._tasks.pop(f"background {id(done)}", None))
-
     # -- one lane --------------------------------------------------------------------------------
 
     async def _drain(self, lane: str) -> None:
@@ -184,12 +152,7 @@ class Dispatcher:
         prepared = await self._prepared(ident, prepare)
         if prepared is None:
             return
-        self.turns += 1
-        try:
-            await self._run(prepared)
-        finally:
-            prepared.done = True
-            del self._running[ident]
+        await self.carrier.run(prepared)
 
     async def _prepared(self, ident: str, prepare: Callable[[Turn, str], Prepared | None]) -> Prepared | None:
         """The turn, known to whoever cancels it even if that was committed together with it."""
@@ -203,91 +166,12 @@ class Dispatcher:
         else:
             if prepared is not None:
                 prepared.unwanted = prepared.unwanted or prepared.flight_id in self._over
-                self._running[ident] = prepared
+                self.carrier.running[ident] = prepared
             return prepared
         finally:
             self._preparing -= 1
             if not self._preparing:
                 self._over.clear()
-
-    async def _run(self, prepared: Prepared) -> None:
-        harness = self._world.harnesses[prepared.harness]
-        renewing = asyncio.get_running_loop().create_task(self._renew(prepared))
-        try:
-            problem = await self._start(prepared, harness)
-            if problem is None and prepared.unwanted and not prepared.accepted:
-                problem = Failed(layer=Layer.SESSION, reason="nobody needs it any more")
-            if problem is not None:
-                await self._write(lambda turn: turns.failed(turn, prepared, problem))
-            else:
-                await self._follow(prepared, harness)
-        finally:
-            renewing.cancel()
-
-    async def _start(self, prepared: Prepared, harness: Harness) -> Failed | None:
-        """A session for the turn, where it has none yet; or why there is none."""
-        if not prepared.fresh:
-            return None
-        return await self.begin(prepared, harness, turns.session_started)
-
-    async def begin(
-        self, opening: S, harness: Harness, then: Callable[[Turn, S, Started], object]
-    ) -> Failed | None:
-        """Start a session, and store that it was; or say why it was not."""
-        try:
-            started = await harness.start(opening.spec)
-        except Exception as error:  # noqa: BLE001 (whatever an adapter does, its delivery is settled)
-            return failure_of(error)
-        await self._write(lambda turn: then(turn, opening, started))
-        return None
-
-    async def _renew(self, prepared: Prepared) -> None:
-        """Until the program has taken it, say that we are still at it."""
-        pause = self._world.rules.periods.lease / 3
-        while not prepared.accepted:
-            await asyncio.sleep(pause)
-            if not prepared.accepted:
-                await self._write(lambda turn: turns.renewed(turn, prepared))
-
-    # -- one turn --------------------------------------------------------------------------------
-
-    async def _follow(self, prepared: Prepared, harness: Harness) -> None:
-        events = _told(harness.deliver(prepared.spec, prepared.prompt))
-        async with aclosing(_with_next(events)) as pairs:
-            if not await self._heed(prepared, pairs):
-                lost = Failed(layer=Layer.ADAPTER, reason="the harness fell silent in the middle of the turn")
-                await self._write(lambda turn: turns.failed(turn, prepared, lost))
-
-    async def _heed(self, prepared: Prepared, pairs: AsyncIterator[_Pair]) -> bool:
-        """Store what the harness tells; whether it told an end."""
-        noted = self._world.clock.monotonic()
-        async for event, following in pairs:
-            prepared.done = isinstance(event, Completed | Failed)
-            match event:
-                case Accepted():
-                    prepared.accepted = True
-                    if prepared.unwanted:
-                        self._background(prepared)
-                    if not isinstance(following, Completed):  # else both are stored at once
-                        await self._write(lambda turn, took=event: turns.accepted(turn, prepared, took))
-                case Progress(text=text) | Said(text=text):
-                    now = self._world.clock.monotonic()
-                    if now - noted >= _NOTED:
-                        noted = now
-                        await self._write(lambda turn, sign=text: turns.sign_of_life(turn, prepared, sign))
-                case ToolUse(name=name):
-                    await self._write(lambda turn, sign=name: turns.sign_of_life(turn, prepared, sign))
-                case Spent():
-                    await self._write(lambda turn, spent=event: turns.spent(turn, prepared, spent))
-                case Completed():
-                    await self._write(lambda turn, done=event: turns.completed(turn, prepared, done))
-                    return True
-                case Failed():
-                    await self._write(lambda turn, broke=event: turns.failed(turn, prepared, broke))
-                    return True
-                case _:
-                    pass
-        return False
 
     # -- after a start, before an end --------------------------------------------------------------
 
@@ -321,7 +205,7 @@ class Dispatcher:
     def is_at(self, delivery: Delivery) -> bool:
         """Whether a delivery is being carried or followed."""
         lane = self._lanes.get(delivery.target, ())
-        return delivery.id in self._running or any(ident == delivery.id for ident, _ in lane)
+        return delivery.id in self.carrier.running or any(ident == delivery.id for ident, _ in lane)
 
     async def look(self, delivery: Delivery) -> Found:
         """Whether its program has it; what nobody follows any more is followed again."""
@@ -353,46 +237,4 @@ class Dispatcher:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def failure_of(error: Exception, layer: Layer = Layer.ADAPTER) -> Failed:
-    """What was raised, as the end of a turn."""
-    if isinstance(error, Refused):
-        told = error.diagnostic
-        return Failed(layer=getattr(told, "layer", Layer.HARNESS), reason=told.message)
-    _LOG.error("a fault in the %s", layer, exc_info=error)
-    return Failed(layer=layer, reason=f"{type(error).__name__}: {error}")
-
-
-async def _told(events: AsyncIterator[HarnessEvent]) -> AsyncIterator[HarnessEvent]:
-    """The events of a turn; a fault of the adapter is its last one."""
-    try:
-        async for event in events:
-            yield event
-    except Exception as error:  # noqa: BLE001 (whatever an adapter does, its delivery is settled)
-        yield failure_of(error)
-
-
-async def _with_next(
-    events: AsyncIterator[HarnessEvent],
-) -> AsyncGenerator[_Pair]:
-    """Each event with the one after it, where that is there at once; nobody waits for it."""
-    upcoming: asyncio.Task[HarnessEvent] | None = None
-    try:
-        while True:
-            try:
-                event = await (upcoming or anext(events))
-            except StopAsyncIteration:
-                return
-            upcoming = asyncio.ensure_future(_next(events))
-            await asyncio.sleep(0)
-            ready = upcoming.done() and upcoming.exception() is None
-            yield event, upcoming.result() if ready else None
-    finally:
-        if upcoming is not None:
-            upcoming.cancel()
-            await asyncio.gather(upcoming, return_exceptions=True)
-
-
-async def _next(events: AsyncIterator[HarnessEvent]) -> HarnessEvent:
-    return await anext(events)
+        await self.carrier.close()

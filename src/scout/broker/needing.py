@@ -24,7 +24,17 @@ from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkItem, WorkMove, WorkState, resume_work, wait_work
 from scout.store.ledger import LAST
 
-__all__ = ["blocked", "follow", "is_person", "person_of", "put", "released", "title_of", "unneeded"]
+__all__ = [
+    "blocked",
+    "follow",
+    "is_person",
+    "person_of",
+    "put",
+    "put_away",
+    "released",
+    "title_of",
+    "unneeded",
+]
 
 _TITLE = 120
 _MANY = 200  # open flights of one agent that are looked at
@@ -90,7 +100,7 @@ def follow(turn: Turn, record: Question | WorkItem) -> None:
     asked = _asked(turn, record)
     for item in turn.ledger.many(Attention, "attention_about", dedupe=record.id):
         if item != asked and (matter is None or not _is_same(item, matter, holder)):
-            _settled_elsewhere(turn, item)
+            put_away(turn, item)
     if matter is not None and holder is not None and asked is None:
         _remind(turn, record, matter, holder)
 
@@ -148,7 +158,7 @@ def _body(record: Question | WorkItem) -> str:
     return "\n".join(one for one in (record.reason, record.progress.summary, record.description) if one)
 
 
-def _settled_elsewhere(turn: Turn, item: Attention, reason: str = "settled elsewhere") -> None:
+def put_away(turn: Turn, item: Attention, reason: str = "settled elsewhere") -> None:
     """What it was about has moved on by another way: nobody is asked any more."""
     by, step = turn.world.system_agent, AttentionMove.DISMISS
     gone = decide_attention(item, step, by, turn.now, reason=reason)
@@ -196,6 +206,6 @@ def unneeded(turn: Turn, flight: Flight) -> None:
     if item is not None:
         others = turn.ledger.many(Flight, "flights_open_to", agent=flight.target, before=LAST, limit=_MANY)
         if not any(one.id != flight.id and _waits_for(one, item) for one in others):
-            _settled_elsewhere(turn, item, f"flight {flight.id} is over")
+            put_away(turn, item, f"flight {flight.id} is over")
     for item in turn.ledger.many(Attention, "attention_about", dedupe=flight.id):
-        _settled_elsewhere(turn, item, f"flight {flight.id} is over")
+        put_away(turn, item, f"flight {flight.id} is over")

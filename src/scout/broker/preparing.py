@@ -6,11 +6,20 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused
 from scout.broker import credentials, prompting, reaching, settle, spending, turns
+from scout.broker.prepared import Opening, Prepared
 from scout.broker.turn import Turn
-from scout.model.agent import Agent
+from scout.model.agent import Agent, WakePolicy
 from scout.model.ask import Ask, SessionPolicy
 from scout.model.delivery import Delivery, DeliveryMove, is_due, lease
-from scout.model.endpoint import BROKEN, Endpoint, EndpointMove, EndpointState, Transport, permission_of
+from scout.model.endpoint import (
+    BROKEN,
+    Endpoint,
+    EndpointMove,
+    EndpointState,
+    Transport,
+    permission_of,
+    wake_policy_of,
+)
 from scout.model.flight import Flight, FlightState
 from scout.model.presence_event import EndpointRegistered, SessionStarted
 from scout.model.session import Session, SessionState
@@ -25,7 +34,7 @@ __all__ = ["open_session", "prepare", "resume"]
 _MANY = 1000
 
 
-def prepare(turn: Turn, ident: str) -> turns.Prepared | None:
+def prepare(turn: Turn, ident: str) -> Prepared | None:
     """Begin an attempt: it is counted and committed before the program hears of it."""
     delivery = turn.ledger.get(Delivery, ident)
     if delivery is None or not is_due(delivery, turn.now):
@@ -50,7 +59,7 @@ def prepare(turn: Turn, ident: str) -> turns.Prepared | None:
     token = _token(turn, agent, leased, endpoint)
     told = prompting.told(turn, agent, leased, endpoint, token.secret)
     prompting.charge(turn, told.contract, leased, endpoint)
-    return _prepared(agent, leased, endpoint, told.prompt, fresh=fresh, token_id=token.ident)
+    return _prepared(turn, agent, leased, endpoint, told.prompt, fresh=fresh, token_id=token.ident)
 
 
 def _asked_by(turn: Turn, delivery: Delivery) -> Ask | None:
@@ -59,7 +68,7 @@ def _asked_by(turn: Turn, delivery: Delivery) -> Ask | None:
     return ask if ask is not None and ask.message_id == delivery.message_id else None
 
 
-def open_session(turn: Turn, agent: Agent) -> turns.Opening | Failed | None:
+def open_session(turn: Turn, agent: Agent) -> Opening | Failed | None:
     """A session for which nothing waits yet; nothing if there is one by now, or why there can be none."""
     found = _carrier(turn, agent, Demand())
     if isinstance(found, Failed):
@@ -67,8 +76,8 @@ def open_session(turn: Turn, agent: Agent) -> turns.Opening | Failed | None:
     endpoint, fresh = found
     if not fresh:
         return None
-    return turns.Opening(
-        harness=endpoint.harness or "", spec=_spec(agent, endpoint), endpoint_id=endpoint.id, fresh=True
+    return Opening(
+        harness=endpoint.harness or "", spec=_spec(turn, agent, endpoint), endpoint_id=endpoint.id, fresh=True
     )
 
 
@@ -160,13 +169,15 @@ class _Token(NamedTuple):
 
 
 def _token(turn: Turn, agent: Agent, delivery: Delivery, endpoint: Endpoint) -> _Token:
-    if not turn.world.harnesses[endpoint.harness or ""].capabilities.calls_back:
+    can = turn.world.harnesses[endpoint.harness or ""].capabilities
+    if can.keeps_process or not can.calls_back:
         return _Token()
     secret = credentials.for_agent(turn, agent, session_id=endpoint.session_id, label=delivery.id)
     return _Token(turn.events[-1].target.id, secret)
 
 
 def _prepared(
+    turn: Turn,
     agent: Agent,
     delivery: Delivery,
     endpoint: Endpoint,
@@ -174,10 +185,10 @@ def _prepared(
     *,
     fresh: bool,
     token_id: str | None,
-) -> turns.Prepared:
-    return turns.Prepared(
+) -> Prepared:
+    return Prepared(
         harness=endpoint.harness or "",
-        spec=_spec(agent, endpoint),
+        spec=_spec(turn, agent, endpoint),
         prompt=prompt,
         delivery_id=delivery.id,
         endpoint_id=endpoint.id,
@@ -187,19 +198,25 @@ def _prepared(
     )
 
 
-def _spec(agent: Agent, endpoint: Endpoint) -> SessionSpec:
+def _spec(turn: Turn, agent: Agent, endpoint: Endpoint) -> SessionSpec:
+    """What the harness is told of a session; of one that goes on between turns, also what it calls it."""
+    can = turn.world.harnesses[endpoint.harness or ""].capabilities
+    session = turn.ledger.get(Session, endpoint.session_id) if can.keeps_process or can.resume else None
+    keeps = wake_policy_of(agent, endpoint) is WakePolicy.KEEP_WARM
     return SessionSpec(
         session_id=endpoint.session_id or "",
         agent_id=agent.id,
         address=Instance(agent=agent).canonical,
-        cwd=agent.working_dir or agent.project_root,
+        cwd=(session.cwd if session else None) or agent.working_dir or agent.project_root,
         model=endpoint.model or agent.config.model,
         permission=permission_of(agent, endpoint),
         command=agent.config.command,
+        native_ids=session.native_ids if session else {},
+        idle=None if keeps else turn.rules.periods.session_idle,
     )
 
 
-def resume(turn: Turn, ident: str) -> turns.Prepared | None:
+def resume(turn: Turn, ident: str) -> Prepared | None:
     """A turn that goes on after a restart: the same delivery, so nothing is started twice."""
     delivery = turn.ledger.get(Delivery, ident)
     endpoint = turn.ledger.get(Endpoint, delivery.endpoint_id) if delivery else None
@@ -209,7 +226,7 @@ def resume(turn: Turn, ident: str) -> turns.Prepared | None:
     tokens = turn.ledger.many(Token, "tokens_of_session", session=endpoint.session_id, limit=_MANY)
     token_id = next((one.id for one in tokens if one.label == delivery.id), None)
     prompt = prompting.told(turn, agent, delivery, endpoint, None).prompt
-    prepared = _prepared(agent, delivery, endpoint, prompt, fresh=False, token_id=token_id)
+    prepared = _prepared(turn, agent, delivery, endpoint, prompt, fresh=False, token_id=token_id)
     flight = turn.ledger.get(Flight, delivery.flight_id)
     prepared.accepted = True
     prepared.unwanted = flight is not None and flight.state in (FlightState.CANCELLED, FlightState.FAILED)

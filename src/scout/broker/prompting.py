@@ -1,10 +1,11 @@
 """What a program is told at the beginning of a turn: the message, and the contract around it."""
 
 from typing import NamedTuple
+from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from scout.broker import spending, turns
+from scout.broker import credentials, spending, turns
 from scout.broker.turn import Turn
 from scout.model.agent import Agent
 from scout.model.conversation import Message, MessageKind
@@ -12,15 +13,16 @@ from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint, permission_of
 from scout.model.flight import Flight
 from scout.model.question import Question
+from scout.model.session import Session
 from scout.model.work_item import WorkItem
 from scout.policy.directory import Instance
 from scout.policy.prompt import Contract, PromptContext, WorkContext, contract, cost, is_shell
 from scout.policy.prompt import Turn as PromptTurn
-from scout.ports import Prompt
+from scout.ports import Door, Prompt, SessionSpec
 from scout.protocol.tools import ROLE_TOOLS
 from scout.store.ledger import LAST
 
-__all__ = ["Told", "charge", "told"]
+__all__ = ["Told", "charge", "door", "told"]
 
 _FEW = 20
 _COMMAND_TOOLS = ("the `scout` command",)
@@ -54,6 +56,24 @@ def told(turn: Turn, agent: Agent, delivery: Delivery, endpoint: Endpoint, secre
     environment = {name: value for name, value in facts.items() if value}
     run = turns.run_of(delivery)
     return Told(Prompt(delivery_id=run, text=text, body=body, environment=environment), made)
+
+
+def door(turn: Turn, spec: SessionSpec) -> tuple[Door, dict[str, str]]:
+    """How the program of a session calls back: with a credential of the session, in place of older ones."""
+    agent = turn.need(Agent, "agent", spec.agent_id)
+    session = turn.need(Session, "session", spec.session_id)
+    credentials.revoke_of_session(turn, session, "its program is started anew")
+    secret = credentials.for_agent(turn, agent, session_id=session.id, label="session")
+    status = turn.world.status
+    url = f"{status.url}/agents/{agent.tool_role}/{quote(str(agent.path), safe='')}/mcp"
+    facts = {
+        "SCOUT_AGENT": str(agent.path),
+        "SCOUT_SESSION": session.id,
+        "SCOUT_URL": status.url,
+        "SCOUT_SOCKET": status.socket,
+        "SCOUT_TOKEN": secret,
+    }
+    return Door(url=url, token=secret), {name: value for name, value in facts.items() if value}
 
 
 def charge(turn: Turn, made: Contract | None, delivery: Delivery, endpoint: Endpoint) -> None:

@@ -1,12 +1,12 @@
 """The transactions of one turn of a program: leased, taken, under way, finished. Each is safe to repeat."""
 
-from dataclasses import dataclass
-
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused
-from scout.broker import posting, reaching, responding, settle, spending
+from scout.broker import answering, posting, reaching, responding, settle, spending, trouble
+from scout.broker.prepared import Opening, Prepared
 from scout.broker.turn import Turn
+from scout.model.ask_event import FLIGHT_EVENTS
 from scout.model.conversation import Message, MessageKind, check_body
 from scout.model.delivery import (
     Delivery,
@@ -26,29 +26,32 @@ from scout.model.flight import (
     FLIGHT,
     CompletedBy,
     Flight,
+    FlightMove,
     FlightPhase,
+    FlightState,
     error_of,
     fail_flight,
     note_flight,
     retry_remedy,
+    wait_flight,
 )
 from scout.model.presence_event import SessionReady, SessionUpdated
 from scout.model.session import Session, SessionState, observe_session, ready_session
 from scout.model.session_problem import Layer, SessionFailed
 from scout.model.token import Token, TokenState, revoke_token
 from scout.model.usage import UsageSource
+from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.usage import About, execution
-from scout.ports import Accepted, Completed, Failed, Prompt, SessionSpec, Spent, Started
+from scout.ports import Accepted, Completed, Failed, Identified, Limited, Spent, Started
 
 __all__ = [
     "HOLDER",
-    "Opening",
-    "Prepared",
     "accepted",
     "broke",
-    "completed",
+    "ended",
     "failed",
     "free",
+    "identified",
     "over",
     "renewed",
     "returned",
@@ -61,30 +64,7 @@ __all__ = [
 ]
 
 HOLDER = "dispatcher"
-_MANY = 1000
-
-
-@dataclass(kw_only=True)
-class Opening:
-    """A session about to be used. `fresh`: it has yet to be started."""
-
-    harness: str
-    spec: SessionSpec
-    endpoint_id: str
-    fresh: bool = False
-
-
-@dataclass(kw_only=True)
-class Prepared(Opening):
-    """One turn under way. `unwanted`: its flight is over."""
-
-    prompt: Prompt
-    delivery_id: str
-    flight_id: str | None
-    token_id: str | None = None
-    accepted: bool = False
-    unwanted: bool = False
-    done: bool = False
+_LIMITED = 900  # seconds until a provider is tried again that does not say when
 
 
 def run_of(delivery: Delivery) -> str:
@@ -162,10 +142,51 @@ def spent(turn: Turn, prepared: Prepared, report: Spent) -> None:
     spending.reported(turn, usage)
 
 
+def identified(turn: Turn, prepared: Prepared, seen: Identified) -> None:
+    """What the program calls its session, and the model that answers: stored once."""
+    session = turn.need(Session, "session", prepared.spec.session_id)
+    prepared.spec = replace(prepared.spec, native_ids={**prepared.spec.native_ids, **seen.native_ids})
+    known = session.native_ids.items() >= seen.native_ids.items()
+    if known and seen.model in (None, session.model_observed):
+        return
+    told = observe_session(session, turn.now, model=seen.model, native_ids=dict(seen.native_ids))
+    turn.record(SessionUpdated, told, move="observe")
+
+
 # -- after -------------------------------------------------------------------------------------------
 
 
-def completed(turn: Turn, prepared: Prepared, done: Completed) -> None:
+def ended(turn: Turn, prepared: Prepared, end: Completed | Limited | Failed) -> None:
+    """However a turn ends, nobody is asked anything for it any more."""
+    answering.over(turn, prepared)
+    match end:
+        case Completed():
+            _completed(turn, prepared, end)
+            trouble.over(turn, prepared.harness)
+        case Limited():
+            _limited(turn, prepared, end)
+        case Failed():
+            failed(turn, prepared, end)
+            trouble.seen(turn, prepared, end)
+
+
+def _limited(turn: Turn, prepared: Prepared, limit: Limited) -> None:
+    """Its provider has a usage limit: the flight waits for that time and then goes on by itself."""
+    accepted(turn, prepared)
+    until = max(limit.until or turn.now.plus(_LIMITED), turn.now.plus(1))
+    delivery = turn.need(Delivery, "delivery", prepared.delivery_id)
+    flight = turn.ledger.get(Flight, prepared.flight_id)
+    reason = f"a usage limit of {prepared.harness}: {limit.reason}"
+    if flight is None:
+        settle.came_back(turn, delivery, reason)
+    elif flight.state is FlightState.RUNNING:
+        on = WaitingOn(kind=WaitingKind.QUOTA, ref=prepared.harness, until=until)
+        waiting = wait_flight(flight, on, turn.now, reason=reason)
+        turn.record(FLIGHT_EVENTS[FlightMove.WAIT], waiting, move=FlightMove.WAIT, reason=reason)
+    _released(turn, prepared)
+
+
+def _completed(turn: Turn, prepared: Prepared, done: Completed) -> None:
     """The final text is the reply, unless somebody answered before."""
     accepted(turn, prepared)
     try:

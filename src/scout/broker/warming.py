@@ -7,7 +7,9 @@ from typing import Any
 from scout.base.refusal import Remedy
 from scout.base.time import Time
 from scout.broker import alarm, preparing, reaching, turns
-from scout.broker.dispatch import Dispatcher, failure_of
+from scout.broker.carrying import failure_of
+from scout.broker.dispatch import Dispatcher
+from scout.broker.prepared import Opening
 from scout.broker.turn import Turn
 from scout.broker.world import World
 from scout.identity.path import Kind
@@ -104,10 +106,10 @@ class Warming:
 
     async def _opened(self, agent_id: str) -> Failed | None:
         opening = await self._write(lambda turn: _opening(turn, agent_id))
-        if not isinstance(opening, turns.Opening):
+        if not isinstance(opening, Opening):
             return opening
         harness = self._world.harnesses[opening.harness]
-        problem = await self._dispatcher.begin(opening, harness, turns.session_ready)
+        problem = await self._dispatcher.carrier.begin(opening, harness, turns.session_ready)
         if problem is not None:
             await self._write(lambda turn: turns.free(turn, opening.endpoint_id, problem.reason))
         return problem
@@ -142,12 +144,12 @@ def _reach(agent: Agent, endpoints: list[Endpoint], now: Time, periods: Periods)
     return reach_of(agent, address, reaching.shared(endpoints), now, periods, person=person)
 
 
-def _opening(turn: Turn, agent_id: str) -> turns.Opening | Failed | None:
+def _opening(turn: Turn, agent_id: str) -> Opening | Failed | None:
     """The session to start, if it is still wanted; an endpoint's own policy goes on to its successor."""
     agent = turn.need(Agent, "agent", agent_id)
     reach = _reach(agent, turn.endpoints(agent_id), turn.now, turn.rules.periods)
     opening = preparing.open_session(turn, agent) if is_kept_warm(reach) else None
-    if isinstance(opening, turns.Opening) and reach.policy is not agent.config.wake_policy:
+    if isinstance(opening, Opening) and reach.policy is not agent.config.wake_policy:
         endpoint = turn.need(Endpoint, "endpoint", opening.endpoint_id)
         changed = update_endpoint(endpoint, turn.now, wake_policy=reach.policy)
         turn.record(EndpointUpdated, changed, move="update")

@@ -159,12 +159,14 @@ def observe_session(
     model: str | None = None,
     pid: int | None = None,
     pid_started: str | None = None,
+    native_ids: dict[str, str] | None = None,
 ) -> Session:
-    """What the harness was seen to be: its process, and the model that really answers."""
+    """What the harness was seen to be: its process, its own names, and the model that really answers."""
     return changed(
         "session",
         session,
         now,
+        native_ids={**session.native_ids, **(native_ids or {})},
         model_observed=model or session.model_observed,
         pid=pid or session.pid,
         pid_started=pid_started or session.pid_started,

@@ -12,12 +12,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from tests.live.model import messages, responses
+from tests.live.model import chat, messages, responses
 from tests.live.model.script import Answer, Call, Heard, answer_to
 
 __all__ = ["Exchange", "Model", "scripted_model"]
 
-_DIALECTS: dict[str, ModuleType] = {dialect.PATH: dialect for dialect in (messages, responses)}
+_DIALECTS: dict[str, ModuleType] = {dialect.PATH: dialect for dialect in (messages, responses, chat)}
 
 
 class Exchange(NamedTuple):

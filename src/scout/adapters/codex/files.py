@@ -1,0 +1,212 @@
+"""What Codex 0.166.0 leaves on the disk: a rollout of each thread, and a lock while a program writes to it.
+
+Everything here only reads. What is half written, of another user or of an unknown shape is passed over.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scout.adapters.plain import not_attachable
+from scout.adapters.process_table import Identity, processes
+from scout.adapters.transcript import (
+    Entry,
+    File,
+    clipped,
+    excerpt,
+    head,
+    inner,
+    items,
+    listed,
+    newest,
+    text,
+    time,
+    titled,
+)
+from scout.base.refusal import Refused
+from scout.ports import Observed, SessionSpec, Tailed, TailLine
+
+__all__ = ["Live", "home_of", "live_session", "observed", "tail_of", "tailed", "transcript_of"]
+
+_NAME = "codex"
+_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]*")
+_ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(?P<thread>.+)\.jsonl")
+_LOCKS = Path("/proc/locks")
+_NOT_LIVE = "whether its program runs is only known on Linux, from the lock of its thread"
+_DAYS = 3  # levels of folders: year, month, day
+
+
+class Live(NamedTuple):
+    """A thread that a program writes to now, seen by its lock."""
+
+    session_id: str
+    process: Identity
+    source: str
+
+
+def home_of(environment: Mapping[str, str]) -> Path:
+    """Where the program keeps its files, with this environment."""
+    given = environment.get("CODEX_HOME")
+    return Path(given) if given else Path(environment.get("HOME") or "~").expanduser() / ".codex"
+
+
+# -------------------------------------------------------------------------------------- who writes
+
+
+def live_session(home: Path, session_id: str) -> Live | None:
+    """Who writes to a thread now: the owner of its lock, by what the system says of locks."""
+    return next((live for live in _live(home) if live.session_id == session_id), None)
+
+
+def _live(home: Path) -> Iterator[Live]:
+    owners, table = _lock_owners(), processes()
+    for path in listed(home / "thread-writer-locks"):
+        pid = owners.get(_inode(path)) if path.suffix == ".lock" else None
+        if pid in table:
+            yield Live(path.stem, table[pid].identity, str(path))
+
+
+def _lock_owners() -> dict[str, int]:
+    """Of each locked file, by device and number, the process that holds it."""
+    try:
+        rows = [line.split() for line in _LOCKS.read_text("ascii").splitlines()]
+    except OSError:
+        return {}
+    return {row[5]: int(row[4]) for row in rows if len(row) == 8 and row[1] == "FLOCK"}
+
+
+def _inode(path: Path) -> str:
+    try:
+        status = path.stat()
+    except OSError:
+        return ""
+    return f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+
+
+# ---------------------------------------------------------------------------------------- rollouts
+
+
+def transcript_of(home: Path, session_id: str) -> Path | None:
+    """The file of a thread, whenever it began."""
+    if not _ID.fullmatch(session_id):
+        return None
+    named = (path for path in _rollouts(home) if _thread(path) == session_id)
+    return next(named, None)
+
+
+def _rollouts(home: Path) -> Iterator[Path]:
+    """All of them, the latest day first."""
+    folders = [home / "sessions"]
+    for _ in range(_DAYS):
+        folders = [below for folder in folders for below in reversed(listed(folder))]
+    for folder in folders:
+        yield from (path for path in reversed(listed(folder)) if _thread(path))
+
+
+def _thread(path: Path) -> str:
+    named = _ROLLOUT.fullmatch(path.name)
+    return named["thread"] if named else ""
+
+
+def tail_of(home: Path, spec: SessionSpec, after: int, limit: int) -> Tailed:
+    """Some of the rollout of this session; refused when there is none."""
+    session_id = spec.native_ids.get("thread", "")
+    path = transcript_of(home, session_id)
+    try:
+        if path is not None:
+            return tailed(path, after, limit)
+        reason = "it has no rollout yet" if session_id else "it has not begun"
+    except OSError as error:
+        reason = f"its rollout cannot be read: {error.strerror}"
+    raise Refused(not_attachable(_NAME, spec, session_id or spec.session_id, reason))
+
+
+def _lines(entry: Entry) -> Iterator[TailLine]:
+    """What a person would want to see of one line: words, tools and their results."""
+    if text(entry, "type") != "response_item":
+        return
+    item = inner(entry, "payload")
+    if said := _said(item) or _tool(item):
+        who, words = said
+        yield TailLine(who=who, text=clipped(words), at=time(entry, "timestamp"))
+
+
+def _said(item: Entry) -> tuple[str, str] | None:
+    """A message; what the program itself puts into the user's mouth stands between angle brackets."""
+    who = text(item, "role")
+    if text(item, "type") != "message" or who not in {"user", "assistant"}:
+        return None
+    words = _words(item.get("content"))
+    own = (
+        who == "user"
+        and words.startswith("<")
+        and words.rstrip().endswith(">")
+        and not words.startswith("<<")
+    )
+    return None if own or not words else (who, words)
+
+
+def _tool(item: Entry) -> tuple[str, str] | None:
+    kind = text(item, "type")
+    if kind.endswith("_output"):
+        return "tool", _output(item.get("output"))
+    if kind.endswith("_call"):
+        given = text(item, "arguments") or text(item, "input") or _command(inner(item, "action"))
+        return "tool", f"{text(item, 'name') or kind.removesuffix('_call')} {given}".rstrip()
+    return None
+
+
+def _command(action: Entry) -> str:
+    return " ".join(map(str, items(action.get("command"))))
+
+
+def _output(output: Any) -> str:
+    return output if isinstance(output, str) else _words(output) or text(output, "content")
+
+
+def _words(content: Any) -> str:
+    return "\n".join(words for part in items(content) if (words := text(part, "text")))
+
+
+tailed = partial(excerpt, lines_of=_lines)
+
+
+# -------------------------------------------------------------------------------------- what there is
+
+
+def observed(home: Path, limit: int = 50) -> list[Observed]:
+    """The threads that were written last, sub-agents among them."""
+    live = {one.session_id: one for one in _live(home)}
+    return [_session(file, live.get(_thread(file.path))) for file in newest(_rollouts(home), limit)]
+
+
+def _session(file: File, live: Live | None) -> Observed:
+    meta, title = _begun(file.path)
+    parent = text(meta, "parent_thread_id")
+    return Observed(
+        harness=_NAME,
+        native_id=_thread(file.path),
+        kind="sub-agent" if parent else "session",
+        cwd=text(meta, "cwd") or None,
+        title=title or titled(text(meta, "agent_nickname")),
+        live=live is not None,
+        pid=live.process.pid if live else None,
+        parent=parent or None,
+        updated_at=file.changed,
+        source=str(file.path),
+        limits="" if live or _LOCKS.exists() else _NOT_LIVE,
+    )
+
+
+def _begun(path: Path) -> tuple[Entry, str]:
+    """What a thread says of itself, and its first words."""
+    meta: Entry = {}
+    for entry in head(path):
+        if text(entry, "type") == "session_meta":
+            meta = meta or inner(entry, "payload")
+        if words := next((line.text for line in _lines(entry) if line.who == "user"), ""):
+            return meta, titled(words)
+    return meta, ""

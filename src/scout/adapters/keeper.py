@@ -1,0 +1,234 @@
+"""Holding a program that reads lines for as long as it is wanted: a script on the standard library alone.
+
+The program's output goes straight to the files of its run. What it is told comes through a socket beside
+them; each line is written to the file `in` before the program gets it, with the size that its output had by
+then. So a broker that was killed finds all that was said, and goes on. A keeper to which no broker has been
+connected for a while ends its program.
+"""
+
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["JOURNAL", "SOCKET", "Keeper", "command"]
+
+SOCKET, JOURNAL = "s", "in"
+_LOOK = 1.0  # seconds between two looks at the clock
+_END = 5.0  # a program that was told that nothing more comes has this long
+_CHUNK = 1 << 16
+_MEGABYTE = 1 << 20
+
+
+def command(folder: Path, program: tuple[str, ...], *, grace: float, memory: int) -> tuple[str, ...]:
+    """The command line of a keeper. `grace`: seconds without a broker; `memory`: megabytes for all of it."""
+    return (sys.executable, "-I", "-S", __file__, str(folder), f"{grace:g}", str(memory), *program)
+
+
+class Keeper:
+    """One program and its socket. Frames: `tell TAG LENGTH` and that many bytes, or `rest SECONDS`.
+
+    Each is answered with a line: `ok`, or `gone` when the program is.
+    """
+
+    def __init__(
+        self, folder: Path, program: list[str], grace: float, memory: int, clock: Callable[[], float]
+    ) -> None:
+        self._folder = folder
+        self._program = program
+        self._grace = grace
+        self._memory = memory * _MEGABYTE
+        self._clock = clock
+        self._selector = selectors.DefaultSelector()
+        self._read: dict[socket.socket, bytes] = {}
+        self._unsent = b""
+        self._deserted_at: float | None = clock()  # since when no broker has been here
+        self._rest_until: float | None = None
+        self._ended_at: float | None = None  # when the program was told that nothing more comes
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def begin(self) -> None:
+        """Listen, then start the program: whoever sees it run can reach it."""
+        here = Path.cwd()
+        os.chdir(self._folder)  # the path of a socket may be too long
+        try:
+            listening = socket.socket(socket.AF_UNIX)
+            os.umask(0o077)
+            listening.bind(SOCKET)
+            self._journal = os.open(JOURNAL, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        finally:
+            os.chdir(here)
+        listening.listen()
+        listening.setblocking(False)
+        self._selector.register(listening, selectors.EVENT_READ, self._accept)
+        self._child = subprocess.Popen(self._program, stdin=subprocess.PIPE)
+        os.set_blocking(self._stdin, False)
+
+    @property
+    def _stdin(self) -> int:
+        assert self._child is not None
+        assert self._child.stdin is not None
+        return self._child.stdin.fileno()
+
+    def wakes_on(self, number: int) -> None:
+        """A descriptor on which signals are seen."""
+        self._selector.register(number, selectors.EVENT_READ, lambda: os.read(number, _CHUNK) and None)
+
+    def step(self, most: float = _LOOK) -> int | None:
+        """What there is to do now, waiting for it a moment; how the program ended, once it has."""
+        for key, _ in self._selector.select(most):
+            key.data()
+        assert self._child is not None
+        code = self._child.poll()
+        if code is None:
+            self._see_to_it(self._clock())
+        return code
+
+    def end(self) -> None:
+        """Nothing more comes: most programs end by themselves then."""
+        if self._ended_at is None:
+            self._ended_at = self._clock()
+            if self._unsent:
+                self._selector.unregister(self._stdin)
+                self._unsent = b""
+            if self._child is not None and self._child.stdin is not None:
+                self._child.stdin.close()
+
+    def close(self) -> None:
+        """Nobody can connect any more."""
+        with suppress(FileNotFoundError):
+            (self._folder / SOCKET).unlink()
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def _see_to_it(self, now: float) -> None:
+        if self._ended_at is not None:
+            if now - self._ended_at > _END:
+                assert self._child is not None
+                self._child.terminate()
+        elif self._deserted_at is not None and now - self._deserted_at > self._grace:
+            self._stop(f"no broker was there for {self._grace:g} s")
+        elif self._rest_until is not None and now > self._rest_until:
+            self._stop("nothing was to do")
+        elif self._memory and _resident() > self._memory:
+            self._stop(f"it used more than {self._memory // _MEGABYTE} MB of memory")
+
+    def _stop(self, why: str) -> None:
+        with suppress(FileExistsError), (self._folder / "stopped").open("x") as file:
+            file.write(why)
+        self.end()
+
+    # -- those who speak to it -------------------------------------------------------------------
+
+    def _accept(self) -> None:
+        (listening,) = (one.fileobj for one in self._selector.get_map().values() if one.data == self._accept)
+        assert isinstance(listening, socket.socket)
+        connection, _ = listening.accept()
+        connection.setblocking(False)
+        self._read[connection] = b""
+        self._deserted_at = None
+        self._selector.register(connection, selectors.EVENT_READ, lambda: self._hear(connection))
+
+    def _hear(self, connection: socket.socket) -> None:
+        try:
+            data = connection.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._leave(connection)
+            return
+        self._read[connection] += data
+        while (answer := self._frame(connection)) is not None:
+            with suppress(OSError):
+                connection.send(answer)
+
+    def _leave(self, connection: socket.socket) -> None:
+        self._selector.unregister(connection)
+        connection.close()
+        del self._read[connection]
+        if not self._read:
+            self._deserted_at = self._clock()
+
+    def _frame(self, connection: socket.socket) -> bytes | None:
+        """Do what one whole frame says; nothing while there is none."""
+        head, newline, rest = self._read[connection].partition(b"\n")
+        if not newline:
+            return None
+        word, *more = head.split(b" ")
+        if word == b"rest":
+            self._rest_until = self._clock() + float(more[0])
+            self._read[connection] = rest
+            return b"ok\n"
+        tag, length = more[0], int(more[1])
+        if len(rest) < length:
+            return None
+        self._read[connection] = rest[length:]
+        return self._tell(tag, rest[:length])
+
+    def _tell(self, tag: bytes, line: bytes) -> bytes:
+        assert self._child is not None
+        if self._ended_at is not None or self._child.poll() is not None:
+            return b"gone\n"
+        self._rest_until = None
+        size = os.fstat(1).st_size
+        os.write(self._journal, b"%d %s %s\n" % (size, tag, line))
+        if not self._unsent:
+            self._selector.register(self._stdin, selectors.EVENT_WRITE, self._pass_on)
+        self._unsent += line + b"\n"
+        self._pass_on()
+        return b"ok\n"
+
+    def _pass_on(self) -> None:
+        try:
+            self._unsent = self._unsent[os.write(self._stdin, self._unsent) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._unsent = b""
+        if not self._unsent:
+            self._selector.unregister(self._stdin)
+
+
+def _resident() -> int:
+    """Bytes of memory of everybody in this session; nothing where the system does not say."""
+    mine, total = str(os.getsid(0)), 0
+    with suppress(FileNotFoundError):
+        for name in os.listdir("/proc"):  # noqa: PTH208 (names only)
+            if name.isdecimal():
+                with suppress(OSError):
+                    fields = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
+                    total += int(fields[21]) if fields[3].decode() == mine else 0
+    return total * os.sysconf("SC_PAGESIZE")
+
+
+def main(words: list[str]) -> int:
+    """Keep a program until it ends; its exit is ours, as a shell says it."""
+    folder, grace, memory, *program = words
+    keeper = Keeper(Path(folder), program, float(grace), int(memory), time.monotonic)
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    os.set_blocking(read, False)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: keeper.end())
+    keeper.wakes_on(read)
+    keeper.begin()
+    try:
+        while (code := keeper.step()) is None:
+            pass
+    finally:
+        keeper.close()
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,188 @@
+"""Speaking in lines with a program that goes on between turns: see `keeper` for who holds it.
+
+What it was told and what it said are two files that only grow, so a turn can be read again from its
+beginning by whoever comes later: a broker after a restart reads the same as the one before.
+"""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from scout.adapters import keeper
+from scout.adapters.process import Run, RunState, stop
+from scout.adapters.spawn import Launch
+from scout.adapters.tail import last_line
+
+__all__ = ["Line", "Told", "Wire", "WireLimits", "wires"]
+
+_CHUNK = 1 << 20
+_BEGIN_WAIT = 10.0
+_ANSWER_WAIT = 10.0
+_LONGEST_PATH = 100
+
+
+class WireLimits(NamedTuple):
+    """Seconds without a broker, seconds of a turn, megabytes of memory, bytes of all that it may say."""
+
+    deserted: float = 600.0
+    turn: float = 3600.0
+    memory: int = 8192
+    output: int = 512 << 20
+    grace: float = 3.0
+
+
+class Line(NamedTuple):
+    """What the program said, and where the next line begins."""
+
+    text: bytes
+    after: int
+
+
+class Told(NamedTuple):
+    """What the program was told, under which tag, and how much it had said by then."""
+
+    tag: str
+    text: bytes
+    at: int
+
+
+def wires(folder: Path) -> list["Wire"]:
+    """The programs that a session has had, the newest last."""
+    numbers = sorted(int(one.name) for one in folder.glob("*") if one.name.isdecimal())
+    return [Wire(folder / str(number)) for number in numbers]
+
+
+class Wire:
+    """One program of a session. Its folder is all there is to know; see `Run`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.run = Run(folder)
+        self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._speaking = asyncio.Lock()
+
+    async def begin(self, launch: Launch, limits: WireLimits) -> bool:
+        """Start the program; whether it began. OSError and ValueError say that it cannot be started."""
+        kept = keeper.command(self.run.folder, launch.command, grace=limits.deserted, memory=limits.memory)
+        self.run.begin(launch._replace(command=kept, prompt=""))
+        return await self.run.taken(_BEGIN_WAIT) is not None
+
+    @property
+    def is_running(self) -> bool:
+        return self.run.state() is RunState.RUNNING
+
+    async def tell(self, line: bytes, tag: str = "-") -> bool:
+        """Say a line; whether the program is there to read it. It is on disk first."""
+        return await self._say(b"tell %s %d\n%s" % (tag.encode(), len(line), line))
+
+    async def rest(self, seconds: float) -> bool:
+        """Nothing is to do: the program ends after that time unless it is told something."""
+        return await self._say(b"rest %g\n" % seconds)
+
+    def told(self) -> list[Told]:
+        """All that the program was told."""
+        with suppress(FileNotFoundError):
+            lines = (self.run.folder / keeper.JOURNAL).read_bytes().split(b"\n")[:-1]
+            parts = (line.split(b" ", 2) for line in lines)
+            return [Told(tag.decode(), text, int(at)) for at, tag, text in parts]
+        return []
+
+    def begun_at(self, tag: str) -> int | None:
+        """How much the program had said when it was told the line of this tag; none if it was not."""
+        return next((one.at for one in self.told() if one.tag == tag), None)
+
+    def said(self, after: int = 0) -> list[Line]:
+        """What the program has said by now, in whole lines."""
+        data, lines = self._read(after), list[Line]()
+        for text in data.split(b"\n")[:-1]:
+            after += len(text) + 1
+            lines.append(Line(text, after))
+        return lines
+
+    async def heard(self, after: int = 0) -> AsyncIterator[Line]:
+        """What the program says from there on, until it has ended."""
+        pause = 0.002
+        while True:
+            going_on = self.is_running
+            lines = self.said(after)
+            for line in lines:
+                after = line.after
+                yield line
+            if not lines and not going_on:
+                return
+            pause = 0.002 if lines else min(pause * 1.5, 0.05)
+            await asyncio.sleep(pause)
+
+    async def stop(self, why: str, limits: WireLimits) -> bool:
+        """End it and all it started; whether it ran."""
+        self.let_go()
+        return await stop(self.run, why, limits.grace)
+
+    def let_go(self) -> None:
+        """Be no longer connected: its keeper waits a while for another broker."""
+        if self._connection is not None:
+            self._connection[1].close()
+            self._connection = None
+
+    @property
+    def end(self) -> str:
+        """How it ended, in words; empty while it runs."""
+        run = self.run
+        if self.is_running:
+            return ""
+        how = run.stopped or (f"exit {run.exit_code}" if run.exit_code is not None else "it was killed")
+        complaint = last_line(run.stderr) if run.stderr.exists() else ""
+        return f"{how}: {complaint}" if complaint else how
+
+    # -- its keeper ------------------------------------------------------------------------------
+
+    async def connect(self) -> bool:
+        """Be known to its keeper as the broker that is there; whether it answers."""
+        if self._connection is not None and not self._connection[0].at_eof():
+            return True
+        self.let_go()
+        deadline = asyncio.get_running_loop().time() + _BEGIN_WAIT
+        while self.is_running and asyncio.get_running_loop().time() < deadline:
+            with suppress(OSError), _short(self.run.folder / keeper.SOCKET) as path:
+                self._connection = await asyncio.open_unix_connection(path)
+                return True
+            await asyncio.sleep(0.01)
+        return False
+
+    async def _say(self, frame: bytes) -> bool:
+        async with self._speaking:
+            if not await self.connect() or self._connection is None:
+                return False
+            reader, writer = self._connection
+            try:
+                writer.write(frame)
+                await writer.drain()
+                answer = await asyncio.wait_for(reader.readline(), _ANSWER_WAIT)
+            except (OSError, TimeoutError):
+                answer = b""
+            if answer != b"ok\n":
+                self.let_go()
+            return answer == b"ok\n"
+
+    def _read(self, after: int) -> bytes:
+        parts = list[bytes]()
+        with suppress(FileNotFoundError), self.run.stdout.open("rb") as file:
+            while data := os.pread(file.fileno(), _CHUNK, after):
+                parts.append(data)
+                after += len(data)
+        return b"".join(parts)
+
+
+@contextmanager
+def _short(path: Path) -> Iterator[str]:
+    """A name that fits into a socket's address."""
+    if len(os.fsencode(path)) <= _LONGEST_PATH:
+        yield str(path)
+        return
+    with tempfile.TemporaryDirectory(prefix="scout-") as folder:
+        link = Path(folder) / "d"
+        link.symlink_to(path.parent)
+        yield str(link / path.name)

@@ -1,0 +1,246 @@
+"""Carrying one turn to its program: the session, its credential, what it tells, and what people answer it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from scout.base.refusal import Refused
+from scout.broker import answering, prompting, turns
+from scout.broker.prepared import Opening, Prepared
+from scout.broker.turn import Turn
+from scout.broker.world import World
+from scout.model.attention import Attention
+from scout.model.flight import Flight
+from scout.model.session_problem import Layer
+from scout.ports import (
+    Accepted,
+    Completed,
+    Failed,
+    Harness,
+    HarnessEvent,
+    Identified,
+    Limited,
+    NeedsHuman,
+    Progress,
+    Said,
+    Settled,
+    Spent,
+    Started,
+    ToolUse,
+)
+
+__all__ = ["Carrier", "failure_of"]
+
+_LOG = logging.getLogger("scout.dispatch")
+_Pair = tuple[HarnessEvent, HarnessEvent | None]
+S = TypeVar("S", bound=Opening)
+_NOTED = 1.0  # a sign of life is stored at most this often
+
+
+class Carrier:
+    """`write` runs a function of a Turn as the broker itself. What is under way is in `running`."""
+
+    def __init__(self, world: World, write: Callable[[Callable[[Turn], Any]], Awaitable[Any]]) -> None:
+        self._world = world
+        self._write = write
+        self.running: dict[str, Prepared] = {}
+        self._background = set[asyncio.Task[None]]()
+        self.turns = 0
+
+    async def run(self, prepared: Prepared) -> None:
+        """One turn from its session's start to its end, however it ends."""
+        self.turns += 1
+        harness = self._world.harnesses[prepared.harness]
+        renewing = asyncio.get_running_loop().create_task(self._renew(prepared))
+        try:
+            problem = await self._start(prepared, harness)
+            if problem is None and prepared.unwanted and not prepared.accepted:
+                problem = Failed(layer=Layer.SESSION, reason="nobody needs it any more")
+            if problem is not None:
+                await self._write(lambda turn: turns.ended(turn, prepared, problem))
+            else:
+                await self._follow(prepared, harness)
+        finally:
+            renewing.cancel()
+            prepared.done = True
+            del self.running[prepared.delivery_id]
+
+    async def close(self) -> None:
+        """Hand over what is on its way, and no more."""
+        tasks = list(self._background)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # -- its session -----------------------------------------------------------------------------
+
+    async def _start(self, prepared: Prepared, harness: Harness) -> Failed | None:
+        """A session for the turn, where it has none yet; or why there is none."""
+        if prepared.fresh:
+            return await self.begin(prepared, harness, turns.session_started)
+        if not prepared.accepted:
+            await self._give_door(prepared, harness)
+        return None
+
+    async def begin(
+        self, opening: S, harness: Harness, then: Callable[[Turn, S, Started], object]
+    ) -> Failed | None:
+        """Start a session, and store that it was; or say why it was not."""
+        try:
+            await self._give_door(opening, harness)
+            started = await harness.start(opening.spec)
+        except Exception as error:  # noqa: BLE001 (whatever an adapter does, its delivery is settled)
+            return failure_of(error)
+        opening.spec = replace(opening.spec, native_ids={**opening.spec.native_ids, **started.native_ids})
+        await self._write(lambda turn: then(turn, opening, started))
+        return None
+
+    async def _give_door(self, opening: Opening, harness: Harness) -> None:
+        """A program that is about to be started gets a credential of its session; one that runs has it."""
+        kept = harness.capabilities.keeps_process
+        if kept and not await harness.is_warm(opening.spec.session_id):
+            door, facts = await self._write(lambda turn: prompting.door(turn, opening.spec))
+            opening.spec = replace(opening.spec, door=door, environment=facts)
+
+    async def _renew(self, prepared: Prepared) -> None:
+        """Until the program has taken it, say that we are still at it."""
+        pause = self._world.rules.periods.lease / 3
+        while not prepared.accepted:
+            await asyncio.sleep(pause)
+            if not prepared.accepted:
+                await self._write(lambda turn: turns.renewed(turn, prepared))
+
+    # -- what it tells ---------------------------------------------------------------------------
+
+    async def _follow(self, prepared: Prepared, harness: Harness) -> None:
+        events = _told(harness.deliver(prepared.spec, prepared.prompt))
+        async with aclosing(_with_next(events)) as pairs:
+            if not await self._heed(prepared, pairs):
+                lost = Failed(layer=Layer.ADAPTER, reason="the harness fell silent in the middle of the turn")
+                await self._write(lambda turn: turns.ended(turn, prepared, lost))
+
+    async def _heed(self, prepared: Prepared, pairs: AsyncIterator[_Pair]) -> bool:
+        """Store what the harness tells; whether it told an end."""
+        noted = self._world.clock.monotonic()
+        async for event, following in pairs:
+            match event:
+                case Accepted():
+                    prepared.accepted = True
+                    if prepared.unwanted:
+                        self._stop(prepared)
+                    if not isinstance(following, Completed):  # else both are stored at once
+                        await self._write(lambda turn, took=event: turns.accepted(turn, prepared, took))
+                case Progress(text=text) | Said(text=text):
+                    now = self._world.clock.monotonic()
+                    if now - noted >= _NOTED:
+                        noted = now
+                        await self._write(lambda turn, sign=text: turns.sign_of_life(turn, prepared, sign))
+                case Completed() | Limited() | Failed():
+                    prepared.done = True
+                    await self._write(lambda turn, end=event: turns.ended(turn, prepared, end))
+                    return True
+                case _:
+                    await self._note(prepared, event)
+        return False
+
+    async def _note(self, prepared: Prepared, event: HarnessEvent) -> None:
+        """What happens in the middle of a turn."""
+        match event:
+            case ToolUse(name=name, detail=detail):
+                sign = f"{name}: {detail}" if detail else name
+                await self._write(lambda turn: turns.sign_of_life(turn, prepared, sign))
+            case Spent():
+                await self._write(lambda turn: turns.spent(turn, prepared, event))
+            case Identified():
+                await self._write(lambda turn: turns.identified(turn, prepared, event))
+            case NeedsHuman():
+                item = await self._write(lambda turn: answering.asked(turn, prepared, event))
+                if answering.is_decided(item):  # before the broker was restarted
+                    self.answered(item)
+            case Settled():
+                await self._write(lambda turn: answering.settled(turn, prepared, event))
+            case _:
+                pass
+
+    # -- what it is told meanwhile ---------------------------------------------------------------
+
+    def stop(self, flight: Flight) -> None:
+        """A flight that ended while its program runs: nobody needs the rest of the turn."""
+        for prepared in self.running.values():
+            if prepared.flight_id == flight.id:
+                prepared.unwanted = True
+                if prepared.accepted and not prepared.done:  # else as soon as it is
+                    self._stop(prepared)
+
+    def _stop(self, prepared: Prepared) -> None:
+        harness = self._world.harnesses[prepared.harness]
+        what = harness.interrupt(prepared.spec.session_id, prepared.prompt.delivery_id)
+        self._beside(what, f"interrupting {prepared.delivery_id}")
+
+    def answered(self, item: Attention) -> None:
+        """A person decided what a program waits for: it is told, wherever it waits."""
+        session_id, request = item.return_path.session_id, item.return_path.request
+        if session_id is None or request is None:
+            return
+        for prepared in self.running.values():
+            if prepared.spec.session_id == session_id:
+                harness = self._world.harnesses[prepared.harness]
+                what = harness.respond(session_id, request, answering.answer_of(item))
+                self._beside(what, f"answering {item.id}")
+
+    def _beside(self, work: Coroutine[Any, Any, object], what: str) -> None:
+        async def done() -> None:
+            try:
+                await work
+            except Exception:  # noqa: BLE001 (the turn goes on; it is logged)
+                _LOG.exception(what)
+
+        task = asyncio.get_running_loop().create_task(done())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+
+def failure_of(error: Exception, layer: Layer = Layer.ADAPTER) -> Failed:
+    """What was raised, as the end of a turn."""
+    if isinstance(error, Refused):
+        told = error.diagnostic
+        layer, missing = getattr(told, "layer", Layer.HARNESS), getattr(told, "missing", None)
+        return Failed(layer=layer, reason=told.message, missing=missing)
+    _LOG.error("a fault in the %s", layer, exc_info=error)
+    return Failed(layer=layer, reason=f"{type(error).__name__}: {error}")
+
+
+async def _told(events: AsyncIterator[HarnessEvent]) -> AsyncIterator[HarnessEvent]:
+    """The events of a turn; a fault of the adapter is its last one."""
+    try:
+        async for event in events:
+            yield event
+    except Exception as error:  # noqa: BLE001 (whatever an adapter does, its delivery is settled)
+        yield failure_of(error)
+
+
+async def _with_next(events: AsyncIterator[HarnessEvent]) -> AsyncGenerator[_Pair]:
+    """Each event with the one after it, where that is there at once; nobody waits for it."""
+    upcoming: asyncio.Task[HarnessEvent] | None = None
+    try:
+        while True:
+            try:
+                event = await (upcoming or anext(events))
+            except StopAsyncIteration:
+                return
+            upcoming = asyncio.ensure_future(_next(events))
+            await asyncio.sleep(0)
+            ready = upcoming.done() and upcoming.exception() is None
+            yield event, upcoming.result() if ready else None
+    finally:
+        if upcoming is not None:
+            upcoming.cancel()
+            await asyncio.gather(upcoming, return_exceptions=True)
+
+
+async def _next(events: AsyncIterator[HarnessEvent]) -> HarnessEvent:
+    return await anext(events)

@@ -1,0 +1,30 @@
+"""A session that is about to be used, and a turn that is under way in one, as they are in memory."""
+
+from dataclasses import dataclass
+
+from scout.ports import Prompt, SessionSpec
+
+__all__ = ["Opening", "Prepared"]
+
+
+@dataclass(kw_only=True)
+class Opening:
+    """A session about to be used. `fresh`: it has yet to be started."""
+
+    harness: str
+    spec: SessionSpec
+    endpoint_id: str
+    fresh: bool = False
+
+
+@dataclass(kw_only=True)
+class Prepared(Opening):
+    """One turn under way. `unwanted`: its flight is over."""
+
+    prompt: Prompt
+    delivery_id: str
+    flight_id: str | None
+    token_id: str | None = None
+    accepted: bool = False
+    unwanted: bool = False
+    done: bool = False

@@ -1,0 +1,109 @@
+"""The clock, chance, the disk, and the ways to a person."""
+
+from typing import Protocol
+
+from scout.base.record import Record
+from scout.base.time import Time
+
+__all__ = [
+    "Blobs",
+    "Clock",
+    "Ids",
+    "Notice",
+    "Place",
+    "Places",
+    "Router",
+    "Sink",
+]
+
+
+class Clock(Protocol):
+    """Wall-clock time for records, monotonic time for timeouts."""
+
+    def now(self) -> Time: ...
+    def monotonic(self) -> float: ...
+
+
+class Ids(Protocol):
+    """Chance: ids for records, secrets for credentials."""
+
+    def mint(self, prefix: str) -> str: ...
+    def secret(self) -> str: ...
+
+
+class Place(Record):
+    """What the disk says about a directory. Paths are real and absolute.
+
+    `project_root` is the nearest folder upward with a `.scout/project.toml`, else the git top level,
+    else the directory. `definition` is the configured name or the folder's (of a linked work tree, its main
+    repository's); `workspace` is the folded branch of a linked work tree and None elsewhere.
+    """
+
+    directory: str
+    project_root: str
+    definition: str
+    parent_folder: str
+    branch: str | None = None
+    workspace: str | None = None
+    repository: str | None = None
+    configured_name: str | None = None
+    harness: str | None = None
+    model: str | None = None
+
+
+class Places(Protocol):
+    """The disk, as far as names depend on it."""
+
+    def locate(self, directory: str, base: str | None = None) -> Place:
+        """What a directory is; `base` is what a relative one is relative to. Refused when it is not there."""
+        ...
+
+    @property
+    def home(self) -> str: ...
+    @property
+    def temporary(self) -> tuple[str, ...]: ...
+
+
+class Blobs(Protocol):
+    """Files by the SHA-256 of their bytes."""
+
+    def put(self, data: bytes) -> str: ...
+    def get(self, sha256: str) -> bytes | None: ...
+
+
+# ----------------------------------------------------------------------------------------- people
+
+
+class Notice(Record, omit_defaults=True):
+    """What a person is told outside of Scout: one thing that needs them, or how many there are at once.
+
+    `id` stays the same when it is told again, so that a receiver can know it.
+    """
+
+    id: str
+    title: str
+    text: str = ""
+    kind: str = ""
+    risk: str = ""
+    agent: str = ""
+    count: int = 1
+    at: Time
+
+
+class Sink(Protocol):
+    """A way to a person's eyes. It knows nothing of what becomes of the thing."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def tell(self, notice: Notice) -> None:
+        """Show it, or raise what went wrong: then it is tried again."""
+        ...
+
+
+class Router(Protocol):
+    """Somebody who breaks a tie in a channel of several agents, where no rule names one of them."""
+
+    async def suggest(self, text: str, candidates: tuple[str, ...]) -> str | None:
+        """One of the addresses, or none; an `OSError` or a `TimeoutError` says that there is no answer."""
+        ...

@@ -1,0 +1,254 @@
+"""Requests about harness sessions: begin, take up, look at, hand over and end them; and what can run them."""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+from scout.base.record import Record
+from scout.model.agent import PermissionProfile
+from scout.model.session import Session
+from scout.model.session_problem import Missing
+from scout.protocol.request import Page, Request, Words, Write, says
+
+__all__ = [
+    "AttachSession",
+    "CheckLine",
+    "CloseSession",
+    "ForkSession",
+    "GetSession",
+    "Interrupt",
+    "Interrupted",
+    "ListRuntimes",
+    "ListSessions",
+    "OpenSession",
+    "Runtime",
+    "SessionOpened",
+    "SessionView",
+    "StartSession",
+    "StopSession",
+    "TokenUse",
+    "Wake",
+    "Woken",
+]
+
+Cursor = Annotated[Words | None, says("`next` of the page before")]
+Limit = Annotated[int | None, says("how many; 50 unless said, at most 200")]
+SessionId = Annotated[Words, says("the session's id")]
+_CONTROL = "the operator, the agent itself, or who controls it"
+
+
+class TokenUse(Record):
+    """What the turns of a session cost; `estimated`: some of it is a guess."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
+    estimated: bool = False
+
+
+class SessionView(Session):
+    """A session and what is known of it now.
+
+    `running`: a program of it runs. `log_tail`: the last lines that its program wrote to stderr, for those
+    who may read its agent.
+    """
+
+    address: str
+    running: bool = False
+    flight_id: str | None = None
+    tokens: TokenUse = TokenUse()
+    log_tail: tuple[str, ...] = ()
+
+
+class ListSessions(Request[Page[Session]]):
+    """List harness sessions, newest first."""
+
+    operation: ClassVar[str] = "session.list"
+    route: ClassVar[str] = "GET /v1/sessions"
+    permission: ClassVar[str] = "what you may see"
+
+    agent: Annotated[Words | None, says("only this agent's")] = None
+    live: Annotated[bool, says("only those that are not over")] = False
+    cursor: Cursor = None
+    limit: Limit = None
+
+
+class GetSession(Request[SessionView]):
+    """Show one session: its state, its harness, its process, what it cost and what it wrote last."""
+
+    operation: ClassVar[str] = "session.inspect"
+    route: ClassVar[str] = "GET /v1/sessions/{sessionId}"
+    words: ClassVar[tuple[str, ...]] = ("sessionId",)
+    permission: ClassVar[str] = "what you may see; its output, who may read its agent"
+
+    session_id: SessionId
+
+
+class StartSession(Write[SessionView]):
+    """Start a harness session for an agent, and say which."""
+
+    operation: ClassVar[str] = "session.start"
+    route: ClassVar[str] = "POST /v1/sessions"
+    status: ClassVar[int] = 201
+    permission: ClassVar[str] = _CONTROL
+
+    agent: Annotated[Words, says("for whom")]
+    harness: Annotated[Words | None, says("the program that runs it; the agent's own unless said")] = None
+    model: Annotated[Words | None, says("the model to ask for")] = None
+    permission_: Annotated[
+        PermissionProfile | None, says("what its program may do: observe, review, workspace_write, trusted")
+    ] = None
+    node: Annotated[Words | None, says("the machine; only this one can be named")] = None
+    cwd: Annotated[Words | None, says("where it runs; the agent's folder unless said")] = None
+
+
+class AttachSession(Write[SessionView]):
+    """Take up a session that exists, by its own id or by Scout's: exactly this one, or a refusal."""
+
+    operation: ClassVar[str] = "session.attach"
+    route: ClassVar[str] = "POST /v1/sessions/attach"
+    words: ClassVar[tuple[str, ...]] = ("session",)
+    permission: ClassVar[str] = _CONTROL
+
+    session: Annotated[Words, says("what its harness calls it, or the id that Scout gave it")]
+    harness: Annotated[Words | None, says("the program that it is a session of; needed for a new one")] = None
+    agent: Annotated[Words | None, says("whose it becomes; the folder's agent unless said")] = None
+    cwd: Annotated[Words | None, says("where it works; the agent's folder unless said")] = None
+
+
+class StopSession(Write[SessionView]):
+    """End a session and its program, children included; a flight that ran in it fails and says so."""
+
+    operation: ClassVar[str] = "session.stop"
+    route: ClassVar[str] = "POST /v1/sessions/{sessionId}/stop"
+    words: ClassVar[tuple[str, ...]] = ("sessionId",)
+    permission: ClassVar[str] = _CONTROL
+
+    session_id: SessionId
+    reason: Annotated[Words, says("why")] = ""
+
+
+class ForkSession(Write[SessionView]):
+    """Begin a session as a copy of another, where its harness can; only you reach it, by its id."""
+
+    operation: ClassVar[str] = "session.fork"
+    route: ClassVar[str] = "POST /v1/sessions/{sessionId}/fork"
+    status: ClassVar[int] = 201
+    words: ClassVar[tuple[str, ...]] = ("sessionId",)
+    permission: ClassVar[str] = _CONTROL
+
+    session_id: SessionId
+
+
+class SessionOpened(Record):
+    """The command with which a person goes on with a session in a terminal."""
+
+    session: Session
+    command: tuple[str, ...]
+    cwd: str | None = None
+    environment: Mapping[str, str] = {}
+
+
+class OpenSession(Write[SessionOpened]):
+    """Hand a session over to a person's terminal: what is asked of it waits until it is given back."""
+
+    operation: ClassVar[str] = "session.open"
+    route: ClassVar[str] = "POST /v1/sessions/{sessionId}/open"
+    words: ClassVar[tuple[str, ...]] = ("sessionId",)
+    permission: ClassVar[str] = _CONTROL
+
+    session_id: SessionId
+    pid: Annotated[int, says("the process that will be its program; with its end the session is given back")]
+    pid_started: Annotated[Words, says("when that process began, as the system says it")]
+
+
+class CloseSession(Write[Session]):
+    """Give a session back that was open in a terminal: what waited for it goes on."""
+
+    operation: ClassVar[str] = "session.close"
+    route: ClassVar[str] = "POST /v1/sessions/{sessionId}/close"
+    words: ClassVar[tuple[str, ...]] = ("sessionId",)
+    permission: ClassVar[str] = _CONTROL
+
+    session_id: SessionId
+
+
+# -- an agent's sessions -----------------------------------------------------------------------------
+
+
+class Woken(Record):
+    """`outcome`: started, attached (its session runs again), or already live."""
+
+    outcome: str
+    address: str
+    session_id: str | None
+    harness: str | None = None
+
+
+class Wake(Write[Woken]):
+    """See to it that an agent has a live session, and say which: started, attached or already live."""
+
+    operation: ClassVar[str] = "wake"
+    route: ClassVar[str] = "POST /v1/agents/{address}/wake"
+    words: ClassVar[tuple[str, ...]] = ("address",)
+    permission: ClassVar[str] = _CONTROL
+
+    address: Annotated[Words, says("any spelling of an agent")]
+
+
+class Interrupted(Record):
+    """What was stopped: the flights that are cancelled now, and whether there was a turn at all."""
+
+    address: str
+    interrupted: bool
+    flights: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class Interrupt(Write[Interrupted]):
+    """Stop the turn that an agent is at; its flight is cancelled and says by whom."""
+
+    operation: ClassVar[str] = "interrupt"
+    route: ClassVar[str] = "POST /v1/agents/{address}/interrupt"
+    words: ClassVar[tuple[str, ...]] = ("address",)
+    permission: ClassVar[str] = _CONTROL
+
+    address: Annotated[Words, says("any spelling of an agent")]
+    reason: Annotated[Words, says("why")] = ""
+
+
+# -- what can run them -------------------------------------------------------------------------------
+
+
+class CheckLine(Record):
+    """One line of the compatibility checklist: `yes`, `no` or `partly`, and what that rests on."""
+
+    line: str
+    verdict: str
+    because: str
+
+
+class Runtime(Record):
+    """A harness: whether it is ready, what it lacks, what it can do, and what it does not enforce."""
+
+    name: str
+    ready: bool
+    version: str | None = None
+    missing: Missing | None = None
+    hint: str = ""
+    capabilities: Mapping[str, bool | str]
+    native_profiles: tuple[PermissionProfile, ...] = ()
+    notes: tuple[str, ...] = ()
+    checks: tuple[CheckLine, ...] = ()
+
+
+class ListRuntimes(Request[Page[Runtime]]):
+    """List the harnesses of this machine, what each can do and what it lacks.
+
+    With `check`, each line of the compatibility checklist is judged for one of them: by a look at its program
+    and by what its adapter says it can do. No prompt is sent to a model by this.
+    """
+
+    operation: ClassVar[str] = "runtimes"
+    route: ClassVar[str] = "GET /v1/runtimes"
+
+    check: Annotated[Words | None, says("judge this one by the checklist; no prompt is sent")] = None
