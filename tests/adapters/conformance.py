@@ -48,7 +48,9 @@ class Subject(ABC):
 
 
 class Conformance(Subject):
-    """A test class per adapter inherits the cases."""
+    """A test class per adapter inherits the cases. `at_once`: as many turns as its programs can bear."""
+
+    at_once = 10
 
     def test_stable_identity(self, tmp_path: Path) -> None:
         one, other = self.make(tmp_path), self.make(tmp_path)
@@ -77,7 +79,8 @@ class Conformance(Subject):
 
     async def _look(self, harness: Harness, one: Turn) -> tuple[object, object, Found]:
         started = await harness.start(one.spec)
-        attached = await harness.attach(one.spec, one.spec.session_id)
+        (native,) = started.native_ids.values()
+        attached = await harness.attach(one.spec, native)
         return started, attached, await harness.inspect(one.spec.session_id, one.prompt.delivery_id)
 
     def test_receives_a_message(self, loop: str, tmp_path: Path) -> None:
@@ -99,7 +102,7 @@ class Conformance(Subject):
 
     def test_a_reply_belongs_to_its_turn(self, loop: str, tmp_path: Path) -> None:
         harness = self.make(tmp_path)
-        turns = [self.answering(f"this is turn {number}") for number in range(10)]
+        turns = [self.answering(f"this is turn {number}") for number in range(self.at_once)]
 
         async def main() -> list[list[HarnessEvent]]:
             return await asyncio.gather(*(collect(harness, one) for one in turns))

@@ -12,10 +12,24 @@ ROOM = Path(adapters.__file__).parent
 HARNESSES = ("acp", "claude", "codex", "command", "echo", "tmux")
 SINKS = ("desktop", "webhook")
 ROUTERS = ("router",)
-SHARED = {"environment", "keeper", "plain", "process", "process_table", "rpc", "spawn", "tail", "transcript", "wire"}
+SHARED = {
+    "environment",
+    "keeper",
+    "outputs",
+    "plain",
+    "process",
+    "process_table",
+    "rpc",
+    "runs",
+    "spawn",
+    "tail",
+    "transcript",
+    "wire",
+}
 # Base is for everybody; of the model, an adapter needs what its answers are made of and nothing that it could change.
 KNOWN = {
     "scout.base.codec",
+    "scout.base.record",
     "scout.base.refusal",
     "scout.base.time",
     "scout.model.agent",
@@ -27,8 +41,15 @@ KNOWN = {
 
 def _imported(file: Path) -> set[str]:
     nodes = ast.walk(ast.parse(file.read_text()))
-    names = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+    froms = (node for node in nodes if isinstance(node, ast.ImportFrom) and node.module)
+    names = {_module(str(node.module), alias.name) for node in froms for alias in node.names}
     return {name for name in names if name.startswith("scout")}
+
+
+def _module(package: str, name: str) -> str:
+    """A module may be imported from its package by its own name."""
+    inner = Path(*package.split("."), f"{name}.py")
+    return f"{package}.{name}" if (ROOM.parents[1] / inner).is_file() else package
 
 
 def test_every_file_of_the_room_is_a_harness_a_sink_a_router_or_shared() -> None:
@@ -40,7 +61,7 @@ def _files(name: str) -> list[Path]:
     return sorted((ROOM / name).glob("*.py")) or [ROOM / f"{name}.py"]
 
 
-@pytest.mark.rows("R3-1")
+@pytest.mark.rows("R3-1", "R3-2")
 @pytest.mark.parametrize("name", [*HARNESSES, *SINKS, *ROUTERS])
 def test_an_adapter_neither_routes_nor_knows_another(name: str) -> None:
     shared = {f"scout.adapters.{one}" for one in SHARED}

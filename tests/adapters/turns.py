@@ -40,10 +40,10 @@ def turn(body: str = "", *command: str, cwd: Path | None = None, **prompt: Any) 
     return Turn(spec, Prompt(delivery_id=delivery, text=prompt.pop("text", body), body=body, **prompt))
 
 
-def run_on(loop: str, work: Coroutine[Any, Any, T]) -> T:
+def run_on(loop: str, work: Coroutine[Any, Any, T], seconds: float = 20) -> T:
     """Run on a loop of this kind; a turn that does not end is a failure."""
     with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-        return runner.run(asyncio.wait_for(work, 20))
+        return runner.run(asyncio.wait_for(work, seconds))
 
 
 async def collect(harness: Harness, one: Turn) -> list[HarnessEvent]:

@@ -16,7 +16,7 @@ from scout.broker.seat import Seat
 from scout.model.endpoint import EndpointState, Transport
 from scout.model.envelope import Event, record_of
 from scout.policy.limits import Limits, Periods, Routing, Rules
-from scout.ports import Harness, Router, Sink
+from scout.ports import Harness, Router, Sink, Snapshots
 from scout.protocol.agents import RegisterEndpoint
 from scout.protocol.asks import FlightView, GetFlight
 from scout.protocol.inbox import InboxItem, ListInbox
@@ -39,6 +39,7 @@ async def stage(
     routing: Routing = Routing(),
     router: Router | None = None,
     sinks: Sequence[Sink] = (),
+    snapshots: Snapshots | None = None,
 ) -> AsyncGenerator[Rig]:
     """A rig with other harnesses or roots."""
     clock = MovedClock()
@@ -57,6 +58,7 @@ async def stage(
         allow_root=allow_root,
         router=router,
         sinks=sinks,
+        snapshots=snapshots,
     )
     try:
         await broker.start(SECRET, "ada", "mini", STATUS)

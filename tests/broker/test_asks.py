@@ -14,7 +14,6 @@ from scout.policy.limits import Limits, Periods
 from scout.protocol.access import CreateCard, SetAlias, ShowCard
 from scout.protocol.agents import (
     ConfigureAgent,
-    ListSessions,
     Resolve,
     RetireAgent,
     ShowAgent,
@@ -24,6 +23,7 @@ from scout.protocol.attention import ListAttention
 from scout.protocol.channels import ListConversations
 from scout.protocol.inbox import ClaimInbox
 from scout.protocol.operations import check_remedy, command_line
+from scout.protocol.sessions import ListSessions
 from scout.protocol.talk import GetMessage, Reply
 from tests.broker.rig import Rig, played, refused, staged
 from tests.broker.stage import bodies, ended, later, live, log, program, said_to, set_up, tag

@@ -11,9 +11,7 @@ from scout.model.session import Session
 from scout.model.status import AgentStatus
 from scout.protocol.access import SetAlias
 from scout.protocol.agents import (
-    GetSession,
     Heartbeat,
-    ListSessions,
     RegisterEndpoint,
     RemoveEndpoint,
     Resolve,
@@ -21,6 +19,7 @@ from scout.protocol.agents import (
     UpdateEndpoint,
 )
 from scout.protocol.overview import ReadLog
+from scout.protocol.sessions import GetSession, ListSessions
 from scout.protocol.talk import Send
 from tests.broker.neighbours import wishes
 from tests.broker.rig import Rig, refused, staged

@@ -13,8 +13,6 @@ from scout.model.session import SessionOrigin, SessionState
 from scout.model.token import TokenKind
 from scout.protocol.access import CreateToken, ListAliases
 from scout.protocol.agents import (
-    GetSession,
-    ListSessions,
     RegisterAgent,
     RegisterEndpoint,
     Resolve,
@@ -28,6 +26,7 @@ from scout.protocol.attention import ApproveAttention, GetAttention, ListAttenti
 from scout.protocol.enrolment import Enrol, Enrolled, HookAnswer, HookEvent, ReportHook
 from scout.protocol.inbox import ClaimInbox, GetDelivery, ListInbox
 from scout.protocol.overview import ReadLog, ShowNow, ShowStatus, Watch
+from scout.protocol.sessions import GetSession, ListSessions
 from scout.protocol.talk import Reply, Send
 from tests.broker.rig import Rig, played, refused, staged
 from tests.broker.stage import later, log, tag

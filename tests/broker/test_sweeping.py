@@ -29,11 +29,12 @@ from scout.policy.limits import Limits
 from scout.policy.swept import Round
 from scout.ports import Accepted, HarnessEvent, Prompt, SessionSpec
 from scout.protocol.access import AddGrant, CreateToken, ListAliases, ListGrants, ListTokens
-from scout.protocol.agents import Heartbeat, ListSessions, RetireAgent, ShowAgent
+from scout.protocol.agents import Heartbeat, RetireAgent, ShowAgent
 from scout.protocol.asks import BlockFlight, GetFlight, MakeAsk, StartFlight
 from scout.protocol.attention import AnswerAttention, Consult, GetAttention, ListAttention
 from scout.protocol.inbox import ClaimInbox, GetDelivery
 from scout.protocol.questions import AnswerQuestion, CloseQuestion, CreateQuestion
+from scout.protocol.sessions import ListSessions
 from scout.protocol.talk import GetMessage, RedactMessage, Reply, Send
 from scout.protocol.work import CreateWork, ProgressWork, ResumeWork, StartWork, SubmitWork, WaitWork
 from scout.store.verify import verify

@@ -10,7 +10,6 @@ from scout.model.grant import Action
 from scout.protocol.access import AddGrant, ListGrants, RevokeGrant
 from scout.protocol.agents import (
     ConfigureAgent,
-    ListSessions,
     ReadFeed,
     Resolve,
     RetireAgent,
@@ -20,6 +19,7 @@ from scout.protocol.agents import (
 from scout.protocol.asks import MakeAsk
 from scout.protocol.channels import GetConversation
 from scout.protocol.inbox import ListDeliveries
+from scout.protocol.sessions import ListSessions
 from scout.protocol.talk import GetMessage, ListMessages, Send
 from tests.broker.neighbours import seat_of, stranger, wishes
 from tests.broker.rig import Rig, refused, staged

@@ -3,11 +3,13 @@
 import contextlib
 import json
 import os
+import pty
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +74,42 @@ class Shell:
     def data(self, *words: str, **how: Any) -> Any:
         """The same as data."""
         return json.loads(self.say(*words, "--json", **how))
+
+
+def typed(
+    shell: Shell, *words: str, until: str = "", then: Callable[[str], object] | None = None, **environ: str
+) -> tuple[int, str]:
+    """What a terminal shows; when `until` appears, `then` happens, or Ctrl-C is typed."""
+    near, far = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scout", *words],
+        env={**shell.environ, "TERM": "xterm", **environ},
+        cwd=shell.folder,
+        stdin=far,
+        stdout=far,
+        stderr=far,
+    )
+    os.close(far)
+    shown = b""
+    try:
+        while data := _read(near):
+            shown += data
+            if until and until.encode() in shown:
+                until = ""
+                if then is None:
+                    process.send_signal(signal.SIGINT)
+                else:
+                    then(shown.decode())
+        return process.wait(20), shown.decode()
+    finally:
+        os.close(near)
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:
+        return b""  # the other side is closed
 
 
 @contextlib.contextmanager

@@ -197,7 +197,7 @@ def test_remedies_that_are_no_command_here_are_left_out() -> None:
     told = {
         "code": "no_session",
         "remedies": [
-            {"operation": "session.start", "command": "scout session start --agent @a"},
+            {"operation": "spawn", "command": "scout spawn reviewer"},
             {"operation": "who", "command": "scout who", "why": "who is there"},
         ],
     }

@@ -39,8 +39,8 @@ def test_up_is_idempotent_and_down_too(fresh: Shell) -> None:
     first, second = fresh.data("up"), fresh.data("up")
     assert first == second == fresh.data("status")
     assert "already running" in fresh.say("up")
-    assert fresh.data("down") == {"stopped": True, "pid": first["pid"], "open": []}
-    assert fresh.data("down") == {"stopped": False, "pid": None, "open": []}
+    assert fresh.data("down") == {"stopped": True, "pid": first["pid"], "open": [], "running": []}
+    assert fresh.data("down") == {"stopped": False, "pid": None, "open": [], "running": []}
     assert fresh.say("down") == "no daemon was running\n"
 
 

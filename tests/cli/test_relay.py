@@ -272,10 +272,12 @@ def test_what_may_have_been_done_is_not_done_again(hosted: Hosted) -> None:
         assert pipe.call("whoami")["structuredContent"]["minimal"] == "@talkie"
 
 
-def test_a_session_that_works_is_there(hosted: Hosted) -> None:
+@pytest.mark.parametrize("why", ["working", "hasDoor"])
+def test_a_session_that_works_or_can_be_woken_is_there(hosted: Hosted, why: str) -> None:
     environ = {**hosted.environ, "CLAUDE_PID": str(os.getpid())}
     host = Host("claude", environ)
-    kept = host.enrol(str(hosted.project("talkie")), "n-1")
+    kept = {**host.enrol(str(hosted.project("talkie")), "n-1"), "hasDoor": False}
+    host.keep(kept)
     door = Door(host)
 
     def seen() -> str:
@@ -285,7 +287,7 @@ def test_a_session_that_works_is_there(hosted: Hosted) -> None:
     first = seen()
     door.beat(working=False)
     assert seen() == first
-    host.keep({**kept, "working": True})
+    host.keep({**kept, why: True})
     door.beat(working=False)
     stop(str(hosted.home))  # what is kept in memory is written at the end
     start_daemon(hosted)

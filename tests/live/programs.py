@@ -25,11 +25,15 @@ _NOWHERE = "http://127.0.0.1:9"  # what is not on loopback is out of reach
 
 
 class Program(NamedTuple):
-    """A package of npm at one version; `binary` is where the program lies in it, on whatever machine."""
+    """A package of npm at one version; `binary` is where the program lies in it, on whatever machine.
+
+    `lean`: without the parts that it can do without, such as a program that is there already.
+    """
 
     package: str
     version: str
     binary: str
+    lean: bool = False
 
 
 CLAUDE_CODE = Program("@anthropic-ai/claude-code", "2.1.325", "@anthropic-ai/claude-code-*/claude")
@@ -69,6 +73,7 @@ def _install(program: Program, folder: Path) -> str:
         return "npm is missing"
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.") as made:
         words = ["install", "--prefix", made, "--ignore-scripts", "--no-audit", "--no-fund", "--no-save"]
+        words += ["--omit=optional"] if program.lean else []
         words += ["--fetch-retries=0", "--loglevel=error", f"{program.package}@{program.version}"]
         try:
             done = subprocess.run(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.live.model import messages, responses
+from tests.live.model import chat, messages, responses
 from tests.live.model.script import Answer, Call, Heard, Turn, answer_to, steps_of
 from tests.live.model.server import Model, scripted_model
 
@@ -223,7 +223,37 @@ def test_the_responses_dialect() -> None:
         assert first.heard.offered == ("shell", "mcp__scout/whoami")
 
 
-@pytest.mark.parametrize("path", [messages.PATH, responses.PATH])
+def test_the_chat_dialect() -> None:
+    tools = [{"type": "function", "function": {"name": "mcp__scout__whoami"}}]
+    prompt = {
+        "role": "user",
+        "content": [{"type": "text", "text": '<<say I ask>> ++ <<tool whoami {"a": 1}>> <<echo>>'}],
+    }
+    asked: dict[str, Any] = {
+        "tools": tools,
+        "messages": [{"role": "system", "content": "<<say no>>"}, prompt],
+    }
+    with scripted_model() as model:
+        status, stream = post(model, chat.PATH, asked)
+        assert status == 200
+        assert stream.endswith(b"data: [DONE]\n\n")
+        said = [json.loads(line[6:]) for line in stream.decode().splitlines() if line.startswith("data: {")]
+        deltas = [one["choices"][0]["delta"] for one in said[:-1]]
+        assert [one.get("content") for one in deltas[:2]] == ["", "I ask"]
+        (head,), (more,) = (one["tool_calls"] for one in deltas[2:4])
+        assert head["function"]["name"] == "mcp__scout__whoami"
+        assert json.loads(more["function"]["arguments"]) == {"a": 1}
+        assert said[-2]["choices"][0]["finish_reason"] == "tool_calls"
+        assert said[-1]["usage"]["total_tokens"] == 20
+        result = {"role": "tool", "tool_call_id": head["id"], "content": "me"}
+        asked["messages"] += [{"role": "assistant", "content": None, "tool_calls": [head]}, result]
+        _, stream = post(model, chat.PATH, asked)
+        assert b'"content": "me"' in stream
+        first, second = model.of(chat.PATH)
+        assert (first.calls, second.results) == (["mcp__scout__whoami"], ["me"])
+
+
+@pytest.mark.parametrize("path", [messages.PATH, responses.PATH, chat.PATH])
 def test_an_error_is_an_http_error(path: str) -> None:
     prompt = [{"role": "user", "content": "<<error 529 too much>>"}]
     with scripted_model() as model:
@@ -231,7 +261,7 @@ def test_an_error_is_an_http_error(path: str) -> None:
         assert (status, json.loads(body)["error"]["message"]) == (529, "too much")
 
 
-@pytest.mark.parametrize("path", [messages.PATH, responses.PATH])
+@pytest.mark.parametrize("path", [messages.PATH, responses.PATH, chat.PATH])
 def test_an_answer_that_hangs_has_begun_and_ends_with_the_model(path: str) -> None:
     prompt = [{"role": "user", "content": "<<stall 600>> ++ <<say late>>"}]
     streams: list[bytes] = []

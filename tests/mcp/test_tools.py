@@ -44,8 +44,11 @@ def test_roles_grow_from_worker_to_host() -> None:
     assert worker < dev <= tl < host
     assert dev - worker == {"agents_search", "broker_feed", "usage_report"}
     assert host - tl == {
+        "sessions_attach",
         "sessions_inspect",
         "sessions_list",
+        "sessions_start",
+        "sessions_stop",
         "card_create",
         "agents_register",
         "aliases_list",
@@ -320,6 +323,16 @@ async def test_a_host_registers_and_looks_up(stage: Served) -> None:
         assert (await facts(client, "card_create", agent="new"))["state"] == "active"
         assert await facts(client, "sessions_list") == {"items": []}
         assert (await refusal(client, "sessions_inspect", sessionId="ses_x"))["code"] == "not_found"
+        session = await facts(client, "sessions_start", agent="new", harness="echo")
+        assert (session["state"], session["harness"]) == ("live", "echo")
+        assert (await facts(client, "sessions_inspect", sessionId=session["id"]))["address"].startswith(
+            "@new"
+        )
+        assert (await facts(client, "sessions_stop", sessionId=session["id"]))["state"] == "ended"
+        again = await facts(client, "sessions_attach", session=session["id"])
+        assert (again["id"], again["state"]) == (session["id"], "live")
+        told = await refusal(client, "sessions_attach", session="n-1", harness="echo", agent="new")
+        assert told["code"] == "session_not_attachable"
         await stage.rig.operator(SetAlias(name="short", target="new"))
         assert [one["name"] for one in (await facts(client, "aliases_list"))["items"]] == ["short"]
         assert (await facts(client, "aliases_resolve", name="short"))["means"].startswith("@new")
@@ -374,12 +387,5 @@ def test_the_page_names_what_is_left_out() -> None:
     """The tools of the specification that wait for the operations of later parts."""
     left_out = PAGE.partition("Not there yet:")[2].partition("\n\n")[0]
     names = re.findall(r"`(\w+)`", left_out)
-    assert names == [
-        "agent_spawn",
-        "spawn_subtree",
-        "topology",
-        "sessions_start",
-        "sessions_attach",
-        "sessions_stop",
-    ]
+    assert names == ["agent_spawn", "spawn_subtree"]
     assert not set(names) & set(TOOLS)

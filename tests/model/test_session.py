@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 
 from scout.base.codec import plain
 from scout.base.refusal import Refused, WrongState
@@ -6,10 +7,14 @@ from scout.model.session import (
     SESSION,
     SessionClass,
     SessionState,
+    Terminal,
     check_class,
     end_session,
     enrol_again,
+    give_back,
+    hand_over,
     lose_session,
+    native_id_of,
     observe_session,
     ready_session,
     resume_session,
@@ -119,3 +124,20 @@ def test_a_host_that_comes_again_learns_more_and_keeps_the_rest() -> None:
     assert (again.pid, again.pid_started, again.native_ids) == (7, "9", {"session": "n-1"})
     assert (again.enrolled_by, again.model_observed) == ("tok_2", "opus")
     assert again.revision == first.revision + 1
+
+
+def test_a_session_in_a_terminal_has_no_program_of_scout_and_is_given_back() -> None:
+    terminal = Terminal(pid=7, started="11", by=ALICE, since=T1)
+    session = replace(a_session(), state=SessionState.LIVE, pid=3, pid_started="2")
+    opened = hand_over(session, terminal, T1)
+    assert (opened.terminal, opened.pid, opened.pid_started) == (terminal, None, None)
+    closed = give_back(opened, T1)
+    assert (closed.terminal, closed.last_event_at) == (None, T1)
+    assert end_session(opened, "over", T1).terminal is None
+
+
+def test_what_a_harness_calls_a_session() -> None:
+    named = {"thread": "t-1", "session": "s-1"}
+    assert native_id_of(replace(a_session(), native_ids=named)) == "s-1"
+    assert native_id_of(replace(a_session(), native_ids={"thread": "t-1"})) == "t-1"
+    assert native_id_of(replace(a_session(), native_ids={})) is None

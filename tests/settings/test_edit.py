@@ -140,6 +140,7 @@ TEXTS = {
     "host": "h",
     "harness": 'a "b" \\ é\x7f',
     "roots": "/a:/b",
+    "environment": "A_*:B",
     "logLevel": "error",
     "notify.webhooks": "http://127.0.0.1:1/a https://example.org",
     "notify.secretFile": "/a",

@@ -64,6 +64,7 @@ def test_every_setting_has_its_variable(tmp_path: Path, key: str) -> None:
     row = SETTINGS[key]
     value = {
         "roots": "/a:/b",
+        "environment": "OPENAI_*:FOO",
         "harness": "codex",
         "host": "::1",
         "logLevel": "ERROR",

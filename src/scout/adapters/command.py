@@ -1,5 +1,6 @@
 """The harness `command`: any program that reads a prompt and writes an answer, once for each turn."""
 
+import asyncio
 import errno
 import re
 import shutil
@@ -9,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from scout.adapters.environment import environment_for
+from scout.adapters.outputs import tail_of_runs
 from scout.adapters.plain import Plain, not_attachable
 from scout.adapters.process import Limits, Run, RunState, follow, stop
 from scout.adapters.spawn import Launch
@@ -28,6 +30,7 @@ from scout.ports import (
     SessionSpec,
     Spent,
     Started,
+    Tailed,
     UsageKind,
 )
 
@@ -59,10 +62,13 @@ class Command(Plain):
     """Each turn is a run of the agent's own program; what its runs wrote is below `sessions`."""
 
     name = "command"
-    capabilities = Capabilities(usage=UsageKind.ESTIMATED, calls_back=True)
+    capabilities = Capabilities(usage=UsageKind.ESTIMATED, calls_back=True, needs_command=True)
 
-    def __init__(self, sessions: Path, limits: Limits | None = None) -> None:
+    def __init__(
+        self, sessions: Path, limits: Limits | None = None, environment: tuple[str, ...] = ()
+    ) -> None:
         self._sessions = sessions.absolute()
+        self._environment = environment
         self._limits = limits or Limits()
 
     async def probe(self) -> Probe:
@@ -105,13 +111,18 @@ class Command(Plain):
         for one in sorted(folder.iterdir()) if folder.is_dir() else ():
             await stop(Run(one), _SESSION_STOPPED, self._limits.grace)
 
+    async def tail(self, spec: SessionSpec, after: int, limit: int) -> Tailed:
+        """Its runs are all the transcript there is."""
+        folder = self._sessions / _safe(spec.session_id)
+        return await asyncio.to_thread(tail_of_runs, folder, after, limit)
+
     def _run(self, session_id: str, delivery_id: str) -> Run:
         return Run(self._sessions / _safe(session_id) / _safe(delivery_id))
 
     async def _accepted(self, spec: SessionSpec, prompt: Prompt, run: Run) -> Accepted:
         """Begin the run, or find that it has begun."""
         if run.state() is RunState.ABSENT:
-            _begin(run, _launch(spec, prompt, run))
+            _begin(run, _launch(spec, prompt, run, self._environment))
         process = await run.taken(_BEGIN_WAIT)
         if process is None:  # with a file `pid` that says nothing, it may have begun
             again = run.state() is RunState.ABSENT
@@ -150,11 +161,11 @@ def _begin(run: Run, launch: Launch) -> None:
         raise _Cannot(f"{launch.command[0]}: {error}") from error
 
 
-def _launch(spec: SessionSpec, prompt: Prompt, run: Run) -> Launch:
+def _launch(spec: SessionSpec, prompt: Prompt, run: Run, also: tuple[str, ...]) -> Launch:
     """The program as a path, so that the one that was looked for is the one that runs."""
     if not spec.command:
         raise _Cannot(_HINT.format(spec.address))
-    environment = environment_for(prompt.environment)
+    environment = environment_for(prompt.environment, also=also)
     directory = _directory(spec, run)
     program, *arguments = spec.command
     wanted = str(directory / program) if "/" in program else program

@@ -3,9 +3,10 @@
 The program's output goes straight to the files of its run. What it is told comes through a socket beside
 them; each line is written to the file `in` before the program gets it, with the size that its output had by
 then. So a broker that was killed finds all that was said, and goes on. A keeper to which no broker has been
-connected for a while ends its program.
+connected for a while ends its program. What a program leaves running when it ends is ended, too.
 """
 
+import ctypes
 import os
 import selectors
 import signal
@@ -21,7 +22,9 @@ __all__ = ["JOURNAL", "SOCKET", "Keeper", "command"]
 
 SOCKET, JOURNAL = "s", "in"
 _LOOK = 1.0  # seconds between two looks at the clock
-_END = 5.0  # a program that was told that nothing more comes has this long
+_END = 5.0  # a program that was told that nothing more comes has this long, and again after a signal
+_LEFT = 2.0  # what it left running has this long
+_ADOPT = 36  # of prctl: whoever loses its parent becomes a child of this process
 _CHUNK = 1 << 16
 _MEGABYTE = 1 << 20
 
@@ -50,7 +53,9 @@ class Keeper:
         self._unsent = b""
         self._deserted_at: float | None = clock()  # since when no broker has been here
         self._rest_until: float | None = None
+        self._asked_to_end = False
         self._ended_at: float | None = None  # when the program was told that nothing more comes
+        self._weighed_at = clock()
         self._child: subprocess.Popen[bytes] | None = None
 
     def begin(self) -> None:
@@ -71,6 +76,12 @@ class Keeper:
         os.set_blocking(self._stdin, False)
 
     @property
+    def pid(self) -> int:
+        """The process of the program."""
+        assert self._child is not None
+        return self._child.pid
+
+    @property
     def _stdin(self) -> int:
         assert self._child is not None
         assert self._child.stdin is not None
@@ -85,10 +96,16 @@ class Keeper:
         for key, _ in self._selector.select(most):
             key.data()
         assert self._child is not None
+        if self._asked_to_end:
+            self.end()
         code = self._child.poll()
         if code is None:
             self._see_to_it(self._clock())
         return code
+
+    def end_soon(self, *_: object) -> None:
+        """The same as `end`, from a signal that may come in the middle of anything."""
+        self._asked_to_end = True
 
     def end(self) -> None:
         """Nothing more comes: most programs end by themselves then."""
@@ -104,20 +121,32 @@ class Keeper:
         """Nobody can connect any more."""
         with suppress(FileNotFoundError):
             (self._folder / SOCKET).unlink()
+        for key in list(self._selector.get_map().values()):
+            if isinstance(key.fileobj, socket.socket):
+                key.fileobj.close()
+        self._selector.close()
+        os.close(self._journal)
 
     # -- time ------------------------------------------------------------------------------------
 
     def _see_to_it(self, now: float) -> None:
         if self._ended_at is not None:
-            if now - self._ended_at > _END:
-                assert self._child is not None
-                self._child.terminate()
+            self._insist(now - self._ended_at)
         elif self._deserted_at is not None and now - self._deserted_at > self._grace:
             self._stop(f"no broker was there for {self._grace:g} s")
         elif self._rest_until is not None and now > self._rest_until:
             self._stop("nothing was to do")
-        elif self._memory and _resident() > self._memory:
-            self._stop(f"it used more than {self._memory // _MEGABYTE} MB of memory")
+        elif self._memory and now - self._weighed_at >= _LOOK:
+            self._weighed_at = now
+            if sum(_descendants().values()) > self._memory:
+                self._stop(f"it used more than {self._memory // _MEGABYTE} MB of memory")
+
+    def _insist(self, seconds: float) -> None:
+        assert self._child is not None
+        if seconds > 2 * _END:
+            self._child.kill()
+        elif seconds > _END:
+            self._child.terminate()
 
     def _stop(self, why: str) -> None:
         with suppress(FileExistsError), (self._folder / "stopped").open("x") as file:
@@ -187,6 +216,8 @@ class Keeper:
         return b"ok\n"
 
     def _pass_on(self) -> None:
+        if not self._unsent:
+            return
         try:
             self._unsent = self._unsent[os.write(self._stdin, self._unsent) :]
         except BlockingIOError:
@@ -197,16 +228,54 @@ class Keeper:
             self._selector.unregister(self._stdin)
 
 
-def _resident() -> int:
-    """Bytes of memory of everybody in this session; nothing where the system does not say."""
-    mine, total = str(os.getsid(0)), 0
+def _descendants() -> dict[int, int]:
+    """Everybody below this process, and its bytes of memory; nobody where the system does not say."""
+    parents, sizes = dict[int, int](), dict[int, int]()
     with suppress(FileNotFoundError):
         for name in os.listdir("/proc"):  # noqa: PTH208 (names only)
             if name.isdecimal():
                 with suppress(OSError):
                     fields = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
-                    total += int(fields[21]) if fields[3].decode() == mine else 0
-    return total * os.sysconf("SC_PAGESIZE")
+                    parents[int(name)], sizes[int(name)] = int(fields[1]), int(fields[21])
+    found, new = set[int](), {os.getpid()}
+    while new:
+        new = {pid for pid, parent in parents.items() if parent in new} - found
+        found |= new
+    return {pid: sizes[pid] * os.sysconf("SC_PAGESIZE") for pid in found}
+
+
+def _adopt() -> None:
+    """Be the parent of whoever loses its own, so that nobody who was started is lost."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_ADOPT, 1, 0, 0, 0)
+
+
+def _reap(kept: int | None = None) -> None:
+    """Let go of adopted children that have ended; how the program itself ends is asked elsewhere."""
+    with suppress(ChildProcessError):
+        while found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            if found.si_pid == kept:
+                return
+            os.waitpid(found.si_pid, 0)
+
+
+def _clear() -> None:
+    """End what the program left running: ask, wait, force."""
+    deadline, number = time.monotonic() + _LEFT, signal.SIGTERM
+    while left := _descendants():
+        for pid in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+        time.sleep(0.02)
+        _reap()
+        if time.monotonic() > deadline:
+            if number == signal.SIGKILL:
+                return
+            deadline, number = time.monotonic() + _LEFT, signal.SIGKILL
+
+
+def _only_wake(*_: object) -> None:
+    """A signal without a handler is not seen by the descriptor."""
 
 
 def main(words: list[str]) -> int:
@@ -217,16 +286,18 @@ def main(words: list[str]) -> int:
     os.set_blocking(write, False)
     os.set_blocking(read, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGCHLD, _only_wake)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: keeper.end())
+        signal.signal(number, keeper.end_soon)
     keeper.wakes_on(read)
+    _adopt()
     keeper.begin()
     try:
         while (code := keeper.step()) is None:
-            pass
+            _reap(keeper.pid)
     finally:
         keeper.close()
+        _clear()
     return code if code >= 0 else 128 - code
 
 

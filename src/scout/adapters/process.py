@@ -169,6 +169,7 @@ async def stop(run: Run, why: str, grace: float = Limits().grace) -> bool:
         return False
     run.mark_stopped(why)
     await _to_the_end(_ladder(run, grace))
+    reap()
     return True
 
 

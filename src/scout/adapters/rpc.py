@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, cast
 
 from scout.adapters.wire import Wire
 from scout.base.codec import encode
@@ -23,9 +23,9 @@ def message_of(line: bytes) -> dict[str, Any]:
     """A line as a message; what is none is empty."""
     try:
         read = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
-    return read if isinstance(read, dict) else {}
+    return cast("dict[str, Any]", read) if isinstance(read, dict) else {}
 
 
 def is_call(message: dict[str, Any]) -> bool:
@@ -90,7 +90,10 @@ class Rpc:
 
 def result_of(message: dict[str, Any]) -> Any:
     """What an answer holds; a refusal is raised."""
-    error = message.get("error")
+    error: Any = message.get("error")
     if error is None:
         return message.get("result")
+    if not isinstance(error, dict):
+        raise RpcError(str(error))
+    error = cast("dict[str, Any]", error)
     raise RpcError(str(error.get("message", "refused")), error.get("code"), error.get("data"))

@@ -6,23 +6,26 @@ beginning by whoever comes later: a broker after a restart reads the same as the
 
 import asyncio
 import os
+import socket
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from scout.adapters import keeper
 from scout.adapters.process import Run, RunState, stop
-from scout.adapters.spawn import Launch
+from scout.adapters.spawn import Launch, reap
 from scout.adapters.tail import last_line
 
 __all__ = ["Line", "Told", "Wire", "WireLimits", "wires"]
 
 _CHUNK = 1 << 20
+_LINES = 200  # at a stretch
 _BEGIN_WAIT = 10.0
 _ANSWER_WAIT = 10.0
 _LONGEST_PATH = 100
+_ANSWER = 16  # bytes; a keeper says a word
 
 
 class WireLimits(NamedTuple):
@@ -61,8 +64,11 @@ class Wire:
 
     def __init__(self, folder: Path) -> None:
         self.run = Run(folder)
-        self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._connection: socket.socket | None = None  # no stream, for it may outlive a loop
         self._speaking = asyncio.Lock()
+
+    def __del__(self) -> None:
+        self.let_go()
 
     async def begin(self, launch: Launch, limits: WireLimits) -> bool:
         """Start the program; whether it began. OSError and ValueError say that it cannot be started."""
@@ -72,7 +78,10 @@ class Wire:
 
     @property
     def is_running(self) -> bool:
-        return self.run.state() is RunState.RUNNING
+        if self.run.state() is RunState.RUNNING:
+            return True
+        reap()
+        return False
 
     async def tell(self, line: bytes, tag: str = "-") -> bool:
         """Say a line; whether the program is there to read it. It is on disk first."""
@@ -108,9 +117,11 @@ class Wire:
         while True:
             going_on = self.is_running
             lines = self.said(after)
-            for line in lines:
+            for number, line in enumerate(lines):
                 after = line.after
                 yield line
+                if number % _LINES == _LINES - 1:
+                    await asyncio.sleep(0)  # others have something to do, too
             if not lines and not going_on:
                 return
             pause = 0.002 if lines else min(pause * 1.5, 0.05)
@@ -119,12 +130,15 @@ class Wire:
     async def stop(self, why: str, limits: WireLimits) -> bool:
         """End it and all it started; whether it ran."""
         self.let_go()
-        return await stop(self.run, why, limits.grace)
+        ran = await stop(self.run, why, limits.grace)
+        if ran:  # a keeper that had to be killed leaves its socket
+            (self.run.folder / keeper.SOCKET).unlink(missing_ok=True)
+        return ran
 
     def let_go(self) -> None:
         """Be no longer connected: its keeper waits a while for another broker."""
         if self._connection is not None:
-            self._connection[1].close()
+            self._connection.close()
             self._connection = None
 
     @property
@@ -141,13 +155,13 @@ class Wire:
 
     async def connect(self) -> bool:
         """Be known to its keeper as the broker that is there; whether it answers."""
-        if self._connection is not None and not self._connection[0].at_eof():
+        if self._connection is not None and _is_open(self._connection):
             return True
         self.let_go()
         deadline = asyncio.get_running_loop().time() + _BEGIN_WAIT
         while self.is_running and asyncio.get_running_loop().time() < deadline:
             with suppress(OSError), _short(self.run.folder / keeper.SOCKET) as path:
-                self._connection = await asyncio.open_unix_connection(path)
+                self._connection = await _connected(path)
                 return True
             await asyncio.sleep(0.01)
         return False
@@ -156,11 +170,11 @@ class Wire:
         async with self._speaking:
             if not await self.connect() or self._connection is None:
                 return False
-            reader, writer = self._connection
+            loop = asyncio.get_running_loop()
             try:
-                writer.write(frame)
-                await writer.drain()
-                answer = await asyncio.wait_for(reader.readline(), _ANSWER_WAIT)
+                async with asyncio.timeout(_ANSWER_WAIT):
+                    await loop.sock_sendall(self._connection, frame)
+                    answer = await loop.sock_recv(self._connection, _ANSWER)
             except (OSError, TimeoutError):
                 answer = b""
             if answer != b"ok\n":
@@ -168,16 +182,39 @@ class Wire:
             return answer == b"ok\n"
 
     def _read(self, after: int) -> bytes:
+        """What is there now: a program may write faster than it is read."""
         parts = list[bytes]()
         with suppress(FileNotFoundError), self.run.stdout.open("rb") as file:
-            while data := os.pread(file.fileno(), _CHUNK, after):
+            size = os.fstat(file.fileno()).st_size
+            while data := os.pread(file.fileno(), min(_CHUNK, size - after) if after < size else 0, after):
                 parts.append(data)
                 after += len(data)
         return b"".join(parts)
 
 
+async def _connected(path: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.setblocking(False)
+    try:
+        await asyncio.get_running_loop().sock_connect(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _is_open(connection: socket.socket) -> bool:
+    """Whether the keeper is still at its other end; it says nothing without being asked."""
+    try:
+        return connection.recv(1, socket.MSG_PEEK) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
 @contextmanager
-def _short(path: Path) -> Iterator[str]:
+def _short(path: Path) -> Generator[str]:
     """A name that fits into a socket's address."""
     if len(os.fsencode(path)) <= _LONGEST_PATH:
         yield str(path)

@@ -1,21 +1,22 @@
 """The broker: admits, answers, publishes what was committed, and keeps everything going."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused
-from scout.broker import admission, alarm, housekeeping, start
+from scout.broker import admission, alarm, housekeeping, runtimes, start
 from scout.broker.admission import Admitted
 from scout.broker.dispatch import Dispatcher
 from scout.broker.memory import Memory
 from scout.broker.notifying import Notifier
+from scout.broker.reviving import Reviving
 from scout.broker.seat import Seat
 from scout.broker.stream import Hub, Waiters
 from scout.broker.suggesting import Suggesting
+from scout.broker.terminals import Terminals
 from scout.broker.turn import Turn
 from scout.broker.warming import Warming
 from scout.broker.world import World
@@ -25,10 +26,11 @@ from scout.model.endpoint import Endpoint
 from scout.model.envelope import Event, record_of
 from scout.model.event import event_type
 from scout.model.flight import Flight
+from scout.model.presence_event import SessionEvent
 from scout.model.session_problem import DirectoryNotAllowed
 from scout.model.usage import Counters
 from scout.policy.limits import Rules
-from scout.ports import Blobs, Clock, Harness, Ids, Place, Places, Probe, Router, Sink
+from scout.ports import Blobs, Clock, Harness, Ids, Place, Places, Router, Runs, Sink, Snapshots
 from scout.protocol.agents import Identity
 from scout.protocol.overview import Status
 from scout.protocol.scout import Credential
@@ -38,7 +40,6 @@ from scout.store.ledger import Ledger
 __all__ = ["Broker"]
 
 T = TypeVar("T")
-_LOG = logging.getLogger("scout.broker")
 _KEPT = 10_000  # admissions remembered
 _PAGE = 500
 _FORGET = ("collab.token.", "collab.agent.", "collab.grant.", "collab.alias.")
@@ -65,6 +66,8 @@ class Broker:
         allow_root: Callable[[str], None] = lambda _: None,
         read_roots: Callable[[], tuple[str, ...]] = lambda: (),
         router: Router | None = None,
+        snapshots: Snapshots | None = None,
+        runs: Runs | None = None,
     ) -> None:
         self._database = database
         self.memory = Memory()
@@ -81,6 +84,8 @@ class Broker:
             harnesses=harnesses,
             version=version,
             is_awaited=self.waiters.is_awaited,
+            snapshots=snapshots,
+            runs=runs,
         )
         self._allow_root = allow_root
         self._read_roots = read_roots
@@ -88,12 +93,15 @@ class Broker:
         self.dispatcher = Dispatcher(self.world, self.as_system, self.read)
         self._notifier = Notifier(self.world, sinks, self.as_system, self.read)
         self.warming = Warming(self.world, self.as_system, self.read, self.dispatcher)
+        self.reviving = Reviving(self.world, self.as_system, self.dispatcher)
+        self.terminals = Terminals(self)
         self.suggesting = Suggesting(self.world, self.as_system, self.read, router)
         self.signs_of_life: dict[str, Endpoint] = {}
         self.identities: dict[tuple[str | None, ...], Identity] = {}
         self.counts: dict[str, Counters] = {}
         self._admitted: dict[tuple[str | None, str | None, str | None], Admitted] = {}
         self._keeper: asyncio.Task[None] | None = None
+        self._probing: asyncio.Task[None] | None = None
         self._tally = {"writes": 0, "reads": 0, "refused": 0, "events": 0}
 
     # -- beginning and end -------------------------------------------------------------------------
@@ -102,12 +110,28 @@ class Broker:
         """Know whose machine this is, then take up what was under way."""
         self.world.status = status
         await self.as_system(lambda turn: start.begin(turn, operator_secret, login, host))
-        for name, harness in self.world.harnesses.items():
-            self.world.ready[name] = await _probed(harness)
+        self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs take their time
+        await self.terminals.begin()
+        await self.reviving.begin()
         await self.dispatcher.recover()
         self._notifier.start()
         await self.warming.check()
         self._keeper = asyncio.get_running_loop().create_task(housekeeping.keep(self, self.dispatcher.check))
+
+    async def probe(self, *, again: bool = False) -> None:
+        """Look which harnesses could run here now; `again`: only those that could not when last looked at."""
+
+        async def look(name: str, harness: Harness) -> None:
+            self.world.ready[name] = await runtimes.probed(harness)
+
+        known = self.world.ready
+        wanted = [name for name in self.world.harnesses if not again or not known[name].ready]
+        await asyncio.gather(*(look(name, self.world.harnesses[name]) for name in wanted))
+
+    async def looked_round(self) -> None:
+        """Wait until it is known which harnesses could run here."""
+        if self._probing is not None and not self._probing.done():
+            await asyncio.shield(self._probing)
 
     async def close(self) -> None:
         """End streams, start nothing more, leave running programs alone; the store is closed by its owner."""
@@ -115,9 +139,10 @@ class Broker:
         await self._notifier.close()
         await self.dispatcher.close()
         await self.suggesting.close()
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.gather(self._keeper, return_exceptions=True)
+        for task in (self._keeper, self._probing):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         await housekeeping.flush(self)
 
     def counters(self) -> dict[str, float]:
@@ -200,6 +225,8 @@ class Broker:
                 self._admitted.clear()
             if event_type(type(event)).startswith(_RENAME):
                 self.identities.clear()
+            if isinstance(event, SessionEvent):
+                self.terminals.heard(event.payload.record)
             if isinstance(event, TokenRevoked | TokenExpired):
                 self.hub.close(event.target.id)
         self.hub.publish(turn.events)
@@ -243,12 +270,3 @@ class Broker:
         """Something that costs an agent tokens; kept in memory until it is reported."""
         counters = self.counts.get(agent_id, Counters())
         self.counts[agent_id] = replace(counters, **{what: getattr(counters, what) + 1})
-
-
-async def _probed(harness: Harness) -> Probe:
-    """Whether a harness is ready; one that cannot even be asked is not."""
-    try:
-        return await harness.probe()
-    except Exception as error:  # noqa: BLE001 (the broker starts without it; it is logged)
-        _LOG.exception("probing %s", harness.name)
-        return Probe(ready=False, hint=f"{type(error).__name__}: {error}")

@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused
-from scout.broker import answering, prompting, turns
+from scout.broker import answering, picturing, prompting, steering, turns
 from scout.broker.prepared import Opening, Prepared
 from scout.broker.turn import Turn
 from scout.broker.world import World
 from scout.model.attention import Attention
+from scout.model.delivery import Delivery
 from scout.model.flight import Flight
 from scout.model.session_problem import Layer
 from scout.ports import (
@@ -42,11 +43,20 @@ _NOTED = 1.0  # a sign of life is stored at most this often
 
 
 class Carrier:
-    """`write` runs a function of a Turn as the broker itself. What is under way is in `running`."""
+    """`write` runs a function of a Turn as the broker itself. What is under way is in `running`.
 
-    def __init__(self, world: World, write: Callable[[Callable[[Turn], Any]], Awaitable[Any]]) -> None:
+    `take_up` is for what was to be said into a turn and could not be.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        write: Callable[[Callable[[Turn], Any]], Awaitable[Any]],
+        take_up: Callable[[Delivery], None],
+    ) -> None:
         self._world = world
         self._write = write
+        self._take_up = take_up
         self.running: dict[str, Prepared] = {}
         self._background = set[asyncio.Task[None]]()
         self.turns = 0
@@ -63,7 +73,9 @@ class Carrier:
             if problem is not None:
                 await self._write(lambda turn: turns.ended(turn, prepared, problem))
             else:
+                await picturing.before(self._world, prepared)
                 await self._follow(prepared, harness)
+                await picturing.after(self._world, prepared)
         finally:
             renewing.cancel()
             prepared.done = True
@@ -191,6 +203,30 @@ class Carrier:
                 harness = self._world.harnesses[prepared.harness]
                 what = harness.respond(session_id, request, answering.answer_of(item))
                 self._beside(what, f"answering {item.id}")
+
+    def steered(self, delivery: Delivery) -> bool:
+        """Whether something new is on its way into the turn that its target is at."""
+        if not self.running:
+            return False
+        for prepared in self.running.values():
+            can = self._world.harnesses[prepared.harness].capabilities.steer
+            mine = prepared.spec.agent_id == delivery.target
+            if can and mine and steering.may_be_steered(delivery, prepared):
+                self._beside(self._steer(delivery, prepared), f"steering {prepared.delivery_id}")
+                return True
+        return False
+
+    async def _steer(self, delivery: Delivery, prepared: Prepared) -> None:
+        given = await self._write(lambda turn: steering.given(turn, delivery.id, prepared))
+        if given is None:
+            self._take_up(delivery)
+            return
+        harness = self._world.harnesses[prepared.harness]
+        took = False
+        try:
+            took = not prepared.done and await harness.steer(prepared.spec.session_id, given.text)
+        finally:
+            await self._write(lambda turn: steering.taken(turn, delivery.id, was_taken=took))
 
     def _beside(self, work: Coroutine[Any, Any, object], what: str) -> None:
         async def done() -> None:

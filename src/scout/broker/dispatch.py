@@ -15,6 +15,7 @@ from scout.base.refusal import Refused
 from scout.broker import holding, preparing, recovery, turns
 from scout.broker.answering import is_decided
 from scout.broker.carrying import Carrier, failure_of
+from scout.broker.knocking import Doors, knock_at
 from scout.broker.prepared import Prepared
 from scout.broker.turn import Turn
 from scout.broker.world import World
@@ -52,7 +53,8 @@ class Dispatcher:
         self._read = read
         self._lanes: dict[str, deque[_Carry]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self.carrier = Carrier(world, write)
+        self.carrier = Carrier(world, write, self._go_on)
+        self._doors = Doors(world, write, read)
         self._preparing = 0
         self._over: set[str] = set()  # flights that ended while a turn was being prepared
         self._due: list[tuple[int, str, str]] = []
@@ -79,13 +81,29 @@ class Dispatcher:
             self.enqueue(event.target.id, event.target.id, self._release)
 
     def _schedule(self, delivery: Delivery) -> None:
-        if not delivery.wake or delivery.state is not DeliveryState.PENDING:
+        if not self.carrier.steered(delivery):
+            self._go_on(delivery)
+
+    def _go_on(self, delivery: Delivery) -> None:
+        """What is not said into a turn gets one of its own, if it is to wake anybody."""
+        if delivery.state is not DeliveryState.PENDING or not (
+            delivery.wake or self._doors.concern(delivery)
+        ):
             return
-        if delivery.next_attempt_at <= self._world.clock.now():
-            self.enqueue(delivery.target, delivery.id, self._carry)
+        ident = delivery.id if delivery.wake else delivery.target
+        at = delivery.next_attempt_at if delivery.wake else knock_at(delivery)
+        if at <= self._world.clock.now():
+            self._take_up(delivery.target, ident)
         else:
-            heapq.heappush(self._due, (int(delivery.next_attempt_at), delivery.target, delivery.id))
+            heapq.heappush(self._due, (int(at), delivery.target, ident))
             self._arm()
+
+    def _take_up(self, agent_id: str, ident: str) -> None:
+        """Carry a delivery; or, with the id of the agent itself, knock at its live session."""
+        if ident == agent_id:
+            self.enqueue(f"door of {agent_id}", agent_id, self._doors.knock)
+        else:
+            self.enqueue(agent_id, ident, self._carry)
 
     def _arm(self) -> None:
         """Wake up when the next delayed delivery is due."""
@@ -101,7 +119,7 @@ class Dispatcher:
         now = self._world.clock.now()
         while self._due and self._due[0][0] <= now:
             _, target, ident = heapq.heappop(self._due)
-            self.enqueue(target, ident, self._carry)
+            self._take_up(target, ident)
         self._arm()
 
     def enqueue(self, lane: str, ident: str, carry: Callable[[str], Awaitable[None]]) -> None:
@@ -141,6 +159,7 @@ class Dispatcher:
         """An agent is there, or is reached in another way now: what was held for it may go on."""
         if await self._read(lambda ledger: holding.held(ledger, agent_id)):
             await self._write(lambda turn: holding.release(turn, agent_id))
+        self._take_up(agent_id, agent_id)
 
     async def _carry(self, ident: str) -> None:
         await self._turn(ident, preparing.prepare)
@@ -189,6 +208,8 @@ class Dispatcher:
             self.enqueue(delivery.target, delivery.id, self._reattach)
         for delivery in await self._read(recovery.pending):
             self._schedule(delivery)
+        for agent_id in await self._doors.after_a_start():
+            self._take_up(agent_id, agent_id)
 
     async def _inspect(self, ident: str) -> Found:
         """What can be seen of a delivery; an adapter that cannot look has seen nothing."""
@@ -217,8 +238,8 @@ class Dispatcher:
     async def _settle(self, ident: str) -> None:
         """It was leased when the broker died: did the program take it?"""
         found = await self._inspect(ident)
-        await self._write(lambda turn: recovery.settled(turn, ident, found))
-        if found is Found.TAKEN:
+        leads = await self._write(lambda turn: recovery.settled(turn, ident, found))
+        if leads and found is Found.TAKEN:
             await self._resume(ident)
 
     async def _reattach(self, ident: str) -> None:

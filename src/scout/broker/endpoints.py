@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused
 from scout.broker import reaching, registering
-from scout.broker.page import before, page, size
 from scout.broker.turn import Turn, subject_of
 from scout.identity.segment import fold
 from scout.model.agent import Agent, Lifecycle
@@ -29,20 +28,15 @@ from scout.model.presence_event import (
 from scout.model.session import Session
 from scout.policy.permit import Deed
 from scout.protocol.agents import (
-    GetSession,
     Heartbeat,
-    ListSessions,
     RegisterEndpoint,
     RemoveEndpoint,
     UpdateEndpoint,
 )
-from scout.protocol.request import Page
 
 __all__ = [
-    "get_session",
     "heartbeat",
     "is_quiet",
-    "list_sessions",
     "register_endpoint",
     "remove_endpoint",
     "update",
@@ -170,28 +164,3 @@ def heartbeat(turn: Turn, request: Heartbeat) -> Endpoint:
     seen = Reached(agent_id=after.agent_id, endpoint_id=after.id, last_seen=turn.now)
     turn.append(AgentHeartbeat, after.agent_id, seen)
     return after
-
-
-# -- sessions ----------------------------------------------------------------------------------------
-
-
-def list_sessions(turn: Turn, request: ListSessions) -> Page[Session]:
-    """Sessions, newest first, of the agents that the caller sees."""
-    wanted = size(request.limit, turn.rules.limits)
-    bound, limit = before(request.cursor), wanted + 1
-    if request.agent:
-        agent = turn.resolve(request.agent).agent
-        found = turn.ledger.many(Session, "sessions_of", agent=agent.id, before=bound, limit=limit)
-    else:
-        found = turn.ledger.many(Session, "sessions_all", before=bound, limit=limit)
-    listed = page(found, wanted, lambda session: session.id)
-    seen = tuple(one for one in listed.items if turn.directory.agent(one.agent_id) is not None)
-    return Page(items=seen, next=listed.next)
-
-
-def get_session(turn: Turn, request: GetSession) -> Session:
-    """One session of an agent that the caller sees."""
-    session = turn.need(Session, "session", request.session_id)
-    if turn.directory.agent(session.agent_id) is None:
-        raise turn.missing("session", request.session_id)
-    return session

@@ -61,6 +61,7 @@ def enrol(turn: Turn, request: Enrol) -> Enrolled:
         minimal=turn.minimal(agent),
         endpoint_id=endpoint.id,
         token=token,
+        has_door=reaching.has_door(turn.world, session.harness),
     )
 
 

@@ -27,6 +27,8 @@ from scout.broker import (
     parsing,
     questions,
     registering,
+    sessions,
+    terminals,
     work,
 )
 from scout.broker.turn import Turn
@@ -39,6 +41,7 @@ from scout.protocol import inbox as box
 from scout.protocol import insight as tells
 from scout.protocol import overview as whole
 from scout.protocol import questions as wants
+from scout.protocol import sessions as runs
 from scout.protocol import work as owns
 from scout.protocol.request import Request
 
@@ -66,8 +69,8 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     who.Heartbeat: endpoints.heartbeat,
     who.UpdateEndpoint: endpoints.update,
     who.RemoveEndpoint: endpoints.remove_endpoint,
-    who.ListSessions: endpoints.list_sessions,
-    who.GetSession: endpoints.get_session,
+    runs.ListSessions: sessions.list_sessions,
+    runs.CloseSession: terminals.close,
     hosts.Enrol: enrolling.enrol,
     hosts.ReportHook: hosting.report,
     who.MoveProject: agents.move_project,
@@ -173,7 +176,7 @@ def directory_of(request: Request[Any]) -> str | None:
             return request.new
         case does.MakeAsk():
             return request.project_path
-        case hosts.Enrol():
+        case hosts.Enrol() | runs.StartSession() | runs.AttachSession():
             return request.cwd
         case _:
             return None

@@ -22,9 +22,9 @@ from scout.protocol.inbox import AckInbox, ClaimInbox, InboxItem, NackInbox
 from scout.protocol.insight import ShowBrief
 from scout.store.ledger import LAST
 
-__all__ = ["report"]
+__all__ = ["MAILS", "mail_of", "report", "speak_as"]
 
-_MAILS = 3  # handed over at once: a session has a task of its own
+MAILS = 3  # handed over at once: a session has a task of its own
 _SOME = 200
 
 
@@ -34,13 +34,13 @@ def report(turn: Turn, request: ReportHook) -> HookAnswer:
     agent = turn.need(Agent, "agent", session.agent_id)
     subject = replace(subject_of(agent), name=session.id, enrolled_by=session.enrolled_by)
     turn.permit(Deed.FETCH_MAIL if request.event is HookEvent.STOP else Deed.REPORT_HOOK, subject)
-    _speak_as(turn, agent, session)
+    speak_as(turn, agent, session)
     if request.event is not HookEvent.SESSION_END and session.state is not SessionState.LIVE:
         SESSION.after(session.state, SessionMove.READY)  # refuses: it has to enrol again
     return _EVENTS[request.event](turn, session, request)
 
 
-def _speak_as(turn: Turn, agent: Agent, session: Session) -> None:
+def speak_as(turn: Turn, agent: Agent, session: Session) -> None:
     """From here on it is done in the name of the session; the host's credential stays in the log."""
     turn.actor = replace(
         turn.actor,
@@ -90,14 +90,15 @@ def _stopped(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
     """Between two turns there is room for what came meanwhile; without any, it is idle."""
     endpoint = _seen(turn, session)
     _withdraw(turn, session)
-    claimed = inbox.claim(turn, ClaimInbox(limit=_MAILS)).items
+    claimed = inbox.claim(turn, ClaimInbox(limit=MAILS)).items
     if not claimed and endpoint is not None and endpoint.state is EndpointState.WORKING:
         reaching.move(turn, endpoint, EndpointMove.RELEASE)
-    text = mail_text([_mail(one) for one in claimed], session.harness)
+    text = mail_text([mail_of(one) for one in claimed], session.harness)
     return HookAnswer(context=text, handed_over=tuple(one.delivery.id for one in claimed))
 
 
-def _mail(item: InboxItem) -> Mail:
+def mail_of(item: InboxItem) -> Mail:
+    """One thing for a session, as it is told."""
     delivery, message = item.delivery, item.message
     return Mail(
         sender=item.sender,

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from scout.broker import spending, sweeping
+from scout.broker.terminals import Terminals
 from scout.broker.turn import Turn
 from scout.broker.warming import Warming
 from scout.model.endpoint import Endpoint
@@ -20,16 +21,19 @@ _LOG = logging.getLogger("scout.housekeeping")
 _EVERY = 1.0
 _SOME = 200
 _FLUSH = 15  # seconds between writing signs of life to their rows
+_LOOK = 60  # seconds between looks at harnesses that lacked something
 
 
 class House(sweeping.House, Protocol):
     """The broker, as far as this looks at it."""
 
     warming: Warming
+    terminals: Terminals
     signs_of_life: dict[str, Endpoint]
     counts: dict[str, Counters]
 
     async def as_system(self, work: Callable[[Turn], Any]) -> Any: ...
+    async def probe(self, *, again: bool = False) -> None: ...
 
 
 class _Sleep:
@@ -61,6 +65,8 @@ async def keep(house: House, check: Callable[[], None], every: float = _EVERY) -
         await _safely(_round(house, check, sleep.last()))
         if beat % _FLUSH == 0:
             await _safely(flush(house))
+        if beat % _LOOK == 0:
+            await _safely(house.probe(again=True))
 
 
 async def _round(house: House, check: Callable[[], None], gap: Gap | None) -> None:
@@ -80,6 +86,7 @@ async def tidy(house: House, gap: Gap | None = None) -> None:
     now = house.world.clock.now()
     await sweeping.sweep(house, gap)
     await house.warming.check()
+    await house.terminals.check()
     while await house.read(lambda ledger: search.is_behind(ledger.connection)):
         await house.as_system(lambda turn: search.feed(turn.ledger.connection, _SOME))
     old = now.plus(-house.world.rules.periods.idempotency_keys)

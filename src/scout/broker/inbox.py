@@ -1,6 +1,6 @@
 """The inbox of whoever pulls: look, claim for the time of a lease, acknowledge or give back."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from scout.base.refusal import Refused
 from scout.broker import settle
@@ -28,6 +28,7 @@ from scout.protocol.request import Page
 __all__ = [
     "acknowledge",
     "claim",
+    "claimed",
     "get_delivery",
     "give_back",
     "hold_longer",
@@ -65,10 +66,15 @@ def claim(turn: Turn, request: ClaimInbox) -> Claimed:
         if len(rows) <= wanted:
             break
         after = rows[-1].id
+    return Claimed(items=claimed(turn, found[:wanted]))
+
+
+def claimed(turn: Turn, deliveries: Sequence[Delivery]) -> tuple[InboxItem, ...]:
+    """Lease exactly these to the caller."""
     seconds = turn.rules.periods.lease
-    leased = [(one, lease(one, _holder(turn), turn.now, seconds=seconds)) for one in found[:wanted]]
+    leased = [(one, lease(one, _holder(turn), turn.now, seconds=seconds)) for one in deliveries]
     taken = [settle.delivered(turn, one, after, DeliveryMove.LEASE) for one, after in leased]
-    return Claimed(items=tuple(_item(turn, one) for one in taken))
+    return tuple(_item(turn, one) for one in taken)
 
 
 def _holder(turn: Turn) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 
 from scout.base.refusal import Refused
+from scout.base.time import Time
 from scout.broker.flights import flight_named
 from scout.broker.turn import Turn
 from scout.model.ask import Ask
@@ -31,6 +32,8 @@ def worked_on(turn: Turn, within: str | None) -> Flight | None:
         if flight.target != turn.sender:
             raise turn.missing("flight of yours", within)
         return flight
+    if not _open_flights(turn, turn.sender):
+        return None
     open_flights = turn.ledger.many(Flight, "flights_open_to", agent=turn.sender, before=LAST, limit=50)
     running = [one for one in open_flights if one.started_at is not None]
     mine = [one for one in running if turn.actor.session_id and one.session_id == turn.actor.session_id]
@@ -41,17 +44,32 @@ def worked_on(turn: Turn, within: str | None) -> Flight | None:
 def check_room(turn: Turn, ask: Ask) -> None:
     """Not too many at once."""
     limits = turn.rules.limits
-    count = turn.ledger.value("flights_open_count", agent=ask.target, limit=limits.open_flights)
-    check_open_flights(ask.resolved or ask.target, count, limits)
+    check_open_flights(ask.resolved or ask.target, len(_open_flights(turn, ask.target)), limits)
+
+
+def _open_flights(turn: Turn, agent_id: str) -> set[str]:
+    def load() -> list[str]:
+        return [ident for (ident,) in turn.ledger.rows("flights_open_ids", agent=agent_id)]
+
+    return turn.memory.open_flights(agent_id, load)
+
+
+def _check_rate(turn: Turn, sender_id: str, sender: str) -> None:
+    since, limits = int(turn.now.plus(-_MINUTE)), turn.rules.limits
+
+    def load() -> list[int]:
+        return [moment for (moment,) in turn.ledger.rows("asks_recent", sender=sender_id, since=since)]
+
+    moments = turn.memory.asked_since(sender_id, since, load)
+    if len(moments) >= limits.asks_per_minute:
+        check_ask_rate(sender, [Time(one) for one in reversed(moments)], limits, turn.now)
 
 
 def check_limits(turn: Turn, ask: Ask, body: str) -> None:
     """Not too often, not too many at once, not in a circle."""
     limits = turn.rules.limits
     sender, target = turn.canonical(ask.sender), ask.resolved or ask.target
-    wanted = {"sender": ask.sender, "since": int(turn.now.plus(-_MINUTE)), "limit": limits.asks_per_minute}
-    if turn.ledger.value("asks_recent_count", **wanted) >= limits.asks_per_minute:
-        check_ask_rate(sender, turn.ledger.times("asks_recent", **wanted), limits, turn.now)
+    _check_rate(turn, ask.sender, sender)
     check_room(turn, ask)
     link = Link(
         asker=Party(agent_id=ask.sender, session_id=ask.sender_session_id),

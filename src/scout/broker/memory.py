@@ -4,6 +4,7 @@ Only transactions use it: they follow each other, so what is kept is never older
 """
 
 import re
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
@@ -25,7 +26,6 @@ __all__ = ["Memory"]
 
 _ROOM = 50_000
 _RECENT = 5000
-_FOLLOWED = (Ask, Delivery, Flight)
 # A handle of names alone: no harness or model, which another agent might come to have.
 _PLAIN = re.compile(r"@[a-z0-9.-]+")
 # Resolutions that rest on names alone, and not on who is online or where the caller stands.
@@ -43,6 +43,8 @@ class Memory:
         self.names: dict[Hashable, Resolution] = {}
         self._keys: dict[str, set[Hashable]] = {}
         self.recent: dict[str, Record] = {}
+        self._asked: dict[str, deque[int]] = {}  # when each sender asked in the last while
+        self._open: dict[str, set[str]] = {}  # each agent's flights that are not over
         self.last_seq: int | None = None
         self._learn: dict[type, Callable[[Any], object]] = {
             Endpoint: self._endpoint,
@@ -52,7 +54,9 @@ class Memory:
             Alias: lambda _: self._forget_names(),
             Session: lambda _: self._forget_names(),
             Node: lambda _: self._forget_names(),
-            **dict.fromkeys(_FOLLOWED, self._follow),
+            Ask: self._ask,
+            Delivery: self._follow,
+            Flight: self._flight,
         }
 
     def keep(self, key: Hashable, found: Resolution, endpoints: Iterable[Endpoint]) -> None:
@@ -90,21 +94,52 @@ class Memory:
         if len(self.recent) > _RECENT:
             del self.recent[next(iter(self.recent))]
 
+    def _ask(self, ask: Ask) -> None:
+        self._follow(ask)
+        moments = self._asked.get(ask.sender)
+        if moments is not None:
+            moments.append(int(ask.created_at))
+
+    def _flight(self, flight: Flight) -> None:
+        self._follow(flight)
+        known = self._open.get(flight.target)
+        if known is not None:
+            (known.add if flight.finished_at is None else known.discard)(flight.id)
+
+    def asked_since(self, sender: str, since: int, load: Callable[[], Iterable[int]]) -> deque[int]:
+        """When a sender asked since a moment, oldest first; `load` reads it once."""
+        moments = self._asked.get(sender)
+        if moments is None:
+            moments = self._asked[sender] = deque(sorted(load()))
+        while moments and moments[0] <= since:
+            moments.popleft()
+        return moments
+
+    def open_flights(self, agent_id: str, load: Callable[[], Iterable[str]]) -> set[str]:
+        """The flights to an agent that are not over; `load` reads them once."""
+        known = self._open.get(agent_id)
+        if known is None:
+            known = self._open[agent_id] = set(load())
+        return known
+
     def _agent(self, agent: Agent) -> None:
         self.agents.pop(agent.id, None)
         self._forget_names()
 
     def forget(self) -> None:
         """Everything: a transaction was undone, or rows were refreshed beside the log."""
-        for kept in (self.agents, self.endpoints, self.conversations, self.grants, self.recent):
+        for kept in (*self._kept(), self.recent):
             kept.clear()
         self._forget_names()
         self.last_seq = None
 
     def make_room(self) -> None:
         """Keep no more than is useful."""
-        if sum(map(len, (self.agents, self.endpoints, self.conversations, self.grants))) > _ROOM:
+        if sum(map(len, self._kept())) > _ROOM:
             self.forget()
+
+    def _kept(self) -> tuple[dict[Any, Any], ...]:
+        return self.agents, self.endpoints, self.conversations, self.grants, self._asked, self._open
 
     def _forget_names(self) -> None:
         self.names.clear()

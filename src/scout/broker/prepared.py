@@ -19,11 +19,12 @@ class Opening:
 
 @dataclass(kw_only=True)
 class Prepared(Opening):
-    """One turn under way. `unwanted`: its flight is over."""
+    """One turn under way, with what else is told in it. `unwanted`: its flight is over."""
 
     prompt: Prompt
     delivery_id: str
     flight_id: str | None
+    also: tuple[str, ...] = ()
     token_id: str | None = None
     accepted: bool = False
     unwanted: bool = False

@@ -5,29 +5,29 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused
-from scout.broker import credentials, prompting, reaching, settle, spending, turns
+from scout.broker import (
+    batching,
+    credentials,
+    founding,
+    prompting,
+    reaching,
+    settle,
+    spending,
+    terminals,
+    turns,
+)
 from scout.broker.prepared import Opening, Prepared
 from scout.broker.turn import Turn
-from scout.model.agent import Agent, WakePolicy
+from scout.model.agent import Agent
 from scout.model.ask import Ask, SessionPolicy
 from scout.model.delivery import Delivery, DeliveryMove, is_due, lease
-from scout.model.endpoint import (
-    BROKEN,
-    Endpoint,
-    EndpointMove,
-    EndpointState,
-    Transport,
-    permission_of,
-    wake_policy_of,
-)
+from scout.model.endpoint import BROKEN, Endpoint, EndpointMove, EndpointState, Transport
 from scout.model.flight import Flight, FlightState
-from scout.model.presence_event import EndpointRegistered, SessionStarted
 from scout.model.session import Session, SessionState
 from scout.model.session_problem import Layer
 from scout.model.token import Token
 from scout.policy.choose import Action, Choice, Demand
-from scout.policy.directory import Instance
-from scout.ports import Failed, Prompt, SessionSpec
+from scout.ports import Failed, Prompt
 
 __all__ = ["open_session", "prepare", "resume"]
 
@@ -45,21 +45,28 @@ def prepare(turn: Turn, ident: str) -> Prepared | None:
     ask = _asked_by(turn, delivery)
     leased = lease(delivery, turns.HOLDER, turn.now, seconds=turn.rules.periods.lease)
     wish = reaching.demand_of(turn, ask) if ask else Demand(session_id=delivery.session_id)
-    isolated = ask is not None and ask.session_policy is SessionPolicy.NEW
-    found = _carrier(turn, agent, wish, delivery.sender if isolated else None)
+    policy = ask.session_policy if ask else SessionPolicy.REUSE
+    isolated = policy in (SessionPolicy.NEW, SessionPolicy.FORK)
+    forked = wish.session_id if policy is SessionPolicy.FORK else None
+    found = _carrier(turn, agent, wish, delivery.sender if isolated else None, forked)
     if isinstance(found, Failed):
         settle.delivered(turn, delivery, leased, DeliveryMove.LEASE)
         turns.returned(turn, leased, found)
         return None
     endpoint, fresh = found
+    if not fresh and terminals.hold(turn, delivery, endpoint):
+        return None
     leased = replace(leased, endpoint_id=endpoint.id, session_id=endpoint.session_id)
     settle.delivered(turn, delivery, leased, DeliveryMove.LEASE)
     if endpoint.state is EndpointState.IDLE:
         endpoint = reaching.move(turn, endpoint, EndpointMove.CLAIM)
     token = _token(turn, agent, leased, endpoint)
-    told = prompting.told(turn, agent, leased, endpoint, token.secret)
+    more = batching.together(turn, leased, turns.HOLDER) if leased.flight_id is None else []
+    told = prompting.told(turn, agent, leased, endpoint, token.secret, more=[message for _, message in more])
     prompting.charge(turn, told.contract, leased, endpoint)
-    return _prepared(turn, agent, leased, endpoint, told.prompt, fresh=fresh, token_id=token.ident)
+    prepared = _prepared(turn, agent, leased, endpoint, told.prompt, fresh=fresh, token_id=token.ident)
+    prepared.also = tuple(one.id for one, _ in more)
+    return prepared
 
 
 def _asked_by(turn: Turn, delivery: Delivery) -> Ask | None:
@@ -76,15 +83,20 @@ def open_session(turn: Turn, agent: Agent) -> Opening | Failed | None:
     endpoint, fresh = found
     if not fresh:
         return None
-    return Opening(
-        harness=endpoint.harness or "", spec=_spec(turn, agent, endpoint), endpoint_id=endpoint.id, fresh=True
-    )
+    return founding.opening_of(turn, agent, endpoint)
 
 
 def _carrier(
-    turn: Turn, agent: Agent, wish: Demand, isolated_for: str | None = None
+    turn: Turn,
+    agent: Agent,
+    wish: Demand,
+    isolated_for: str | None = None,
+    forked: str | None = None,
 ) -> tuple[Endpoint, bool] | Failed:
-    """Through which endpoint, and whether its session has yet to be started; or why through none."""
+    """Through which endpoint, and whether its session has yet to be started; or why through none.
+
+    `forked`: the session that a new one is to be a copy of.
+    """
     try:
         route = reaching.route_of(turn, agent, _choice(turn, agent, wish), harness=wish.harness, strict=True)
     except Refused as refusal:
@@ -93,10 +105,21 @@ def _carrier(
         problem = route.reach.obstacle(waking=True) or "nothing can run it"
         return Failed(layer=Layer.HARNESS, reason=problem, again=True)
     usable = None if isolated_for else _usable(turn, route)
-    if usable is None and wish.session_id is not None:
+    if usable is None and wish.session_id is not None and forked is None:
         return Failed(layer=Layer.SESSION, reason=f"the session {wish.session_id} is not there any more")
-    model = wish.model or agent.config.model
-    return usable or (_started(turn, agent, route.harness, model, isolated_for), True)
+    if usable is not None:
+        return usable
+    if route.endpoint is not None and route.endpoint.state is EndpointState.WAKING and not isolated_for:
+        return Failed(layer=Layer.SESSION, reason="its session is being started", again=True)
+    new = founding.begun(
+        turn,
+        agent,
+        route.harness,
+        model=wish.model or agent.config.model,
+        isolated_for=isolated_for,
+        more={"forked_from": forked},
+    )
+    return new, True
 
 
 def _choice(turn: Turn, agent: Agent, wish: Demand) -> Choice | None:
@@ -128,39 +151,6 @@ def _usable(turn: Turn, route: reaching.Route) -> tuple[Endpoint, bool] | None:
     return None
 
 
-def _started(turn: Turn, agent: Agent, harness: str, model: str | None, isolated_for: str | None) -> Endpoint:
-    session = Session(
-        id=turn.mint("ses"),
-        created_at=turn.now,
-        updated_at=turn.now,
-        agent_id=agent.id,
-        node=turn.world.node,
-        harness=harness,
-        cwd=agent.working_dir or agent.project_root,
-        model_requested=model,
-        permission_profile=permission_of(agent),
-        isolated_for=isolated_for,
-        created_by=turn.sender,
-    )
-    turn.record(SessionStarted, session, move="start")
-    endpoint = Endpoint(
-        id=turn.mint("ept"),
-        created_at=turn.now,
-        updated_at=turn.now,
-        agent_id=agent.id,
-        node=turn.world.node,
-        harness=harness,
-        model=model,
-        transport=Transport.PROCESS,
-        session_id=session.id,
-        held=True,
-        isolated_for=isolated_for,
-        last_seen=turn.now,
-    )
-    turn.record(EndpointRegistered, endpoint, move="register")
-    return reaching.move(turn, endpoint, EndpointMove.WAKE)
-
-
 class _Token(NamedTuple):
     """The credential of one run; its secret is known only to who made it."""
 
@@ -188,31 +178,13 @@ def _prepared(
 ) -> Prepared:
     return Prepared(
         harness=endpoint.harness or "",
-        spec=_spec(turn, agent, endpoint),
+        spec=founding.spec_of(turn, agent, endpoint),
         prompt=prompt,
         delivery_id=delivery.id,
         endpoint_id=endpoint.id,
         flight_id=delivery.flight_id,
         token_id=token_id,
         fresh=fresh,
-    )
-
-
-def _spec(turn: Turn, agent: Agent, endpoint: Endpoint) -> SessionSpec:
-    """What the harness is told of a session; of one that goes on between turns, also what it calls it."""
-    can = turn.world.harnesses[endpoint.harness or ""].capabilities
-    session = turn.ledger.get(Session, endpoint.session_id) if can.keeps_process or can.resume else None
-    keeps = wake_policy_of(agent, endpoint) is WakePolicy.KEEP_WARM
-    return SessionSpec(
-        session_id=endpoint.session_id or "",
-        agent_id=agent.id,
-        address=Instance(agent=agent).canonical,
-        cwd=(session.cwd if session else None) or agent.working_dir or agent.project_root,
-        model=endpoint.model or agent.config.model,
-        permission=permission_of(agent, endpoint),
-        command=agent.config.command,
-        native_ids=session.native_ids if session else {},
-        idle=None if keeps else turn.rules.periods.session_idle,
     )
 
 

@@ -1,5 +1,6 @@
 """What a program is told at the beginning of a turn: the message, and the contract around it."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -35,13 +36,21 @@ class Told(NamedTuple):
     contract: Contract | None
 
 
-def told(turn: Turn, agent: Agent, delivery: Delivery, endpoint: Endpoint, secret: str | None) -> Told:
-    """The message, the contract around it, and how the program calls back.
+def told(
+    turn: Turn,
+    agent: Agent,
+    delivery: Delivery,
+    endpoint: Endpoint,
+    secret: str | None,
+    *,
+    more: Sequence[Message] = (),
+) -> Told:
+    """The message, those that are told with it, the contract around them, and how the program calls back.
 
     A plain program reads the message alone; the contract is in its environment.
     """
     message = turn.ledger.get(Message, delivery.message_id)
-    body = message.body if message else ""
+    body = "\n\n".join(one.body for one in (message, *more) if one is not None)
     facts = _facts(turn, agent, delivery, endpoint, secret)
     made, text = None, body
     if endpoint.harness != "echo":

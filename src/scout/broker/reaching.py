@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from scout.base.record import Record
 from scout.base.refusal import Refused, Remedy
 from scout.broker.turn import Turn
+from scout.broker.world import World
 from scout.identity.path import Kind
 from scout.model.agent import Agent
 from scout.model.ask import Ask
@@ -23,8 +24,10 @@ from scout.policy.reach import Reach, reach_of
 __all__ = [
     "Route",
     "announce",
+    "check_folder",
     "choice_for",
     "demand_of",
+    "has_door",
     "is_live",
     "move",
     "retired",
@@ -146,20 +149,27 @@ def _lacks(turn: Turn, agent: Agent, harness: str) -> str:
     world = turn.world
     if harness not in world.harnesses:
         return f"this Scout has no harness {harness}"
-    if harness == "command" and not agent.config.command:
+    if not agent.config.command and world.harnesses[harness].capabilities.needs_command:
         return "no command is set for it"
     probe = world.ready.get(harness)
     return "" if probe is None or probe.ready else probe.hint or f"{harness} is not ready"
 
 
 def _check_folder(turn: Turn, agent: Agent, harness: str) -> None:
-    """A program is started only below an allowed root; the operator's own repository becomes one."""
+    """Whether a program may be started in an agent's own folder."""
     folder = agent.working_dir or agent.project_root
-    if folder is None or not turn.world.harnesses[harness].capabilities.starts_programs:
+    if folder is None:
         return
     repository = (
         turn.place.repository if turn.place and turn.place.directory == folder else agent.project_root
     )
+    check_folder(turn, folder, harness, repository)
+
+
+def check_folder(turn: Turn, folder: str, harness: str, repository: str | None) -> None:
+    """A program is started only below an allowed root; the operator's own repository becomes one."""
+    if not turn.world.harnesses[harness].capabilities.starts_programs:
+        return
     allowed = check_directory(folder, turn.world.roots, _person(turn), turn.world.places.home, repository)
     if allowed.adds_root:
         turn.new_roots.append(allowed.root)
@@ -171,6 +181,12 @@ def _person(turn: Turn) -> Actor:
     return actor if actor.token_id else replace(actor, kind=TokenKind.AGENT)
 
 
+def has_door(world: World, harness: str | None) -> bool:
+    """Whether sessions of this harness can be woken while a person has them open."""
+    found = world.harnesses.get(harness or "")
+    return found is not None and found.capabilities.live_wake
+
+
 def unavailable(turn: Turn, harness: str, agent: Agent | None = None) -> HarnessUnavailable:
     """The refusal of a harness that cannot run here."""
     world = turn.world
@@ -179,7 +195,8 @@ def unavailable(turn: Turn, harness: str, agent: Agent | None = None) -> Harness
     if harness not in world.harnesses:
         hint = f"this Scout runs {known}"
         return HarnessUnavailable(harness=harness, missing=Missing.BINARY, hint=hint, remedies=(look,))
-    if agent is not None and harness == "command" and not agent.config.command:
+    needs = world.harnesses[harness].capabilities.needs_command
+    if agent is not None and needs and not agent.config.command:
         address = Instance(agent=agent).canonical
         wish = {"address": address, "config": ["command=PROGRAM"]}
         remedy = Remedy(operation="agent.config", parameters=wish, why="which program it is")

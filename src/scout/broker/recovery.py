@@ -13,7 +13,7 @@ from scout.model.token import Token
 from scout.ports import Failed
 from scout.store.ledger import LAST, Ledger
 
-__all__ = ["carrier", "ended", "freed", "lost", "pending", "settled", "uncertain", "under_way"]
+__all__ = ["carrier", "ended", "freed", "lost", "pending", "settled", "taken_by", "uncertain", "under_way"]
 
 _LATER = (1 << 62) - 1
 _SOME = 200
@@ -29,7 +29,7 @@ def under_way(ledger: Ledger) -> list[Delivery]:
     """What programs had taken and not finished: by the endpoints that work, and by the flights that run."""
     leased = {one.endpoint_id for one in uncertain(ledger)}
     working = [one for one in _busy(ledger) if one.state is EndpointState.WORKING]
-    found = [_taken_by(ledger, one) for one in working if one.id not in leased]
+    found = [taken_by(ledger, one) for one in working if one.id not in leased]
     for flight in ledger.many(Flight, "flights_due", now=_LATER, limit=_LATER):
         if flight.started_at is not None and not flight.is_asking:  # then no turn needs to be under way
             deliveries = ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
@@ -42,7 +42,7 @@ def _busy(ledger: Ledger) -> list[Endpoint]:
     return [one for one in held if one.state is not EndpointState.IDLE]
 
 
-def _taken_by(ledger: Ledger, endpoint: Endpoint) -> Delivery | None:
+def taken_by(ledger: Ledger, endpoint: Endpoint) -> Delivery | None:
     """The delivery that an endpoint works on: its run's credential is in force, else it changed last."""
     for token in ledger.many(Token, "tokens_of_session", session=endpoint.session_id, limit=_SOME):
         if token.label.startswith("dlv_"):
@@ -50,6 +50,7 @@ def _taken_by(ledger: Ledger, endpoint: Endpoint) -> Delivery | None:
     before = LAST
     while some := ledger.many(Delivery, "deliveries_to", agent=endpoint.agent_id, before=before, limit=_SOME):
         begun = [one for one in some if one.endpoint_id == endpoint.id and one.wake and one.attempts]
+        begun = [one for one in begun if one.carried_with is None]
         if begun:
             return max(begun, key=lambda one: one.updated_at)
         before = some[-1].id
@@ -78,17 +79,19 @@ def carrier(ledger: Ledger, ident: str) -> tuple[str | None, str | None, str]:
     return endpoint.harness, endpoint.session_id, turns.run_of(delivery)
 
 
-def settled(turn: Turn, ident: str, found: Found) -> None:
-    """What a look at the program found of a delivery that was leased."""
+def settled(turn: Turn, ident: str, found: Found) -> bool:
+    """What a look at the program found of a delivery that was leased; whether a turn is its own."""
     delivery = turn.need(Delivery, "delivery", ident)
+    leads = delivery.carried_with is None
     if delivery.state is not DeliveryState.LEASED:
-        return
+        return leads
     limit = turn.rules.limits.attempts
     after = settle_uncertain(delivery, found, turn.now, limit=limit)
     move = DeliveryMove.ACK if found is Found.TAKEN else DeliveryMove.EXPIRE
     settle.delivered(turn, delivery, after, move)
     if found is not Found.TAKEN:
         ended(turn, delivery, "the broker was restarted")
+    return leads
 
 
 def lost(turn: Turn, ident: str) -> None:

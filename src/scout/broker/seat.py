@@ -1,21 +1,23 @@
 """One somebody's view of Scout: what they ask is done in their name."""
 
 import asyncio
-import hashlib
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from scout.base.codec import decode, encode, stored
 from scout.base.refusal import BadRequest, Refused
 from scout.broker import endpoints, overview
 from scout.broker.admission import Admitted
 from scout.broker.agents import who_am_i
 from scout.broker.awaiting import AWAITED
+from scout.broker.conducting import CONDUCTED, Conductor
+from scout.broker.dispatch import Dispatcher
 from scout.broker.handlers import HANDLERS, directory_of
 from scout.broker.nearby import with_projects
+from scout.broker.observing import LOOKS, Look
+from scout.broker.once import once
 from scout.broker.stream import Hub, Waiters
 from scout.broker.turn import Turn
 from scout.broker.world import World
@@ -23,23 +25,19 @@ from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint, heard_from
 from scout.model.envelope import Event
 from scout.model.flight import FLIGHT, Flight
-from scout.model.request_problem import KeyReused
 from scout.model.target_problem import UnknownTarget
 from scout.model.token import TokenKind
 from scout.policy.limits import check_streams
 from scout.policy.permit import check_operation
 from scout.ports import Place
-from scout.protocol.access import Minted
-from scout.protocol.agents import Heartbeat, Identity, Registered, WhoAmI
+from scout.protocol.agents import Heartbeat, Identity, WhoAmI
 from scout.protocol.asks import GetFlight, MakeAsk
-from scout.protocol.enrolment import Enrolled
-from scout.protocol.inbox import Claimed, ClaimInbox
+from scout.protocol.inbox import ClaimInbox
 from scout.protocol.insight import ShowBrief
 from scout.protocol.overview import Watch
 from scout.protocol.request import Request, Write, result_of
-from scout.protocol.talk import GetBlob, PutBlob
+from scout.protocol.talk import GetBlob, PutBlob, Send
 from scout.store.ledger import Ledger
-from scout.store.receipts import Remembered, recall, remember
 
 __all__ = ["Counter", "Seat"]
 
@@ -53,6 +51,7 @@ class Counter(Protocol):
     """The broker, as far as a seat looks at it."""
 
     world: World
+    dispatcher: Dispatcher
     waiters: Waiters
     hub: Hub
     signs_of_life: dict[str, Endpoint]
@@ -60,6 +59,8 @@ class Counter(Protocol):
 
     async def read(self, work: Callable[[Ledger], T]) -> T: ...
     async def write(self, who: Admitted, work: Callable[[Turn], T], place: Place | None = None) -> T: ...
+    async def looked_round(self) -> None: ...
+    async def as_system(self, work: Callable[[Turn], T]) -> T: ...
     def glance(self) -> Ledger: ...
     def tally(self, name: str) -> None: ...
     def count(self, agent_id: str, what: str) -> None: ...
@@ -97,16 +98,21 @@ class Seat:
     async def _answer(self, request: Request[Any]) -> Any:
         check_operation(self.who.actor, request.operation)
         place = await self._place(request)
+        if isinstance(request, MakeAsk | Send):
+            await self._broker.looked_round()
         match request:
             case PutBlob() | GetBlob():
                 answer = await asyncio.to_thread(self._outside, request)
                 if isinstance(request, GetBlob) or request.idempotency_key is None:
                     return answer
                 return await self._broker.write(
-                    self.who, lambda turn: _once(turn, request, lambda _, __: answer)
+                    self.who, lambda turn: once(turn, request, lambda _, __: answer)
                 )
             case Heartbeat():
                 return await self._heartbeat(request)
+            case _ if isinstance(request, CONDUCTED):
+                self._broker.tally("writes" if request.writes else "reads")
+                return await Conductor(self._broker, self.who, place).answer(request)
             case WhoAmI():
                 return self._identity(request)
             case GetFlight() if request.wait:
@@ -115,6 +121,9 @@ class Seat:
                 return await self._claim(request)
             case MakeAsk() if request.wait:
                 return await self._ask_and_wait(request, place)
+            case _ if type(request) in LOOKS:
+                self._broker.tally("reads")
+                return await LOOKS[type(request)](Look(self._broker.world, self._read), request)
             case _ if getattr(request, "wait", 0) and result_of(type(request)) in AWAITED:
                 return await self._answered(request)
             case _:
@@ -127,7 +136,7 @@ class Seat:
             return await self._read(lambda turn: handler(turn, request), place)
         self._broker.tally("writes")
         if isinstance(request, Write) and request.idempotency_key is not None:
-            return await self._broker.write(self.who, lambda turn: _once(turn, request, handler), place)
+            return await self._broker.write(self.who, lambda turn: once(turn, request, handler), place)
         return await self._broker.write(self.who, lambda turn: handler(turn, request), place)
 
     async def _read(self, work: Callable[[Turn], T], place: Place | None = None) -> T:
@@ -280,33 +289,3 @@ def _quiet(turn: Turn, request: Heartbeat, seen: Endpoint | None) -> Endpoint | 
     if seen is not None and seen.revision == endpoint.revision:
         endpoint = seen
     return heard_from(endpoint, turn.now) if endpoints.is_quiet(turn, endpoint) else None
-
-
-def _once(turn: Turn, request: Write[T], handler: Callable[[Turn, Any], T]) -> T:
-    """The first answer under a key, given again; another request under it is refused."""
-    connection, actor = turn.ledger.connection, turn.actor.agent_id or turn.actor.token_id
-    key = request.idempotency_key or ""
-    hashed = hashlib.sha256(encode(_unhurried(request))).hexdigest()
-    known = recall(connection, actor, request.operation, key)
-    if known is not None:
-        if known.hash != hashed:
-            raise Refused(KeyReused(key=key, operation=request.operation))
-        return decode(known.answer, result_of(type(request)))
-    answer = handler(turn, request)
-    if isinstance(answer, Claimed) and not answer.items:
-        return answer  # nothing was done that could be done twice
-    receipt = Remembered(hashed, stored(_without_secret(answer)))
-    remember(connection, actor, request.operation, key, receipt=receipt, now=turn.now)
-    return answer
-
-
-def _without_secret(answer: T) -> T:
-    """What is remembered of an answer: a secret is shown once and kept nowhere."""
-    if isinstance(answer, Registered | Enrolled):
-        return replace(answer, token=None)
-    return replace(answer, secret="") if isinstance(answer, Minted) else answer
-
-
-def _unhurried(request: Write[T]) -> Write[T]:
-    """How long somebody waits for the answer is no part of what is asked."""
-    return replace(request, wait=0) if getattr(request, "wait", 0) else request

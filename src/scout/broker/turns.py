@@ -69,6 +69,8 @@ _LIMITED = 900  # seconds until a provider is tried again that does not say when
 
 def run_of(delivery: Delivery) -> str:
     """What the harness knows a delivery by: a repeat that was said to be one is another run."""
+    if delivery.carried_with is not None:
+        return delivery.carried_with
     return f"{delivery.id}.{delivery.attempts}" if delivery.may_repeat else delivery.id
 
 
@@ -96,21 +98,26 @@ def session_started(turn: Turn, prepared: Prepared, started: Started) -> None:
 
 def renewed(turn: Turn, prepared: Prepared) -> None:
     """Still being started."""
-    delivery = turn.need(Delivery, "delivery", prepared.delivery_id)
-    if delivery.state is DeliveryState.LEASED:
+    for delivery in _carried(turn, prepared):
         longer = renew(delivery, HOLDER, turn.now, seconds=turn.rules.periods.lease)
         settle.delivered(turn, delivery, longer, DeliveryMove.RENEW)
 
 
 def accepted(turn: Turn, prepared: Prepared, took: Accepted | None = None) -> None:
     """The program took the prompt: so the flight runs."""
-    delivery = turn.need(Delivery, "delivery", prepared.delivery_id)
-    if delivery.state is DeliveryState.LEASED:
+    for delivery in _carried(turn, prepared):
         settle.delivered(turn, delivery, ack(delivery, HOLDER, turn.now), DeliveryMove.ACK)
     if took is not None and took.pid is not None:
         session = turn.need(Session, "session", prepared.spec.session_id)
         seen = observe_session(session, turn.now, pid=took.pid, pid_started=took.pid_started)
         turn.record(SessionUpdated, seen, move="observe")
+
+
+def _carried(turn: Turn, prepared: Prepared) -> list[Delivery]:
+    """What is told in a turn and was not taken yet."""
+    idents = (prepared.delivery_id, *prepared.also)
+    found = [turn.need(Delivery, "delivery", ident) for ident in idents]
+    return [one for one in found if one.state is DeliveryState.LEASED]
 
 
 def sign_of_life(turn: Turn, prepared: Prepared, text: str) -> None:
@@ -245,9 +252,9 @@ def _noted(turn: Turn, flight: Flight, text: str) -> None:
 def failed(turn: Turn, prepared: Prepared, problem: Failed) -> None:
     """Before the program took it: another attempt or none. After: the flight has failed."""
     delivery = turn.need(Delivery, "delivery", prepared.delivery_id)
-    if delivery.state is DeliveryState.LEASED:
-        returned(turn, delivery, problem)
-    elif delivery.state is DeliveryState.ACKED:
+    for one in _carried(turn, prepared):
+        returned(turn, one, problem)
+    if delivery.state is DeliveryState.ACKED:
         broke(turn, delivery, problem)
     _released(turn, prepared)
 

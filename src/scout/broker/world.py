@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from scout.base.time import Time
 from scout.policy.limits import Rules
-from scout.ports import Blobs, Clock, Harness, Ids, Places, Probe
+from scout.ports import Blobs, Clock, Harness, Ids, Places, Probe, Runs, Snapshots
 from scout.protocol.overview import Status
 
 __all__ = ["World"]
@@ -15,7 +15,7 @@ __all__ = ["World"]
 class World:
     """`node`, `operator` and the agents of this machine are known once the broker has started.
 
-    `ready` is what the last look at each harness found.
+    `ready` is what the last look at each harness found; without `runs` nothing is seen of processes.
     """
 
     rules: Rules
@@ -27,6 +27,8 @@ class World:
     blobs: Blobs
     harnesses: Mapping[str, Harness]
     version: str
+    snapshots: Snapshots | None = None
+    runs: Runs | None = None
     node: str = ""
     operator: str = ""
     operator_agent: str = ""

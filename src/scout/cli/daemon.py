@@ -10,9 +10,11 @@ import click
 from scout.cli import unit
 from scout.cli.build import epilog, run_guarded
 from scout.cli.caller import Caller
+from scout.cli.complete import addresses
 from scout.cli.line import Line
 from scout.cli.problem import Problem, remedy
-from scout.cli.shapes import flight_row
+from scout.cli.session_shapes import run_row
+from scout.cli.shapes import flight_row, show
 from scout.cli.start import ensure
 from scout.cli.text import fields, note, out, paint
 from scout.cli.wire import Lost
@@ -25,6 +27,7 @@ _PATIENCE = 15.0
 
 
 @click.command(epilog=epilog("up"))
+@click.argument("address", required=False, shell_complete=addresses)
 @click.option("--foreground", is_flag=True, help="Stay in this terminal, and log to it too.")
 @click.option("--port", type=click.IntRange(0, 65535), help="Listen on this port; 0 takes any free one.")
 @click.option("--install", is_flag=True, help="Let systemd or launchd start it: write its unit file.")
@@ -32,9 +35,19 @@ _PATIENCE = 15.0
 @click.option("--print", "printed", is_flag=True, help="With --install: only print the unit file.")
 @_JSON
 def up(
-    *, foreground: bool, port: int | None, install: bool, uninstall: bool, printed: bool, as_json: bool
+    *,
+    address: str | None,
+    foreground: bool,
+    port: int | None,
+    install: bool,
+    uninstall: bool,
+    printed: bool,
+    as_json: bool,
 ) -> None:
-    """Start the daemon if none runs, and say where it is."""
+    """Start the daemon if none runs, and say where it is.
+
+    ADDRESS: an agent that is to have a live session, as `scout wake` does it.
+    """
     arguments = [] if port is None else ["--port", str(port)]
 
     def work() -> int:
@@ -44,6 +57,10 @@ def up(
         if foreground:
             return _foreground(caller, arguments)
         found, began = ensure(caller, arguments)
+        if address is not None:
+            woken = Line(caller, start=False).call("POST /v1/agents/{address}/wake", {"address": address})
+            show("wake", woken, as_json)
+            return 0
         _show(found, "started" if began else "already running", as_json)
         return 0
 
@@ -68,7 +85,7 @@ def _show(found: Running, word: str, as_json: bool) -> None:
 
 
 @click.command(epilog=epilog("down"))
-@click.option("--stop", "stop_work", is_flag=True, help="Cancel open work first, so that its programs end.")
+@click.option("--stop", "stop_work", is_flag=True, help="Cancel open work and end its programs first.")
 @_JSON
 def down(stop_work: bool, as_json: bool) -> None:
     """Stop the daemon. Programs that it started go on and are listed; --stop ends them."""
@@ -77,25 +94,36 @@ def down(stop_work: bool, as_json: bool) -> None:
         caller = Caller()
         found = running(caller.where.home)
         flights = _open_flights(caller) if found is not None else []
+        runs = _runs(caller) if found is not None else []
         if stop_work:
             _cancel(caller, flights)
+            _end(caller, runs)
         _stop(caller.where.home)
         if as_json:
             told = {"stopped": found is not None, "pid": found.pid if found else None}
-            out(json.dumps({**told, "cancelled" if stop_work else "open": [one["id"] for one in flights]}))
+            left = {"cancelled" if stop_work else "open": [one["id"] for one in flights]}
+            out(
+                json.dumps({**told, **left, "ended" if stop_work else "running": [one["id"] for one in runs]})
+            )
         else:
-            _tell(found, flights, stop_work)
+            _tell(found, flights, runs, stop_work)
         return 0
 
     run_guarded(work, as_json)
 
 
-def _tell(found: Running | None, flights: list[dict[str, Any]], stopped: bool) -> None:
+def _tell(
+    found: Running | None, flights: list[dict[str, Any]], runs: list[dict[str, Any]], stopped: bool
+) -> None:
     out(f"stopped (pid {found.pid})" if found else "no daemon was running")
     if flights:
         out("cancelled:" if stopped else "left as it was; it goes on when the daemon is up again:")
     for flight in flights:
         out(flight_row(flight))
+    if runs:
+        out("ended:" if stopped else "still running; scout down --stop would have ended it:")
+    for session in runs:
+        out(run_row(session))
 
 
 def _open_flights(caller: Caller) -> list[dict[str, Any]]:
@@ -104,6 +132,28 @@ def _open_flights(caller: Caller) -> list[dict[str, Any]]:
     except (Problem, Lost, OSError):
         return []  # a daemon that does not answer can still be stopped
     return page["items"]
+
+
+def _runs(caller: Caller) -> list[dict[str, Any]]:
+    """The sessions of which a program runs that Scout started."""
+    line = Line(caller, start=False)
+    try:
+        live = line.call("GET /v1/sessions", {"live": True, "limit": 200})["items"]
+        ours = [one["id"] for one in live if one["origin"] != "enrolled"]
+        seen = [line.call("GET /v1/sessions/{sessionId}", {"sessionId": ident}) for ident in ours]
+    except (Problem, Lost, OSError):
+        return []  # a daemon that does not answer can still be stopped
+    return [one for one in seen if one["running"]]
+
+
+def _end(caller: Caller, runs: list[dict[str, Any]]) -> None:
+    line = Line(caller, start=False)
+    for session in runs:
+        told = {"sessionId": session["id"], "reason": "scout down --stop"}
+        try:
+            line.call("POST /v1/sessions/{sessionId}/stop", told)
+        except Problem as problem:
+            note(f"scout: {session['id']} was not stopped: {problem}")
 
 
 def _cancel(caller: Caller, flights: list[dict[str, Any]]) -> None:

@@ -123,9 +123,9 @@ class Door:
                 self._host.report(session, "session_end")
 
     def beat(self, *, working: bool) -> None:
-        """A sign of life, where the session works."""
+        """A sign of life, where the session works, or can be woken while it does not."""
         kept = self._host.kept_here() or self._session
-        if not kept.get("endpointId") or not (working or kept.get("working")):
+        if not kept.get("endpointId") or not (working or kept.get("working") or kept.get("hasDoor")):
             return
         with contextlib.suppress(NotEnrolled):
             target = f"/v1/endpoints/{quote(kept['endpointId'])}/heartbeat"

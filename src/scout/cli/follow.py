@@ -7,8 +7,9 @@ import sys
 import time
 
 from scout.cli.line import ROUTES
+from scout.cli.live import Progress, Watched, asked_of_a_person, decisions
 from scout.cli.problem import OPEN, exit_code, tries
-from scout.cli.text import note, out, paint, seconds
+from scout.cli.text import note, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from scout.cli.line import Line
 
-__all__ = ["FINISHED", "POLL", "TICK", "Progress", "follow", "settle"]
+__all__ = ["FINISHED", "POLL", "TICK", "follow", "settle"]
 
 FINISHED = ("completed", "failed", "cancelled")
 POLL = 30.0  # seconds of one long poll when nobody looks
@@ -53,6 +54,8 @@ def settle(flight: dict[str, Any], as_json: bool = False) -> int:
         note(f"still {state} ({_why(flight)}); the work goes on")
         if question := _asked_by(flight):
             note(f"try: scout question answer {question} TEXT")
+        if item := asked_of_a_person(flight):
+            note(f"try: {decisions(item)[0]}")
         for one in _known(flight):
             note(one)
         note(f"try: scout wait {flight['id']}")
@@ -94,7 +97,7 @@ def _why(flight: dict[str, Any]) -> str:
 
 def _wait(line: Line, flight_id: str, budget: float | None) -> dict[str, Any]:
     began = time.monotonic()
-    progress = Progress() if sys.stderr.isatty() else None
+    progress, watched = Progress() if sys.stderr.isatty() else None, Watched(line)
     seen: int | None = None
     while True:
         left = None if budget is None else budget - (time.monotonic() - began)
@@ -105,32 +108,5 @@ def _wait(line: Line, flight_id: str, budget: float | None) -> dict[str, Any]:
             return flight
         seen = flight.get("revision")
         if progress:
-            progress.show(f"{flight['state']} · {_why(flight)}", flight, time.monotonic() - began)
-
-
-class Progress:
-    """One line that is rewritten: how it is, how long that takes already, the last sign of life."""
-
-    shown = False
-
-    def __init__(self) -> None:
-        self.turn = 0
-
-    def show(self, says: str, record: dict[str, Any], passed: float) -> None:
-        from scout.cli.text import age
-
-        self.turn += 1
-        spin = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"[self.turn % 10]
-        life = age(record.get("updatedAt"))
-        text = f"{spin} {says} · {seconds(passed)} · last sign of life {life}"
-        sys.stderr.write(f"\r\x1b[K{text[:110]}")
-        sys.stderr.flush()
-        Progress.shown = True
-
-    @staticmethod
-    def clear() -> None:
-        """Leave no half line behind."""
-        if Progress.shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-            Progress.shown = False
+            watched.tell(flight)
+            progress.show(watched.says(flight), flight, time.monotonic() - began)

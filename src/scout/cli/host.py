@@ -27,6 +27,7 @@ __all__ = [
     "is_object",
     "process_of_host",
     "session_token",
+    "started_at",
 ]
 
 TOKEN_FILE = "host.token"
@@ -106,6 +107,7 @@ class Host:
             "native": native or told["session"]["nativeIds"].get("session"),
             "pid": pid,
             "started": started,
+            "hasDoor": told.get("hasDoor", False),
         }
         self.keep(kept)
         return kept
@@ -245,6 +247,11 @@ def process_of_host(environ: Mapping[str, str] = os.environ) -> tuple[int, str]:
             return pid, started
         pid = above
     return pid, _process(pid)[2]
+
+
+def started_at(pid: int) -> str:
+    """When a process began, as the system says it."""
+    return _process(pid)[2]
 
 
 def _process(pid: int) -> tuple[str, int, str]:

@@ -27,6 +27,8 @@ ROUTES = {
     "ask": "POST /v1/asks",
     "inbox": "GET /v1/inbox",
     "flight.get": "GET /v1/flights/{flightId}",
+    "session.inspect": "GET /v1/sessions/{sessionId}",
+    "attention.show": "GET /v1/attention/{attentionId}",
     "attachment.put": "POST /v1/attachments",
     "status": "GET /v1/status",
     "now": "GET /v1/now",

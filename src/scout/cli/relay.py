@@ -117,7 +117,7 @@ class Relay:
         self.say({"jsonrpc": "2.0", "id": ident, "error": {"code": code, "message": problem}})
 
     def _beat(self) -> None:
-        """A session that works is there, however long it says nothing; one that is idle may be passed by."""
+        """A session that works is there, however long it is silent; so is an idle one that can be woken."""
         while not self._over.wait(_BEAT):
             self.door.beat(working=bool(self._working))
 

@@ -6,6 +6,8 @@ from typing import Any, cast
 
 from scout.cli.attention_shapes import ATTENTION
 from scout.cli.insight_shapes import INSIGHT
+from scout.cli.observation_shapes import OBSERVATION
+from scout.cli.session_shapes import SESSION_COLUMNS, SESSIONS
 from scout.cli.text import age, fields, first_line, note, out, paint, table
 from scout.cli.work_shapes import WORK, WORK_COLUMNS
 from scout.model.wire import SYNONYMS
@@ -14,6 +16,7 @@ __all__ = ["COLUMNS", "SAME", "event_line", "flight_row", "show"]
 
 # Operation → the columns of its list: a head, and the field, with how it is read before a colon.
 COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
+    **SESSION_COLUMNS,
     **WORK_COLUMNS,
     "who": (
         ("address", "minimal"),
@@ -51,7 +54,6 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "conversation.list": (("conversation", "id"), ("kind", "kind"), ("name", "name"), ("unread", "unread")),
     "channel.list": (("channel", "name"), ("unread", "unread"), ("id", "id")),
-    "session.list": (("session", "id"), ("harness", "harness"), ("state", "state"), ("agent", "agentId")),
     "alias.list": (("alias", "name"), ("means", "means"), ("state", "state")),
     "card.list": (
         ("card", "id"),
@@ -307,6 +309,8 @@ _CHANNELS = ("create", "show", "join", "leave", "policy", "archive")
 _SPECIAL: dict[str, Callable[[Any], None]] = {
     **ATTENTION,
     **INSIGHT,
+    **OBSERVATION,
+    **SESSIONS,
     **WORK,
     **{f"channel.{move}": _show_channel for move in _CHANNELS},
     **{f"alias.{move}": _show_alias for move in ("set", "show", "remove", "repair")},

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TextIO
 
-__all__ = ["age", "fields", "first_line", "indent", "note", "out", "paint", "seconds", "table"]
+__all__ = ["age", "fields", "first_line", "indent", "note", "out", "paint", "seconds", "table", "visible"]
 
 _CODES = {"bold": "1", "dim": "2", "red": "1;31", "green": "32", "yellow": "33", "cyan": "36"}
 
@@ -63,6 +63,11 @@ def first_line(text: str, length: int = 72) -> str:
     """The beginning of a text, for a list."""
     line = text.strip().partition("\n")[0]
     return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
+def visible(text: str) -> str:
+    """Text from outside, without what would steer the terminal."""
+    return "".join(sign if (sign >= " " and sign != "\x7f") or sign in "\n\t" else "�" for sign in text)
 
 
 def seconds(value: float) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["DIRECTORIES", "Manner", "ask", "inbox", "reply", "say", "send", "show_items", "stored", "text_of"]
 
 # Parameters that name directories: relative to where the command is typed.
-DIRECTORIES = frozenset({"projectPath", "projectRoot", "workingDir", "old", "new"})
+DIRECTORIES = frozenset({"cwd", "projectPath", "projectRoot", "workingDir", "old", "new"})
 
 _PREVIEW = 12  # lines of a message in the inbox
 

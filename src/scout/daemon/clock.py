@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from collections.abc import Iterator
 
 from scout.base import ids
 from scout.base.time import Time
@@ -9,6 +10,7 @@ from scout.base.time import Time
 __all__ = ["SystemClock", "SystemIds"]
 
 _CHANCE = 80
+_SERIES = 1024
 
 
 class SystemClock:
@@ -31,13 +33,23 @@ class SystemIds:
     def __init__(self) -> None:
         self._moment = 0
         self._chance = 0
+        self._series: Iterator[str] = iter(())
 
     def mint(self, prefix: str) -> str:
         moment = time.time_ns() // 1_000_000
         if moment > self._moment:
             self._moment, self._chance = moment, secrets.randbits(_CHANCE - 8)
-        self._chance += 1
-        return ids.mint(prefix, self._moment, self._chance.to_bytes(_CHANCE // 8, "big"))
+            self._begin()
+        text = next(self._series, None)
+        if text is None:
+            self._begin()
+            text = next(self._series)
+        return f"{prefix}_{text}"
+
+    def _begin(self) -> None:
+        """The next ids of this millisecond."""
+        self._chance += _SERIES
+        self._series = ids.series(self._moment, self._chance.to_bytes(_CHANCE // 8, "big"))
 
     def secret(self) -> str:
         return f"sct_{secrets.token_urlsafe(32)}"

@@ -3,6 +3,7 @@
 
 import asyncio
 import gc
+import sys
 from typing import TYPE_CHECKING
 
 from scout.api.asgi import Receive, Scope, Send
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LateMcp"]
 
+_SLICE = 0.0001  # seconds for which the import may hold up everybody else
 _PAUSE = 2.0  # seconds in which those who started the daemon have it for themselves
 
 
@@ -71,6 +73,11 @@ class LateMcp:
 
 
 def _imported() -> "type[Surface]":
-    from scout.mcp.app import Surface
-
+    """Importing is one long piece of work: who is served meanwhile must not wait for whole slices of it."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(_SLICE)
+    try:
+        from scout.mcp.app import Surface
+    finally:
+        sys.setswitchinterval(usual)
     return Surface

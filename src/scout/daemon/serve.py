@@ -13,15 +13,15 @@ from pathlib import Path
 from uvicorn.loops.auto import auto_loop_factory
 
 from scout import __version__
-from scout.adapters.command import Command
 from scout.adapters.desktop import Desktop, program
-from scout.adapters.echo import Echo
 from scout.adapters.router import ProgramRouter
+from scout.adapters.runs import Runs
 from scout.adapters.webhook import Webhook
 from scout.api.app import Application
 from scout.base.refusal import Refused
 from scout.broker.broker import Broker
 from scout.daemon.clock import SystemClock, SystemIds
+from scout.daemon.harnesses import harnesses
 from scout.daemon.late import LateMcp
 from scout.daemon.secret_file import kept, node_key, operator_token
 from scout.daemon.server import Server
@@ -34,6 +34,7 @@ from scout.settings.record import Settings
 from scout.store.blobs import FolderBlobs
 from scout.store.database import Database
 from scout.tree.place import Disk
+from scout.tree.snapshots import GitSnapshots
 
 __all__ = ["serve"]
 
@@ -96,7 +97,6 @@ async def _listen(
 
 
 def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
-    echo, command = Echo(), Command(Path(settings.sessions))
     return Broker(
         database,
         rules=settings.rules,
@@ -106,12 +106,14 @@ def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
         ids=ids,
         places=Disk(),
         blobs=FolderBlobs(Path(settings.blobs), settings.rules.limits.attachment),
-        harnesses={echo.name: echo, command.name: command},
+        harnesses=harnesses(settings),
         version=__version__,
         sinks=_sinks(settings, ids),
         allow_root=lambda root: _allow(settings, root),
         read_roots=_roots,
         router=_router(settings),
+        snapshots=GitSnapshots(Path(settings.sessions)),
+        runs=Runs(Path(settings.sessions)),
     )
 
 

@@ -11,6 +11,7 @@ from scout.model.usage import Usage
 from scout.protocol.access import AliasView
 from scout.protocol.agents import AgentView, Registered, Resolved
 from scout.protocol.asks import FlightView
+from scout.protocol.observation import Topology
 from scout.protocol.questions import QuestionView
 from scout.protocol.request import Page
 from scout.protocol.talk import MessageLine
@@ -36,6 +37,7 @@ __all__ = [
     "sent",
     "session",
     "sessions",
+    "topology",
     "usage",
     "work",
     "works",
@@ -64,6 +66,12 @@ def flight(facts: dict[str, Any]) -> str:
 
 def moved_flight(view: FlightView) -> str:
     return f"{view.id} is {view.state}."
+
+
+def topology(seen: Topology) -> str:
+    live = sum(one.live for one in seen.items)
+    known = sum(one.session_id is not None for one in seen.items)
+    return f"{len(seen.items)} are shown: {live} with a program that runs, {known} known to Scout."
 
 
 def sent(receipt: Receipt) -> str:

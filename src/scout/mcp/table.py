@@ -1,13 +1,22 @@
 """The tools: one row each. Which role has which is said in `protocol.tools`."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from scout.mcp import acts, asking, lines
-from scout.mcp.tool import Argument, Tool
+from scout.mcp.session_tools import SESSION_TOOLS
+from scout.mcp.tool import Argument, Tool, arguments, one
 from scout.model.agent import ToolRole
-from scout.protocol import access, agents, asks, attention, inbox, insight, questions, talk, work
-from scout.protocol.request import Request
+from scout.protocol import (
+    access,
+    agents,
+    asks,
+    attention,
+    inbox,
+    insight,
+    questions,
+    talk,
+    work,
+)
 from scout.protocol.tools import ROLE_TOOLS
 
 __all__ = ["TOOLS", "tools_of"]
@@ -43,20 +52,11 @@ _QUESTION = (
 _ATTENTION = ("id", "state", "title", "answer", "reason", "defaultAction", "decidedBy", "expiresAt")
 
 
-def _one(request: type[Request[Any]]) -> Mapping[str, type[Request[Any]]]:
-    return {"": request}
-
-
-def _arguments(*names: str, **others: Argument) -> dict[str, Argument]:
-    """Arguments that are called as their fields, then those that are not or need other words."""
-    return {**{name: Argument(name) for name in names}, **others}
-
-
 _TABLE = (
     Tool(
         "whoami",
         "Who you are to Scout: your address, role and project.",
-        _one(agents.WhoAmI),
+        one(agents.WhoAmI),
         {},
         lines.identity,
         act=acts.who_am_i,
@@ -67,8 +67,8 @@ _TABLE = (
         "Have another agent or project do something, tracked until it is done. "
         "Returns at once; `next` is the call that waits for the result. "
         "For information only use question_create, for a note messages_send.",
-        _one(asks.MakeAsk),
-        _arguments(
+        one(asks.MakeAsk),
+        arguments(
             "to",
             "projectPath",
             "targetSessionId",
@@ -87,8 +87,8 @@ _TABLE = (
     Tool(
         "invocations_wait",
         "Wait for the result of an ask. To stop waiting never stops the work.",
-        _one(asks.GetFlight),
-        _arguments("flightId", timeoutSeconds=Argument("wait", "seconds; 50 unless said, 240 at most")),
+        one(asks.GetFlight),
+        arguments("flightId", timeoutSeconds=Argument("wait", "seconds; 50 unless said, 240 at most")),
         lines.flight,
         act=acts.wait_for_flight,
         also=("wait", "flight.wait"),
@@ -97,32 +97,32 @@ _TABLE = (
     Tool(
         "invocations_get",
         "How an ask stands now, and who owns the next move.",
-        _one(asks.GetFlight),
-        _arguments("flightId"),
+        one(asks.GetFlight),
+        arguments("flightId"),
         lines.flight,
         act=acts.show_flight,
     ),
     Tool(
         "flight_cancel",
         "Cancel an ask that nobody needs any more.",
-        _one(asks.CancelFlight),
-        _arguments("flightId", "reason"),
+        one(asks.CancelFlight),
+        arguments("flightId", "reason"),
         lines.moved_flight,
         shows=("id", "state", "reason", "targetAddress"),
     ),
     Tool(
         "messages_send",
         "Tell an agent or a channel something. It starts no work: for that use ask.",
-        _one(talk.Send),
-        _arguments("to", "channel", "body", "kind", "followUp"),
+        one(talk.Send),
+        arguments("to", "channel", "body", "kind", "followUp"),
         lines.sent,
         main=True,
     ),
     Tool(
         "messages_reply",
         "Answer what you were sent, in its conversation. The first answer to an ask is its result.",
-        _one(talk.Reply),
-        _arguments("body", "inReplyTo"),
+        one(talk.Reply),
+        arguments("body", "inReplyTo"),
         lines.sent,
         main=True,
     ),
@@ -130,7 +130,7 @@ _TABLE = (
         "messages_inbox",
         "What waits for you, oldest first. With `claim` you take it: it does not come again.",
         {"": inbox.ListInbox, "claim": inbox.ClaimInbox},
-        _arguments(limit=Argument("limit", _LIMIT)),
+        arguments(limit=Argument("limit", _LIMIT)),
         lines.inbox,
         act=acts.inbox,
         by="claim",
@@ -139,8 +139,8 @@ _TABLE = (
     Tool(
         "messages_channel",
         "The last messages of a channel.",
-        _one(talk.ListMessages),
-        _arguments("channel", limit=Argument("limit", _LIMIT)),
+        one(talk.ListMessages),
+        arguments("channel", limit=Argument("limit", _LIMIT)),
         lines.messages,
         shows=("id", "senderAddress", "kind", "body", "createdAt"),
         fixed={"newest": True},
@@ -148,39 +148,39 @@ _TABLE = (
     Tool(
         "agents_resolve",
         "What an address means, and why. Nothing is changed.",
-        _one(agents.Resolve),
-        _arguments("address"),
+        one(agents.Resolve),
+        arguments("address"),
         lines.resolved,
     ),
     Tool(
         "question_create",
         "Ask another agent for information, not for work.",
-        _one(questions.CreateQuestion),
-        _arguments("to", "body", "options", "flightId", "workItemId"),
+        one(questions.CreateQuestion),
+        arguments("to", "body", "options", "flightId", "workItemId"),
         lines.question,
         shows=_QUESTION,
     ),
     Tool(
         "question_answer",
         "Answer a question; work that it turned out to need may begin with it.",
-        _one(questions.AnswerQuestion),
-        _arguments("questionId", "answer", "spawnWork"),
+        one(questions.AnswerQuestion),
+        arguments("questionId", "answer", "spawnWork"),
         lines.question,
         shows=_QUESTION,
     ),
     Tool(
         "question_close",
         "Put a question of yours away.",
-        _one(questions.CloseQuestion),
-        _arguments("questionId", "reason"),
+        one(questions.CloseQuestion),
+        arguments("questionId", "reason"),
         lines.question,
         shows=_QUESTION,
     ),
     Tool(
         "work_create",
         "Create a work item: durable, with an owner who is told. For a single job use ask.",
-        _one(work.CreateWork),
-        _arguments("title", "ownerId", "description", "reviewerId", "priority", "labels", "blocks", "dueAt"),
+        one(work.CreateWork),
+        arguments("title", "ownerId", "description", "reviewerId", "priority", "labels", "blocks", "dueAt"),
         lines.work,
         shows=_WORK,
     ),
@@ -200,7 +200,7 @@ _TABLE = (
             "hand_over": work.HandOverWork,
             "cancel": work.CancelWork,
         },
-        _arguments(
+        arguments(
             "workItemId",
             "title",
             "description",
@@ -219,20 +219,20 @@ _TABLE = (
         lines.work,
         shows=_WORK,
     ),
-    Tool("work_get", "A work item and its steps.", _one(work.GetWork), _arguments("workItemId"), lines.work),
+    Tool("work_get", "A work item and its steps.", one(work.GetWork), arguments("workItemId"), lines.work),
     Tool(
         "work_list",
         "Work items, newest first; `owed`: those whose next move is yours.",
-        _one(work.ListWork),
-        _arguments("ownerId", "owed", "state", "label", limit=Argument("limit", _LIMIT)),
+        one(work.ListWork),
+        arguments("ownerId", "owed", "state", "label", limit=Argument("limit", _LIMIT)),
         lines.works,
         shows=_WORK,
     ),
     Tool(
         "operator_need",
         "Ask the person and wait: you cannot go on without the answer.",
-        _one(attention.Need),
-        _arguments("question", "options"),
+        one(attention.Need),
+        arguments("question", "options"),
         lines.needed,
         act=asking.need,
         main=True,
@@ -240,32 +240,32 @@ _TABLE = (
     Tool(
         "operator_consult",
         "Ask the person and go on: without an answer you do the default.",
-        _one(attention.Consult),
-        _arguments("question", "defaultAction"),
+        one(attention.Consult),
+        arguments("question", "defaultAction"),
         lines.attention,
         shows=_ATTENTION,
     ),
     Tool(
         "operator_notify",
         "Tell the person something; nobody waits for an answer.",
-        _one(attention.Notify),
-        _arguments("message"),
+        one(attention.Notify),
+        arguments("message"),
         lines.attention,
         shows=_ATTENTION,
     ),
     Tool(
         "notify_parent",
         "Tell the agent that you work for how it goes.",
-        _one(talk.Send),
-        _arguments("body", status=Argument("kind", "status on the way, final at the end")),
+        one(talk.Send),
+        arguments("body", status=Argument("kind", "status on the way, final at the end")),
         lines.sent,
         fixed={"to": "parent", "kind": "status"},
     ),
     Tool(
         "agents_search",
         "Agents whose names begin like this.",
-        _one(agents.Who),
-        _arguments("query", project=Argument("projectRoot"), limit=Argument("limit", _LIMIT)),
+        one(agents.Who),
+        arguments("query", project=Argument("projectRoot"), limit=Argument("limit", _LIMIT)),
         lines.agents,
         shows=_AGENT,
     ),
@@ -273,8 +273,8 @@ _TABLE = (
         "broker_feed",
         "What concerned an agent, oldest first: messages, deliveries, flights, errors. "
         "Go on with `next` as since.",
-        _one(agents.ReadFeed),
-        _arguments(
+        one(agents.ReadFeed),
+        arguments(
             agent=Argument("address", "whose; yours unless said"),
             since=Argument("after"),
             limit=Argument("limit", _LIMIT),
@@ -286,8 +286,8 @@ _TABLE = (
     Tool(
         "usage_report",
         "Report tokens that you spent.",
-        _one(insight.ReportUsage),
-        _arguments(
+        one(insight.ReportUsage),
+        arguments(
             "promptTokens",
             "completionTokens",
             "totalTokens",
@@ -301,33 +301,19 @@ _TABLE = (
         ),
         lines.usage,
     ),
-    Tool(
-        "sessions_inspect",
-        "One harness session: its state and its process.",
-        _one(agents.GetSession),
-        _arguments("sessionId"),
-        lines.session,
-    ),
-    Tool(
-        "sessions_list",
-        "Harness sessions, newest first.",
-        _one(agents.ListSessions),
-        _arguments("agent", limit=Argument("limit", _LIMIT)),
-        lines.sessions,
-        shows=("id", "agentId", "harness", "state", "modelObserved", "cwd", "reason"),
-    ),
+    *SESSION_TOOLS,
     Tool(
         "card_create",
         "Make a return address that others can use.",
-        _one(access.CreateCard),
-        _arguments("agent", "name", "expiresIn", "maxUses", "replyToSessionId"),
+        one(access.CreateCard),
+        arguments("agent", "name", "expiresIn", "maxUses", "replyToSessionId"),
         lines.card,
     ),
     Tool(
         "agents_register",
         "Enter an agent in the directory; its token is shown once.",
-        _one(agents.RegisterAgent),
-        _arguments(
+        one(agents.RegisterAgent),
+        arguments(
             "definitionId",
             "workspace",
             "profile",
@@ -344,16 +330,16 @@ _TABLE = (
     Tool(
         "aliases_list",
         "The person's short names.",
-        _one(access.ListAliases),
-        _arguments(limit=Argument("limit", _LIMIT)),
+        one(access.ListAliases),
+        arguments(limit=Argument("limit", _LIMIT)),
         lines.aliases,
         shows=("name", "means", "state"),
     ),
     Tool(
         "aliases_resolve",
         "What a short name stands for.",
-        _one(access.ShowAlias),
-        _arguments("name"),
+        one(access.ShowAlias),
+        arguments("name"),
         lines.alias,
     ),
 )

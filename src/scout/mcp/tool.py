@@ -13,7 +13,7 @@ from scout.protocol.request import Request
 if TYPE_CHECKING:
     from scout.mcp.call import Call
 
-__all__ = ["Argument", "Tool"]
+__all__ = ["Argument", "Tool", "arguments", "one"]
 
 
 class Argument(NamedTuple):
@@ -113,3 +113,12 @@ class Tool(NamedTuple):
             field=name[:60],
             candidates=tuple(Candidate(address=one) for one in near),
         )
+
+
+def one(request: type[Request[Any]]) -> Mapping[str, type[Request[Any]]]:
+    return {"": request}
+
+
+def arguments(*names: str, **others: Argument) -> dict[str, Argument]:
+    """Arguments that are called as their fields, then those that are not or need other words."""
+    return {**{name: Argument(name) for name in names}, **others}

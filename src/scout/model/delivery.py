@@ -89,6 +89,7 @@ class Delivery(Mutable):
     """One thing for one target. `wake` may start a program; `rule` and `reason` say why this target.
 
     `delegates`: the target is expected to act on a plain message, and is reminded if it does not.
+    `carried_with`: the delivery in whose turn this one was told as well.
     `attempts` counts leases, so attempt n is stored before the adapter is called for it.
     """
 
@@ -108,6 +109,7 @@ class Delivery(Mutable):
     reason: str = ""
     attempts: int = 0
     may_repeat: bool = False
+    carried_with: str | None = None
     leased_by: str | None = None
     leased_until: Time | None = None
     next_attempt_at: Time

@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from scout.base.machine import Machine
+from scout.base.record import Record
 from scout.base.refusal import Refused, Remedy
 from scout.base.time import Time
 from scout.model.agent import PermissionProfile
@@ -18,10 +19,14 @@ __all__ = [
     "SessionMove",
     "SessionOrigin",
     "SessionState",
+    "Terminal",
     "check_class",
     "end_session",
     "enrol_again",
+    "give_back",
+    "hand_over",
     "lose_session",
+    "native_id_of",
     "observe_session",
     "ready_session",
     "resume_session",
@@ -82,8 +87,20 @@ class SessionOrigin(StrEnum):
     ENROLLED = "enrolled"
 
 
+class Terminal(Record):
+    """The process of a person's terminal that has a session open, and whose it is."""
+
+    pid: int
+    started: str
+    by: str
+    since: Time
+
+
 class Session(Mutable):
-    """One session of one agent on one node in one harness; none of the four ever changes."""
+    """One session of one agent on one node in one harness; none of the four ever changes.
+
+    `terminal`: a person has it open in a terminal of theirs, and is its only writer.
+    """
 
     agent_id: str
     node: str
@@ -104,6 +121,7 @@ class Session(Mutable):
     permission_profile: PermissionProfile | None = None
     isolated_for: str | None = None
     forked_from: str | None = None
+    terminal: Terminal | None = None
     reason: str = ""
     last_event_at: Time | None = None
     ended_at: Time | None = None
@@ -131,6 +149,7 @@ def end_session(
         session_class=session_class,
         pid=None,
         pid_started=None,
+        terminal=None,
         ended_at=now,
     )
 
@@ -172,6 +191,22 @@ def observe_session(
         pid_started=pid_started or session.pid_started,
         last_event_at=now,
     )
+
+
+def hand_over(session: Session, terminal: Terminal, now: Time) -> Session:
+    """A person goes on with it in a terminal: from now on they alone write to it."""
+    return changed("session", session, now, terminal=terminal, pid=None, pid_started=None)
+
+
+def give_back(session: Session, now: Time) -> Session:
+    """It is free again."""
+    return changed("session", session, now, terminal=None, last_event_at=now)
+
+
+def native_id_of(session: Session) -> str | None:
+    """What its harness calls it: its session, or the only name that it has."""
+    known = session.native_ids
+    return known.get("session") or next(iter(known.values()), None)
 
 
 def enrol_again(

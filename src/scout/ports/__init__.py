@@ -31,13 +31,16 @@ from scout.ports.harness import (
 )
 from scout.ports.world import (
     Blobs,
+    Change,
     Clock,
     Ids,
     Notice,
     Place,
     Places,
     Router,
+    Runs,
     Sink,
+    Snapshots,
 )
 
 __all__ = [
@@ -46,6 +49,7 @@ __all__ = [
     "Asked",
     "Blobs",
     "Capabilities",
+    "Change",
     "Clock",
     "Completed",
     "Door",
@@ -66,10 +70,12 @@ __all__ = [
     "Progress",
     "Prompt",
     "Router",
+    "Runs",
     "Said",
     "SessionSpec",
     "Settled",
     "Sink",
+    "Snapshots",
     "Spent",
     "Started",
     "TailLine",

@@ -52,8 +52,8 @@ class Capabilities(Record):
 
     `calls_back`: its program may call Scout, so it gets a token of its own for the run. `keeps_process`: its
     program goes on between turns, so that credential is the session's. `starts_programs`: it runs something
-    in the agent's folder, which must be allowed. `live_wake`: a session that a person opened is reached
-    while it is open.
+    in the agent's folder, which must be allowed. `needs_command`: the agent's config names the program.
+    `live_wake`: a session that a person opened is reached while it is open.
     """
 
     resume: bool = False
@@ -65,6 +65,7 @@ class Capabilities(Record):
     calls_back: bool = False
     keeps_process: bool = False
     starts_programs: bool = True
+    needs_command: bool = False
     native_profiles: tuple[PermissionProfile, ...] = ()
 
 

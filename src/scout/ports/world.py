@@ -7,13 +7,16 @@ from scout.base.time import Time
 
 __all__ = [
     "Blobs",
+    "Change",
     "Clock",
     "Ids",
     "Notice",
     "Place",
     "Places",
     "Router",
+    "Runs",
     "Sink",
+    "Snapshots",
 ]
 
 
@@ -69,6 +72,53 @@ class Blobs(Protocol):
 
     def put(self, data: bytes) -> str: ...
     def get(self, sha256: str) -> bytes | None: ...
+
+
+class Runs(Protocol):
+    """The processes of this machine, and what the programs of sessions left behind."""
+
+    def is_alive(self, pid: int, started: str) -> bool:
+        """Whether exactly this process runs."""
+        ...
+
+    def last_words(self, session_id: str, lines: int) -> tuple[str, ...]:
+        """The last lines that the newest program of a session wrote to stderr."""
+        ...
+
+
+class Change(Record):
+    """What two pictures of a work tree differ by. `problem`: why there is nothing to compare.
+
+    `running`: there is no second picture yet, so the tree was compared as it is. `cut`: the patch is longer.
+    """
+
+    directory: str = ""
+    base: str = ""
+    head: str = ""
+    running: bool = False
+    stat: str = ""
+    patch: str = ""
+    cut: bool = False
+    problem: str = ""
+
+
+class Snapshots(Protocol):
+    """Pictures of the work trees in which programs work, kept elsewhere; the trees are only read.
+
+    Each takes a bounded time. What could not be taken is known by `change`.
+    """
+
+    def before(self, session_id: str, flight_id: str, directory: str) -> None:
+        """Keep the tree as it is before the first turn of a flight."""
+        ...
+
+    def after(self, session_id: str, flight_id: str) -> None:
+        """Keep the tree as it is after a turn; the last one counts."""
+        ...
+
+    def change(self, session_id: str, flight_id: str, *, patch: bool) -> Change:
+        """What a flight changed so far."""
+        ...
 
 
 # ----------------------------------------------------------------------------------------- people

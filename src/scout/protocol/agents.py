@@ -18,10 +18,8 @@ __all__ = [
     "AgentDetail",
     "AgentView",
     "ConfigureAgent",
-    "GetSession",
     "Heartbeat",
     "Identity",
-    "ListSessions",
     "MoveProject",
     "Moved",
     "Parse",
@@ -320,29 +318,6 @@ class RemoveEndpoint(Write[Endpoint]):
     permission: ClassVar[str] = "the agent itself, or who controls it"
 
     endpoint_id: Words
-
-
-class ListSessions(Request[Page[Session]]):
-    """List harness sessions, newest first."""
-
-    operation: ClassVar[str] = "session.list"
-    route: ClassVar[str] = "GET /v1/sessions"
-    permission: ClassVar[str] = "what you may see"
-
-    agent: Annotated[Words | None, says("only this agent's")] = None
-    cursor: Cursor = None
-    limit: Limit = None
-
-
-class GetSession(Request[Session]):
-    """Show one session: its state, its harness, its process."""
-
-    operation: ClassVar[str] = "session.inspect"
-    route: ClassVar[str] = "GET /v1/sessions/{sessionId}"
-    words: ClassVar[tuple[str, ...]] = ("sessionId",)
-    permission: ClassVar[str] = "what you may see"
-
-    session_id: Words
 
 
 class Moved(Record):

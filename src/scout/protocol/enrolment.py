@@ -21,7 +21,10 @@ class HookEvent(StrEnum):
 
 
 class Enrolled(Record):
-    """The session, whose it is, and its own credential, which is shown this once."""
+    """The session, whose it is, and its own credential, which is shown this once.
+
+    `has_door`: it can be woken while it is idle, so its host says that it is there even then.
+    """
 
     session: Session
     agent_id: str
@@ -29,6 +32,7 @@ class Enrolled(Record):
     minimal: str
     endpoint_id: str
     token: str | None = None
+    has_door: bool = False
 
 
 class Enrol(Write[Enrolled]):

@@ -6,6 +6,7 @@ __all__ = ["LOCAL"]
 
 LOCAL = (
     local("up", "Start the daemon if none runs, and say where it is."),
+    local("open", "Go on with an agent's session in this terminal.", "address"),
     local("down", "Stop the daemon; what it started goes on."),
     local("restart", "Replace the running daemon."),
     local("doctor", "Check this installation, and say what to mend."),
@@ -24,20 +25,9 @@ LOCAL = (
     local("verify", "Replay the log on a copy and compare it with the tables."),
     local("backup", "Copy the store while it is in use.", "file"),
     local("restore", "Put a copy in the place of the store.", "file"),
-    # Later parts: sessions and harnesses, collaboration, people, the mesh.
+    # Later parts: collaboration, people, the mesh.
     local("tree", "Show an agent and those below it.", "address?"),
-    local("runtimes", "List the harnesses of this machine and what each lacks."),
     local("spawn", "Create a child agent.", "slug", **{"from": "", "role": ""}),
-    local(
-        "session.start",
-        "Start a harness session for an agent.",
-        agent="",
-        harness="",
-        model="",
-        node="",
-        permission="",
-    ),
-    local("session.attach", "Attach a running or resumable session to an agent.", "session", agent=""),
     local("user.keys", "List a user's connector keys.", "user?"),
     local("user.link", "Link a chat account to a user by a one-time code.", "user", "connector"),
     local("mesh.status", "Show the nodes and their links."),

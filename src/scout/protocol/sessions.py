@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
+import msgspec
+
 from scout.base.record import Record
 from scout.model.agent import PermissionProfile
 from scout.model.session import Session
@@ -96,7 +98,7 @@ class StartSession(Write[SessionView]):
     model: Annotated[Words | None, says("the model to ask for")] = None
     permission_: Annotated[
         PermissionProfile | None, says("what its program may do: observe, review, workspace_write, trusted")
-    ] = None
+    ] = msgspec.field(name="permission", default=None)
     node: Annotated[Words | None, says("the machine; only this one can be named")] = None
     cwd: Annotated[Words | None, says("where it runs; the agent's folder unless said")] = None
 

@@ -30,9 +30,12 @@ _WORKER = (
     "notify_parent",
 )
 _DEV = (*_WORKER, "agents_search", "broker_feed", "usage_report")
-_TL = _DEV
+_TL = (*_DEV, "topology")
 _HOST = (
     *_TL,
+    "sessions_start",
+    "sessions_attach",
+    "sessions_stop",
     "sessions_inspect",
     "sessions_list",
     "card_create",

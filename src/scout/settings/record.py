@@ -20,6 +20,8 @@ Word = Annotated[str, msgspec.Meta(min_length=1)]
 Folder = Annotated[str, msgspec.Meta(pattern=r"^(/|~/|~$)[^\x00]*$")]
 # Several of these are separated by blanks: they have colons inside.
 Url = Annotated[str, msgspec.Meta(pattern=r"^https?://[^\s/]+\S*$", extra={"between": " "})]
+# The name of a variable; a star at its end stands for any rest.
+Variable = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$")]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 _LOOPBACK = re.compile(r"localhost|::1|127(\.\d{1,3}){3}")
@@ -47,6 +49,7 @@ class Settings(Record):
     harness: Word | None = None
     router: Word | None = None
     roots: tuple[Folder, ...] = ()
+    environment: tuple[Variable, ...] = ()
     log_level: LogLevel = "info"
     notify: Notifying = Notifying()
     rules: Rules = Rules()

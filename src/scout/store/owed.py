@@ -29,7 +29,8 @@ def follow(connection: sqlite3.Connection, record: Question | WorkItem | Flight)
     """A record has changed: its next move is owed from now on, or no more."""
     late = owed(record)
     if late is None:
-        connection.execute(_OVER, (record.id,))
+        if record.revision > 1:  # before that there was nothing to owe
+            connection.execute(_OVER, (record.id,))
     else:
         connection.execute(_OWED, (record.id, late.period, int(late.since)))
 

@@ -130,7 +130,9 @@ def _call(call: Call, ident: str, index: int) -> tuple[dict[str, Any], list[byte
 
 
 def problem(text: str) -> dict[str, Any]:
-    """The body of an HTTP error."""
+    """The body of an HTTP error; a text that is an object is the error itself."""
+    if text.startswith("{"):
+        return {"error": json.loads(text)}
     return {"error": {"type": "server_error", "code": "scripted", "message": text}}
 
 

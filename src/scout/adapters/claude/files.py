@@ -4,7 +4,7 @@ Everything here only reads. What is half written, of another user or of an unkno
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,9 +59,13 @@ def home_of(environment: Mapping[str, str]) -> Path:
 # ------------------------------------------------------------------------------------- the registry
 
 
-def live_session(home: Path, session_id: str) -> Live | None:
-    """The registry's word on a session, when its process is still the one that wrote it."""
-    return next((live for live in _live(home) if live.session_id == session_id), None)
+def live_session(home: Path, session_id: str, besides: Collection[int] = ()) -> Live | None:
+    """The registry's word on a session, when its process is still the one that wrote it.
+
+    `besides`: processes that do not count.
+    """
+    found = (live for live in _live(home) if live.process.pid not in besides)
+    return next((live for live in found if live.session_id == session_id), None)
 
 
 def _live(home: Path) -> Iterator[Live]:

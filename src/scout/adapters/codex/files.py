@@ -113,7 +113,8 @@ def _thread(path: Path) -> str:
 
 def tail_of(home: Path, spec: SessionSpec, after: int, limit: int) -> Tailed:
     """Some of the rollout of this session; refused when there is none."""
-    session_id = spec.native_ids.get("thread", "")
+    known = spec.native_ids
+    session_id = known.get("thread") or known.get("session", "")  # the latter from a session that enrolled
     path = transcript_of(home, session_id)
     try:
         if path is not None:

@@ -90,11 +90,8 @@ SELECT data FROM messages WHERE in_reply_to = :message ORDER BY seq LIMIT :limit
 -- ask_of_message: the ask that a message made
 SELECT data FROM asks WHERE message_id = :message;
 
--- asks_recent: when a sender last asked, newest first
-SELECT created_at FROM asks WHERE sender = :sender AND created_at > :since ORDER BY created_at DESC LIMIT :limit;
-
--- asks_recent_count: how often a sender asked since a moment, up to a limit
-SELECT count(*) FROM (SELECT 1 FROM asks WHERE sender = :sender AND created_at > :since LIMIT :limit);
+-- asks_recent: when a sender asked since a moment
+SELECT created_at FROM asks WHERE sender = :sender AND created_at > :since;
 
 -- flights_of_ask: an ask's flights, oldest first
 SELECT data FROM flights WHERE ask_id = :ask ORDER BY id;
@@ -117,6 +114,9 @@ ORDER BY id DESC LIMIT :limit;
 
 -- flights_open_count: how many flights to an agent are open, up to a limit
 SELECT count(*) FROM (SELECT 1 FROM flights WHERE target = :agent AND finished_at IS NULL LIMIT :limit);
+
+-- flights_open_ids: which flights to an agent are open
+SELECT id FROM flights WHERE target = :agent AND finished_at IS NULL;
 
 -- flights_finished_for: what finished for an agent since a moment, newest first
 SELECT data FROM flights WHERE requester_id = :agent AND finished_at > :since ORDER BY finished_at DESC LIMIT :limit;
@@ -364,3 +364,6 @@ SELECT data FROM events WHERE source = :ref AND seq > :after ORDER BY seq LIMIT 
 SELECT data FROM events
 WHERE target = :ref AND (target < 'conversation:' OR target >= 'conversation;') AND seq > :after
 ORDER BY seq LIMIT :limit;
+
+-- usage_of_agent: what was reported of an agent from a moment on
+SELECT data FROM usage WHERE agent_id = :agent AND created_at >= :since ORDER BY created_at LIMIT :limit;

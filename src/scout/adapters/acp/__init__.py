@@ -1,0 +1,1 @@
+"""The harness `acp`: any program that speaks the Agent Client Protocol."""

@@ -1,0 +1,223 @@
+"""The first words with an agent: who it is, which session, which mode, which model.
+
+Each is a call under a tag of its own, so whoever says them again to the same program gets the same answers.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from scout.adapters.acp.events import LOGIN_NEEDED, problem_of, reason_of
+from scout.adapters.rpc import Rpc, RpcError, message_of
+from scout.adapters.transcript import Entry, inner, items, text
+from scout.adapters.wire import Wire
+from scout.model.agent import PermissionProfile
+from scout.model.session_problem import Layer
+from scout.ports import Failed, SessionSpec
+
+__all__ = ["Cannot", "Opening", "Session", "has_said_nothing"]
+
+_VERSION = 1
+_NO_SUCH_METHOD = -32601
+_OPEN = "open"
+
+# What agents call their modes, the best for a profile first.
+_WRITING = ("workspace-write", "acceptEdits", "auto-edit", "autoEdit", "build", "default")
+_MODES = {
+    PermissionProfile.OBSERVE: ("read-only", "plan"),
+    PermissionProfile.REVIEW: ("read-only", "default", "plan"),
+    PermissionProfile.WORKSPACE_WRITE: _WRITING,
+    PermissionProfile.TRUSTED: ("agent-full-access", "full-access", "bypassPermissions", "yolo", *_WRITING),
+}
+_STRICT = {PermissionProfile.OBSERVE, PermissionProfile.REVIEW}
+
+# Ways to log in for which a variable is enough, so that no person is needed.
+_KEYS = {
+    "api-key": ("CODEX_API_KEY", "OPENAI_API_KEY"),
+    "codex-api-key": ("CODEX_API_KEY",),
+    "openai-api-key": ("OPENAI_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+    "gemini-api-key": ("GEMINI_API_KEY",),
+    "anthropic-api-key": ("ANTHROPIC_API_KEY",),
+}
+
+
+class Cannot(Exception):  # noqa: N818 (a signal between two methods)
+    """A turn cannot begin."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed.reason)
+        self.failed = failed
+
+
+class Session(NamedTuple):
+    """What the agent calls its session, and the model that it says answers."""
+
+    native_id: str
+    model: str | None = None
+
+
+def has_said_nothing(wires: list[Wire]) -> bool:
+    """Whether no turn ever went to these programs, each of which began a session: there is no context yet."""
+    told = [message_of(one.text).get("method") for wire in wires for one in wire.told()]
+    return "session/new" in told and not {"session/prompt", "session/load", "session/resume"} & set(told)
+
+
+class Opening:
+    """The way from a program that has just begun to a session that takes prompts."""
+
+    def __init__(self, rpc: Rpc, spec: SessionSpec, cwd: str, environment: Mapping[str, str]) -> None:
+        self._rpc = rpc
+        self._spec = spec
+        self._cwd = cwd
+        self._environment = environment
+
+    async def session(self, native_id: str | None) -> Session:
+        """A new session, or exactly the one that is named."""
+        try:
+            hello = await self._rpc.call("initialize", "initialize", _GREETING)
+            if hello.get("protocolVersion") != _VERSION:
+                raise RpcError(f"the agent speaks version {hello.get('protocolVersion')} of the protocol")
+            told, made = await self._opened(hello, native_id)
+            session = str(made.get("sessionId") or told)
+            await self._set_mode(session, made)
+            model = await self._set_model(session, made)
+        except RpcError as error:
+            raise Cannot(_failed(error)) from error
+        return Session(session, model)
+
+    # -- which session ---------------------------------------------------------------------------
+
+    async def _opened(self, hello: Entry, native_id: str | None) -> tuple[str, Entry]:
+        """The session as it was named, and what the agent said about it."""
+        can = inner(hello, "agentCapabilities")
+        more = inner(can, "sessionCapabilities")
+        before = self._told_before()
+        named = before if before is not None else native_id or ""
+        if not named and not self._spec.fork_of:
+            return "", await self._asked(hello, _OPEN, "session/new", {})
+        if not named:
+            if "fork" not in more:
+                raise RpcError("the agent cannot begin a session as a copy of another")
+            return "", await self._asked(hello, _OPEN, "session/fork", {"sessionId": self._spec.fork_of})
+        if "resume" in more:
+            try:
+                return named, await self._asked(hello, _OPEN, "session/resume", {"sessionId": named})
+            except RpcError as error:
+                if error.code != _NO_SUCH_METHOD:  # some say that they can, and cannot
+                    raise
+        if not can.get("loadSession"):
+            raise RpcError("the agent can neither resume nor load a session")
+        return named, await self._loaded(hello, named)
+
+    def _told_before(self) -> str | None:
+        """The session that this program was asked for by an earlier broker; empty: a new one."""
+        for one in self._rpc.wire.told():
+            if one.tag == _OPEN:
+                message = message_of(one.text)
+                known = message.get("method") in ("session/resume", "session/load")
+                return text(inner(message, "params"), "sessionId") if known else ""
+        return None
+
+    async def _loaded(self, hello: Entry, named: str) -> Entry:
+        """Some agents begin a new session under a name they do not know: what was said must come again."""
+        made = await self._asked(hello, "load", "session/load", {"sessionId": named})
+        begun = self._rpc.wire.begun_at("load") or 0
+        updates = [inner(message_of(line.text), "params") for line in self._rpc.wire.said(begun)]
+        kinds = {text(inner(one, "update"), "sessionUpdate") for one in updates}
+        if not kinds & {"user_message_chunk", "agent_message_chunk"}:
+            raise RpcError(f"the agent knows nothing that was said in session {named}")
+        return made
+
+    async def _asked(self, hello: Entry, tag: str, method: str, params: Entry) -> Entry:
+        whole = {**params, "cwd": self._cwd, "mcpServers": self._servers(hello)}
+        try:
+            return await self._rpc.call(tag, method, whole) or {}
+        except RpcError as error:
+            way = self._way_in(hello) if error.code == LOGIN_NEEDED else None
+            if way is None:
+                raise
+        await self._rpc.call("authenticate", "authenticate", {"methodId": way})
+        return await self._rpc.call(f"{tag}-again", method, whole) or {}
+
+    def _servers(self, hello: Entry) -> list[Entry]:
+        """Scout's own door, for an agent that can go through it."""
+        can = inner(inner(hello, "agentCapabilities"), "mcpCapabilities")
+        door = self._spec.door
+        if door is None or not can.get("http"):
+            return []
+        headers = [{"name": "Authorization", "value": f"Bearer {door.token}"}]
+        return [{"type": "http", "name": "scout", "url": door.url, "headers": headers}]
+
+    def _way_in(self, hello: Entry) -> str | None:
+        """The first way to log in that needs no person here."""
+        for method in items(hello.get("authMethods")):
+            ident = text(method, "id")
+            given = [text(one, "name") for one in items(method.get("vars"))]
+            if any(self._environment.get(name) for name in given or _KEYS.get(ident, ())):
+                return ident
+        return None
+
+    # -- how it works ----------------------------------------------------------------------------
+
+    async def _set_mode(self, session: str, made: Entry) -> None:
+        profile = self._spec.permission
+        modes = inner(made, "modes")
+        option = _option(made, "mode")
+        offered = [text(one, "id") for one in items(modes.get("availableModes"))] or _values(option)
+        mode = next((one for one in _MODES[profile] if one in offered), None)
+        if mode is None:
+            if profile in _STRICT:
+                raise RpcError(f"the agent has no mode for the permission profile {profile}")
+            return
+        if mode == (text(modes, "currentModeId") or text(option, "currentValue")):
+            return
+        if modes:
+            await self._rpc.call("mode", "session/set_mode", {"sessionId": session, "modeId": mode})
+        else:
+            await self._set(session, "mode", option, mode)
+
+    async def _set_model(self, session: str, made: Entry) -> str | None:
+        """The model that answers, as the agent calls it."""
+        option = _option(made, "model")
+        current = text(option, "currentValue") or text(inner(made, "models"), "currentModelId") or None
+        wanted = self._spec.model
+        if wanted is None or not option or wanted == current:
+            return current
+        for one in _choices(option):
+            value = text(one, "value")
+            if wanted.casefold() in (value.casefold(), text(one, "name").casefold()):
+                await self._set(session, "model", option, value)
+                return value
+        names = ", ".join(_values(option)[:8])
+        raise RpcError(f"the agent has no model {wanted}; it has {names}")
+
+    async def _set(self, session: str, tag: str, option: Entry, value: str) -> None:
+        params = {"sessionId": session, "configId": option["id"], "value": value}
+        await self._rpc.call(tag, "session/set_config_option", params)
+
+
+_GREETING = {
+    "protocolVersion": _VERSION,
+    "clientCapabilities": {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False},
+    "clientInfo": {"name": "scout", "version": "1"},
+}
+
+
+def _failed(error: RpcError) -> Failed:
+    reason = reason_of(str(error), error.data)
+    found = problem_of(reason, error.code) if error.code == LOGIN_NEEDED else None
+    return found if isinstance(found, Failed) else Failed(layer=Layer.HARNESS, reason=reason)
+
+
+def _option(made: Entry, category: str) -> Entry:
+    options = items(made.get("configOptions"))
+    return next((one for one in options if text(one, "category") == category), Entry())
+
+
+def _choices(option: Entry) -> list[Any]:
+    """Its values, out of their groups if it has some."""
+    return [value for one in items(option.get("options")) for value in items(one.get("options")) or [one]]
+
+
+def _values(option: Entry) -> list[str]:
+    return [text(one, "value") for one in _choices(option)]

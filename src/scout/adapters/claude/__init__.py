@@ -1,0 +1,1 @@
+"""Claude Code: the program `claude`, held on standard input and output."""

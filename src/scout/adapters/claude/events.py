@@ -1,0 +1,308 @@
+"""What Claude Code 2.1.325 prints, line by line, as events of one turn.
+
+A prompt carries an id of its own, and each result names the prompts that it answers: so a turn that the
+program began by itself, for a command that ended in the background, is not taken for an answer. It is one
+while helpers of the turn work in the background: then it says what they found.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from scout.adapters.transcript import Entry, inner, items, text
+from scout.base.codec import encode
+from scout.base.time import Time
+from scout.model.session_problem import Layer, Missing
+from scout.ports import (
+    Asked,
+    Completed,
+    Failed,
+    HarnessEvent,
+    Identified,
+    Limited,
+    NeedsHuman,
+    Other,
+    Progress,
+    Said,
+    Settled,
+    Spent,
+    ToolUse,
+)
+
+__all__ = ["INTERRUPTED", "Reading", "answers", "asked", "cancelled_request"]
+
+INTERRUPTED = "interrupted"
+_QUESTION = "AskUserQuestion"
+_WIDTH = 300
+_DETAIL = 4000
+_TELLING = (
+    "command",
+    "file_path",
+    "notebook_path",
+    "pattern",
+    "url",
+    "query",
+    "path",
+    "description",
+    "prompt",
+)
+_LIMIT = re.compile(r"usage limit|hit your .*limit|limit reached|rate.?limit", re.IGNORECASE)
+_LOGIN = re.compile(r"/login|invalid api key|not logged in|oauth token|authenticat", re.IGNORECASE)
+_SECONDS = re.compile(r"\|(\d{10})\b")
+
+
+class Reading:
+    """One turn. `over` once its end was told; `waiting` while the program needs a person."""
+
+    def __init__(self, ident: str) -> None:
+        self.over = False
+        self._ident = ident
+        self._answered = set[str]()
+        self._texts: list[str] = []
+        self._held: str | None = None  # a text that may be the final one
+        self._problem = ""  # the program's word for an error of its provider
+        self._resets_at: Time | None = None
+        self._waiting = set[str]()
+        self._helpers = False  # whether some work in the background
+        self._begun = 0  # turns of the program without their result
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The requests that a person has not answered."""
+        return tuple(sorted(self._waiting))
+
+    def hear(self, message: Entry, steered: Collection[str] = ()) -> Iterator[HarnessEvent]:
+        """What a line means. `steered`: prompts that were said into this turn by then."""
+        match message.get("type"):
+            case "assistant":
+                yield from self._assistant(message)
+            case "result":
+                yield from self._result(message, {self._ident, *steered})
+            case "command_lifecycle":
+                yield from self._lifecycle(message)
+            case "system":
+                self._note(message)
+                yield from _system(message)
+            case "control_request":
+                yield from self._asked(message)
+            case "control_cancel_request":
+                yield from self.settled(text(message, "request_id"))
+            case "rate_limit_event":
+                yield from self._rate_limit(message)
+            case "user" | "control_response":
+                return
+            case kind:
+                yield Other(kind=str(kind))
+
+    def settled(self, request: str) -> Iterator[HarnessEvent]:
+        """A person answered, or need not any more."""
+        if request in self._waiting:
+            self._waiting.discard(request)
+            yield Settled(request=request)
+
+    # -- what the model does ---------------------------------------------------------------------
+
+    def _assistant(self, message: Entry) -> Iterator[HarnessEvent]:
+        self._problem = text(message, "error")
+        of_helper = bool(message.get("parent_tool_use_id"))
+        for block in items(inner(message, "message").get("content")):
+            kind = text(block, "type")
+            if kind == "text" and of_helper:
+                yield Progress(text=_clipped(text(block, "text")))
+            elif kind == "text":
+                yield from self._release()
+                self._held = text(block, "text")
+            elif kind == "tool_use":
+                yield from self._release()
+                yield ToolUse(name=text(block, "name"), detail=_brief(inner(block, "input")))
+            else:
+                yield Other(kind=f"assistant/{kind}")
+
+    def _release(self) -> Iterator[HarnessEvent]:
+        """A text that was not the last one."""
+        if self._held:
+            yield Said(text=self._held)
+        self._held = None
+
+    def _asked(self, message: Entry) -> Iterator[HarnessEvent]:
+        need = asked(message)
+        if need is None:
+            yield Other(kind=f"control_request/{text(_request(message), 'subtype')}")
+        else:
+            self._waiting.add(need.request)
+            yield need
+
+    def _rate_limit(self, message: Entry) -> Iterator[HarnessEvent]:
+        info = inner(message, "rate_limit_info")
+        if info.get("status") == "rejected":
+            self._resets_at = _time(info.get("resetsAt"))
+        yield Other(kind="rate_limit_event")
+
+    # -- how it ends -----------------------------------------------------------------------------
+
+    def _lifecycle(self, message: Entry) -> Iterator[HarnessEvent]:
+        """A prompt that was taken back before its turn has no result."""
+        ours = message.get("command_uuid") == self._ident
+        if ours and message.get("state") == "cancelled" and not self.over and not self._answered:
+            yield from self._end(Failed(layer=Layer.SESSION, reason=INTERRUPTED))
+
+    def _result(self, message: Entry, awaited: set[str]) -> Iterator[HarnessEvent]:
+        yield from _spent(message)
+        self._held = None
+        self._begun = max(0, self._begun - 1)
+        named = {str(one) for one in message.get("user_message_uuids") or ()}
+        if not awaited & named and self._ident not in self._answered:
+            return
+        self._answered |= named
+        if message.get("is_error") or not isinstance(message.get("result"), str):
+            yield from self._end(self._failure(message))
+            return
+        self._texts.append(text(message, "result"))
+        if awaited <= self._answered and not self._helpers and not self._begun:
+            yield from self._end(Completed(text="\n\n".join(filter(None, self._texts))))
+
+    def _note(self, message: Entry) -> None:
+        """Who still works. With helpers, a result may be held back until the turn after it has begun."""
+        match message.get("subtype"):
+            case "init":
+                self._begun += 1
+            case "background_tasks_changed":
+                kinds = {text(one, "task_type") for one in items(message.get("tasks"))}
+                self._helpers = "local_agent" in kinds
+            case _:
+                pass
+
+    def _end(self, event: HarnessEvent) -> Iterator[HarnessEvent]:
+        for request in self.waiting:
+            yield from self.settled(request)
+        self.over = True
+        yield event
+
+    def _failure(self, message: Entry) -> HarnessEvent:
+        """Why there is no answer. An error of the provider is called a success with `is_error`."""
+        if text(message, "terminal_reason").startswith("aborted"):
+            return Failed(layer=Layer.SESSION, reason=INTERRUPTED)
+        words = (
+            message.get("result") or "; ".join(map(str, message.get("errors") or ())) or "it gave no answer"
+        )
+        reason, status = str(words), message.get("api_error_status")
+        if self._problem == "rate_limit" or status == 429 or (not self._problem and _LIMIT.search(reason)):
+            return Limited(reason=reason, until=self._resets_at or _time(_reset(reason)))
+        if self._problem == "authentication_failed" or status == 401 or _LOGIN.search(reason):
+            return Failed(layer=Layer.PROVIDER, reason=reason, missing=Missing.LOGIN)
+        of_provider = self._problem or status or message.get("terminal_reason") == "api_error"
+        return Failed(layer=Layer.PROVIDER if of_provider else Layer.HARNESS, reason=reason)
+
+
+# -- what it asks ----------------------------------------------------------------------------------
+
+
+def asked(message: Entry) -> NeedsHuman | None:
+    """What a person is asked; nothing for requests of another kind."""
+    request = _request(message)
+    if request.get("subtype") != "can_use_tool":
+        return None
+    ident, given = text(message, "request_id"), inner(request, "input")
+    if text(request, "tool_name") == _QUESTION and (questions := _questions(given)):
+        return _question(ident, questions)
+    tool = text(request, "display_name") or text(request, "tool_name")
+    parts = (text(request, "decision_reason"), encode(given).decode())
+    detail = "\n".join(filter(None, parts))[:_DETAIL]
+    return NeedsHuman(request=ident, question=f"{tool}: {_brief(given)}".rstrip(": "), detail=detail)
+
+
+def answers(message: Entry, allow: bool, said: str) -> Entry:
+    """A person's word in the program's own."""
+    request = _request(message)
+    given = inner(request, "input")
+    if not allow:
+        return {"behavior": "deny", "message": said or "A person said no."}
+    if text(request, "tool_name") == _QUESTION and (questions := _questions(given)):
+        return {"behavior": "allow", "updatedInput": {**given, "answers": _answered(questions, said)}}
+    return {"behavior": "allow", "updatedInput": given}
+
+
+def cancelled_request(message: Entry) -> str | None:
+    """The request that needs no answer any more."""
+    return text(message, "request_id") if message.get("type") == "control_cancel_request" else None
+
+
+def _question(ident: str, questions: dict[str, list[str]]) -> NeedsHuman:
+    if len(questions) == 1:
+        ((question, options),) = questions.items()
+        return NeedsHuman(request=ident, kind=Asked.QUESTION, question=question, options=tuple(options))
+    lines = [f"{question} ({', '.join(options)})" for question, options in questions.items()]
+    detail = "\n".join(("A line for each:", *lines))
+    return NeedsHuman(request=ident, kind=Asked.QUESTION, question=" / ".join(questions), detail=detail)
+
+
+def _answered(questions: dict[str, list[str]], said: str) -> dict[str, str]:
+    """The text for one question; for several, a line each, or the whole text for all of them."""
+    lines = said.splitlines()
+    parts = lines if len(lines) == len(questions) else [said] * len(questions)
+    return dict(zip(questions, parts, strict=True)) if len(questions) > 1 else dict.fromkeys(questions, said)
+
+
+def _questions(given: Entry) -> dict[str, list[str]]:
+    """Each question and what it offers."""
+    asked = items(given.get("questions"))
+    return {text(one, "question"): [text(o, "label") for o in items(one.get("options"))] for one in asked}
+
+
+# -- shapes ----------------------------------------------------------------------------------------
+
+
+def _system(message: Entry) -> Iterator[HarnessEvent]:
+    match text(message, "subtype"):
+        case "init":
+            ids = {"session": text(message, "session_id")}
+            yield Identified(native_ids=ids, model=text(message, "model") or None)
+        case "api_retry":
+            attempt, problem = message.get("attempt"), message.get("error")
+            yield Progress(text=f"attempt {attempt} at its provider failed: {problem}")
+        case kind:
+            yield Other(kind=f"system/{kind}")
+
+
+def _spent(message: Entry) -> Iterator[HarnessEvent]:
+    """Tokens since the last result, of each model; those from a cache count as read."""
+    models = inner(message, "model_usage_since_last_result")
+    for model in models:
+        used = inner(models, model)
+        read = _sum(used, "inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+        written = _sum(used, "outputTokens")
+        yield Spent(prompt_tokens=read, completion_tokens=written, model=model, estimated=False)
+    if "model_usage_since_last_result" not in message:
+        used = inner(message, "usage")
+        read = _sum(used, "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+        written = _sum(used, "output_tokens")
+        if read or written:
+            yield Spent(prompt_tokens=read, completion_tokens=written, estimated=False)
+
+
+def _sum(counts: Entry, *names: str) -> int:
+    found = (counts.get(name) for name in names)
+    return sum(one for one in found if isinstance(one, int))
+
+
+def _request(message: Entry) -> Entry:
+    return inner(message, "request") if message.get("type") == "control_request" else {}
+
+
+def _brief(given: Entry) -> str:
+    """The one argument that says most."""
+    return next((_clipped(words) for name in _TELLING if (words := text(given, name))), "")
+
+
+def _clipped(words: str) -> str:
+    line = " ".join(words.split())
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
+
+
+def _reset(words: str) -> int | None:
+    found = _SECONDS.search(words)
+    return int(found[1]) if found else None
+
+
+def _time(seconds: Any) -> Time | None:
+    return Time(seconds * 1_000_000) if isinstance(seconds, int) and seconds > 0 else None

@@ -1,0 +1,77 @@
+"""Claude Code's command line: which session it goes on with, where Scout is, and what it may do."""
+
+import os
+from collections.abc import Mapping
+
+from scout.base.codec import encode
+from scout.model.agent import PermissionProfile
+from scout.ports import Door, SessionSpec
+
+__all__ = ["ENVIRONMENT", "as_root", "command", "mcp_servers", "native_profiles", "notes"]
+
+# Its own settings, how it reaches its provider; not what an outer Claude Code says about itself.
+ENVIRONMENT = (
+    "ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_API_*", "CLAUDE_CODE_DISABLE_*", "CLAUDE_CODE_ENABLE_*",
+    "CLAUDE_CODE_MAX_*", "CLAUDE_CODE_OAUTH_*", "CLAUDE_CODE_SKIP_*", "CLAUDE_CODE_SUBAGENT_MODEL",
+    "CLAUDE_CODE_USE_*", "DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY",
+    "HTTP_PROXY", "HTTPS_PROXY", "NODE_EXTRA_CA_CERTS", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+)  # fmt: skip
+
+_SPEAKING = (
+    "-p",
+    "--input-format=stream-json",
+    "--output-format=stream-json",
+    "--verbose",
+    "--permission-prompt-tool=stdio",
+)
+_READING = "Read,Grep,Glob,AskUserQuestion,ToolSearch"
+_EDITING = "Edit,Write,NotebookEdit"
+_PROFILES = {
+    PermissionProfile.OBSERVE: (
+        "--permission-mode=default",
+        f"--tools={_READING}",
+        "--strict-mcp-config",
+    ),
+    PermissionProfile.REVIEW: ("--permission-mode=default", f"--disallowedTools={_EDITING}"),
+    PermissionProfile.WORKSPACE_WRITE: ("--permission-mode=acceptEdits",),
+    PermissionProfile.TRUSTED: ("--permission-mode=bypassPermissions",),
+}
+_NOTES = (
+    "observe leaves it only tools that read, and of MCP servers only Scout's; hooks of the user still run",
+    "review has no tools that edit; commands that neither Claude Code nor its user holds harmless ask",
+    "workspace_write edits in its folder unasked; so is what the user's settings allow, the rest asks",
+)
+_ROOT = "trusted cannot be had as root, since Claude Code refuses it: what workspace_write asks is asked"
+
+
+def as_root(environment: Mapping[str, str]) -> bool:
+    """Whether Claude Code refuses to do everything unasked, as it does for root."""
+    return os.geteuid() == 0 and not environment.get("IS_SANDBOX")
+
+
+def native_profiles(root: bool) -> tuple[PermissionProfile, ...]:
+    """The profiles that its own flags enforce."""
+    return tuple(one for one in _PROFILES if not (root and one is PermissionProfile.TRUSTED))
+
+
+def notes(root: bool) -> tuple[str, ...]:
+    """What its profiles do not enforce."""
+    return (*_NOTES, _ROOT) if root else _NOTES
+
+
+def command(
+    program: str, spec: SessionSpec, session: tuple[str, ...], servers: str, *, root: bool
+) -> tuple[str, ...]:
+    """All words. `session`: which one it goes on with; `servers`: the file that says where Scout is."""
+    profile = spec.permission
+    if root and profile is PermissionProfile.TRUSTED:
+        profile = PermissionProfile.WORKSPACE_WRITE
+    model = (f"--model={spec.model}",) if spec.model else ()
+    scout = (f"--mcp-config={servers}", "--allowedTools=mcp__scout")
+    return (program, *_SPEAKING, *session, *model, *scout, *_PROFILES[profile])
+
+
+def mcp_servers(door: Door) -> bytes:
+    """Where Scout is. The program fills in the token from its environment."""
+    headers = {"Authorization": "Bearer ${SCOUT_TOKEN}"}
+    return encode({"mcpServers": {"scout": {"type": "http", "url": door.url, "headers": headers}}})

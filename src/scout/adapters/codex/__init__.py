@@ -1,0 +1,1 @@
+"""Codex: the program `codex`, held as an app-server."""

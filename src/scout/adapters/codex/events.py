@@ -1,0 +1,273 @@
+"""What Codex 0.166.0 tells of a turn (notifications and requests of its app server) as the port's events."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias, cast
+
+from scout.adapters.codex.requests import asked, request_name
+from scout.adapters.rpc import message_of
+from scout.adapters.transcript import Entry, inner, items, text
+from scout.base.time import Time
+from scout.model.session_problem import Layer, Missing
+from scout.ports import (
+    Completed,
+    Failed,
+    HarnessEvent,
+    Identified,
+    Limited,
+    NeedsHuman,
+    Other,
+    Progress,
+    Said,
+    Settled,
+    Spent,
+    ToolUse,
+)
+
+__all__ = ["INTERRUPTED", "End", "Reader", "failure"]
+
+INTERRUPTED = "interrupted"
+End: TypeAlias = Completed | Limited | Failed
+_Told: TypeAlias = Iterator[HarnessEvent]
+
+_LIMITS = ("usageLimitExceeded", "rateLimitExceeded")
+_TOO_MANY, _UNAUTHORIZED = 429, 401
+_NO_KEY = "Missing environment variable"
+_AGAIN_AT = re.compile(
+    r"try again at (?:(?P<day>\w{3} \d{1,2})(?:st|nd|rd|th), (?P<year>\d{4}) )?(?P<time>\d{1,2}:\d\d [AP]M)"
+)
+_DETAIL = 500
+
+
+class Reader:
+    """One turn, from the answer to its `turn/start` to its end. What it reads twice, it tells twice alike."""
+
+    def __init__(self, delivery_id: str, program: str, model: str | None = None) -> None:
+        self._delivery = delivery_id
+        self._program = program
+        self._model = model
+        self._before: tuple[int, int] | None = None  # tokens of the thread before this turn
+        self._total = (0, 0)
+        self._resets: list[int] = []
+        self._changes: dict[str, str] = {}
+        self._open = set[str]()
+        self._text = ""
+        self._unsaid = False
+        self.turn_id = ""
+
+    def read(self, message: Entry) -> _Told:
+        """What one message says; an end is the last event."""
+        method, params = text(message, "method"), inner(message, "params")
+        if message.get("id") == self._delivery and not method:
+            yield from self._answered(message)
+        elif method:
+            yield from self._notified(method, params, message)
+
+    def asked(self, message: Entry) -> NeedsHuman | None:
+        """What a request of the program wants of a person; none if it is nothing for one."""
+        changes = self._changes.get(text(inner(message, "params"), "itemId"), "")
+        needed = asked(self._program, message, changes)
+        self._open |= {needed.request} if needed else set()
+        return needed
+
+    @property
+    def waits(self) -> bool:
+        """Whether a person is asked for something now."""
+        return bool(self._open)
+
+    def _answered(self, message: Entry) -> _Told:
+        """The turn has begun, or was refused."""
+        self.turn_id = text(inner(inner(message, "result"), "turn"), "id")
+        if not self.turn_id:
+            reason = text(inner(message, "error"), "message") or "it did not begin the turn"
+            yield Failed(layer=Layer.HARNESS, reason=reason)
+
+    def _notified(self, method: str, params: Entry, message: Entry) -> _Told:
+        turn = text(params, "turnId") or text(inner(params, "turn"), "id")
+        read = _READERS.get(method)
+        if read is None or (turn and turn != self.turn_id):
+            yield Other(kind=method)
+        else:
+            yield from read(self, params, message)
+
+    # -- while it works --------------------------------------------------------------------------
+
+    def item_started(self, params: Entry, _: Entry) -> _Told:
+        """A message before this was not the last thing."""
+        yield from self._say()
+        item = inner(params, "item")
+        if tool := _tool(item):
+            yield tool
+        if text(item, "type") == "fileChange":
+            self._changes[text(item, "id")] = "\n\n".join(map(_change, items(item.get("changes"))))
+
+    def item_completed(self, params: Entry, _: Entry) -> _Told:
+        item = inner(params, "item")
+        if text(item, "type") == "agentMessage":
+            yield from self._say()
+            self._text, self._unsaid = text(item, "text"), True
+        else:
+            yield Other(kind=f"item/completed {text(item, 'type')}")
+
+    def _say(self) -> _Told:
+        if self._unsaid and self._text.strip():
+            yield Said(text=self._text)
+        self._unsaid = False
+
+    def usage(self, params: Entry, _: Entry) -> _Told:
+        """The thread's whole count and that of the last request: their difference is what came before."""
+        counted = inner(params, "tokenUsage")
+        self._total, last = _tokens(inner(counted, "total")), _tokens(inner(counted, "last"))
+        if self._before is None:
+            self._before = self._total[0] - last[0], self._total[1] - last[1]
+        yield Other(kind="thread/tokenUsage/updated")
+
+    def limits(self, params: Entry, _: Entry) -> _Told:
+        """When the windows that are used up begin again."""
+        windows = (inner(inner(params, "rateLimits"), name) for name in ("primary", "secondary"))
+        full = (one.get("resetsAt") for one in windows if _number(one.get("usedPercent")) >= 100)
+        self._resets = [at for at in full if isinstance(at, int)]
+        yield Other(kind="account/rateLimits/updated")
+
+    def resolved(self, params: Entry, _: Entry) -> _Told:
+        request = request_name(self._program, params.get("requestId"))
+        self._open.discard(request)
+        yield Settled(request=request)
+
+    def error(self, params: Entry, _: Entry) -> _Told:
+        """An error that is not tried again ends the turn a moment later."""
+        yield Progress(text=text(inner(params, "error"), "message") or "an error")
+
+    def rerouted(self, params: Entry, _: Entry) -> _Told:
+        self._model = text(params, "toModel") or self._model
+        yield Identified(model=self._model)
+
+    # -- its end ---------------------------------------------------------------------------------
+
+    def completed(self, params: Entry, message: Entry) -> _Told:
+        if self._before is not None:
+            prompt, completion = (now - then for now, then in zip(self._total, self._before, strict=True))
+            yield Spent(
+                prompt_tokens=max(0, prompt),
+                completion_tokens=max(0, completion),
+                model=self._model,
+                estimated=False,
+            )
+        turn = inner(params, "turn")
+        status = text(turn, "status")
+        if status == "completed":
+            final = [
+                text(item, "text") for item in items(turn.get("items")) if item["type"] == "agentMessage"
+            ]
+            yield Completed(text=final[-1] if final else self._text)
+        elif status == "interrupted":
+            yield Failed(layer=Layer.SESSION, reason=INTERRUPTED)
+        else:
+            yield failure(inner(turn, "error"), self._resets, message.get("emittedAtMs"))
+
+
+_READERS: dict[str, Callable[[Reader, Entry, Entry], _Told]] = {
+    "item/started": Reader.item_started,
+    "item/completed": Reader.item_completed,
+    "thread/tokenUsage/updated": Reader.usage,
+    "account/rateLimits/updated": Reader.limits,
+    "serverRequest/resolved": Reader.resolved,
+    "error": Reader.error,
+    "model/rerouted": Reader.rerouted,
+    "turn/completed": Reader.completed,
+}
+
+
+# -- tools ---------------------------------------------------------------------------------------------
+
+
+def _tool(item: Entry) -> ToolUse | None:
+    kind = text(item, "type")
+    describe = _TOOLS.get(kind)
+    if describe is None:
+        return None
+    name, detail = describe(item)
+    return ToolUse(name=name or kind, detail=" ".join(detail.split())[:_DETAIL])
+
+
+def _command(item: Entry) -> tuple[str, str]:
+    """The command as it was meant, without the shell around it."""
+    actions = (text(one, "command") for one in items(item.get("commandActions")))
+    return "command", " && ".join(filter(None, actions)) or text(item, "command")
+
+
+def _files(item: Entry) -> tuple[str, str]:
+    return "edit", ", ".join(text(one, "path") for one in items(item.get("changes")))
+
+
+def _called(item: Entry) -> tuple[str, str]:
+    given = item.get("arguments")
+    where = text(item, "server") or text(item, "namespace")
+    name = "/".join(filter(None, (where, text(item, "tool"))))
+    return name, json.dumps(given, ensure_ascii=False) if given else ""
+
+
+_TOOLS: dict[str, Callable[[Entry], tuple[str, str]]] = {
+    "commandExecution": _command,
+    "fileChange": _files,
+    "mcpToolCall": _called,
+    "dynamicToolCall": _called,
+    "collabAgentToolCall": lambda item: (text(item, "tool"), text(item, "prompt")),
+    "webSearch": lambda item: ("web search", text(item, "query")),
+    "imageView": lambda item: ("view image", text(item, "path")),
+}
+
+
+def _change(change: Any) -> str:
+    return f"{text(inner(change, 'kind'), 'type')} {text(change, 'path')}\n{text(change, 'diff')}".strip()
+
+
+def _tokens(counted: Entry) -> tuple[int, int]:
+    return _number(counted.get("inputTokens")), _number(counted.get("outputTokens"))
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+# -- what went wrong -----------------------------------------------------------------------------------
+
+
+def failure(error: Entry, resets: list[int], told_at: object) -> Limited | Failed:
+    """The end that an error makes: a limit goes away by itself, a login is for a person to mend."""
+    info, reason = error.get("codexErrorInfo"), _plain(text(error, "message")) or "it failed without a word"
+    status = next((one.get("httpStatusCode") for one in _details(info)), None)
+    if info in _LIMITS or status == _TOO_MANY:
+        until = Time(max(resets) * 1_000_000) if resets else _until(reason, told_at)
+        return Limited(reason=reason, until=until)
+    if info == "unauthorized" or status == _UNAUTHORIZED or reason.startswith(_NO_KEY):
+        return Failed(layer=Layer.PROVIDER, reason=reason, missing=Missing.LOGIN)
+    return Failed(layer=Layer.PROVIDER, reason=reason)
+
+
+def _details(info: object) -> list[Entry]:
+    return [inner(info, name) for name in cast("Entry", info)] if isinstance(info, dict) else []
+
+
+def _plain(message: str) -> str:
+    """Some messages are the body of a provider's answer."""
+    return text(inner(message_of(message.encode()), "error"), "message") or message.strip()
+
+
+def _until(reason: str, told_at: object) -> Time | None:
+    """The time that a message names, by this place's clock and to the minute: so the end of that minute."""
+    named = _AGAIN_AT.search(reason)
+    if named is None or not isinstance(told_at, int):
+        return None
+    told = datetime.fromtimestamp(told_at / 1000, UTC).astimezone()
+    day = f"{named['day']} {named['year']}" if named["day"] else told.strftime("%b %d %Y")
+    try:
+        moment = datetime.strptime(f"{day} {named['time']}", "%b %d %Y %I:%M %p").astimezone()
+    except ValueError:
+        return None
+    moment += timedelta(minutes=1)
+    if moment < told and not named["day"]:
+        moment += timedelta(days=1)
+    return Time(int(moment.timestamp() * 1_000_000))

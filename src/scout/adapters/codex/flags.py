@@ -1,0 +1,158 @@
+"""How Codex is started: its program, environment and login, and a permission profile in its own words."""
+
+import os
+import shutil
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from scout.adapters.codex.files import home_of
+from scout.adapters.environment import environment_for
+from scout.model.agent import PermissionProfile
+from scout.ports import SessionSpec
+
+__all__ = [
+    "INSTALL",
+    "LOGIN",
+    "NOTES",
+    "UNHEARD",
+    "Native",
+    "environment_of",
+    "is_logged_in",
+    "native",
+    "program",
+    "thread_of",
+]
+
+INSTALL = "install it with `npm install -g @openai/codex`, so that `codex` is on the PATH of the daemon"
+LOGIN = "log in with `codex login`, or set OPENAI_API_KEY or a model_provider in its config.toml"
+NOTES = (
+    "observe: commands run in Codex's sandbox, which lets them read everything and write nothing.",
+    "review: as observe; a command that needs more is asked for, and a person decides.",
+    "workspace_write: its folder and the temporary folders can be written as well; no network.",
+    "trusted: no sandbox and no questions.",
+    "MCP servers of its own config.toml run outside the sandbox; their tools ask as that file says.",
+)
+# Pieces of what comes as a whole a moment later, and what Scout has no use for.
+UNHEARD = (
+    "item/agentMessage/delta",
+    "item/commandExecution/outputDelta",
+    "item/fileChange/outputDelta",
+    "item/fileChange/patchUpdated",
+    "item/plan/delta",
+    "item/reasoning/summaryPartAdded",
+    "item/reasoning/summaryTextDelta",
+    "item/reasoning/textDelta",
+    "remoteControl/status/changed",
+    "thread/status/changed",
+    "turn/diff/updated",
+)
+
+_OWN = ("CODEX_API_KEY", "CODEX_CA_CERTIFICATE", "CODEX_HOME", "OPENAI_*", "SSL_CERT_FILE")
+_KEYS = ("CODEX_API_KEY", "OPENAI_API_KEY")
+_BUILT_IN = "openai"
+_TOKEN = "SCOUT_TOKEN"
+_SCRIPT = ".js"
+
+
+# Questions to a person in every mode; no copy of the environment, and so of the token, in its own folder.
+_FEATURES = {"features.default_mode_request_user_input": True, "features.shell_snapshot": False}
+
+
+class Native(NamedTuple):
+    """Codex's words for a permission profile."""
+
+    sandbox: str
+    approval: str
+
+
+_NATIVE = {
+    PermissionProfile.OBSERVE: Native("read-only", "never"),
+    PermissionProfile.REVIEW: Native("read-only", "on-request"),
+    PermissionProfile.WORKSPACE_WRITE: Native("workspace-write", "on-request"),
+    PermissionProfile.TRUSTED: Native("danger-full-access", "never"),
+}
+
+
+def native(profile: PermissionProfile) -> Native:
+    """What a profile is to Codex: its sandbox enforces each of them."""
+    return _NATIVE[profile]
+
+
+def thread_of(spec: SessionSpec, directory: Path) -> dict[str, Any]:
+    """What a thread is begun or taken up with: nothing of this is written into Codex's own files."""
+    sandbox, approval = native(spec.permission)
+    settings: dict[str, Any] = dict(_FEATURES)
+    if spec.door is not None:
+        settings["mcp_servers.scout"] = {
+            "url": spec.door.url,
+            "bearer_token_env_var": _TOKEN,
+            "default_tools_approval_mode": "approve",
+            "required": True,
+        }
+    params = {
+        "cwd": str(directory),
+        "sandbox": sandbox,
+        "approvalPolicy": approval,
+        "approvalsReviewer": "user",
+        "config": settings,
+    }
+    return {**params, "model": spec.model} if spec.model else params
+
+
+def environment_of(
+    spec: SessionSpec | None, also: Iterable[str], inherited: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """The environment of the program; the token goes no other way. `also`: what the settings name."""
+    given = dict(spec.environment) if spec is not None else {}
+    if spec is not None and spec.door is not None:
+        given[_TOKEN] = spec.door.token
+    names = (*_OWN, *_provider_keys(_configuration(home_of(inherited))), *also)
+    return environment_for(given, inherited, names)
+
+
+def program(environment: Mapping[str, str]) -> Path | None:
+    """Codex itself. What npm puts on the PATH is a script that only starts it."""
+    found = shutil.which("codex", path=environment.get("PATH"))
+    if found is None:
+        return None
+    real = Path(found).resolve()
+    if real.suffix != _SCRIPT:
+        return Path(found).absolute()
+    package = real.parent.parent
+    beside = (package.parent, package / "node_modules" / "@openai")
+    inner = (one for folder in beside for one in sorted(folder.glob("codex-*/vendor/*/bin/codex")))
+    return next((one for one in inner if os.access(one, os.X_OK)), Path(found).absolute())
+
+
+def is_logged_in(environment: Mapping[str, str]) -> bool:
+    """Whether it has something to show to its provider, as far as files and names tell."""
+    home = home_of(environment)
+    if (home / "auth.json").exists() or any(environment.get(name) for name in _KEYS):
+        return True
+    settings = _configuration(home)
+    if settings.get("cli_auth_credentials_store") in {"keyring", "auto"}:
+        return True  # a keyring is not looked into
+    chosen = settings.get("model_provider", _BUILT_IN)
+    if chosen == _BUILT_IN:
+        return False
+    key = _table(_table(settings.get("model_providers")).get(chosen)).get("env_key")
+    return not key or bool(environment.get(str(key)))
+
+
+def _configuration(home: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads((home / "config.toml").read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _provider_keys(settings: dict[str, Any]) -> list[str]:
+    """The variables in which its own configuration keeps the keys of model providers."""
+    providers = _table(settings.get("model_providers")).values()
+    return [str(key) for one in providers if (key := _table(one).get("env_key"))]
+
+
+def _table(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -1,0 +1,147 @@
+"""What Codex asks of a person, as the port's questions; and a person's answer in Codex's words."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from scout.adapters.transcript import Entry, inner, items, text
+from scout.ports import Answer, Asked, NeedsHuman
+
+__all__ = ["asked", "replied", "request_name"]
+
+_DETAIL = 2000
+_COMMAND = "item/commandExecution/requestApproval"
+_FILES = "item/fileChange/requestApproval"
+_PERMISSIONS = "item/permissions/requestApproval"
+_ELICITATION = "mcpServer/elicitation/request"
+_QUESTIONS = "item/tool/requestUserInput"
+
+
+def request_name(program: str, ident: object) -> str:
+    """What an answer names: each program of a session counts its requests from nothing."""
+    return f"{program}/{json.dumps(ident)}"
+
+
+def asked(program: str, message: Entry, changes: str = "") -> NeedsHuman | None:
+    """The question of a request; none of one that no person can answer. `changes`: the files it is about."""
+    method, params = text(message, "method"), inner(message, "params")
+    ask = _ASKING.get(method)
+    needed = ask(request_name(program, message.get("id")), params) if ask else None
+    if needed is None or method != _FILES or not changes:
+        return needed
+    return NeedsHuman(request=needed.request, question=needed.question, detail=changes[:_DETAIL])
+
+
+def replied(message: Entry, answer: Answer) -> Any:
+    """The result that a request gets."""
+    return _REPLYING[text(message, "method")](inner(message, "params"), answer)
+
+
+# -- asking --------------------------------------------------------------------------------------------
+
+
+def _command(request: str, params: Entry) -> NeedsHuman:
+    command, host = text(params, "command"), text(inner(params, "networkApprovalContext"), "host")
+    question = f"May it reach {host}?" if host else "May it run this command outside its sandbox?"
+    if text(params, "kind") == "writeStdin":
+        question = "May it write to this command?"
+    return NeedsHuman(request=request, question=_because(question, params), detail=command[:_DETAIL])
+
+
+def _files(request: str, params: Entry) -> NeedsHuman:
+    root = text(params, "grantRoot")
+    question = f"May it write below {root} from now on?" if root else "May it change these files?"
+    return NeedsHuman(request=request, question=_because(question, params))
+
+
+def _permissions(request: str, params: Entry) -> NeedsHuman:
+    wanted = json.dumps(_granted(params), ensure_ascii=False)
+    question = _because("May it have these permissions for this turn?", params)
+    return NeedsHuman(request=request, question=question, detail=wanted[:_DETAIL])
+
+
+def _elicitation(request: str, params: Entry) -> NeedsHuman | None:
+    """The approval of a tool, or a question of an MCP server; a form of several fields has no one answer."""
+    fields = inner(inner(params, "requestedSchema"), "properties")
+    message = text(params, "message") or f"{text(params, 'serverName')} asks"
+    if len(fields) > 1:
+        return None
+    if fields:
+        (field,) = fields.values()
+        options = tuple(str(one) for one in items(field.get("enum")))
+        return NeedsHuman(request=request, question=message, kind=Asked.QUESTION, options=options)
+    given = inner(params, "_meta").get("tool_params")
+    detail = text(params, "url") or (json.dumps(given, ensure_ascii=False) if given else "")
+    return NeedsHuman(request=request, question=message, detail=detail[:_DETAIL])
+
+
+def _questions(request: str, params: Entry) -> NeedsHuman | None:
+    """Several questions at once are answered with a line for each."""
+    questions = items(params.get("questions"))
+    if not questions:
+        return None
+    words = [text(one, "question") or text(one, "header") for one in questions]
+    if len(words) > 1:
+        words = [f"{number}. {one}" for number, one in enumerate(words, 1)]
+    options = items(questions[0].get("options")) if len(questions) == 1 else []
+    return NeedsHuman(
+        request=request,
+        question="\n".join(words),
+        kind=Asked.QUESTION,
+        detail="" if len(words) == 1 else "one line for each answer",
+        options=tuple(text(one, "label") for one in options),
+    )
+
+
+def _because(question: str, params: Entry) -> str:
+    reason = text(params, "reason").strip()
+    return f"{question} {reason}" if reason else question
+
+
+_ASKING: dict[str, Callable[[str, Entry], NeedsHuman | None]] = {
+    _COMMAND: _command,
+    _FILES: _files,
+    _PERMISSIONS: _permissions,
+    _ELICITATION: _elicitation,
+    _QUESTIONS: _questions,
+}
+
+
+# -- answering -----------------------------------------------------------------------------------------
+
+
+def _decision(_: Entry, answer: Answer) -> Any:
+    return {"decision": "accept" if answer.allow else "decline"}
+
+
+def _granted(params: Entry) -> Entry:
+    wanted = inner(params, "permissions")
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def _grant(params: Entry, answer: Answer) -> Any:
+    return {"permissions": _granted(params) if answer.allow else {}, "scope": "turn"}
+
+
+def _filled(params: Entry, answer: Answer) -> Any:
+    fields = inner(inner(params, "requestedSchema"), "properties")
+    if not answer.allow:
+        return {"action": "decline", "content": None}
+    return {"action": "accept", "content": dict.fromkeys(fields, answer.text) or None}
+
+
+def _answers(params: Entry, answer: Answer) -> Any:
+    """Each question has the line of its number; the last has the rest."""
+    names = [text(one, "id") for one in items(params.get("questions"))]
+    lines = answer.text.split("\n", len(names) - 1) if answer.allow and answer.text else []
+    given = dict(zip(names, lines, strict=False))
+    return {"answers": {name: {"answers": [given[name]] if name in given else []} for name in names}}
+
+
+_REPLYING: dict[str, Callable[[Entry, Answer], Any]] = {
+    _COMMAND: _decision,
+    _FILES: _decision,
+    _PERMISSIONS: _grant,
+    _ELICITATION: _filled,
+    _QUESTIONS: _answers,
+}

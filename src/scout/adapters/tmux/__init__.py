@@ -1,0 +1,1 @@
+"""Any interactive program, in a pane of tmux."""

@@ -1,0 +1,327 @@
+"""The harness `tmux`: any interactive program, in a pane of its own. What it says is read off the screen.
+
+tmux keeps what a pane showed, also when the broker is gone; what a turn began with and how it ended are files
+below `sessions/<id>/pane`. So a broker after a restart reads the same as the one before.
+"""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from scout.adapters.environment import environment_for
+from scout.adapters.plain import Plain, not_attachable
+from scout.adapters.process import stop
+from scout.adapters.tmux.kept import Held, Kept, PaneTurn
+from scout.adapters.tmux.pane import Pane, Server, Shown, own_server, write_environment, write_process
+from scout.adapters.tmux.screen import asked, news, typed
+from scout.adapters.tmux.watch import Pace, Watch, request_of
+from scout.base.refusal import Refused, Remedy
+from scout.model.delivery import Found
+from scout.model.session_problem import HarnessUnavailable, Layer, Missing
+from scout.ports import (
+    Accepted,
+    Answer,
+    Capabilities,
+    Completed,
+    Failed,
+    HarnessEvent,
+    Opened,
+    Probe,
+    Prompt,
+    SessionSpec,
+    Spent,
+    Started,
+    Tailed,
+    TailLine,
+    UsageKind,
+)
+
+__all__ = ["Pace", "Tmux"]
+
+_CHARACTERS_PER_TOKEN = 4
+_BY_ESCAPE = {"claude", "codex"}  # programs in which Escape ends a turn, and Ctrl-C may end the program
+_INTERRUPTED = "interrupted"
+_STOPPED = "the session was stopped"
+_BLINK = 0.3  # seconds that a screen needs to show what was pasted
+_BLANK = 4  # times as long as usual, a program that shows nothing is waited for
+_NOTES = (
+    "tmux enforces no permission profile: the program in the pane has its own rules",
+    "what is asked there is only seen on its screen, and answered by typing",
+    "a program that does not know bracketed paste reads each line of a prompt for itself",
+)
+
+
+class Tmux(Plain):
+    """One pane for each session, in a tmux of Scout's own or wherever a person has it."""
+
+    name = "tmux"
+    capabilities = Capabilities(
+        permissions=True, usage=UsageKind.ESTIMATED, calls_back=True, keeps_process=True
+    )
+
+    def __init__(self, sessions: Path, environment: tuple[str, ...] = (), pace: Pace = Pace()) -> None:
+        self._sessions = sessions.absolute()
+        self._environment = environment
+        self._pace = pace
+        self._own = own_server(self._sessions)
+        self._changing = asyncio.Lock()
+
+    async def probe(self) -> Probe:
+        if shutil.which("tmux") is None:
+            return Probe(ready=False, missing=Missing.BINARY, hint="install tmux", notes=_NOTES)
+        return Probe(ready=True, version=(await Server(()).run("-V") or "").strip() or None, notes=_NOTES)
+
+    # -- sessions --------------------------------------------------------------------------------
+
+    async def start(self, spec: SessionSpec) -> Started:
+        """Run its program in a pane, unless it runs there; a program that is over is not begun again."""
+        held = self._kept(spec.session_id).held
+        if held is not None and held.is_alive:
+            return held.told
+        if held is not None or spec.native_ids:
+            native = next(iter(spec.native_ids.values()), spec.session_id)
+            raise Refused(
+                not_attachable(self.name, spec, native, "its program is over, and cannot be resumed")
+            )
+        return (await self._begun(spec)).told
+
+    async def _begun(self, spec: SessionSpec) -> Held:
+        program = _program(spec)
+        kept = self._kept(spec.session_id)
+        folder = kept.folder
+        kept.run.prepare()
+        directory = spec.cwd or str(folder)
+        given = environment_for(spec.environment, also=self._environment)
+        write_environment(folder, given)
+        command = (program, *spec.command[1:])
+        async with self._changing:
+            pane = await self._own.begin(spec.session_id, folder, command, directory)
+        if pane is None:
+            raise Refused(_unavailable(spec, Missing.BINARY, "tmux could not start it"))
+        write_process(folder, pane.process)
+        return self._keep(spec, self._own, pane, own=True)
+
+    def _keep(self, spec: SessionSpec, server: Server, pane: Pane, *, own: bool) -> Held:
+        held = Held(
+            address=server.address,
+            session=pane.session,
+            ident=pane.ident,
+            pid=pane.process.pid,
+            started=pane.process.started,
+            own=own,
+            program=Path(spec.command[0]).name if spec.command else "",
+        )
+        return self._kept(spec.session_id).hold(held)
+
+    async def attach(self, spec: SessionSpec, native_id: str) -> Started:
+        """`session:pane` of Scout's own tmux, or `/socket:session:pane` of any other."""
+        server, name = self._own, native_id
+        if native_id.startswith("/"):
+            socket, _, name = native_id.partition(":")
+            server = Server(("-S", socket))
+        pane = await server.find(name) if shutil.which("tmux") else None
+        held = self._kept(spec.session_id).held
+        if pane is not None and held is not None and held.pane == pane:
+            return held.told
+        if pane is None or held is not None or server == self._own:
+            reason = "there is no such pane with a program, or it is another session's"
+            raise Refused(not_attachable(self.name, spec, native_id, reason))
+        self._kept(spec.session_id).run.prepare()
+        return self._keep(spec, server, pane, own=False).told
+
+    async def is_warm(self, session_id: str) -> bool:
+        held = self._kept(session_id).held
+        return held is not None and held.is_alive
+
+    async def stop(self, session_id: str) -> None:
+        """What Scout started ends, children included; a person's own pane is only let go."""
+        held = self._kept(session_id).held
+        if held is None:
+            return
+        run = self._kept(session_id).run
+        if not held.own:
+            run.mark_stopped(_STOPPED)
+            return
+        await stop(run, _STOPPED, self._pace.grace)
+        async with self._changing:
+            await held.server.close(held.session)
+
+    async def open(self, spec: SessionSpec) -> Opened:
+        held = self._kept(spec.session_id).held
+        if held is None or await held.server.look(held.pane) is None:
+            raise Refused(not_attachable(self.name, spec, spec.session_id, "its pane is not there"))
+        words = ("tmux", *held.address, "attach-session", "-t", f"={held.session}")
+        return Opened(command=words, cwd=spec.cwd)
+
+    async def tail(self, spec: SessionSpec, after: int, limit: int) -> Tailed:
+        """The lines of the pane, as far back as tmux keeps them."""
+        held = self._kept(spec.session_id).held
+        shown = await held.server.look(held.pane) if held is not None else None
+        if held is None or shown is None:
+            raise Refused(not_attachable(self.name, spec, spec.session_id, "its pane is not there"))
+        begin = max(0, len(shown.lines) - limit) if after < 0 else after
+        some = shown.lines[begin : begin + limit]
+        lines = tuple(TailLine(who="system", text=line) for line in some)
+        return Tailed(lines=lines, next=begin + len(some), source=f"{held.address[-1]}:{held.ident}")
+
+    # -- turns -----------------------------------------------------------------------------------
+
+    async def deliver(self, spec: SessionSpec, prompt: Prompt) -> AsyncIterator[HarnessEvent]:
+        kept = self._kept(spec.session_id)
+        turn = kept.turn(prompt.delivery_id)
+        if turn is None or not turn.sent:
+            problem = await self._sent(spec, prompt, kept)
+            if problem is not None:
+                yield problem
+                return
+        held = kept.held
+        assert held is not None  # it was sent to its program
+        yield Accepted(pid=held.pid, pid_started=held.started)
+        async for event in self._followed(kept, held, prompt):
+            yield event
+
+    async def _sent(self, spec: SessionSpec, prompt: Prompt, kept: Kept) -> Failed | None:
+        """Type the prompt once its program waits for input; or why that cannot be."""
+        try:
+            await self.start(spec)
+        except Refused as refusal:
+            told = refusal.diagnostic
+            missing = told.missing if isinstance(told, HarnessUnavailable) else None
+            return Failed(layer=Layer.SESSION, reason=told.message, missing=missing)
+        held = kept.held
+        assert held is not None  # it was started
+        ready = await self._settled(held, self._pace.ready)
+        if ready is None:
+            return _gone(kept, await held.server.look(held.pane))
+        kept.note(prompt.delivery_id, PaneTurn(before=ready.lines))
+        await held.server.paste(held.pane, typed(prompt.text))
+        blink = min(self._pace.quiet, _BLINK)
+        pasted = await self._settled(held, self._pace.grace, changed_from=ready, quiet=blink)
+        await held.server.press(held.pane, "Enter")
+        taken = await self._settled(held, self._pace.grace, changed_from=pasted, quiet=0.0)
+        if taken == ready:
+            return Failed(layer=Layer.HARNESS, reason="its screen did not change when the prompt was typed")
+        kept.note(prompt.delivery_id, PaneTurn(before=ready.lines, sent=True))
+        return None
+
+    async def _settled(
+        self, held: Held, most: float, *, changed_from: Shown | None = None, quiet: float | None = None
+    ) -> Shown | None:
+        """The screen once it stands still; as it is after that time, nothing when the program is gone."""
+        now = asyncio.get_running_loop().time
+        deadline, last, since = now() + most, changed_from, now()
+        while True:
+            shown = await held.server.look(held.pane)
+            if shown is None or shown.dead:
+                return None
+            if shown != last:
+                last, since = shown, now()
+            wanted = self._pace.quiet if quiet is None else quiet
+            wanted *= 1 if shown.lines else _BLANK
+            if now() > deadline or (shown != changed_from and now() - since >= wanted):
+                return shown
+            await asyncio.sleep(self._pace.look)
+
+    async def _followed(self, kept: Kept, held: Held, prompt: Prompt) -> AsyncIterator[HarnessEvent]:
+        """What the screen tells until the turn is over; that is stored, and told again to who asks again."""
+        turn = kept.turn(prompt.delivery_id) or PaneTurn()
+        end = turn.end
+        if end is None:
+            async for event in self._watched(kept, held, prompt, turn.before):
+                if isinstance(event, Completed | Failed):
+                    end = event
+                else:
+                    yield event
+            kept.note(prompt.delivery_id, PaneTurn(sent=True, end=end))
+        if isinstance(end, Completed):
+            yield Spent(prompt_tokens=_tokens(prompt.text), completion_tokens=_tokens(end.text))
+        assert end is not None  # a watch has one
+        yield end
+
+    async def _watched(
+        self, kept: Kept, held: Held, prompt: Prompt, before: tuple[str, ...]
+    ) -> AsyncIterator[HarnessEvent]:
+        now = asyncio.get_running_loop().time
+        watch, deadline = Watch(self._pace, before, prompt.delivery_id), now() + self._pace.turn
+        while True:
+            shown = await held.server.look(held.pane)
+            turn = kept.turn(prompt.delivery_id)
+            if turn is not None and turn.interrupted:
+                yield Failed(layer=Layer.SESSION, reason=_INTERRUPTED)
+                return
+            if shown is None or shown.dead or kept.run.stopped:
+                yield _gone(kept, shown)
+                return
+            for event in watch.see(shown, now()):
+                yield event
+            if watch.is_over:
+                yield Completed(text=news(before, shown.lines, typed(prompt.text)))
+                return
+            if now() > deadline:
+                yield Failed(layer=Layer.SESSION, reason=f"it took longer than {self._pace.turn:g} s")
+                return
+            await asyncio.sleep(self._pace.look)
+
+    async def respond(self, session_id: str, request: str, answer: Answer) -> bool:
+        """Type the answer, if that very question is still on the screen."""
+        held = self._kept(session_id).held
+        shown = await held.server.look(held.pane) if held is not None else None
+        if held is None or shown is None:
+            return False
+        wish = asked(shown.lines)
+        if wish is None or request_of(request.rpartition("-")[0], shown) != request:
+            return False
+        return await held.server.press(held.pane, *wish.answer(answer.allow, answer.text))
+
+    async def interrupt(self, session_id: str, delivery_id: str) -> bool:
+        kept = self._kept(session_id)
+        held, turn = kept.held, kept.turn(delivery_id)
+        if held is None or turn is None or not turn.sent or turn.end is not None or turn.interrupted:
+            return False
+        kept.note(delivery_id, PaneTurn(before=turn.before, sent=True, interrupted=True))
+        await held.server.press(held.pane, "Escape" if held.program in _BY_ESCAPE else "C-c")
+        return True
+
+    async def inspect(self, session_id: str, delivery_id: str) -> Found:
+        return self._kept(session_id).found(delivery_id)
+
+    def _kept(self, session_id: str) -> Kept:
+        return Kept(self._sessions, session_id)
+
+
+def _gone(kept: Kept, shown: Shown | None) -> Failed:
+    """Why there is no program any more; its last words are on the screen."""
+    run = kept.run
+    if run.stopped:
+        return Failed(layer=Layer.SESSION, reason=run.stopped)
+    words = next((line.strip() for line in reversed(shown.lines) if line.strip()), "") if shown else ""
+    how = "its pane is gone" if run.exit_code is None else f"exit {run.exit_code}"
+    return Failed(layer=Layer.PROCESS, reason=": ".join(filter(None, (how, words))))
+
+
+def _program(spec: SessionSpec) -> str:
+    """Its program as a path."""
+    if not spec.command:
+        raise Refused(_unavailable(spec, Missing.BINARY, "no command is set for it"))
+    if shutil.which("tmux") is None:
+        raise Refused(_unavailable(spec, Missing.BINARY, "install tmux"))
+    program = spec.command[0]
+    wanted = str(Path(spec.cwd or ".") / program) if "/" in program else program
+    found = shutil.which(wanted, path=environment_for(spec.environment)["PATH"])
+    if found is None:
+        raise Refused(_unavailable(spec, Missing.BINARY, f"the program {program} was not found"))
+    if spec.cwd is not None and not Path(spec.cwd).is_dir():
+        raise Refused(_unavailable(spec, Missing.BINARY, f"its directory {spec.cwd} is not there"))
+    return str(Path(found).absolute())
+
+
+def _unavailable(spec: SessionSpec, missing: Missing, hint: str) -> HarnessUnavailable:
+    parameters = {"address": spec.address, "config": {"command": ["program", "argument"]}}
+    remedy = Remedy(operation="agent.config", parameters=parameters, why="the program and its arguments")
+    return HarnessUnavailable(harness=Tmux.name, missing=missing, hint=hint, remedies=(remedy,))
+
+
+def _tokens(text: str) -> int:
+    """An estimate, and marked as one."""
+    return -(-len(text) // _CHARACTERS_PER_TOKEN)

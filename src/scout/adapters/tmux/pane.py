@@ -1,0 +1,184 @@
+"""Panes of tmux: a server of Scout's own for what it starts, and any other that a person names."""
+
+import asyncio
+import hashlib
+import os
+import shlex
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from scout.adapters.environment import environment_for
+from scout.adapters.process_table import Identity, boot, processes
+from scout.adapters.tmux.screen import lines_of
+
+__all__ = ["Pane", "Server", "Shown", "own_server", "write_environment", "write_process"]
+
+_LONGEST_PATH = 90
+_WAIT = 10.0
+_SIZE = ("-x", "200", "-y", "50")
+_OPTIONS = {
+    "history-limit": "50000",
+    "remain-on-exit": "on",  # the last words of a program stay to be read
+    "remain-on-exit-format": "",
+    "default-terminal": "screen-256color",
+    "status": "off",
+}
+# The environment is in a file, so that no credential is an argument of anything.
+_SHELL = r"""
+run=$1; shift
+trap : HUP INT QUIT TERM
+. "$run/env"; rm -f "$run/env"
+"$@"
+code=$?
+umask 077; echo "$code" >"$run/exit"
+exit "$code"
+"""
+_PANE = "#{session_name}\t#{pane_id}\t#{window_index}.#{pane_index}\t#{pane_pid}\t#{pane_dead}"
+
+
+class Pane(NamedTuple):
+    """One pane and no other: the program in it is known by its process."""
+
+    session: str
+    ident: str
+    process: Identity
+
+
+class Shown(NamedTuple):
+    """What a pane shows, all that scrolled away included."""
+
+    lines: tuple[str, ...]
+    cursor: str
+    dead: bool
+
+
+class Server(NamedTuple):
+    """A tmux server, by the words that name it."""
+
+    address: tuple[str, ...]
+
+    async def run(self, *words: str, stdin: bytes = b"") -> str | None:
+        """What a command of tmux says; nothing when it cannot be done."""
+        said = await self._do(words, stdin, asyncio.subprocess.PIPE)
+        return None if said is None else said.decode("utf-8", "replace")
+
+    async def _do(self, words: tuple[str, ...], stdin: bytes, stdout: int) -> bytes | None:
+        """A server that this starts would keep a pipe open, and with it whoever reads there waiting."""
+        null = asyncio.subprocess.DEVNULL
+        process = await asyncio.create_subprocess_exec(
+            *("tmux", "-u", *self.address, *words),
+            env={**environment_for({}), "LC_CTYPE": "C.UTF-8"},
+            stdin=asyncio.subprocess.PIPE if stdin else null,
+            stdout=stdout,
+            stderr=null,
+        )
+        try:
+            async with asyncio.timeout(_WAIT):
+                said, _ = await process.communicate(stdin or None)
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        return said or b"" if process.returncode == 0 else None
+
+    async def find(self, name: str) -> Pane | None:
+        """Exactly this pane, `session:pane` or the only one of a session; names are never guessed."""
+        session, _, place = name.partition(":")
+        said = await self.run("list-panes", "-a", "-F", _PANE)
+        rows = [line.split("\t") for line in (said or "").splitlines()]
+        found = [row for row in rows if row[0] == session and place in ("", row[1], row[2])]
+        if len(found) != 1 or found[0][4] == "1":
+            return None
+        entry = processes().get(int(found[0][3]))
+        return Pane(session, found[0][1], entry.identity) if entry is not None else None
+
+    async def begin(
+        self, session: str, folder: Path, command: tuple[str, ...], directory: str
+    ) -> Pane | None:
+        """Start a program in a session of its own; its environment is in the folder already."""
+        options = [
+            word for name, value in _OPTIONS.items() for word in ("set-option", "-gq", name, value, ";")
+        ]
+        words = ("/bin/sh", "-c", _SHELL, "sh", str(folder), *command)
+        new = ("new-session", "-d", "-s", session, *_SIZE, "-c", directory, "--", *words)
+        fixed = ("set-option", "-t", f"={session}:", "window-size", "manual")  # whoever looks changes nothing
+        begin = ("-f", os.devnull, "start-server", ";", *options, *new, ";", *fixed)
+        _folder_of(Path(self.address[-1]))
+        await self._do(begin, b"", asyncio.subprocess.DEVNULL)
+        return await self.find(session)
+
+    async def look(self, pane: Pane) -> Shown | None:
+        """What it shows now; nothing when it is gone, or another program has its place."""
+        state = (
+            "display-message",
+            "-p",
+            "-t",
+            pane.ident,
+            "#{pane_pid} #{pane_dead} #{cursor_x},#{cursor_y}",
+        )
+        said = await self.run(*state, ";", "capture-pane", "-p", "-J", "-S", "-", "-t", pane.ident)
+        head, _, text = (said or "").partition("\n")
+        pid, dead, cursor = (*head.split(" "), "", "")[:3]
+        return Shown(lines_of(text), cursor, dead == "1") if pid == str(pane.process.pid) else None
+
+    async def paste(self, pane: Pane, text: str) -> bool:
+        """Put a text before the program as one piece, where it knows such a thing."""
+        buffer = f"scout-{pane.ident.lstrip('%')}"
+        if await self.run("load-buffer", "-b", buffer, "-", stdin=text.encode()) is None:
+            return False
+        pasted = await self.run("paste-buffer", "-p", "-d", "-b", buffer, "-t", pane.ident)
+        return pasted is not None
+
+    async def press(self, pane: Pane, *keys: str) -> bool:
+        """Press keys, by the names that tmux has for them."""
+        return await self.run("send-keys", "-t", pane.ident, *keys) is not None
+
+    async def close(self, session: str) -> None:
+        """Let go of a session and its panes; with the last one the server is gone, and so is its socket."""
+        await self.run("kill-session", "-t", f"={session}")
+        if not await self.run("list-sessions"):
+            _remove(Path(self.address[-1]))
+
+
+def own_server(sessions: Path) -> Server:
+    """The server of these sessions; its socket is beside them unless its path would be too long."""
+    socket = sessions / "tmux.socket"
+    if len(os.fsencode(socket)) > _LONGEST_PATH:
+        name = hashlib.sha256(os.fsencode(sessions)).hexdigest()[:16]
+        socket = Path(tempfile.gettempdir()) / f"scout-tmux-{name}" / "s"
+    return Server(("-S", str(socket)))
+
+
+def _remove(socket: Path) -> None:
+    """tmux itself leaves it there, and its folder would be empty if it is not that of the sessions."""
+    socket.unlink(missing_ok=True)
+    with suppress(OSError):
+        socket.parent.rmdir()
+
+
+def _folder_of(socket: Path) -> None:
+    """Where a socket is, for nobody else: a folder of another user is not used."""
+    socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if socket.parent.stat().st_uid != os.getuid():
+        raise OSError(f"{socket.parent} is another user's")
+
+
+def write_environment(folder: Path, environment: Mapping[str, str]) -> None:
+    """For the shell that starts the program, which removes it."""
+    text = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
+    _write(folder / "env", text)
+
+
+def write_process(folder: Path, process: Identity) -> None:
+    """As every run has it: see `Run`."""
+    _write(folder / "pid", f"{process.pid}\n{process.started}\n{boot()}\n")
+
+
+def _write(file: Path, text: str) -> None:
+    """For nobody else, from the first."""
+    file.unlink(missing_ok=True)
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:  # noqa: PTH123 (a descriptor)
+        out.write(text)

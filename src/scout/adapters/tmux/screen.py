@@ -1,0 +1,153 @@
+"""What stands on a screen: what is new, whether the program waits for input, whether it asks something."""
+
+import re
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import NamedTuple
+
+from scout.ports import Asked
+
+__all__ = ["Wish", "asked", "is_ready", "lines_of", "news", "typed"]
+
+_MARKS = " \t>❯›»$#%*│┃|"  # what programs put before what was typed
+_LINE_PROMPT = re.compile(r".{0,80}[>$#%❯›»:?]")
+_NUMBER = re.compile(r"\d+")
+_YES_NO = re.compile(r"[\[(] ?y(?:es)? ?/ ?no? ?[\])] ?[:?]?", re.IGNORECASE)
+_OPTION = re.compile(r"[\s│┃|]*(?P<mark>[❯›>→])?\s*(?P<number>\d)[.)]\s+(?P<text>\S.*?)[\s│┃|]*")
+_RULE = re.compile(r"[\s─━╌═╭╮╰╯│┃|-]+")
+_CONSENT = re.compile(r"(?:yes|allow|approve|proceed)\b", re.IGNORECASE)
+_BELOW = 4  # lines of hints below the options
+_ABOVE = 8  # lines of what it is about above them
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def lines_of(text: str) -> tuple[str, ...]:
+    """A screen as lines, without the blank rest of each and of the whole."""
+    lines = [line.rstrip() for line in text.split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    return tuple(lines)
+
+
+def typed(text: str) -> str:
+    """A text as it may be typed: no character in it is a key of its own, so it cannot leave its paste."""
+    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+# -- what is new -------------------------------------------------------------------------------------
+
+
+def news(before: Sequence[str], after: Sequence[str], prompt: str) -> str:
+    """What came between the old beginning and the old end, without the echo of what was typed."""
+    head = _common(before, after)
+    tail = _common(list(reversed(before))[: len(before) - head], list(reversed(after))[: len(after) - head])
+    fresh = list(after[head : len(after) - tail])
+    if before and head < len(before) and fresh:  # the line that was typed into stood there before
+        fresh[0] = fresh[0].removeprefix(before[head])
+    return "\n".join(_without_echo(fresh, prompt)).strip("\n").rstrip()
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _without_echo(lines: list[str], prompt: str) -> list[str]:
+    """Drop lines from the top for as long as they spell out the prompt, however it was wrapped."""
+    left = "".join(prompt.split())
+    for number, line in enumerate(lines):
+        said = "".join(line.split())
+        bare = "".join(line.lstrip(_MARKS).split())
+        if not left:
+            return lines[number:]
+        if left.startswith((said, bare)):
+            left = left[len(said if left.startswith(said) else bare) :]
+        else:
+            return lines[number:]
+    return []
+
+
+def is_ready(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether the program waits for input as it did before: by its last line, whose numbers may differ.
+
+    A program that showed nothing then has no prompt to come back to.
+    """
+    old, new = _last(before), _last(after)
+    if not old:
+        return bool(new)
+    if _NUMBER.sub("0", old) == _NUMBER.sub("0", new):
+        return True
+    return bool(_LINE_PROMPT.fullmatch(old) and _LINE_PROMPT.fullmatch(new))
+
+
+def _last(lines: Sequence[str]) -> str:
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+
+# -- what it asks ------------------------------------------------------------------------------------
+
+
+class Wish(NamedTuple):
+    """A question that is seen on the screen; `keys` are typed for each option, `refusal` says no."""
+
+    kind: Asked
+    question: str
+    detail: str
+    options: tuple[str, ...]
+    keys: tuple[tuple[str, ...], ...]
+    refusal: tuple[str, ...]
+
+    def answer(self, allow: bool, text: str) -> tuple[str, ...]:
+        """The keys for a person's word: an option by its name or number, else yes or no."""
+        named = text.strip().casefold()
+        for number, (option, keys) in enumerate(zip(self.options, self.keys, strict=True), 1):
+            if named and named in (option.casefold(), str(number)):
+                return keys
+        return self.keys[0] if allow else self.refusal
+
+
+def asked(lines: Sequence[str]) -> Wish | None:
+    """The yes-or-no question or the list to choose from that the screen ends with; none if it does not."""
+    shown = [line for line in lines if line.strip()]
+    if shown and _YES_NO.search(shown[-1]) and _ends_with(shown[-1]):
+        question = shown[-1].strip()
+        return Wish(
+            Asked.PERMISSION, question, "", ("yes", "no"), (("y", "Enter"), ("n", "Enter")), ("n", "Enter")
+        )
+    return _listed(shown)
+
+
+def _ends_with(line: str) -> bool:
+    found = list(_YES_NO.finditer(line))
+    return not line[found[-1].end() :].strip()
+
+
+def _listed(shown: list[str]) -> Wish | None:
+    """Numbered options from 1 on, one of them marked, with little below them."""
+    found = [_OPTION.fullmatch(line) for line in shown]
+    begins = [at for at, match in enumerate(found) if match and match["number"] == "1"]
+    if not begins:
+        return None
+    first = begins[-1]
+    options = list(takewhile(lambda match: match is not None, found[first:]))
+    matches = [match for match in options if match is not None]
+    hints = shown[first + len(matches) :]
+    if len(matches) < 2 or len(hints) > _BELOW or not any(match["mark"] for match in matches):
+        return None
+    about = _about(shown[:first])
+    texts = tuple(match["text"] for match in matches)
+    consents = bool(_CONSENT.match(texts[0]))
+    return Wish(
+        kind=Asked.PERMISSION if consents else Asked.QUESTION,
+        question=about[-1] if about else texts[0],
+        detail="\n".join(about[:-1]),
+        options=texts,
+        keys=tuple((match["number"],) for match in matches),
+        refusal=("Escape",),
+    )
+
+
+def _about(above: list[str]) -> list[str]:
+    """What stands above the options; lines that are only drawn say nothing."""
+    said = [line.strip(" │┃|") for line in above[-_ABOVE:]]
+    return [line for line in said if line and not _RULE.fullmatch(line)]

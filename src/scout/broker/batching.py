@@ -1,0 +1,40 @@
+"""Plain messages that waited for one turn are told in one: of one sender, in one conversation."""
+
+from msgspec.structs import replace
+
+from scout.broker import settle
+from scout.broker.turn import Turn
+from scout.model.conversation import Message, MessageKind
+from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, is_due, lease
+
+__all__ = ["together"]
+
+_MOST = 50
+
+
+def together(turn: Turn, first: Delivery, by: str) -> list[tuple[Delivery, Message]]:
+    """What else is told in the turn of a delivery that is leased; each of them is leased with it."""
+    if not _is_plain(turn.ledger.get(Message, first.message_id), first):
+        return []
+    waiting = turn.ledger.many(Delivery, "inbox", agent=first.target, after=first.id, limit=_MOST)
+    found = [(one, turn.ledger.get(Message, one.message_id)) for one in waiting if _fits(turn, one, first)]
+    taken = list[tuple[Delivery, Message]]()
+    for one, message in found:
+        if message is not None and _is_plain(message, one):
+            leased = lease(one, by, turn.now, seconds=turn.rules.periods.lease)
+            way = {"endpoint_id": first.endpoint_id, "session_id": first.session_id, "carried_with": first.id}
+            settle.delivered(turn, one, replace(leased, **way), DeliveryMove.LEASE)
+            taken.append((leased, message))
+    return taken
+
+
+def _fits(turn: Turn, one: Delivery, first: Delivery) -> bool:
+    same = (one.sender, one.conversation_id) == (first.sender, first.conversation_id)
+    here = one.session_id in (None, first.session_id)
+    return same and here and one.wake and one.state is DeliveryState.PENDING and is_due(one, turn.now)
+
+
+def _is_plain(message: Message | None, delivery: Delivery) -> bool:
+    """Neither an ask nor anything that belongs to one: those have turns of their own."""
+    apart = delivery.flight_id or delivery.ask_id or delivery.work_item_id or delivery.may_repeat
+    return message is not None and message.kind is MessageKind.CHAT and not apart

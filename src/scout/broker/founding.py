@@ -1,0 +1,124 @@
+"""A session and the way to it as records: begun, described for its harness, over."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from scout.broker import credentials, reaching
+from scout.broker.prepared import Opening
+from scout.broker.turn import Turn
+from scout.model.agent import Agent, PermissionProfile, WakePolicy
+from scout.model.endpoint import (
+    ENDPOINT,
+    Endpoint,
+    EndpointMove,
+    Transport,
+    permission_of,
+    wake_policy_of,
+)
+from scout.model.presence_event import EndpointRegistered, SessionEnded, SessionStarted
+from scout.model.session import SESSION, Session, SessionClass, end_session, native_id_of
+from scout.policy.directory import Instance
+from scout.ports import SessionSpec
+
+__all__ = ["begun", "opening_of", "over", "spec_of", "way_to"]
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def begun(
+    turn: Turn,
+    agent: Agent,
+    harness: str,
+    *,
+    model: str | None = None,
+    permission: PermissionProfile | None = None,
+    isolated_for: str | None = None,
+    more: Mapping[str, Any] = _NOTHING,
+) -> Endpoint:
+    """A new session, of which nothing runs yet; `more` are further facts of its record."""
+    facts: dict[str, Any] = {"cwd": agent.working_dir or agent.project_root, **more}
+    session = Session(
+        id=turn.mint("ses"),
+        created_at=turn.now,
+        updated_at=turn.now,
+        agent_id=agent.id,
+        node=turn.world.node,
+        harness=harness,
+        model_requested=model,
+        permission_profile=permission or permission_of(agent),
+        isolated_for=isolated_for,
+        created_by=turn.sender,
+        **facts,
+    )
+    turn.record(SessionStarted, session, move="start")
+    return way_to(turn, session, permission)
+
+
+def way_to(turn: Turn, session: Session, permission: PermissionProfile | None = None) -> Endpoint:
+    """A new way to a session, which is about to be started or taken up."""
+    endpoint = Endpoint(
+        id=turn.mint("ept"),
+        created_at=turn.now,
+        updated_at=turn.now,
+        agent_id=session.agent_id,
+        node=session.node,
+        harness=session.harness,
+        model=session.model_requested,
+        transport=Transport.PROCESS,
+        session_id=session.id,
+        permission_profile=permission,
+        held=True,
+        isolated_for=session.isolated_for,
+        last_seen=turn.now,
+    )
+    turn.record(EndpointRegistered, endpoint, move="register")
+    return reaching.move(turn, endpoint, EndpointMove.WAKE)
+
+
+def spec_of(turn: Turn, agent: Agent, endpoint: Endpoint) -> SessionSpec:
+    """What the harness is told of a session, with what it calls it or the one that it is a copy of."""
+    can = turn.world.harnesses[endpoint.harness or ""].capabilities
+    session = turn.ledger.get(Session, endpoint.session_id) if can.starts_programs else None
+    keeps = wake_policy_of(agent, endpoint) is WakePolicy.KEEP_WARM
+    return SessionSpec(
+        session_id=endpoint.session_id or "",
+        agent_id=agent.id,
+        address=Instance(agent=agent).canonical,
+        cwd=(session.cwd if session else None) or agent.working_dir or agent.project_root,
+        model=endpoint.model or agent.config.model,
+        permission=permission_of(agent, endpoint),
+        command=agent.config.command,
+        native_ids=session.native_ids if session else {},
+        fork_of=_fork_of(turn, session) if session else None,
+        idle=None if keeps else turn.rules.periods.session_idle,
+    )
+
+
+def _fork_of(turn: Turn, session: Session) -> str | None:
+    """A copy that has a name of its own goes on as itself."""
+    if session.forked_from is None or session.native_ids:
+        return None
+    return native_id_of(turn.need(Session, "session", session.forked_from))
+
+
+def opening_of(turn: Turn, agent: Agent, endpoint: Endpoint) -> Opening:
+    """A session that is about to be started."""
+    return Opening(
+        harness=endpoint.harness or "",
+        spec=spec_of(turn, agent, endpoint),
+        endpoint_id=endpoint.id,
+        fresh=True,
+    )
+
+
+def over(turn: Turn, session: Session, reason: str, ending: SessionClass | None = None) -> Session:
+    """A session is no more: neither the ways to it, nor its credentials. Twice is once."""
+    for endpoint in turn.ledger.many(Endpoint, "endpoints_of_session", session=session.id):
+        if endpoint.state not in ENDPOINT.terminal:
+            reaching.move(turn, endpoint, EndpointMove.STOP, reason)
+    if session.state not in SESSION.settled:
+        ended = end_session(session, reason, turn.now, ending=ending)
+        session = turn.record(SessionEnded, ended, move="end", reason=reason)
+    credentials.revoke_of_session(turn, session, reason)
+    return session

@@ -1,0 +1,103 @@
+"""An agent's own session: woken so that it is there, interrupted in what it does."""
+
+from scout.base.refusal import Refused, Remedy
+from scout.broker import founding, preparing, reaching, recovery, settle, turns
+from scout.broker.prepared import Opening
+from scout.broker.turn import Turn, subject_of
+from scout.model.agent import Agent, Lifecycle
+from scout.model.delivery import Delivery
+from scout.model.endpoint import Endpoint, EndpointState, is_online
+from scout.model.flight import FLIGHT, Flight, cancel_flight
+from scout.model.session import Session
+from scout.model.session_problem import Layer, WakeFailed
+from scout.policy.directory import Instance
+from scout.policy.permit import Deed
+from scout.policy.reach import check_reach
+from scout.ports import Failed
+from scout.protocol.sessions import Interrupt, Interrupted, Wake, Woken
+
+__all__ = ["Unnamed", "interrupt", "wake"]
+
+Unnamed = tuple[str, str, str]  # a turn that has no flight: its harness, session and run
+
+
+def wake(turn: Turn, request: Wake) -> tuple[Woken, Opening | None]:
+    """The session that is live, perhaps with a program that rests; or one that has yet to be started."""
+    agent = turn.resolve(request.address).agent
+    turn.permit(Deed.CONTROL, subject_of(agent))
+    if agent.lifecycle is Lifecycle.RETIRED:
+        raise Refused(reaching.retired(agent))
+    endpoint = _online(turn, agent)
+    if endpoint is not None:
+        return _woken(turn, agent, endpoint), _resting(turn, agent, endpoint)
+    check_reach(reaching.route_of(turn, agent, strict=True).reach)
+    opening = preparing.open_session(turn, agent)
+    if not isinstance(opening, Opening):
+        raise Refused(_cannot(agent, opening))
+    return _woken(turn, agent, turn.need(Endpoint, "endpoint", opening.endpoint_id)), opening
+
+
+def _online(turn: Turn, agent: Agent) -> Endpoint | None:
+    within = turn.rules.periods.online_within
+    ways = reaching.shared(turn.endpoints(agent.id))
+    return next((one for one in reversed(ways) if is_online(one, turn.now, within)), None)
+
+
+def _woken(turn: Turn, agent: Agent, endpoint: Endpoint) -> Woken:
+    return Woken(
+        outcome="already live",
+        address=Instance(agent=agent).canonical,
+        session_id=endpoint.session_id,
+        harness=endpoint.harness,
+    )
+
+
+def _resting(turn: Turn, agent: Agent, endpoint: Endpoint) -> Opening | None:
+    """What would start its program, where one goes on between turns and nobody else has the session."""
+    harness = turn.world.harnesses.get(endpoint.harness or "")
+    session = turn.ledger.get(Session, endpoint.session_id)
+    if not endpoint.held or harness is None or session is None or session.terminal is not None:
+        return None
+    if endpoint.state is not EndpointState.IDLE or not harness.capabilities.keeps_process:
+        return None
+    opening = founding.opening_of(turn, agent, endpoint)
+    opening.fresh = False
+    return opening
+
+
+def _cannot(agent: Agent, problem: Failed | None) -> WakeFailed:
+    address = Instance(agent=agent).canonical
+    look = Remedy(operation="show", parameters={"address": address}, why="how it is reached")
+    failed = problem or Failed(layer=Layer.SESSION, reason="its session is being started")
+    return WakeFailed(
+        target=address, attempts=1, layer=failed.layer, reason=failed.reason, log=failed.log, remedies=(look,)
+    )
+
+
+def interrupt(turn: Turn, request: Interrupt) -> tuple[Interrupted, list[Unnamed]]:
+    """Cancel the flights of the turns that an agent is at; with the turns that have none."""
+    agent = turn.resolve(request.address).agent
+    turn.permit(Deed.CONTROL, subject_of(agent))
+    who = turn.canonical(turn.sender)
+    reason = f"interrupted by {who}{f': {request.reason}' if request.reason else ''}"
+    flights: list[str] = []
+    others: list[Unnamed] = []
+    for endpoint, delivery in _at_work(turn, agent):
+        flight = turn.ledger.get(Flight, delivery.flight_id)
+        if flight is not None and flight.state not in FLIGHT.terminal:
+            settle.finish(turn, flight, cancel_flight(flight, reason, turn.now))
+            flights.append(flight.id)
+        else:
+            others.append((endpoint.harness or "", endpoint.session_id or "", turns.run_of(delivery)))
+    address = Instance(agent=agent).canonical
+    told = reason if flights or others else "nothing was under way"
+    return Interrupted(
+        address=address, interrupted=bool(flights), flights=tuple(flights), reason=told
+    ), others
+
+
+def _at_work(turn: Turn, agent: Agent) -> list[tuple[Endpoint, Delivery]]:
+    """The turns under way in sessions that Scout holds."""
+    working = [one for one in turn.endpoints(agent.id) if one.state is EndpointState.WORKING and one.held]
+    found = [(one, recovery.taken_by(turn.ledger, one)) for one in working]
+    return [(one, delivery) for one, delivery in found if delivery is not None]

@@ -1,0 +1,131 @@
+"""What a terminal shows while it waits: one line that changes, and what a person must decide."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from scout.cli.line import ROUTES
+from scout.cli.problem import Problem
+from scout.cli.text import age, note, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from scout.cli.line import Line
+
+__all__ = ["Progress", "Watched", "asked_of_a_person", "decisions"]
+
+_QUIET = 10.0  # seconds without a sign of life that are not worth a word
+_WIDE = 110
+
+
+class Progress:
+    """One line that is rewritten: how it is, how long that takes already, the last sign of life."""
+
+    shown = False
+
+    def __init__(self) -> None:
+        self.turn = 0
+
+    def show(self, says: str, record: dict[str, Any], passed: float) -> None:
+        self.turn += 1
+        spin = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"[self.turn % 10]
+        text = f" · {int(passed // 60)}:{int(passed % 60):02d}{_silence(record.get('updatedAt'))}"
+        room = _columns() - len(text) - 3
+        says = " ".join(visible(says).split())
+        sys.stderr.write(f"\r\x1b[K{spin} {says if len(says) <= room else says[: room - 1] + '…'}{text}")
+        sys.stderr.flush()
+        Progress.shown = True
+
+    @staticmethod
+    def clear() -> None:
+        """Leave no half line behind."""
+        if Progress.shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            Progress.shown = False
+
+
+def _columns() -> int:
+    try:
+        return min(os.get_terminal_size(sys.stderr.fileno()).columns or _WIDE, _WIDE)
+    except (OSError, ValueError):
+        return _WIDE
+
+
+def _silence(moment: object) -> str:
+    """How long nothing was heard, when that is worth a word."""
+    from datetime import datetime
+
+    if not isinstance(moment, str) or time.time() - datetime.fromisoformat(moment).timestamp() < _QUIET:
+        return ""
+    return f" · last sign of life {age(moment)}"
+
+
+class Watched:
+    """A flight while somebody looks: who was woken for it and where, and what it does."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._places: dict[str, str] = {}
+        self._told = set[str]()
+
+    def says(self, flight: dict[str, Any]) -> str:
+        """Who and where, and the last thing that was seen of it."""
+        who = self._place(flight.get("sessionId")) or str(flight.get("targetAddress") or "")
+        does = flight.get("reason") or flight.get("phase")
+        if flight["state"] != "running":
+            does = " · ".join(str(part) for part in (flight["state"], flight.get("phase"), does) if part)
+        return " · ".join(part for part in (who, str(does)) if part)
+
+    def tell(self, flight: dict[str, Any]) -> None:
+        """Say once, above the line, what a person must decide for it to go on."""
+        item = asked_of_a_person(flight)
+        if item is None or item in self._told:
+            return
+        self._told.add(item)
+        known = self._known(ROUTES["attention.show"], {"attentionId": item})
+        Progress.clear()
+        note(f"it waits for a person: {visible(str(known.get('title') or item))}")
+        for one in decisions(item, str(known.get("kind") or "")):
+            note(f"  {one}")
+
+    def _place(self, session_id: str | None) -> str:
+        """The program and its folder; asked for once."""
+        if not session_id:
+            return ""
+        if session_id not in self._places:
+            session = self._known(ROUTES["session.inspect"], {"sessionId": session_id})
+            where = f" in {_short(str(session['cwd']))}" if session.get("cwd") else ""
+            self._places[session_id] = f"{session['harness']}{where}" if session else ""
+        return self._places[session_id]
+
+    def _known(self, route: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        """What the caller may see of it; nothing otherwise."""
+        try:
+            return dict(self._line.call(route, parameters))
+        except Problem:
+            return {}
+
+
+def asked_of_a_person(flight: dict[str, Any]) -> str | None:
+    """The attention item that a flight waits for."""
+    on: dict[str, Any] = flight.get("waitingOn") or {}
+    ref = str(on.get("ref") or "")
+    return ref if flight["state"] == "waiting" and ref.startswith("att_") else None
+
+
+def decisions(item: str, kind: str = "") -> list[str]:
+    """The commands that answer an attention item."""
+    if kind in ("permission", "approval"):
+        return [f"scout attention approve {item}", f"scout attention deny {item}"]
+    return [f"scout attention answer {item} TEXT"] if kind else [f"scout attention show {item}"]
+
+
+def _short(path: str) -> str:
+    """A folder as somebody who stands here would say it."""
+    here = os.path.relpath(path)
+    return here if len(here) < len(path) else path

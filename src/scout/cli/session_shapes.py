@@ -1,0 +1,115 @@
+"""How sessions and the harnesses that run them are shown."""
+
+from collections.abc import Callable
+from typing import Any
+
+from scout.cli.text import age, fields, note, out, paint, table
+
+__all__ = ["SESSIONS", "SESSION_COLUMNS", "run_row"]
+
+SESSION_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
+    "session.list": (
+        ("session", "id"),
+        ("harness", "harness"),
+        ("state", "state"),
+        ("class", "class"),
+        ("agent", "agentId"),
+        ("last", "age:lastEventAt"),
+    ),
+}
+_VERDICTS = {"yes": "green", "partly": "yellow", "no": "red"}
+_ABILITIES = ("resume", "fork", "steer", "permissions", "liveWake")
+
+
+def run_row(session: dict[str, Any]) -> str:
+    """A session whose program runs, in a short list."""
+    pid = f"  pid {session['pid']}" if session.get("pid") else ""
+    return f"  {session['harness']}  {session['address']}  {session['id']}{pid}"
+
+
+def _show_session(session: dict[str, Any]) -> None:
+    tokens, terminal = session["tokens"], session.get("terminal")
+    models = [session.get(f"model{name}") for name in ("Requested", "Resolved", "Observed")]
+    guess = " (estimated)" if tokens["estimated"] else ""
+    shown = {
+        "state": f"{session['state']}, {session['class']}",
+        "agent": session["address"],
+        "harness": session["harness"],
+        "program": _program(session),
+        "native ids": " ".join(f"{name}={value}" for name, value in session["nativeIds"].items()) or None,
+        "folder": session.get("cwd"),
+        "model": " / ".join(str(one or "-") for one in models) if any(models) else None,
+        "permission": session.get("permissionProfile"),
+        "forked from": session.get("forkedFrom"),
+        "terminal": f"open in a terminal (pid {terminal['pid']})" if terminal else None,
+        "last event": age(session["lastEventAt"]) if session.get("lastEventAt") else None,
+        "tokens": f"{tokens['totalTokens']}{guess}" if tokens["totalTokens"] else None,
+        "flight": session.get("flightId"),
+        "reason": session.get("reason") or None,
+    }
+    out(fields(str(session["id"]), {name: value for name, value in shown.items() if value is not None}))
+    for line in session["logTail"]:
+        out(f"  {paint('|', 'dim')} {line}")
+
+
+def _program(session: dict[str, Any]) -> str:
+    if not session["running"]:
+        return "none runs"
+    return f"runs (pid {session['pid']})" if session.get("pid") else "runs"
+
+
+def _show_woken(told: dict[str, Any]) -> None:
+    harness = f" in {told['harness']}" if told.get("harness") else ""
+    out(f"{paint(told['outcome'], 'green')}: {told['sessionId'] or '-'} of {told['address']}{harness}")
+
+
+def _show_interrupted(told: dict[str, Any]) -> None:
+    if not told["interrupted"]:
+        out(f"{told['address']}: {told['reason']}")
+        return
+    out(f"{paint('interrupted', 'green')} {told['address']}")
+    for flight in told["flights"]:
+        out(f"  {flight} is cancelled: {told['reason']}")
+
+
+def _show_opened(told: dict[str, Any]) -> None:
+    out(f"{told['session']['id']} is yours; go on with it:")
+    out(f"  {' '.join(told['command'])}")
+
+
+def _show_closed(session: dict[str, Any]) -> None:
+    out(f"{session['id']} is given back")
+
+
+def _show_runtimes(page: dict[str, Any]) -> None:
+    items: list[dict[str, Any]] = page["items"]
+    out(table(("harness", "ready", "version", "can", "lacks"), [_row(one) for one in items]))
+    for one in items:
+        for text in one["notes"]:
+            note(f"{one['name']}: {text}")
+        for check in one["checks"]:
+            verdict = str(check["verdict"])
+            told = paint(f"{verdict:<6}", _VERDICTS[verdict])
+            out(f"{told}  {check['line']}: {check['because']}")
+
+
+def _row(one: dict[str, Any]) -> list[str]:
+    can = [name for name in _ABILITIES if one["capabilities"].get(name)]
+    lacks = ": ".join(str(part) for part in (one.get("missing"), one.get("hint")) if part)
+    return [
+        one["name"],
+        "yes" if one["ready"] else "no",
+        one.get("version") or "-",
+        ", ".join(can) or "-",
+        lacks,
+    ]
+
+
+SESSIONS: dict[str, Callable[[Any], None]] = {
+    **{f"session.{move}": _show_session for move in ("inspect", "start", "attach", "fork", "stop")},
+    "session.open": _show_opened,
+    "session.close": _show_closed,
+    "wake": _show_woken,
+    "interrupt": _show_interrupted,
+    "runtimes": _show_runtimes,
+}

@@ -1,0 +1,32 @@
+"""The harnesses of this machine, each with what the settings say; what is missing it finds out by itself."""
+
+from pathlib import Path
+
+from scout.adapters.acp.adapter import Acp
+from scout.adapters.claude.adapter import Claude
+from scout.adapters.codex.adapter import Codex
+from scout.adapters.command import Command
+from scout.adapters.echo import Echo
+from scout.adapters.tmux.adapter import Tmux
+from scout.ports import Harness
+from scout.settings.record import Settings
+
+__all__ = ["harnesses"]
+
+# Programs that speak the Agent Client Protocol by themselves.
+_ACP = {"gemini": ("gemini", "--acp"), "opencode": ("opencode", "acp")}
+
+
+def harnesses(settings: Settings) -> dict[str, Harness]:
+    """By name, in the order in which they are shown."""
+    sessions, also = Path(settings.sessions), settings.environment
+    made: list[Harness] = [
+        Claude(sessions, also),
+        Codex(sessions, also),
+        Acp(sessions, also),
+        *(Acp(sessions, also, name=name, program=program) for name, program in _ACP.items()),
+        Tmux(sessions, also),
+        Command(sessions, environment=also),
+        Echo(),
+    ]
+    return {one.name: one for one in made}

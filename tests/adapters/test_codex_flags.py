@@ -1,0 +1,124 @@
+"""How Codex is started: found, given an environment and a login, and held to a profile."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scout.adapters.codex import flags
+from scout.model.agent import PermissionProfile
+from scout.ports import Door, SessionSpec
+
+DOOR = Door(url="http://127.0.0.1:1/mcp", token="secret")
+
+
+def spec(**fields: Any) -> SessionSpec:
+    return SessionSpec(session_id="ses_1", agent_id="agt_1", address="@a", **fields)
+
+
+def executable(file: Path) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("#!/bin/sh\n")
+    file.chmod(0o755)
+    return file
+
+
+# -- its program ---------------------------------------------------------------------------------------
+
+
+def test_it_is_found_on_the_path(tmp_path: Path) -> None:
+    found = executable(tmp_path / "bin" / "codex")
+    assert flags.program({"PATH": str(found.parent)}) == found
+    assert flags.program({"PATH": "/nowhere"}) is None
+
+
+@pytest.mark.parametrize("where", ["@openai", "@openai/codex/node_modules/@openai"])
+def test_what_npm_installed_is_looked_through(tmp_path: Path, where: str) -> None:
+    modules = tmp_path / "lib" / "node_modules"
+    script = executable(modules / "@openai" / "codex" / "bin" / "codex.js")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "codex").symlink_to(script)
+    path = {"PATH": str(tmp_path / "bin")}
+    assert flags.program(path) == tmp_path / "bin" / "codex"  # nothing for this machine: the script must do
+    real = executable(modules / where / "codex-linux-x64" / "vendor" / "x86_64" / "bin" / "codex")
+    assert flags.program(path) == real
+
+
+# -- its environment -----------------------------------------------------------------------------------
+
+
+def test_the_token_goes_by_the_environment_and_nothing_else_does(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('[model_providers.mine]\nenv_key = "MY_KEY"\n')
+    inherited = {
+        "CODEX_HOME": str(tmp_path),
+        "CODEX_THREAD_ID": "of another",
+        "OPENAI_API_KEY": "key",
+        "MY_KEY": "mine",
+        "EXTRA": "named",
+        "AWS_SECRET_ACCESS_KEY": "no",
+        "SCOUT_TOKEN": "the broker's",
+        "PATH": "/bin",
+    }
+    given = spec(door=DOOR, environment={"SCOUT_URL": "http://x"})
+    made = flags.environment_of(given, ("EXTRA",), inherited)
+    expected = {name: inherited[name] for name in ("CODEX_HOME", "OPENAI_API_KEY", "MY_KEY", "EXTRA", "PATH")}
+    assert made == {**expected, "SCOUT_URL": "http://x", "SCOUT_TOKEN": "secret"}
+    assert "SCOUT_TOKEN" not in flags.environment_of(None, (), inherited)
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "expected"),
+    [
+        ("", {}, False),
+        ("not = [toml", {}, False),
+        ("", {"OPENAI_API_KEY": "x"}, True),
+        ("", {"CODEX_API_KEY": "x"}, True),
+        ("", {"OPENAI_API_KEY": ""}, False),
+        ('model_provider = "openai"', {}, False),
+        ('model_provider = "ollama"', {}, True),
+        ('model_provider = "mine"\n[model_providers.mine]\nenv_key = "K"', {}, False),
+        ('model_provider = "mine"\n[model_providers.mine]\nenv_key = "K"', {"K": "x"}, True),
+        ('model_provider = "mine"\nmodel_providers = 3', {}, True),
+        ('cli_auth_credentials_store = "keyring"', {}, True),
+    ],
+)
+def test_a_login_is_seen(
+    tmp_path: Path, settings: str, environment: dict[str, str], *, expected: bool
+) -> None:
+    (tmp_path / "config.toml").write_text(settings)
+    assert flags.is_logged_in({"CODEX_HOME": str(tmp_path), **environment}) is expected
+
+
+def test_a_file_of_a_login_is_one(tmp_path: Path) -> None:
+    assert not flags.is_logged_in({"HOME": str(tmp_path)})
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex" / "auth.json").write_text("{}")
+    assert flags.is_logged_in({"HOME": str(tmp_path)})
+
+
+# -- its thread ----------------------------------------------------------------------------------------
+
+
+def test_every_profile_is_a_sandbox_and_a_way_to_ask() -> None:
+    made = {profile: flags.thread_of(spec(permission=profile), Path("/w")) for profile in PermissionProfile}
+    assert {name: (one["sandbox"], one["approvalPolicy"]) for name, one in made.items()} == {
+        PermissionProfile.OBSERVE: ("read-only", "never"),
+        PermissionProfile.REVIEW: ("read-only", "on-request"),
+        PermissionProfile.WORKSPACE_WRITE: ("workspace-write", "on-request"),
+        PermissionProfile.TRUSTED: ("danger-full-access", "never"),
+    }
+    assert {one["approvalsReviewer"] for one in made.values()} == {"user"}
+    assert {one["cwd"] for one in made.values()} == {"/w"}
+    assert all("model" not in one and "mcp_servers.scout" not in one["config"] for one in made.values())
+
+
+def test_scout_is_an_mcp_server_of_the_thread_without_its_token() -> None:
+    made = flags.thread_of(spec(door=DOOR, model="gpt-6"), Path("/w"))
+    assert made["model"] == "gpt-6"
+    assert made["config"]["mcp_servers.scout"] == {
+        "url": DOOR.url,
+        "bearer_token_env_var": "SCOUT_TOKEN",
+        "default_tools_approval_mode": "approve",
+        "required": True,
+    }
+    assert "secret" not in str(made)

@@ -1,0 +1,217 @@
+"""The moment it becomes real: Claude Code and Codex, asked from the command line, with a scripted model behind."""
+
+import json
+import os
+import signal
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scout.daemon import lock
+from tests.daemon.daemons import eventually
+from tests.live.machine import Machine, a_machine
+
+# The first to come here installs the programs; once they are there, a test takes a few seconds.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+BOTH = ("claude", "codex")
+
+
+def shell_of(harness: str, line: str) -> str:
+    """How a program's model runs something in a shell that it may not run unasked."""
+    if harness == "claude":
+        return f"<<tool Bash {json.dumps({'command': line, 'description': 'try'})}>>"
+    wish = {"cmd": line, "sandbox_permissions": "require_escalated", "justification": "try"}
+    return f"<<tool exec_command {json.dumps(wish)}>>"
+
+
+@pytest.fixture
+def machine() -> Generator[Machine]:
+    with a_machine(*BOTH) as made:
+        yield made
+
+
+def pid_of(machine: Machine, session: str) -> int:
+    return int(machine.data("session", "inspect", session)["pid"])
+
+
+@pytest.mark.parametrize("harness", BOTH)
+def test_a_project_is_asked_and_asked_again(machine: Machine, harness: str) -> None:
+    talkie = machine.repository("talkie", harness)
+    first = machine.say("ask", "--project", str(talkie), "Remember the word zebra. <<say noted>>")
+    assert first.strip().endswith("noted")
+    flight = machine.ended(machine.ask(talkie, "Which word? <<say it was zebra>>"))
+    assert flight["output"] == "it was zebra"
+    assert any("Remember the word zebra" in text for text in machine.heard(harness))  # the context is there
+    (session,) = machine.data("session", "list")["items"]
+    assert (session["harness"], session["state"], session["cwd"]) == (harness, "live", str(talkie))
+    assert session["modelObserved"]
+    again = machine.data("ask", "--session-id", session["id"], "Still here? <<say yes>>")
+    assert (again["output"], again["sessionId"]) == ("yes", session["id"])
+    other = "codex" if harness == "claude" else "claude"
+    wrong = machine.type("ask", "--session-id", session["id"], "--harness", other, "x")
+    assert wrong.returncode != 0
+    assert "try: scout " in wrong.stderr
+    usage = machine.data("usage")
+    assert any(one.get("harness") == harness for one in usage["rows"]) if "rows" in usage else usage
+    assert sorted(path.name for path in talkie.iterdir()) == [
+        ".git",
+        ".scout",
+    ]  # nothing of ours was left there
+
+
+@pytest.mark.parametrize("harness", BOTH)
+def test_a_permission_is_asked_of_the_person_and_decides(machine: Machine, harness: str) -> None:
+    talkie = machine.repository("talkie", harness)
+    yes = machine.ask(talkie, f"{shell_of(harness, 'dd if=/dev/null of=one')} <<say done>>")
+    item = machine.waits(yes)
+    assert item["kind"] == "permission"
+    assert "dd if=/dev/null of=one" in item["title"] + item["body"]
+    assert machine.flight(yes)["waitingOn"]["ref"] == item["id"]
+    machine.say("attention", "approve", item["id"])
+    assert machine.ended(yes)["output"] == "done"
+    assert (talkie / "one").exists()
+    no = machine.ask(talkie, f"{shell_of(harness, 'dd if=/dev/null of=two')} <<say as you wish>>")
+    machine.say("attention", "deny", machine.waits(no)["id"], "not today")
+    flight = machine.ended(no)
+    assert flight["state"] == "completed", flight
+    assert not (talkie / "two").exists()
+    assert [one["kind"] for one in machine.attention()] == []
+
+
+def test_a_question_of_the_program_is_answered(machine: Machine) -> None:
+    talkie = machine.repository("talkie", "claude")
+    asked = {
+        "questions": [
+            {
+                "question": "Which colour?",
+                "header": "Colour",
+                "multiSelect": False,
+                "options": [
+                    {"label": "red", "description": "warm"},
+                    {"label": "blue", "description": "cold"},
+                ],
+            }
+        ]
+    }
+    flight = machine.ask(talkie, f"<<tool AskUserQuestion {json.dumps(asked)}>> <<echo>>")
+    item = machine.waits(flight)
+    assert (item["kind"], item["title"]) == ("question", "Which colour?")
+    assert {"red", "blue"} <= {one["label"] for one in item["actions"]}
+    machine.say("attention", "answer", item["id"], "blue")
+    assert "blue" in machine.ended(flight)["output"]
+
+
+@pytest.mark.parametrize("harness", BOTH)
+def test_a_turn_can_be_cancelled_and_a_killed_program_is_said_to_be_dead(
+    machine: Machine, harness: str
+) -> None:
+    talkie = machine.repository("talkie", harness)
+    flight = machine.ask(talkie, "<<stall 60>> <<say never>>")
+    eventually(lambda: machine.flight(flight)["state"] == "running", 30)
+    machine.say("flight", "cancel", flight)
+    assert machine.ended(flight)["state"] == "cancelled"
+    second = machine.ask(talkie, "<<stall 60>> <<say never>>")
+    session = eventually(lambda: machine.flight(second)["state"] == "running" and machine.flight(second), 30)[
+        "sessionId"
+    ]
+    os.kill(_program(machine, harness), signal.SIGKILL)
+    dead = machine.ended(second, 15)
+    assert dead["state"] == "failed"
+    assert dead["error"]["log"]
+    assert [one["operation"] for one in dead["error"]["remedies"]] == ["flight.retry"]
+    third = machine.ended(machine.ask(talkie, "<<say back again>>"))
+    assert (third["output"], third["sessionId"]) == ("back again", session)
+
+
+def _program(machine: Machine, harness: str) -> int:
+    """The process of the program itself."""
+    real = (machine.folder / "bin" / harness).resolve()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                same = (entry / "exe").resolve() == real
+                mine = os.fsencode(machine.folder) in (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            if same and mine:
+                return int(entry.name)
+    raise AssertionError(f"no {harness} runs")
+
+
+@pytest.mark.parametrize("harness", BOTH)
+def test_a_broker_that_was_killed_collects_what_was_done_meanwhile(machine: Machine, harness: str) -> None:
+    talkie = machine.repository("talkie", harness)
+    line = "dd if=/dev/null of=ran; echo x >> ran; sleep 1"
+    flight = machine.ask(talkie, f"{shell_of(harness, line)} <<say collected>>")
+    item = machine.waits(flight)
+    machine.say("attention", "approve", item["id"])
+    eventually((talkie / "ran").exists, 20)
+    os.kill(machine.daemon.running.pid, signal.SIGKILL)
+    eventually(lambda: not lock.held(str(machine.home)), 10)
+    machine.up()
+    ended = machine.ended(flight)
+    assert (ended["state"], ended["output"]) == ("completed", "collected")
+    assert (talkie / "ran").read_text() == "x\n"  # once
+
+
+@pytest.mark.parametrize("harness", BOTH)
+def test_limits_and_logins_of_the_provider(machine: Machine, harness: str) -> None:
+    talkie = machine.repository("talkie", harness)
+    limited = {
+        "claude": "<<error 429 This request would exceed your account's rate limit. Please try again later.>>",
+        "codex": "<<error 429 You've hit your usage limit. Try again later.>>",
+    }[harness]
+    flight = machine.ask(talkie, limited)
+    eventually(lambda: machine.flight(flight)["state"] == "waiting", 30)
+    assert machine.flight(flight)["waitingOn"]["kind"] == "quota"
+    machine.say("flight", "cancel", flight)
+    for _ in range(2):
+        failed = machine.ended(machine.ask(talkie, "<<error 401 invalid api key>>"))
+        assert failed["state"] == "failed"
+    (item,) = machine.attention()
+    assert (item["kind"], item["title"]) == ("setup", f"{harness}: its login is missing")
+    assert machine.ended(machine.ask(talkie, "<<say logged in again>>"))["output"] == "logged in again"
+    assert machine.attention() == []
+
+
+def test_what_is_not_installed_says_so(tmp_path: Path) -> None:
+    with a_machine() as machine:
+        talkie = machine.repository("talkie", "claude")
+        refused = machine.type("ask", "--project", str(talkie), "Review this.")
+        assert refused.returncode != 0
+        assert "claude" in refused.stderr
+        assert "try: scout " in refused.stderr
+        assert "npm install" in refused.stderr or "install" in refused.stderr
+
+
+def test_one_asks_the_other_and_a_circle_is_broken(machine: Machine) -> None:
+    arc, bow = machine.repository("arc", "claude"), machine.repository("bow", "codex")
+    machine.say("ask", "--project", str(bow), "<<say hello>>")
+    inner = "What is six times seven? <<say forty-two>>"
+    call = json.dumps({"to": "@bow", "body": inner, "replyMode": "inline"})
+    script = f"Ask bow. <<tool ask {call}>> <<follow mcp__scout__>> <<echo>>"
+    flight = machine.ended(machine.ask(arc, script))
+    assert "forty-two" in flight["output"]
+    back = json.dumps({"to": "@arc", "body": "And you? <<say never>>"})
+    inner = f"Ask back. <<tool ask {back}>> <<echo>>"
+    call = json.dumps({"to": "@bow", "body": inner, "replyMode": "inline"})
+    flight = machine.ended(machine.ask(arc, f"Ask bow. <<tool ask {call}>> <<follow mcp__scout__>> <<echo>>"))
+    assert "loop" in flight["output"] or "chain" in flight["output"]
+
+
+def test_twenty_asks_to_five_agents_do_not_mix(machine: Machine) -> None:
+    projects = [machine.repository(f"p{n}", BOTH[n % 2]) for n in range(5)]
+
+    def asked(number: int) -> Any:
+        body = f"Number {number}. <<say answer {number}>>"
+        return machine.ended(machine.ask(projects[number % 5], body), 120)
+
+    with ThreadPoolExecutor(4) as pool:
+        flights = list(pool.map(asked, range(20)))
+    assert [one for one in flights if one["state"] != "completed"] == []
+    assert [one["output"] for one in flights] == [f"answer {number}" for number in range(20)]
+    assert len({one["sessionId"] for one in flights}) == 5
