@@ -23,10 +23,12 @@ def plain_environment(home: Path) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("SCOUT_") and name not in (*SESSION_MARKS, "NO_COLOR", "EDITOR", "VISUAL")
+        if not name.startswith(("SCOUT_", "ANTHROPIC_", "OPENAI_"))
+        and name not in (*SESSION_MARKS, "NO_COLOR", "EDITOR", "VISUAL")
     }
     ours = {"SCOUT_PORT": "0", "SCOUT_AUTOSTART": "0", "SCOUT_NOTIFY_DESKTOP": "0"}
-    return {**kept, "SCOUT_HOME": str(home), **ours}
+    logins = {"CLAUDE_CONFIG_DIR": f"{home}/nobody", "CODEX_HOME": f"{home}/nobody"}  # nor of its logins
+    return {**kept, "SCOUT_HOME": str(home), **ours, **logins}
 
 
 @dataclass(frozen=True)

@@ -245,7 +245,7 @@ def test_who_is_there_is_asked_of_the_same_fleet() -> None:
     assert result.stderr.splitlines()[-1] == f"try: {again}  # who is there"
 
 
-def test_a_remedy_without_a_command_is_left_out_and_candidates_are_shown(tmp_path: Path) -> None:
+def test_candidates_and_the_next_command_are_shown(tmp_path: Path) -> None:
     file = tmp_path / "fleet.json"
     base, fix = (
         {"definitionId": "talkie", "harness": "claude"},
@@ -260,7 +260,7 @@ def test_a_remedy_without_a_command_is_left_out_and_candidates_are_shown(tmp_pat
     assert run("resolve", "--fleet", str(file), "@talkie#codex").stderr.splitlines() == [
         "harness_mismatch: @talkie has no codex endpoint (attached: claude)",
         "  candidates: @talkie.node:mini",
-        "try: scout explain harness_mismatch",
+        "try: scout session start --agent @talkie --harness codex",
     ]
 
 

@@ -86,7 +86,7 @@ def who_am_i(turn: Turn, request: WhoAmI) -> Identity:
 
 
 def find(turn: Turn, address: str, deed: Deed = Deed.SEE) -> Agent:
-    """The agent that an address means, live or retired, if the caller may do this to it."""
+    """The agent that an address means, live or retired, by whatever harness, if the caller may do this."""
     try:
         agent = turn.resolve(address).agent
     except Refused as refusal:

@@ -25,6 +25,7 @@ from scout.protocol.sessions import (
     AttachSession,
     ForkSession,
     GetSession,
+    ListedSession,
     ListSessions,
     SessionView,
     StartSession,
@@ -52,7 +53,7 @@ _MANY = 10_000
 # -- looking -----------------------------------------------------------------------------------------
 
 
-def list_sessions(turn: Turn, request: ListSessions) -> Page[Session]:
+def list_sessions(turn: Turn, request: ListSessions) -> Page[ListedSession]:
     """Sessions, newest first, of the agents that the caller sees."""
     wanted = size(request.limit, turn.rules.limits)
     bound, limit = before(request.cursor), wanted + 1
@@ -67,7 +68,8 @@ def list_sessions(turn: Turn, request: ListSessions) -> Page[Session]:
     listed = page(found, wanted, lambda session: session.id)
     seen = [one for one in listed.items if turn.directory.agent(one.agent_id) is not None]
     kept = [one for one in seen if not request.live or one.state is not SessionState.ENDED]
-    return Page(items=tuple(kept), next=listed.next)
+    named = (enriched(ListedSession, one, address=turn.canonical(one.agent_id)) for one in kept)
+    return Page(items=tuple(named), next=listed.next)
 
 
 def get_session(turn: Turn, request: GetSession) -> SessionView:

@@ -1,9 +1,9 @@
 """An agent's own session: woken so that it is there, interrupted in what it does."""
 
 from scout.base.refusal import Refused, Remedy
-from scout.broker import founding, preparing, reaching, recovery, settle, turns
+from scout.broker import agents, founding, preparing, reaching, recovery, settle, turns
 from scout.broker.prepared import Opening
-from scout.broker.turn import Turn, subject_of
+from scout.broker.turn import Turn
 from scout.model.agent import Agent, Lifecycle
 from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint, EndpointState, is_online
@@ -23,8 +23,7 @@ Unnamed = tuple[str, str, str]  # a turn that has no flight: its harness, sessio
 
 def wake(turn: Turn, request: Wake) -> tuple[Woken, Opening | None]:
     """The session that is live, perhaps with a program that rests; or one that has yet to be started."""
-    agent = turn.resolve(request.address).agent
-    turn.permit(Deed.CONTROL, subject_of(agent))
+    agent = agents.find(turn, request.address, Deed.CONTROL)
     if agent.lifecycle is Lifecycle.RETIRED:
         raise Refused(reaching.retired(agent))
     endpoint = _online(turn, agent)
@@ -76,8 +75,7 @@ def _cannot(agent: Agent, problem: Failed | None) -> WakeFailed:
 
 def interrupt(turn: Turn, request: Interrupt) -> tuple[Interrupted, list[Unnamed]]:
     """Cancel the flights of the turns that an agent is at; with the turns that have none."""
-    agent = turn.resolve(request.address).agent
-    turn.permit(Deed.CONTROL, subject_of(agent))
+    agent = agents.find(turn, request.address, Deed.CONTROL)
     who = turn.canonical(turn.sender)
     reason = f"interrupted by {who}{f': {request.reason}' if request.reason else ''}"
     flights: list[str] = []

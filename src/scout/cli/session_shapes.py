@@ -13,7 +13,7 @@ SESSION_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         ("harness", "harness"),
         ("state", "state"),
         ("class", "class"),
-        ("agent", "agentId"),
+        ("agent", "address"),
         ("last", "age:lastEventAt"),
     ),
 }
@@ -29,7 +29,6 @@ def run_row(session: dict[str, Any]) -> str:
 
 def _show_session(session: dict[str, Any]) -> None:
     tokens, terminal = session["tokens"], session.get("terminal")
-    models = [session.get(f"model{name}") for name in ("Requested", "Resolved", "Observed")]
     guess = " (estimated)" if tokens["estimated"] else ""
     shown = {
         "state": f"{session['state']}, {session['class']}",
@@ -38,7 +37,7 @@ def _show_session(session: dict[str, Any]) -> None:
         "program": _program(session),
         "native ids": " ".join(f"{name}={value}" for name, value in session["nativeIds"].items()) or None,
         "folder": session.get("cwd"),
-        "model": " / ".join(str(one or "-") for one in models) if any(models) else None,
+        "model": _model(session),
         "permission": session.get("permissionProfile"),
         "forked from": session.get("forkedFrom"),
         "terminal": f"open in a terminal (pid {terminal['pid']})" if terminal else None,
@@ -50,6 +49,13 @@ def _show_session(session: dict[str, Any]) -> None:
     out(fields(str(session["id"]), {name: value for name, value in shown.items() if value is not None}))
     for line in session["logTail"]:
         out(f"  {paint('|', 'dim')} {line}")
+
+
+def _model(session: dict[str, Any]) -> str | None:
+    """What answers, and what was asked for where that is another."""
+    wished, taken, seen = (session.get(f"model{name}") for name in ("Requested", "Resolved", "Observed"))
+    real = seen or taken or wished
+    return f"{real} (asked for {wished})" if wished and wished != real else real
 
 
 def _program(session: dict[str, Any]) -> str:
@@ -85,8 +91,8 @@ def _show_runtimes(page: dict[str, Any]) -> None:
     items: list[dict[str, Any]] = page["items"]
     out(table(("harness", "ready", "version", "can", "lacks"), [_row(one) for one in items]))
     for one in items:
-        for text in one["notes"]:
-            note(f"{one['name']}: {text}")
+        for text in one["notes"] if one["checks"] else ():
+            note(text)
         for check in one["checks"]:
             verdict = str(check["verdict"])
             told = paint(f"{verdict:<6}", _VERDICTS[verdict])

@@ -80,6 +80,7 @@ class AmbiguousEndpoint(Diagnostic, tag="ambiguous_endpoint"):
     address: str
     harnesses: tuple[str, ...]
     retry: str = ""
+    agent_id: str | None = None
 
     @property
     def message(self) -> str:

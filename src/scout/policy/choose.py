@@ -65,7 +65,7 @@ def choose(
     projects: Mapping[str, str] | None = None,
 ) -> Choice:
     """Pick the endpoint. `projects` says in which project each session works."""
-    pool = _Pool(address, endpoints, projects or {})
+    pool = _Pool(agent.id, address, endpoints, projects or {})
     pool.keep("made for another caller", lambda one: one.isolated_for in (None, demand.caller.agent_id))
     pool.demand(agent, demand)
     return pool.preferred(demand, now)
@@ -91,7 +91,10 @@ def default_harness(
 class _Pool:
     """The endpoints still in question, and why the others are not."""
 
-    def __init__(self, address: str, endpoints: Sequence[Endpoint], projects: Mapping[str, str]) -> None:
+    def __init__(
+        self, agent_id: str, address: str, endpoints: Sequence[Endpoint], projects: Mapping[str, str]
+    ) -> None:
+        self.agent_id = agent_id
         self.address = address
         self.projects = projects
         self.endpoints = list(endpoints)
@@ -188,7 +191,8 @@ class _Pool:
     def _one(self, rule: str, now: Time) -> Choice:
         named = [one for one in self.endpoints if one.transport is not Transport.PULL or is_online(one, now)]
         if len({one.harness for one in named}) > 1:
-            raise Refused(_ambiguous(self.address, _distinct(one.harness for one in named)))
+            harnesses = _distinct(one.harness for one in named)
+            raise Refused(_ambiguous(self.address, harnesses, self.agent_id))
         latest = max(self.endpoints, key=lambda one: (one.last_seen or 0, one.id))
         if len(self.endpoints) > 1:
             rule = "most recently seen"
@@ -212,7 +216,7 @@ class _Pool:
         if demand.session_id is not None:
             raise Refused(self._no_session(demand))
         if len(harnesses) > 1:
-            raise Refused(_ambiguous(self.address, harnesses))
+            raise Refused(_ambiguous(self.address, harnesses, self.agent_id))
         self.keep("it has been stopped", lambda one: False)
         harness = demand.harness or next(iter(harnesses), None)
         return Choice(
@@ -251,13 +255,14 @@ def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-def _ambiguous(address: str, harnesses: Sequence[str]) -> AmbiguousEndpoint:
+def _ambiguous(address: str, harnesses: Sequence[str], agent_id: str | None = None) -> AmbiguousEndpoint:
     texts = [f"{address}.harness:{harness}" for harness in harnesses if address.startswith("@")]
     asks = [{"to": address, "body": "…", "harness": harness} for harness in harnesses]
     look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
     return AmbiguousEndpoint(
         address=address,
         harnesses=tuple(harnesses),
+        agent_id=agent_id,
         retry=next(iter(texts), ""),
         candidates=tuple(Candidate(address=text) for text in texts),
         remedies=tuple(Remedy(operation="ask", parameters=ask) for ask in asks) or (look,),

@@ -21,6 +21,7 @@ __all__ = [
     "Interrupted",
     "ListRuntimes",
     "ListSessions",
+    "ListedSession",
     "OpenSession",
     "Runtime",
     "SessionOpened",
@@ -47,21 +48,26 @@ class TokenUse(Record):
     estimated: bool = False
 
 
-class SessionView(Session):
+class ListedSession(Session):
+    """A session, and how its agent is called."""
+
+    address: str
+
+
+class SessionView(ListedSession):
     """A session and what is known of it now.
 
     `running`: a program of it runs. `log_tail`: the last lines that its program wrote to stderr, for those
     who may read its agent.
     """
 
-    address: str
     running: bool = False
     flight_id: str | None = None
     tokens: TokenUse = TokenUse()
     log_tail: tuple[str, ...] = ()
 
 
-class ListSessions(Request[Page[Session]]):
+class ListSessions(Request[Page[ListedSession]]):
     """List harness sessions, newest first."""
 
     operation: ClassVar[str] = "session.list"

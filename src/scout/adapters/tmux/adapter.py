@@ -57,7 +57,7 @@ class Tmux(Plain):
 
     name = "tmux"
     capabilities = Capabilities(
-        permissions=True, usage=UsageKind.ESTIMATED, calls_back=True, keeps_process=True
+        needs_command=True, permissions=True, usage=UsageKind.ESTIMATED, calls_back=True, keeps_process=True
     )
 
     def __init__(self, sessions: Path, environment: tuple[str, ...] = (), pace: Pace = Pace()) -> None:
