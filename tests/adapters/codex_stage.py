@@ -16,27 +16,9 @@ from scout.ports import HarnessEvent
 from tests.adapters.mcp_door import McpDoor, mcp_door
 from tests.adapters.turns import Turn, turn
 from tests.live.model.server import Model, scripted_model
-from tests.live.programs import CODEX, installed
+from tests.live.programs import CODEX, codex_settings, installed
 
 __all__ = ["CodexStage", "codex_stage"]
-
-_SETTINGS = """\
-model = "gpt-5"
-model_provider = "scripted"
-check_for_update_on_startup = false
-[model_providers.scripted]
-name = "scripted"
-base_url = "{model}/v1"
-env_key = "MODEL_KEY"
-wire_api = "responses"
-request_max_retries = 0
-stream_max_retries = 0
-[analytics]
-enabled = false
-[features]
-plugins = false
-apps = false
-"""
 
 
 class CodexStage:
@@ -50,7 +32,7 @@ class CodexStage:
         self.work = folder / "work"
         for made in (self.home, self.work):
             made.mkdir()
-        (self.home / "config.toml").write_text(_SETTINGS.format(model=model.url))
+        (self.home / "config.toml").write_text(codex_settings(model.url))
 
     def codex(self, **limits: Any) -> Codex:
         """An adapter, as after a restart of the broker."""

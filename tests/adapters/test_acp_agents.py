@@ -21,30 +21,13 @@ from scout.ports import Answer, Completed, Failed, HarnessEvent, Identified, Nee
 from tests.adapters.mcp_door import McpDoor, mcp_door
 from tests.adapters.turns import Turn, turn, until
 from tests.live.model.server import Model, scripted_model
-from tests.live.programs import CLAUDE_CODE, CODEX, Program, installed
+from tests.live.programs import CLAUDE_CODE, CODEX, Program, codex_settings, installed
 from tests.mcp.conformance import node_words
 
 # The first to come here installs the programs; once they are there, a test takes a few seconds.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 _TOKEN = "tok-for-this-run"
-_CODEX_SETTINGS = """\
-model = "gpt-5"
-model_provider = "scripted"
-check_for_update_on_startup = false
-[model_providers.scripted]
-name = "scripted"
-base_url = "{model}/v1"
-env_key = "CODEX_MODEL_KEY"
-wire_api = "responses"
-request_max_retries = 0
-stream_max_retries = 0
-[analytics]
-enabled = false
-[features]
-plugins = false
-apps = false
-"""
 
 
 class Agent(NamedTuple):
@@ -76,7 +59,7 @@ def _claude(folder: Path, model: str) -> dict[str, str]:
 def _codex(folder: Path, model: str) -> dict[str, str]:
     home = folder / "codex"
     home.mkdir()
-    (home / "config.toml").write_text(_CODEX_SETTINGS.format(model=model))
+    (home / "config.toml").write_text(codex_settings(model, key="CODEX_MODEL_KEY"))
     return {"CODEX_PATH": str(installed(CODEX)), "CODEX_HOME": str(home), "CODEX_MODEL_KEY": "scripted"}
 
 

@@ -14,30 +14,12 @@ from scout.daemon import lock, start
 from tests.cli.running import Shell
 from tests.daemon.daemons import Daemon, eventually
 from tests.live.model.server import Model, scripted_model
-from tests.live.programs import CLAUDE_CODE, CODEX, Program, installed
+from tests.live.programs import CLAUDE_CODE, CODEX, Program, codex_settings, installed
 
 __all__ = ["PROGRAMS", "Machine", "a_machine", "processes_in"]
 
 PROGRAMS: dict[str, Program] = {"claude": CLAUDE_CODE, "codex": CODEX}
 DIALECTS = {"claude": "/v1/messages", "codex": "/v1/responses"}
-
-_CODEX = """\
-model = "gpt-5"
-model_provider = "scripted"
-check_for_update_on_startup = false
-[model_providers.scripted]
-name = "scripted"
-base_url = "{model}/v1"
-env_key = "MODEL_KEY"
-wire_api = "responses"
-request_max_retries = 0
-stream_max_retries = 0
-[analytics]
-enabled = false
-[features]
-plugins = false
-apps = false
-"""
 
 
 class Machine(Shell):
@@ -138,7 +120,7 @@ def a_machine(*programs: str) -> Generator[Machine]:
             (folder / name).mkdir(mode=0o700)
         for name, binary in binaries.items():
             (folder / "bin" / name).symlink_to(binary)
-        (machine.person / ".codex" / "config.toml").write_text(_CODEX.format(model=model.url))
+        (machine.person / ".codex" / "config.toml").write_text(codex_settings(model.url))
         (machine.person / ".claude" / ".claude.json").write_text(json.dumps({"hasCompletedOnboarding": True}))
         try:
             machine.up()

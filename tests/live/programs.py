@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-__all__ = ["HOSTS", "Door", "Host", "Program", "Run", "installed"]
+__all__ = ["HOSTS", "UNASKED", "Door", "Host", "Program", "Run", "codex_settings", "installed"]
 
 ROOT = Path(__file__).parents[2]
 _INSTALL_SECONDS = 240
@@ -249,13 +249,12 @@ class ClaudeCode(Host):
 _CODEX_SETTINGS = """\
 model = "gpt-5"
 model_provider = "scripted"
-approval_policy = "never"
-sandbox_mode = "workspace-write"
 check_for_update_on_startup = false
+{first}
 [model_providers.scripted]
 name = "scripted"
 base_url = "{model}/v1"
-env_key = "MODEL_KEY"
+env_key = "{key}"
 wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0
@@ -264,9 +263,14 @@ enabled = false
 [features]
 plugins = false
 apps = false
-{servers}
-default_tools_approval_mode = "approve"
+{last}
 """
+UNASKED = 'approval_policy = "never"\nsandbox_mode = "workspace-write"'
+
+
+def codex_settings(model: str, first: str = "", last: str = "", key: str = "MODEL_KEY") -> str:
+    """Codex's settings for a scripted model, with more lines at their beginning and at their end."""
+    return _CODEX_SETTINGS.format(model=model, first=first, last=last, key=key)
 
 
 class Codex(Host):
@@ -280,7 +284,9 @@ class Codex(Host):
         home = folder / "codex"
         home.mkdir()
         servers = _documented("toml", door)
-        (home / "config.toml").write_text(_CODEX_SETTINGS.format(model=door.model, servers=servers))
+        tools = 'default_tools_approval_mode = "approve"'
+        settings = codex_settings(door.model, UNASKED, f"{servers}\n{tools}")
+        (home / "config.toml").write_text(settings)
         return ["exec", "--json", "--skip-git-repo-check"]
 
     def _environ(self, folder: Path, door: Door) -> dict[str, str]:

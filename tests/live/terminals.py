@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.programs import CLAUDE_CODE, CODEX, Program, installed
+from tests.live.programs import CLAUDE_CODE, CODEX, UNASKED, Program, codex_settings, installed
 
 __all__ = ["TERMINALS", "Terminal", "tmux_here"]
 
@@ -140,29 +140,6 @@ class ClaudeTerminal(Terminal):
         return ["claude", "--permission-mode", "manual"]
 
 
-_CODEX_SETTINGS = """\
-model = "gpt-5"
-model_provider = "scripted"
-approval_policy = "never"
-sandbox_mode = "workspace-write"
-check_for_update_on_startup = false
-[model_providers.scripted]
-name = "scripted"
-base_url = "{model}/v1"
-env_key = "MODEL_KEY"
-wire_api = "responses"
-request_max_retries = 0
-stream_max_retries = 0
-[analytics]
-enabled = false
-[features]
-plugins = false
-apps = false
-[projects."{work}"]
-trust_level = "trusted"
-"""
-
-
 class CodexTerminal(Terminal):
     name = "codex"
     program = CODEX
@@ -174,7 +151,8 @@ class CodexTerminal(Terminal):
         return {"CODEX_HOME": str(self.home), "MODEL_KEY": "scripted"}
 
     def seed(self) -> None:
-        (self.home / "config.toml").write_text(_CODEX_SETTINGS.format(model=self.model, work=self.work))
+        trusted = f'[projects."{self.work}"]\ntrust_level = "trusted"'
+        (self.home / "config.toml").write_text(codex_settings(self.model, UNASKED, trusted))
 
     def words(self) -> list[str]:
         approve = 'mcp_servers.scout.default_tools_approval_mode="approve"'

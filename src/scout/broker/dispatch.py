@@ -28,9 +28,9 @@ from scout.model.ask_event import (
 )
 from scout.model.delivery import Delivery, DeliveryState, Found
 from scout.model.envelope import Event
-from scout.model.presence_event import AgentOnline, AgentUpdated
+from scout.model.presence_event import AgentOnline, AgentUpdated, SessionEvent, SessionResumed, SessionStarted
 from scout.model.session_problem import Layer
-from scout.model.talk_event import AttentionEvent
+from scout.model.talk_event import ATTENTION_EVENTS, AttentionEvent
 from scout.store.ledger import Ledger
 
 __all__ = ["Dispatcher"]
@@ -60,25 +60,42 @@ class Dispatcher:
         self._due: list[tuple[int, str, str]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
+        self._follow: dict[type[Event], Callable[[Any], None]] = {
+            **dict.fromkeys((DeliveryRequested, DeliveryNacked, DeliveryFailed), self._delivery),
+            **dict.fromkeys((FlightCancelled, FlightFailed), self._over_with),
+            **dict.fromkeys(ATTENTION_EVENTS.values(), self._decided),
+            **dict.fromkeys((AgentOnline, AgentUpdated), self._there),
+            **dict.fromkeys((SessionStarted, SessionResumed), self._session),
+        }
 
     # -- following the log -----------------------------------------------------------------------
 
     def heard(self, event: Event) -> None:
         """A fact was committed."""
-        if isinstance(event, DeliveryRequested | DeliveryNacked | DeliveryFailed):
-            self._schedule(event.payload.record)
-        elif isinstance(event, FlightCancelled | FlightFailed):
-            flight = event.payload.record
-            gave_up = isinstance(event, FlightFailed) and event.payload.by == flight.target
-            if not gave_up:  # else its program has said so, and ends its own turn
-                if self._preparing:
-                    self._over.add(flight.id)
-                self.carrier.stop(flight)
-        elif isinstance(event, AttentionEvent):
-            if is_decided(event.payload.record):
-                self.carrier.answered(event.payload.record)
-        elif isinstance(event, AgentOnline | AgentUpdated):
-            self.enqueue(event.target.id, event.target.id, self._release)
+        follow = self._follow.get(event.__class__)
+        if follow is not None:
+            follow(event)
+
+    def _delivery(self, event: DeliveryRequested | DeliveryNacked | DeliveryFailed) -> None:
+        self._schedule(event.payload.record)
+
+    def _session(self, event: SessionEvent) -> None:
+        self._doors.heard(event.payload.record)
+
+    def _over_with(self, event: FlightCancelled | FlightFailed) -> None:
+        flight = event.payload.record
+        gave_up = isinstance(event, FlightFailed) and event.payload.by == flight.target
+        if not gave_up:  # else its program has said so, and ends its own turn
+            if self._preparing:
+                self._over.add(flight.id)
+            self.carrier.stop(flight)
+
+    def _decided(self, event: AttentionEvent) -> None:
+        if is_decided(event.payload.record):
+            self.carrier.answered(event.payload.record)
+
+    def _there(self, event: Event) -> None:
+        self.enqueue(event.target.id, event.target.id, self._release)
 
     def _schedule(self, delivery: Delivery) -> None:
         if not self.carrier.steered(delivery):

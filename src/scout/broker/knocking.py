@@ -62,20 +62,26 @@ class Doors:
         self._world = world
         self._write = write
         self._read = read
+        self._agents = set[str]()  # those that have had a session with a door
+
+    def heard(self, session: Session) -> None:
+        """A session began."""
+        if self._is_behind_a_door(session):
+            self._agents.add(session.agent_id)
 
     def concern(self, delivery: Delivery) -> bool:
-        """Whether a live session may have to be woken for it, as far as it says itself."""
+        """Whether a live session may have to be woken for it, as far as is known without looking."""
         aimed = delivery.endpoint_id is not None or delivery.flight_id is not None
-        return (
-            aimed and not delivery.wake and any(has_door(self._world, one) for one in self._world.harnesses)
-        )
+        return aimed and not delivery.wake and delivery.target in self._agents
 
     async def after_a_start(self) -> list[str]:
         """The agents with a session that could be woken."""
         running: list[Session] = await self._read(
             lambda ledger: ledger.many(Session, "sessions_running", limit=_MANY)
         )
-        return list(dict.fromkeys(one.agent_id for one in running if self._is_behind_a_door(one)))
+        for session in running:
+            self.heard(session)
+        return sorted(self._agents)
 
     def _is_behind_a_door(self, session: Session) -> bool:
         return session.origin is SessionOrigin.ENROLLED and has_door(self._world, session.harness)
