@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 _CI = bool(os.environ.get("CI"))
@@ -19,3 +20,8 @@ settings.register_profile(
 )
 
 settings.load_profile(os.environ.get("SCOUT_HYPOTHESIS", "full"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest ones begin first; the others stay in their order."""
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)

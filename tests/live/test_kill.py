@@ -186,6 +186,7 @@ def test_fifteen_kills_lose_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.rows("R3.4-15", "R3.4-16")
+@pytest.mark.first
 def test_two_hundred_kills_lose_nothing(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)

@@ -16,7 +16,6 @@ from scout import __version__
 from scout.adapters.desktop import Desktop, program
 from scout.adapters.router import ProgramRouter
 from scout.adapters.runs import Runs
-from scout.adapters.webhook import Webhook
 from scout.api.app import Application
 from scout.base.refusal import Refused
 from scout.broker.broker import Broker
@@ -122,6 +121,8 @@ def _sinks(settings: Settings, ids: SystemIds) -> list[Sink]:
     notify = settings.notify
     sinks: list[Sink] = [Desktop()] if notify.desktop and program() else []
     if notify.webhooks:
+        from scout.adapters.webhook import Webhook  # noqa: PLC0415 (its library is large, and few need it)
+
         secret = kept(Path(settings.webhook_secret), ids.secret).strip()
         sinks += [Webhook(url, secret, SystemClock()) for url in notify.webhooks]
     return sinks

@@ -46,8 +46,9 @@ _OWN = {
     "opencode": ("OPENCODE_*",),
     "qwen": ("QWEN_*", "OPENAI_*", "DASHSCOPE_*"),
 }
-# What an agent is told by a variable, unless it is set: a snapshot of Codex's shell would hold the token.
-_TOLD = {"codex": {"CODEX_CONFIG": '{"features.shell_snapshot": false}'}}
+# What an agent does not get although others do: Codex writes its environment into a file of its own. The
+# token reaches it with the address of Scout's tools.
+_WITHHELD = {"codex": ("SCOUT_TOKEN",)}
 _NOTES = (
     "observe and review are modes of the agent: one that offers none for them is not started",
     "workspace_write and trusted are modes of the agent where it offers them, else its own default",
@@ -278,10 +279,9 @@ class Acp(Plain):
     def _environment(self, spec: SessionSpec) -> dict[str, str]:
         words = " ".join(spec.command or self._program)
         own = [name for word, names in _OWN.items() if word in words for name in names]
-        told = {
-            name: value for word, pairs in _TOLD.items() if word in words for name, value in pairs.items()
-        }
-        return {**told, **environment_for(spec.environment, also=(*own, *self._also))}
+        withheld = {name for word, names in _WITHHELD.items() if word in words for name in names}
+        given = {name: value for name, value in spec.environment.items() if name not in withheld}
+        return environment_for(given, also=(*own, *self._also))
 
     def _overdue(self, wire: Wire) -> None:
         why = f"the turn took longer than {self._limits.turn:g} s"
