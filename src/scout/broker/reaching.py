@@ -119,18 +119,17 @@ def _runner(turn: Turn, agent: Agent, named: str | None, strict: bool) -> tuple[
     """The harness that would run the agent, and why none can."""
     if agent.kind is Kind.CONNECTOR:
         return None, "a person is not started"
-    world = turn.world
-    ready = [name for name in world.harnesses if not _lacks(turn, agent, name)]
-    if not (named or agent.config.harness or world.default_harness or set(ready) - {"echo"}):
-        return None, "no live session, and no harness is set for it"
-    try:
-        harness = named or default_harness(
-            agent.config.harness, None, world.default_harness, ready, Instance(agent=agent).canonical
-        )
-    except Refused as refusal:
-        if strict:
-            raise
-        return None, f"no live session, and {refusal.diagnostic.message}"
+    harness = named or agent.config.harness or turn.world.default_harness
+    if harness is None:
+        ready = [name for name in turn.world.harnesses if not _lacks(turn, agent, name)]
+        if not set(ready) - {"echo"}:
+            return None, "no live session, and no harness is set for it"
+        try:
+            harness = default_harness(None, None, None, ready, Instance(agent=agent).canonical)
+        except Refused as refusal:
+            if strict:
+                raise
+            return None, f"no live session, and {refusal.diagnostic.message}"
     lacks = _lacks(turn, agent, harness)
     if lacks and strict:
         raise Refused(unavailable(turn, harness, agent))

@@ -59,10 +59,7 @@ class Claude(Plain):
         self._programs = Programs(sessions.absolute(), environment, limits)
         self._limits = limits
         self._steers = itertools.count(1)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities(
+        self.capabilities = Capabilities(
             resume=True,
             fork=True,
             steer=True,
