@@ -5,7 +5,10 @@ import os
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from tests import leftovers
+
 _CI = bool(os.environ.get("CI"))
+_FOLDER = leftovers.own_folder()
 
 # A busy machine must not turn a slow example into a failure; pytest-timeout bounds a test as a whole.
 settings.register_profile("base", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -25,3 +28,15 @@ settings.load_profile(os.environ.get("SCOUT_HYPOTHESIS", "full"))
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest ones begin first; the others stay in their order."""
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A run that leaves something behind has failed, whatever its tests say."""
+    if hasattr(session.config, "workerinput"):
+        return
+    if left := leftovers.left(_FOLDER):
+        print("", "LEFT BEHIND:", *left, sep="\n")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    elif session.exitstatus == pytest.ExitCode.OK:
+        leftovers.clear(_FOLDER)

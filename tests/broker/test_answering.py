@@ -17,6 +17,7 @@ from scout.model.session import Session
 from scout.model.token import Token, TokenState
 from scout.model.usage import Usage, UsageSource
 from scout.model.waiting import WaitingKind
+from scout.protocol.agents import ConfigureAgent
 from scout.protocol.asks import CancelFlight, GetFlight, MakeAsk, RetryFlight
 from scout.protocol.attention import (
     AnswerAttention,
@@ -291,6 +292,26 @@ async def test_a_missing_login_is_one_item_and_goes_away_once_a_turn_works(rig: 
     again = await rig.operator(RetryFlight(flight_id=flights[0]))
     assert (await ended(rig, again.flight_id)).output == "done"
     assert await inbox(rig) == []
+
+
+@played
+async def test_a_program_that_is_kept_warm_is_started_again(rig: Rig, puppet: Puppet) -> None:
+    await rig.operator(ConfigureAgent(address="@bea", config={"wakePolicy": "keep_warm"}))
+    await later(rig, 1)
+    await until(lambda: len(puppet.specs) == 1)
+    (first,) = puppet.specs
+    assert first.idle is None
+    await later(rig, 1000)
+    assert len(puppet.specs) == 1
+    puppet.warm.clear()  # it was killed
+    await later(rig, 1)
+    await until(lambda: len(puppet.specs) == 2)
+    again = puppet.specs[-1]
+    assert (again.session_id, dict(again.native_ids)) == (
+        first.session_id,
+        {"thread": f"native-{first.session_id}"},
+    )
+    assert again.door is not None
 
 
 # -- who it is -----------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ class Machine(Shell):
         return {
             **super().environ,
             "HOME": str(self.person),
+            "TMPDIR": str(self.folder / "tmp"),
             "PATH": f"{self.folder}/bin:{os.environ['PATH']}",
             "CLAUDE_CONFIG_DIR": str(self.person / ".claude"),
             "ANTHROPIC_BASE_URL": self.model.url,
@@ -116,7 +117,7 @@ def a_machine(*programs: str) -> Generator[Machine]:
     with scripted_model() as model:
         machine = Machine(folder)
         object.__setattr__(machine, "model", model)
-        for name in ("bin", "home", "person", "person/.claude", "person/.codex"):
+        for name in ("bin", "home", "tmp", "person", "person/.claude", "person/.codex"):
             (folder / name).mkdir(mode=0o700)
         for name, binary in binaries.items():
             (folder / "bin" / name).symlink_to(binary)

@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from scout.base.refusal import Remedy
 from scout.base.time import Time
-from scout.broker import alarm, preparing, reaching, turns
+from scout.broker import alarm, founding, preparing, reaching, turns
 from scout.broker.carrying import failure_of
 from scout.broker.dispatch import Dispatcher
 from scout.broker.prepared import Opening
@@ -14,8 +14,9 @@ from scout.broker.turn import Turn
 from scout.broker.world import World
 from scout.identity.path import Kind
 from scout.model.agent import Agent, AgentConfig
-from scout.model.endpoint import Endpoint, update_endpoint
+from scout.model.endpoint import Endpoint, EndpointState, update_endpoint
 from scout.model.presence_event import EndpointUpdated
+from scout.model.session import Session
 from scout.model.session_problem import Layer, WakeFailed
 from scout.policy.directory import Instance
 from scout.policy.limits import Periods, after_attempt
@@ -43,6 +44,14 @@ class _Tries:
     under_way: bool = False
 
 
+class _Kept(NamedTuple):
+    """Who is kept warm, how it is reached, and the way to a session of it that rests."""
+
+    agent: Agent
+    reach: Reach
+    rests: Endpoint | None
+
+
 class Warming:
     """Looks from time to time. The tries are kept in memory: a broker that starts tries again."""
 
@@ -62,13 +71,24 @@ class Warming:
     async def check(self) -> None:
         """Start what should be there and is not, each in the lane of its agent."""
         now = self._world.clock.now()
-        kept: list[tuple[Agent, Reach]] = await self._read(lambda ledger: _kept(ledger, self._world, now))
-        for agent, reach in kept:
-            tries = self._tries_of(agent, now)
-            if reach.live:
+        kept: list[_Kept] = await self._read(lambda ledger: _kept(ledger, self._world, now))
+        for one in kept:
+            tries = self._tries_of(one.agent, now)
+            if tries.under_way:
+                continue
+            if one.reach.live and not await self._is_cold(one):
                 tries.live_since = tries.live_since or now
-            elif is_kept_warm(reach) and not tries.under_way:
-                await self._see_to(agent, tries, now)
+            elif one.reach.live or is_kept_warm(one.reach):
+                await self._see_to(one.agent, tries, now)
+
+    async def _is_cold(self, kept: _Kept) -> bool:
+        """Whether a session that rests has no program, although one is to go on between turns."""
+        if kept.rests is None:
+            return False
+        harness = self._world.harnesses.get(kept.rests.harness or "")
+        if harness is None or not harness.capabilities.keeps_process:
+            return False
+        return not await harness.is_warm(kept.rests.session_id or "")
 
     def _tries_of(self, agent: Agent, now: Time) -> _Tries:
         """What was tried under the config that it has now."""
@@ -124,17 +144,28 @@ class Warming:
             await self._write(lambda turn: alarm.raise_alarm(turn, told))
 
 
-def _kept(ledger: Ledger, world: World, now: Time) -> list[tuple[Agent, Reach]]:
-    """Who is kept warm by its own config or by an endpoint's, and how it can be reached."""
+def _kept(ledger: Ledger, world: World, now: Time) -> list[_Kept]:
+    """Who is kept warm by its own config or by an endpoint's, how it is reached, and what rests."""
     agents = ledger.many(Agent, "agents_kept_warm", limit=_MANY)
     endpoints = ledger.many(Endpoint, "endpoints_kept_warm", limit=_MANY)
     named = [ledger.get(Agent, one.agent_id) for one in endpoints]
     known = {one.id: one for one in (*agents, *named) if one is not None}
     periods = world.rules.periods
-    return [
-        (one, _reach(one, ledger.many(Endpoint, "endpoints_of", agent=one.id), now, periods))
-        for one in known.values()
-    ]
+    found = list[_Kept]()
+    for one in known.values():
+        ways = ledger.many(Endpoint, "endpoints_of", agent=one.id)
+        found.append(_Kept(one, _reach(one, ways, now, periods), _resting(ledger, ways)))
+    return found
+
+
+def _resting(ledger: Ledger, endpoints: list[Endpoint]) -> Endpoint | None:
+    """The session that Scout holds and that nothing is done in, nor by a person in a terminal."""
+    for endpoint in reversed(reaching.shared(endpoints)):
+        if endpoint.held and endpoint.state is EndpointState.IDLE:
+            session = ledger.get(Session, endpoint.session_id)
+            if session is not None and session.terminal is None:
+                return endpoint
+    return None
 
 
 def _reach(agent: Agent, endpoints: list[Endpoint], now: Time, periods: Periods) -> Reach:
@@ -148,11 +179,21 @@ def _opening(turn: Turn, agent_id: str) -> Opening | Failed | None:
     """The session to start, if it is still wanted; an endpoint's own policy goes on to its successor."""
     agent = turn.need(Agent, "agent", agent_id)
     reach = _reach(agent, turn.endpoints(agent_id), turn.now, turn.rules.periods)
+    if reach.live:
+        rests = _resting(turn.ledger, turn.endpoints(agent_id))
+        return _again(turn, agent, rests) if rests is not None else None
     opening = preparing.open_session(turn, agent) if is_kept_warm(reach) else None
     if isinstance(opening, Opening) and reach.policy is not agent.config.wake_policy:
         endpoint = turn.need(Endpoint, "endpoint", opening.endpoint_id)
         changed = update_endpoint(endpoint, turn.now, wake_policy=reach.policy)
         turn.record(EndpointUpdated, changed, move="update")
+    return opening
+
+
+def _again(turn: Turn, agent: Agent, endpoint: Endpoint) -> Opening:
+    """The program of a session that goes on is started anew."""
+    opening = founding.opening_of(turn, agent, endpoint)
+    opening.fresh = False
     return opening
 
 
