@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.turns import LOOPS, left_over
+from tests.adapters.turns import LOOPS, begin, left_over
 
 
 @pytest.fixture(autouse=True)
 def _nothing_is_left(tmp_path: Path) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction] (pytest calls it)
+    begin(tmp_path)
     yield
     assert left_over(tmp_path) == []
 

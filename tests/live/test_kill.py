@@ -1,5 +1,6 @@
 """kill -9 in the middle of work, again and again: what was acknowledged is there, and nothing is half done."""
 
+import contextlib
 import json
 import os
 import random
@@ -130,6 +131,8 @@ def _kills(home: Path, kills: int) -> None:
                 client.running.set()
             time.sleep(chance.uniform(0.02, 0.3))  # the moment of the kill is what is random here
             os.kill(daemon.running.pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(daemon.running.pid, 0)
             daemon = _start(home)
     finally:
         for client in clients:

@@ -94,8 +94,11 @@ class Carrier:
         """A session for the turn, where it has none yet; or why there is none."""
         if prepared.fresh:
             return await self.begin(prepared, harness, turns.session_started)
-        if not prepared.accepted:
-            await self._give_door(prepared, harness)
+        try:
+            if not prepared.accepted:
+                await self._give_door(prepared, harness)
+        except Exception as error:  # noqa: BLE001 (whatever an adapter does, its delivery is settled)
+            return failure_of(error)
         return None
 
     async def begin(
