@@ -15,7 +15,7 @@ settings.register_profile("base", deadline=None, suppress_health_check=[HealthCh
 _BASE = settings.get_profile("base")
 
 # Chance finds new examples on a person's machine; a verdict that others rely on must be repeatable.
-settings.register_profile("full", _BASE, max_examples=200, derandomize=_CI)
+settings.register_profile("full", _BASE, max_examples=100, derandomize=_CI)
 settings.register_profile("quick", _BASE, max_examples=25, derandomize=True)
 # A mutant only has to be noticed: shrinking the example that noticed it is time lost.
 settings.register_profile(

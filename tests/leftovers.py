@@ -11,8 +11,7 @@ from pathlib import Path
 
 __all__ = ["clear", "left", "own_folder"]
 
-# Where pytest keeps what a failed test had, and what a plugin of its own takes away a moment later.
-_KEPT = ("pytest-of-", "inline-snapshot-")
+_OURS = ("sct-", "scout-")  # other programs have habits of their own, and go away with the whole folder
 _WAIT = 10.0  # seconds that ending programs have
 
 
@@ -39,7 +38,7 @@ def clear(folder: Path) -> None:
 
 
 def _files(folder: Path) -> list[str]:
-    return sorted(str(one) for one in folder.iterdir() if not one.name.startswith(_KEPT))
+    return sorted(str(one) for one in folder.iterdir() if one.name.startswith(_OURS))
 
 
 def _processes(word: bytes) -> list[str]:

@@ -93,12 +93,27 @@ def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 @pytest.mark.timeout(320)
 def test_the_daemon_does_what_the_document_says(tmp_path: Path) -> None:
-    # 503 is how Scout says that a target is offline: documented, and never a fault. `watch` never ends.
-    # Acting as somebody by chance would be forbidden every time, and nothing behind it would be reached.
-    config = tmp_path / "schemathesis.toml"
+    done, log = _tried(tmp_path / "first")
+    if done.returncode != 0 and "FAILURES" not in done.stdout:
+        done, log = _tried(tmp_path / "second")  # the tool itself stumbled, without a word against the daemon
+    if done.returncode != 0:
+        pytest.fail(
+            f"{done.stdout[:6000]}\n…\n{done.stdout[-3000:]}\n{done.stderr[-1000:]}\n{log[-3000:]}",
+            pytrace=False,
+        )
+    assert "ERROR" not in log
+
+
+def _tried(folder: Path) -> tuple[subprocess.CompletedProcess[str], str]:
+    """What the tool says about a daemon of its own, and what that daemon wrote.
+
+    503 is how Scout says that a target is offline: documented, and never a fault. `watch` never ends.
+    Acting as somebody by chance would be forbidden every time, and nothing behind it would be reached.
+    """
+    folder.mkdir()
+    config, described = folder / "schemathesis.toml", folder / "openapi.json"
     config.write_text(CONFIG)
-    described = tmp_path / "openapi.json"
-    with daemon(tmp_path / "home", SCOUT_PERIODS_LONG_POLL="0.2") as one:
+    with daemon(folder / "home", SCOUT_PERIODS_LONG_POLL="0.2") as one:
         one.register("tested")
         served = one.call("GET", "/openapi.json").body.decode()
         described.write_text(served.replace('{"$ref":"#/components/parameters/ScoutAs"},', ""))
@@ -108,15 +123,8 @@ def test_the_daemon_does_what_the_document_says(tmp_path: Path) -> None:
             *("--header", f"Authorization: Bearer {one.token}"),
             *("--checks", CHECKS, "--phases", "coverage,fuzzing", "--max-examples", "4"),
             *("--generation-deterministic", "--exclude-operation-id", "watch"),
-            *("--request-timeout", "20", "--no-color", "--workers", "2", "--max-time", "40"),
+            # One worker: in threads, the library trips over a fault of this Python's syntax trees.
+            *("--request-timeout", "20", "--no-color", "--workers", "1", "--max-time", "40"),
         ]
-        done = _run(command, tmp_path)
-        if done.returncode != 0 and "FAILURES" not in done.stdout:
-            done = _run(command, tmp_path)  # the tool itself stumbled, without a word against the daemon
-        log = (one.home / "logs" / "scout.log").read_text()
-    if done.returncode != 0:
-        pytest.fail(
-            f"{done.stdout[:6000]}\n…\n{done.stdout[-3000:]}\n{done.stderr[-1000:]}\n{log[-3000:]}",
-            pytrace=False,
-        )
-    assert "ERROR" not in log
+        done = _run(command, folder)
+        return done, (one.home / "logs" / "scout.log").read_text()

@@ -363,4 +363,4 @@ class Life(RuleBasedStateMachine):
 
 _QUICK = os.environ.get("SCOUT_HYPOTHESIS", "full") != "full"
 TestLife = pytest.mark.slow(Life.TestCase)
-TestLife.settings = settings(max_examples=6 if _QUICK else 40, stateful_step_count=30, deadline=None)
+TestLife.settings = settings(max_examples=6 if _QUICK else 30, stateful_step_count=30, deadline=None)

@@ -292,7 +292,7 @@ def test_one_holder_at_most_and_never_nobody_while_somebody_owes(seed: int) -> N
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=seeds)
 def test_the_same_many_times(seed: int) -> None:
     _holds(seed)
