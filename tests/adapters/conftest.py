@@ -1,10 +1,12 @@
 """No test of an adapter leaves a process behind, and each is run on both event loops."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from scout.adapters.spawn import reap
 from tests.adapters.turns import LOOPS, begin, left_over
 
 
@@ -12,6 +14,12 @@ from tests.adapters.turns import LOOPS, begin, left_over
 def _nothing_is_left(tmp_path: Path) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction] (pytest calls it)
     begin(tmp_path)
     yield
+    until = time.monotonic() + 5
+    while (
+        left_over(tmp_path) and time.monotonic() < until
+    ):  # what has just ended is reaped with the next look
+        reap()
+        time.sleep(0.01)
     assert left_over(tmp_path) == []
 
 

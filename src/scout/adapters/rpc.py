@@ -51,7 +51,7 @@ class Rpc:
         if begun is None:
             line = encode({**self._head, "id": tag, "method": method, "params": params})
             if not await self.wire.tell(line, tag):
-                raise RpcError(f"the program is gone: {self.wire.end or 'it does not answer'}")
+                raise RpcError(f"the program is gone: {await self.wire.how_it_ended()}")
             begun = self.wire.begun_at(tag)
         return begun or 0
 

@@ -8,6 +8,7 @@ import asyncio
 import os
 import socket
 import tempfile
+import time
 from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -140,6 +141,13 @@ class Wire:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    async def how_it_ended(self, seconds: float = 2.0) -> str:
+        """How it ended, for somebody whom it no longer hears: those who hold it need a moment to go."""
+        deadline = time.monotonic() + seconds
+        while self.is_running and time.monotonic() < deadline:  # noqa: ASYNC110 (a file gives no event)
+            await asyncio.sleep(0.01)
+        return self.end or "it does not answer"
 
     @property
     def end(self) -> str:

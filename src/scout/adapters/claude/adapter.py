@@ -162,7 +162,7 @@ class Claude(Plain):
             return wire
         wire = await self._programs.ready(spec)
         if not await wire.tell(_said(prompt.text, prompt.delivery_id), prompt.delivery_id):
-            raise Cannot(f"its program is gone: {wire.end or 'it does not answer'}", again=True)
+            raise Cannot(f"its program is gone: {await wire.how_it_ended()}", again=True)
         return wire
 
     async def _turn(self, wire: Wire, delivery_id: str) -> AsyncIterator[HarnessEvent]:
