@@ -190,7 +190,7 @@ def unavailable(turn: Turn, harness: str, agent: Agent | None = None) -> Harness
     """The refusal of a harness that cannot run here."""
     world = turn.world
     known = ", ".join(world.harnesses)
-    look = Remedy(operation="doctor", parameters={}, why="which harnesses are ready")
+    look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
     if harness not in world.harnesses:
         hint = f"this Scout runs {known}"
         return HarnessUnavailable(harness=harness, missing=Missing.BINARY, hint=hint, remedies=(look,))
