@@ -16,10 +16,13 @@ _REBASED = ("rebase-merge/head-name", "rebase-apply/head-name")
 class Repository(Record):
     """A work tree. `main` is the folder of the main repository when this one is linked to it.
 
+    `own` is its git folder and `common` the one that it shares with linked work trees; both are paths only.
     `branch` is what HEAD names, None when detached; `origin` is the branch that a rebase will return to.
     """
 
     top: str
+    own: str
+    common: str
     main: str | None = None
     branch: str | None = None
     origin: str | None = None
@@ -31,7 +34,14 @@ def find_repository(folders: list[str]) -> Repository | None:
         inner = _git_folder(Path(folder))
         if inner is not None:
             head = (small_text(inner / "HEAD") or "").strip()
-            return Repository(top=folder, main=_main(inner), branch=_branch(head), origin=_rebased(inner))
+            return Repository(
+                top=folder,
+                own=str(inner),
+                common=_common(inner) or str(inner),
+                main=_main(inner),
+                branch=_branch(head),
+                origin=_rebased(inner),
+            )
     return None
 
 
@@ -59,11 +69,16 @@ def _git_folder(folder: Path) -> Path | None:
 
 def _main(inner: Path) -> str | None:
     """The folder that names the repository which a linked work tree shares; a bare one is its own."""
-    shared = small_text(inner / "commondir")
+    shared = _common(inner)
     if shared is None:
         return None
-    common = Path(os.path.realpath(inner / shared.strip()))
+    common = Path(shared)
     return str(common.parent if common.name.startswith(".") else common).removesuffix(".git")
+
+
+def _common(inner: Path) -> str | None:
+    shared = small_text(inner / "commondir")
+    return None if shared is None else os.path.realpath(inner / shared.strip())
 
 
 def _branch(head: str) -> str | None:
