@@ -58,8 +58,8 @@ def test_a_module_is_named_after_what_it_holds() -> None:
     assert [str(file) for file in MODULES if EMPTY_WORDS & set(_dotted(file).split("."))] == []
 
 
-def test_no_file_grows_past_400_lines() -> None:
-    assert {file.name: _length(file) for file in MODULES if _length(file) > 400} == {}
+def test_no_file_grows_past_500_lines() -> None:
+    assert {file.name: _length(file) for file in MODULES if _length(file) > 500} == {}
 
 
 def test_the_readme_stays_a_first_page() -> None:
