@@ -1,22 +1,28 @@
-"""How hard the properties are tried: SCOUT_HYPOTHESIS names the profile."""
+"""What every run of the tests has in common: the same draws, default signals, an environment of its own.
+
+SCOUT_HYPOTHESIS names how hard properties are tried; see `tests/seeds.py` for the seed.
+"""
 
 import os
+import signal
+import threading
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from tests import leftovers
+from tests import leftovers, skips
+from tests.soak import Soaked, is_soak, store_counts
 
-_CI = bool(os.environ.get("CI"))
 _FOLDER = leftovers.own_folder()
 
 # A busy machine must not turn a slow example into a failure; pytest-timeout bounds a test as a whole.
 settings.register_profile("base", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 _BASE = settings.get_profile("base")
 
-# Chance finds new examples on a person's machine; a verdict that others rely on must be repeatable.
-settings.register_profile("full", _BASE, max_examples=100, derandomize=_CI)
-settings.register_profile("quick", _BASE, max_examples=25, derandomize=True)
+# A verdict depends on the commit and not on the draw; `./dev explore` looks for new examples.
+settings.register_profile("full", _BASE, max_examples=100, derandomize=True, database=None)
+settings.register_profile("quick", _BASE, max_examples=25, derandomize=True, database=None)
+settings.register_profile("explore", _BASE, max_examples=500)
 # A mutant only has to be noticed: shrinking the example that noticed it is time lost.
 settings.register_profile(
     "mutants", _BASE, max_examples=50, derandomize=True, phases=[Phase.explicit, Phase.generate]
@@ -25,16 +31,73 @@ settings.register_profile(
 settings.load_profile(os.environ.get("SCOUT_HYPOTHESIS", "full"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest ones begin first; the others stay in their order."""
-    items.sort(key=lambda item: item.get_closest_marker("first") is None)
+# -- where a run was started must not matter -------------------------------------------------------
+
+
+def _restore_signals() -> None:
+    """A background job of a shell ignores Ctrl-C, and its children inherit that."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for one in (signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(one) is signal.SIG_IGN:
+                signal.signal(one, signal.SIG_DFL)
+
+
+def _restore_environment() -> None:
+    """Variables that change what a program prints or who it takes itself for."""
+    for name in [*os.environ]:
+        own = name in ("SCOUT_HYPOTHESIS", "SCOUT_SEED", "SCOUT_SOAK", "SCOUT_NOT_INSTALLED", "SCOUT_GUARD")
+        if not own and name.startswith(("SCOUT_", "ANTHROPIC_", "OPENAI_", "CLAUDE", "CODEX_")):
+            del os.environ[name]
+    for name in (
+        "COLUMNS",
+        "LINES",
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "EDITOR",
+        "VISUAL",
+        "PAGER",
+        "TMUX",
+        "LS_COLORS",
+    ):
+        os.environ.pop(name, None)
+    os.environ.update(LC_ALL="C.UTF-8", TZ="UTC", TERM="dumb")
+
+
+_restore_signals()
+_restore_environment()
+
+
+# -- which tests run, and how a run ends -----------------------------------------------------------
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Soak tests run only in a soak. The longest tests begin first; the others stay in their order."""
+    wanted = [item for item in items if bool(item.get_closest_marker("soak")) == is_soak()]
+    config.hook.pytest_deselected(items=[item for item in items if item not in {*wanted}])
+    items[:] = sorted(wanted, key=lambda item: item.get_closest_marker("first") is None)
+
+
+@pytest.fixture
+def soaked(request: pytest.FixtureRequest) -> Soaked:
+    """Keeps what a soak test counted."""
+    return lambda **counts: store_counts(request.node.nodeid, counts)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The skipped tests and why, at the end of every run."""
+    for line in skips.describe(terminalreporter):
+        terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A run that leaves something behind has failed, whatever its tests say."""
+    """A run that leaves something behind, or skipped what could have run, has failed."""
     if hasattr(session.config, "workerinput"):
         return
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if isinstance(reporter, pytest.TerminalReporter) and skips.avoidable(reporter):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
     if left := leftovers.left(_FOLDER):
         print("", "LEFT BEHIND:", *left, sep="\n")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

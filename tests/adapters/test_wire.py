@@ -52,6 +52,7 @@ def test_lines_there_and_back_and_again_for_the_next_broker(loop: str, tmp_path:
         assert later.is_running
         assert await later.tell(b"four", "four")
         assert [one.tag for one in wire.told()][-1] == "four"
+        await until(lambda: len(later.said(line.after)) == 3)  # stopping does not wait for an answer
 
         assert await later.stop("enough", LIMITS)
         assert not await later.stop("enough", LIMITS)

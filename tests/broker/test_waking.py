@@ -51,6 +51,8 @@ from scout.protocol.work import (
 from scout.store.verify import verify
 from tests.broker.rig import Rig, rig
 from tests.broker.stage import live, log, until
+from tests.seeds import run_seed
+from tests.soak import Soaked
 
 KINDS = ("program", "live", "bare", "manual", "person", "retired")
 SPEAKS = ("program", "live", "bare", "manual")
@@ -291,8 +293,9 @@ def test_one_holder_at_most_and_never_nobody_while_somebody_owes(seed: int) -> N
     _holds(seed)
 
 
-@pytest.mark.slow
-@settings(max_examples=25, deadline=None)
-@given(seed=seeds)
-def test_the_same_many_times(seed: int) -> None:
-    _holds(seed)
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_a_hundred_random_days(soaked: Soaked) -> None:
+    for number in range(100):
+        _holds(run_seed() + number)
+    soaked(days=100)

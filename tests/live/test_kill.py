@@ -18,7 +18,9 @@ import pytest
 
 from scout.daemon import start
 from scout.store.verify import verify
+from tests import seeds
 from tests.daemon.daemons import Daemon, environment
+from tests.soak import Soaked
 
 # A program that says in a file that it ran, once for each time it really did.
 PROGRAM = """
@@ -106,10 +108,8 @@ LIMITS = {
 }
 
 
-def _kills(home: Path, kills: int) -> None:
-    seed = random.randrange(1 << 30)
-    print(f"seed {seed}")
-    chance = random.Random(seed)
+def _kills(home: Path, kills: int) -> list[Client]:
+    chance = random.Random(seeds.run_seed())
     ran = home.parent / "ran"
     program = home.parent / "program.py"
     program.write_text(PROGRAM)
@@ -143,6 +143,7 @@ def _kills(home: Path, kills: int) -> None:
         _settle(daemon, clients)
         start.stop(str(home))
     _check(home, clients, ran)
+    return clients
 
 
 def _settle(daemon: Daemon, clients: list[Client]) -> None:
@@ -186,12 +187,17 @@ def test_fifteen_kills_lose_nothing(tmp_path: Path) -> None:
     _kills(home, 15)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
 @pytest.mark.rows("R3.4-15", "R3.4-16")
-@pytest.mark.first
-def test_two_hundred_kills_lose_nothing(tmp_path: Path) -> None:
+def test_two_hundred_kills_lose_nothing(tmp_path: Path, soaked: Soaked) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o700)
-    _kills(home, 200)
+    clients = _kills(home, 200)
+    soaked(
+        kills=200,
+        messages=sum(len(client.messages) for client in clients),
+        asks=sum(len(client.flights) for client in clients),
+        acknowledged=sum(len(client.acked) for client in clients),
+    )
     shutil.rmtree(home)

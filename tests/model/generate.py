@@ -27,7 +27,7 @@ def _ref(prefix: str, chance: bytes) -> Ref:
 
 
 def _path(name: str, index: int) -> AgentPath:
-    return AgentPath.parse(f"/u1/agent/a{name}/sub/{index}")
+    return AgentPath.parse(f"/u1/agent/x{name}/sub/{index}")  # no reserved word begins with x
 
 
 REFS = st.builds(_ref, st.sampled_from(list(PREFIXES.values())), _ENTROPY)

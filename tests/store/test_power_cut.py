@@ -16,7 +16,9 @@ from scout.store.migrate import CURRENT, migrate, version_of
 from scout.store.search import feed
 from scout.store.verify import verify
 from scout.store.writer import Writer
+from tests import seeds
 from tests.policy.fleets import agent
+from tests.soak import Soaked
 from tests.store.facts import known, said
 from tests.store.recorder import RecordedConnection, Recorder, Step, answered_before, survivors
 
@@ -99,12 +101,16 @@ def cuts(tmp_path: Path, seed: int, points: int, rounds: int) -> None:
 
 
 def test_fifteen_power_cuts(tmp_path: Path) -> None:
-    cuts(tmp_path, seed=3, points=15, rounds=6)
+    cuts(tmp_path, seed=seeds.run_seed(), points=15, rounds=6)
 
 
-@pytest.mark.slow
-def test_two_hundred_power_cuts(tmp_path: Path) -> None:
-    cuts(tmp_path, seed=7, points=200, rounds=40)
+@pytest.mark.soak
+def test_a_thousand_power_cuts(tmp_path: Path, soaked: Soaked) -> None:
+    for number in range(5):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        cuts(folder, seed=seeds.run_seed() + number, points=200, rounds=40)
+    soaked(cuts=1000)
 
 
 def test_the_disk_would_notice_a_missing_sync(tmp_path: Path) -> None:
