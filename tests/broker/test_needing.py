@@ -229,10 +229,10 @@ async def test_who_raised_it_does_not_decide_it(rig: Rig) -> None:
     minted = await rig.operator(CreateToken(agent="@worker"))
     for mine in (seat, await rig.seat(minted.secret)):
         assert (await refused(mine.call(ApproveAttention(attention_id=item.id)))).code == "forbidden"
-    # Another agent sees it, as its user's, and may not decide it either.
+    # To another agent of the same user there is no such item.
     other = await rig.agent("other")
-    assert (await other.call(GetAttention(attention_id=item.id))).id == item.id
-    assert (await refused(other.call(DenyAttention(attention_id=item.id)))).code == "forbidden"
+    assert (await refused(other.call(GetAttention(attention_id=item.id)))).code == "not_found"
+    assert (await refused(other.call(DenyAttention(attention_id=item.id)))).code == "not_found"
     # The operator who speaks as the agent uses the same credential for both.
     acting = await rig.seat(act_as="@worker")
     mine = await acting.call(RaiseAttention(title="and this?"))
@@ -245,13 +245,19 @@ async def test_who_raised_it_does_not_decide_it(rig: Rig) -> None:
 
 
 @staged
-async def test_an_ancestor_may_decide_for_the_person(rig: Rig) -> None:
+async def test_no_ancestor_decides_for_the_person(rig: Rig) -> None:
     lead = await rig.agent("lead")
     below = await rig.operator(Send(to="/ada/agent/lead/sub/0", body="be", create={}))
     minted = await rig.operator(CreateToken(agent=below.deliveries[0].target))
     item = await (await rig.seat(minted.secret)).call(RaiseAttention(title="may I?"))
-    decided = await lead.call(ApproveAttention(attention_id=item.id))
-    assert (decided.state, decided.decided_by) == (AttentionState.RESOLVED, lead.who.actor.agent_id)
+    assert (await refused(lead.call(ApproveAttention(attention_id=item.id)))).code == "not_found"
+    # The person may, by whichever credential stands for them.
+    person = await rig.operator(CreateToken(agent="/ada/direct"))
+    decided = await (await rig.seat(person.secret)).call(ApproveAttention(attention_id=item.id))
+    assert (decided.state, decided.decided_by) == (
+        AttentionState.RESOLVED,
+        rig.broker.world.operator_agent,
+    )
 
 
 @pytest.mark.rows("R2.2-3")

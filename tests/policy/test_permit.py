@@ -102,7 +102,7 @@ def test_a_permission_carries_its_rule_and_facts() -> None:
         (Deed.CONTROL, at("/u1/agent/arc/sub/0/sub/1"), "itself or a descendant"),
         (Deed.CONTROL, at("/u1/agent/arcade"), ""),
         (Deed.CONTROL, at("/u1/agent/hudson"), ""),
-        (Deed.APPROVE, at("/u1/agent/arc/sub/0"), "itself or a descendant"),
+        (Deed.APPROVE, at("/u1/agent/arc/sub/0", user="u1"), ""),
         (Deed.APPROVE, at("/u1/agent/hudson"), ""),
         (Deed.ACT_AS, at("/u1/agent/arc"), "itself"),
         (Deed.ACT_AS, at("/u1/agent/arc/sub/0"), ""),
@@ -234,10 +234,12 @@ def test_only_the_target_completes_a_flight() -> None:
 def test_approving_needs_a_credential_that_is_not_the_requesters() -> None:
     asked = at("/u1/agent/arc", name="att_1", requester_token_id="tok_arc")
     other_session = msgspec.structs.replace(AGENT, token_id="tok_arc2")
-    parent = Actor(kind=TokenKind.AGENT, token_id="t", user="u1", agent_id="p", path=ARC)
-    child = at("/u1/agent/arc/sub/0", name="att_2", requester_token_id="tok_child")
+    child = at("/u1/agent/arc/sub/0", name="att_2", user="u1", requester_token_id="tok_child")
     assert rule(OPERATOR, Deed.APPROVE, asked) == "by its kind of token"
-    assert rule(parent, Deed.APPROVE, child) == "itself or a descendant"
+    for path, expected in (("/u1/direct", "the person it is for"), ("/u2/direct", ""), ("/u1/agent/arc", "")):
+        one = AgentPath.parse(path)
+        actor = Actor(kind=TokenKind.AGENT, token_id="t", user=one.user, agent_id="p", path=one)
+        assert rule(actor, Deed.APPROVE, child) == expected
     for actor in (AGENT, other_session):
         told = refusal(actor, Deed.APPROVE, asked)
         assert isinstance(told, Forbidden)

@@ -12,6 +12,8 @@ from scout.model.attention import Attention, AttentionKind, ReturnPath, is_block
 from scout.model.conversation import check_body
 from scout.model.flight import FLIGHT, Flight, FlightMove
 from scout.model.work_item import WorkItem, WorkState
+from scout.policy.attention import may_read_attention
+from scout.policy.permit import is_person_for
 from scout.protocol.attention import (
     AttentionView,
     Consult,
@@ -23,7 +25,7 @@ from scout.protocol.attention import (
 )
 from scout.protocol.request import Page
 
-__all__ = ["consult", "find", "get", "list_attention", "need", "notify", "raise_item", "view_of"]
+__all__ = ["consult", "find", "get", "inbox_of", "list_attention", "need", "notify", "raise_item", "view_of"]
 
 Raising = RaiseAttention | Need | Consult | Notify
 
@@ -37,10 +39,9 @@ def view_of(turn: Turn, item: Attention) -> AttentionView:
 
 
 def find(turn: Turn, ident: str) -> Attention:
-    """An item that is for the caller's user, or that the caller raised."""
+    """An item that is for the caller in person, or that the caller raised; to others there is none."""
     item = turn.need(Attention, "attention item", ident)
-    mine = turn.actor.agent_id is not None and turn.actor.agent_id == item.agent_id
-    if not (mine or turn.is_operator or item.user == turn.actor.user):
+    if not may_read_attention(turn.actor, item):
         raise turn.missing("attention item", ident)
     return item
 
@@ -51,7 +52,7 @@ def get(turn: Turn, request: GetAttention) -> AttentionView:
 
 
 def list_attention(turn: Turn, request: ListAttention) -> Page[AttentionView]:
-    """What needs the caller's user, or what the caller raised, newest first."""
+    """What needs the caller in person; an agent sees what it raised itself. Newest first."""
     listed = sought(
         lambda bound, limit: _some(turn, request, bound, limit),
         lambda item: request.kind in (None, item.kind),
@@ -63,13 +64,20 @@ def list_attention(turn: Turn, request: ListAttention) -> Page[AttentionView]:
 
 
 def _some(turn: Turn, request: ListAttention, bound: str, limit: int) -> list[Attention]:
-    many = turn.ledger.many
-    if request.raised:
-        query = "attention_by" if request.all else "attention_by_open"
-        return many(Attention, query, agent=turn.sender, before=bound, limit=limit)
-    user = turn.actor.user or turn.world.operator
+    many, user = turn.ledger.many, inbox_of(turn)
+    if user is None or request.raised:
+        query, agent = "attention_by" if request.all else "attention_by_open", turn.actor.agent_id
+        found = many(Attention, query, agent=agent, before=bound, limit=limit)
+        return [one for one in found if may_read_attention(turn.actor, one)]
     query = "attention_all" if request.all else "attention_open"
     return many(Attention, query, user=user, before=bound, limit=limit)
+
+
+def inbox_of(turn: Turn) -> str | None:
+    """The user whose inbox the caller reads: the operator's, or that of the person it is."""
+    if turn.is_operator:
+        return turn.actor.user or turn.world.operator
+    return turn.actor.user if is_person_for(turn.actor, turn.actor.user) else None
 
 
 # -- raising -----------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def expired(turn: Turn, item: Attention) -> Attention:
         f"nobody answered in time; goes on with: {over.answer}" if over.answer else "nobody answered in time"
     )
     turn.record(ATTENTION_EVENTS[AttentionMove.EXPIRE], over, move=AttentionMove.EXPIRE, reason=reason)
-    flights = needing.released(turn, over, reason)
+    flights = needing.released(turn, over)
     if is_blocking(item):
         _tell(turn, over, reason, flights)
     return over
@@ -134,7 +134,7 @@ def _travel(turn: Turn, item: Attention, move: AttentionMove) -> None:
             _to_work(turn, found, item, move)
         case _ if item.kind is not AttentionKind.NOTIFY:
             words = _words(item)
-            _tell(turn, item, words, needing.released(turn, item, words))
+            _tell(turn, item, words, needing.released(turn, item))
         case _:
             pass
 
@@ -170,7 +170,10 @@ def _to_work(turn: Turn, item: WorkItem, decided: Attention, move: AttentionMove
     words = _words(decided)
     if move is AttentionMove.DISMISS:
         return
-    if item.state is WorkState.WAITING:
+    if item.state is WorkState.WAITING and move is AttentionMove.ANSWER:
+        work.resume(turn, ResumeWork(work_item_id=item.id, reason=f"{decided.id} is {decided.state}"))
+        _tell_agent(turn, decided, decided.agent_id, words, ())
+    elif item.state is WorkState.WAITING:
         work.resume(turn, ResumeWork(work_item_id=item.id, reason=words))
     elif item.state is WorkState.REVIEW and move is AttentionMove.APPROVE:
         work.accept(turn, AcceptWork(work_item_id=item.id, reason=decided.reason))
@@ -188,7 +191,14 @@ def _tell(turn: Turn, item: Attention, words: str, flights: Sequence[Flight]) ->
     asker = item.source.id
     if item.answer and asker in turn.world.own_agents:
         asker = item.agent_id or asker  # what Scout brought up by itself is about somebody
-    if item.source.kind is not RefKind.AGENT or asker in (turn.sender, *turn.world.own_agents):
+    if item.source.kind is RefKind.AGENT:
+        _tell_agent(turn, item, asker, words, flights)
+
+
+def _tell_agent(
+    turn: Turn, item: Attention, asker: str | None, words: str, flights: Sequence[Flight]
+) -> None:
+    if asker is None or asker in (turn.sender, *turn.world.own_agents):
         return
     place = posting.dm_of(turn, turn.sender, asker)
     awaited = turn.world.is_awaited(f"{item.id} {asker}")

@@ -133,7 +133,7 @@ def _event(turn: Turn, ident: str) -> _Story:
     event = next(turn.ledger.facts("event", event=ident), None)
     if event is None:
         raise turn.missing("event", ident)
-    if not overview.readable(turn, lambda: turn.ledger)(concerns(event)):
+    if not overview.readable(turn, lambda: turn.ledger)(event, concerns(event)):
         raise Refused(Forbidden(action="read", subject=ident, needs=("the operator's token",)))
     about = event.payload.message_id if isinstance(event, MessagePosted) else event.target.id
     return _Story("event", about, [event], spoken=True)

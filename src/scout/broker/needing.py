@@ -25,6 +25,7 @@ from scout.model.work_item import WorkItem, WorkMove, WorkState, resume_work, wa
 from scout.store.ledger import LAST
 
 __all__ = [
+    "WAITS",
     "blocked",
     "follow",
     "is_person",
@@ -36,6 +37,7 @@ __all__ = [
     "unneeded",
 ]
 
+WAITS = "waiting for a person to decide"  # whoever may read the item is shown its title instead
 _TITLE = 120
 _MANY = 200  # open flights of one agent that are looked at
 
@@ -163,7 +165,7 @@ def put_away(turn: Turn, item: Attention, reason: str = "settled elsewhere") -> 
     by, step = turn.world.system_agent, AttentionMove.DISMISS
     gone = decide_attention(item, step, by, turn.now, reason=reason)
     turn.record(ATTENTION_EVENTS[step], gone, move=step, reason=reason, source=by)
-    released(turn, gone, reason)
+    released(turn, gone)
 
 
 # -- what is blocked ---------------------------------------------------------------------------------
@@ -171,7 +173,7 @@ def put_away(turn: Turn, item: Attention, reason: str = "settled elsewhere") -> 
 
 def blocked(turn: Turn, item: Attention, flight: Flight | None, work: WorkItem | None) -> None:
     """What cannot go on waits for exactly this item, and the person has its next move."""
-    person, reason = person_of(turn, item.user), f"waiting for an answer to: {item.title}"
+    person, reason = person_of(turn, item.user), WAITS
     if flight is not None and flight.state is FlightState.RUNNING:
         on = WaitingOn(kind=WaitingKind.OPERATOR, ref=item.id)
         waiting = wait_flight(flight, on, turn.now, next_move_owner_id=person, reason=reason)
@@ -182,9 +184,12 @@ def blocked(turn: Turn, item: Attention, flight: Flight | None, work: WorkItem |
         turn.record(WorkItemUpdated, held, move=WorkMove.WAIT, reason=reason)
 
 
-def released(turn: Turn, item: Attention, reason: str) -> list[Flight]:
-    """What waits for exactly this item goes on; the flights among it."""
-    step = FlightMove.RESUME
+def released(turn: Turn, item: Attention) -> list[Flight]:
+    """What waits for exactly this item goes on; the flights among it.
+
+    Others read of them, so the answer is not among their reasons.
+    """
+    step, reason = FlightMove.RESUME, f"{item.id} is {item.state}"
     mine = turn.ledger.many(Flight, "flights_open_to", agent=item.agent_id, before=LAST, limit=_MANY)
     waiting = [one for one in mine if one.state is FlightState.WAITING and _waits_for(one, item)]
     flights = [resume_flight(one, turn.now) for one in waiting]

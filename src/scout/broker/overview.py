@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.broker import agents, conversations, reaching
+from scout.broker import agents, attention, conversations, reaching
 from scout.broker.concern import concerns
 from scout.broker.page import before, cursor, page, size
 from scout.broker.turn import Turn
@@ -17,6 +17,8 @@ from scout.model.envelope import Event
 from scout.model.flight import Flight
 from scout.model.node import Node
 from scout.model.ref import Ref
+from scout.model.talk_event import AttentionEvent, MessagePosted
+from scout.policy.attention import may_read_attention
 from scout.policy.permit import Deed
 from scout.protocol.agents import ReadFeed
 from scout.protocol.overview import (
@@ -50,6 +52,7 @@ __all__ = [
 ]
 
 Look = Callable[[], Ledger]
+Readable = Callable[[Event, frozenset[str]], bool]
 _SHOWN = 20
 _COUNTED = 1000
 _NEWEST = (1 << 63) - 1
@@ -65,9 +68,9 @@ def status(turn: Turn, request: ShowStatus) -> Status:
 def now(turn: Turn, request: ShowNow) -> Now:
     """One summary, however long ago the last look was."""
     ledger, me = turn.ledger, turn.actor.agent_id or ""
-    user = turn.actor.user or turn.world.operator
+    user = attention.inbox_of(turn)
     since = request.since or _last_look(turn, me)
-    needs = ledger.many(Attention, "attention_open", user=user, before=LAST, limit=_SHOWN)
+    needs = ledger.many(Attention, "attention_open", user=user, before=LAST, limit=_SHOWN) if user else []
     if turn.is_operator:
         opened = ledger.many(Flight, "flights_due", now=1 << 62, limit=_SHOWN)
     else:
@@ -130,7 +133,7 @@ def wanted_by(turn: Turn, request: Watch | ReadLog, look: Look) -> Callable[[Eve
         if family and not str(event.__struct_config__.tag).startswith(family):
             return False
         about = concerns(event)
-        return ids <= about and (inside is None or inside(about)) and may_read(about)
+        return ids <= about and (inside is None or inside(about)) and may_read(event, about)
 
     return wanted
 
@@ -161,17 +164,22 @@ def _inside(subtree: AgentPath, look: Look) -> Callable[[frozenset[str]], bool]:
     return lambda about: any(below(ident) for ident in about if ident.startswith("agt_"))
 
 
-def readable(turn: Turn, look: Look) -> Callable[[frozenset[str]], bool]:
-    """The operator reads all; an agent what concerns it, those below it, or where it takes part."""
+def readable(turn: Turn, look: Look) -> Readable:
+    """The operator reads all; an agent what concerns it, those below it, or where it takes part.
+
+    What needs a person, and what was said in a conversation, is not read by those above.
+    """
     if turn.is_operator:
-        return lambda about: True
-    me, path = turn.actor.agent_id or "", turn.caller.path
+        return lambda event, about: True
+    actor, me, path = turn.actor, turn.actor.agent_id or "", turn.caller.path
     inside = _inside(path, look) if path is not None else None
 
-    def may_read(about: frozenset[str]) -> bool:
-        if me in about or (inside is not None and inside(about)):
+    def may_read(event: Event, about: frozenset[str]) -> bool:
+        if isinstance(event, AttentionEvent):
+            return may_read_attention(actor, event.payload.record)
+        if me in about or any(takes_part(ident) for ident in about if ident.startswith("cnv_")):
             return True
-        return any(takes_part(ident) for ident in about if ident.startswith("cnv_"))
+        return inside is not None and not isinstance(event, MessagePosted) and inside(about)
 
     def takes_part(ident: str) -> bool:
         member = look().one(Member, "membership", conversation=ident, agent=me)
@@ -227,10 +235,16 @@ def feed(turn: Turn, request: ReadFeed) -> Page[Event]:
         list(turn.ledger.facts(query, ref=ref, after=after, limit=wanted + 1))
         for query in ("events_from", "events_at")
     ]
-    merged = {event.seq: event for events in sources for event in events}
+    may_read = readable(turn, lambda: turn.ledger)
+    merged = {one.seq: one for events in sources for one in events if _shows(may_read, one)}
     ordered = [merged[seq] for seq in sorted(merged)]
     shown = tuple(ordered[:wanted])
     return Page(items=shown, next=str(shown[-1].seq) if len(ordered) > wanted else None)
+
+
+def _shows(may_read: Readable, event: Event) -> bool:
+    """Whether a fact of an agent that the caller may read is not private to others."""
+    return not isinstance(event, AttentionEvent) or may_read(event, frozenset())
 
 
 def search(turn: Turn, request: Search) -> Page[Hit]:

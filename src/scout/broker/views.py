@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from scout.base.record import Record
 from scout.broker.turn import Turn
@@ -17,6 +17,7 @@ from scout.model.question import Question
 from scout.model.session import Session
 from scout.model.status import agent_status
 from scout.model.work_item import WorkItem
+from scout.policy.attention import may_read_attention
 from scout.policy.directory import Instance
 from scout.protocol.agents import AgentDetail, AgentView
 from scout.protocol.asks import FlightView
@@ -27,6 +28,7 @@ from scout.store.ledger import LAST
 __all__ = ["agent_view", "detail_of", "enriched", "flight_view", "question_view", "work_view"]
 
 T = TypeVar("T", bound=Record)
+W = TypeVar("W", Flight, WorkItem)
 _FEW = 20
 
 
@@ -78,10 +80,11 @@ def flight_view(turn: Turn, flight: Flight) -> FlightView:
     ledger = turn.ledger
     deliveries = ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
     newest = deliveries[-1] if deliveries else None
-    message = ledger.get(Message, newest.message_id) if newest else None
+    # The first one carried the ask; a later one may carry a person's answer, which is not the asker's.
+    message = ledger.get(Message, deliveries[0].message_id) if deliveries else None
     return enriched(
         FlightView,
-        flight,
+        _with_reason(turn, flight),
         target_address=turn.canonical(flight.target),
         requester_address=turn.canonical(flight.requester_id),
         body=message.body if message else "",
@@ -89,6 +92,17 @@ def flight_view(turn: Turn, flight: Flight) -> FlightView:
         may_repeat=newest.may_repeat if newest else False,
         remedies=flight.error.remedies if flight.error else (),
     )
+
+
+def _with_reason(turn: Turn, record: W) -> W:
+    """A record that waits for a person; whoever may read what is asked is shown it as the reason."""
+    on = record.waiting_on
+    item = (
+        turn.ledger.get(Attention, on.ref) if on is not None and (on.ref or "").startswith("att_") else None
+    )
+    if item is None or not may_read_attention(turn.actor, item):
+        return record
+    return replace(record, reason=f"waiting for an answer to: {item.title}")
 
 
 def question_view(turn: Turn, question: Question, notes: tuple[str, ...] = ()) -> QuestionView:
@@ -108,7 +122,7 @@ def work_view(turn: Turn, item: WorkItem, **more: object) -> WorkView:
     holder = item.next_move_owner_id
     return enriched(
         WorkView,
-        item,
+        _with_reason(turn, item),
         owner_address=turn.canonical(item.owner_id),
         requester_address=turn.canonical(item.requester_id),
         next_move_address=turn.canonical(holder) if holder else None,

@@ -24,6 +24,7 @@ __all__ = [
     "check_directory",
     "check_operation",
     "check_project",
+    "is_person_for",
     "permit",
 ]
 
@@ -59,6 +60,7 @@ class Relation(StrEnum):
     SAME_NODE = "of its node"
     SAME_CONNECTOR = "of its connector"
     ENROLLED = "a session that it enrolled"
+    PERSON = "the person it is for"
 
 
 class Actor(Record):
@@ -132,7 +134,7 @@ _DEFAULTS: Mapping[TokenKind, Mapping[Deed, tuple[Relation, ...]]] = {
         Deed.SPAWN: (Relation.BELOW,),
         Deed.READ: (Relation.MEMBER, Relation.BELOW),
         Deed.CONTROL: (Relation.BELOW,),
-        Deed.APPROVE: (Relation.BELOW,),
+        Deed.APPROVE: (Relation.PERSON,),
         Deed.ACT_AS: (Relation.SELF, Relation.ACTS_FOR),
         Deed.COMPLETE_FLIGHT: (Relation.SELF,),
         Deed.FETCH_MAIL: (Relation.SELF,),
@@ -235,7 +237,13 @@ _RELATES: Mapping[Relation, Callable[[Actor, Subject], bool]] = {
     Relation.SAME_NODE: lambda actor, subject: _equal(actor.node, subject.node),
     Relation.SAME_CONNECTOR: _same_connector,
     Relation.ENROLLED: lambda actor, subject: _equal(actor.token_id, subject.enrolled_by),
+    Relation.PERSON: lambda actor, subject: is_person_for(actor, subject.user),
 }
+
+
+def is_person_for(actor: Actor, user: str | None) -> bool:
+    """Whether an actor is a user in person, and not a program of that user."""
+    return user is not None and actor.path is not None and actor.path == AgentPath.root(user, "direct")
 
 
 def _equal(one: str | None, other: str | None) -> bool:

@@ -41,7 +41,7 @@ class ListAttention(Request[Page[AttentionView]]):
 
     operation: ClassVar[str] = "attention"
     route: ClassVar[str] = "GET /v1/attention"
-    permission: ClassVar[str] = "your user's"
+    permission: ClassVar[str] = "a person: theirs; an agent: what it raised"
 
     all: Annotated[bool, says("also what is settled")] = False
     kind: Annotated[AttentionKind | None, says("only of this kind")] = None
@@ -56,7 +56,7 @@ class GetAttention(Request[AttentionView]):
     operation: ClassVar[str] = "attention.show"
     route: ClassVar[str] = "GET /v1/attention/{attentionId}"
     words: ClassVar[tuple[str, ...]] = ("attentionId",)
-    permission: ClassVar[str] = "your user's, or what you raised"
+    permission: ClassVar[str] = "the person it is for, or the agent that raised it"
 
     attention_id: AttentionId
     wait: Annotated[Seconds, says("wait this long for a decision, at most 60; then as it is")] = 0
