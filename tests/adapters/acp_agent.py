@@ -191,7 +191,7 @@ class Agent:
         return "end_turn"
 
     def permitted(self, session: str, of_scout: bool) -> str:
-        name = "mcp__scout__count" if of_scout else "Bash"
+        name = "mcp__scout_run__count" if of_scout else "Bash"
         call = {
             "toolCallId": "t1",
             "title": "make a thing",

@@ -336,7 +336,7 @@ def test_the_token_is_only_where_nobody_else_reads(stage: Stage) -> None:
         acp, one = stage.acp(), stage.turn("!session", environment={"SCOUT_X": "y"})
         session = json.loads(await said(acp, one))
         header = {"name": "Authorization", "value": "Bearer the-token"}
-        server = {"type": "http", "name": "scout", "url": DOOR.url, "headers": [header]}
+        server = {"type": "http", "name": "scout_run", "url": DOOR.url, "headers": [header]}
         assert session["servers"] == [server]
         assert await said(acp, stage.turn("!env SCOUT_X")) == "y"
         (wire,) = wires(stage.sessions / "ses_x")

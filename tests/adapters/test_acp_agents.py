@@ -81,7 +81,7 @@ AGENTS = {
         ),
         (),
         _claude,
-        '<<force mcp__scout__count {"word": "one"}>>',
+        '<<force mcp__scout_run__count {"word": "one"}>>',
         _call("Bash", command="sh -c 'id > FILE'", description="make it"),
     ),
     "codex": Agent(
@@ -101,7 +101,7 @@ AGENTS = {
         Program("@qwen-code/qwen-code", "0.15.10", "@qwen-code/qwen-code/cli.js", lean=True),
         ("--acp",),
         _qwen,
-        '<<force mcp__scout__count {"word": "one"}>>',
+        '<<force mcp__scout_run__count {"word": "one"}>>',
         _call("run_shell_command", command="id > FILE", is_background=False),
         asks_for_scout=True,
     ),

@@ -81,7 +81,7 @@ def spent(turns: list[list[HarnessEvent]]) -> list[tuple[int, int, bool]]:
 def test_claude_agent_acp(tmp_path: Path) -> None:
     turns = replayed("claude-agent-acp-0.49.0.jsonl", tmp_path)
     scouts, allowed, denied, failed, cancelled = turns
-    assert told(scouts) == [ToolUse(name="mcp__scout__count", detail="other")]
+    assert told(scouts) == [ToolUse(name="mcp__scout_run__count", detail="other")]
     assert scouts[-1] == Completed(text="counted 1")
     used, needs = told(allowed)
     assert used == ToolUse(name="sh -c 'id > /srv/work/allowed'", detail="execute")

@@ -113,14 +113,14 @@ def test_a_session_goes_on_in_the_same_program_and_after_it(stage: ClaudeStage, 
     claude = stage.claude()
 
     async def main() -> None:
-        one = stage.turn('Remember blue. <<force mcp__scout__count {"word": "w"}>> <<say noted>>')
+        one = stage.turn('Remember blue. <<force mcp__scout_run__count {"word": "w"}>> <<say noted>>')
         started = await claude.start(one.spec)
         assert await claude.start(one.spec) == started
         events = await collect(claude, one)
         assert events[0] == Accepted(pid=started.pid, pid_started=started.pid_started)
         (who,) = of(Identified, events)
         assert who.native_ids == started.native_ids
-        assert of(ToolUse, events) == [ToolUse(name="mcp__scout__count")]
+        assert of(ToolUse, events) == [ToolUse(name="mcp__scout_run__count")]
         spent = Spent(prompt_tokens=20, completion_tokens=20, model=who.model, estimated=False)
         assert events[-2:] == [spent, Completed(text="noted")]
         assert (stage.door.words, stage.door.tokens) == (["w"], {"a-token"})

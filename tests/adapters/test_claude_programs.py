@@ -75,7 +75,9 @@ def test_what_the_program_is_given(stage: Stage, loop: str, monkeypatch: pytest.
     assert (given["SCOUT_TOKEN"], given["SCOUT_AGENT"]) == ("the-token", "@tester")
     words = (stage.work / "words").read_text().splitlines()
     assert not any("the-token" in word for word in words)
-    assert {f"--session-id={ident_of('ses_1')}", "--model=opus", "--allowedTools=mcp__scout"} <= set(words)
+    assert {f"--session-id={ident_of('ses_1')}", "--model=opus", "--allowedTools=mcp__scout_run"} <= set(
+        words
+    )
     (servers,) = (word.partition("=")[2] for word in words if word.startswith("--mcp-config="))
     assert Path(servers).parent == stage.folder / "sessions" / "ses_1" / "1"
     assert Path(servers).stat().st_mode & 0o777 == 0o600

@@ -119,7 +119,7 @@ def test_a_session_goes_on_in_the_same_program_and_after_it(stage: CodexStage, l
             Accepted(pid=started.pid, pid_started=started.pid_started),
             Identified(native_ids=started.native_ids, model="gpt-5"),
         ]
-        assert of(ToolUse, events) == [ToolUse(name="scout/count", detail='{"word": "w"}')]
+        assert of(ToolUse, events) == [ToolUse(name="scout_run/count", detail='{"word": "w"}')]
         spent = Spent(prompt_tokens=20, completion_tokens=20, model="gpt-5", estimated=False)
         assert events[-2:] == [spent, Completed(text="noted")]
         assert (stage.door.words, stage.door.tokens) == (["w"], {"a-token"})

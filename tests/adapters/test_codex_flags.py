@@ -109,16 +109,27 @@ def test_every_profile_is_a_sandbox_and_a_way_to_ask() -> None:
     }
     assert {one["approvalsReviewer"] for one in made.values()} == {"user"}
     assert {one["cwd"] for one in made.values()} == {"/w"}
-    assert all("model" not in one and "mcp_servers.scout" not in one["config"] for one in made.values())
+    assert all("model" not in one and "mcp_servers.scout_run" not in one["config"] for one in made.values())
 
 
 def test_scout_is_an_mcp_server_of_the_thread_without_its_token() -> None:
     made = flags.thread_of(spec(door=DOOR, model="gpt-6"), Path("/w"))
     assert made["model"] == "gpt-6"
-    assert made["config"]["mcp_servers.scout"] == {
+    assert made["config"]["mcp_servers.scout_run"] == {
         "url": DOOR.url,
         "bearer_token_env_var": "SCOUT_TOKEN",
         "default_tools_approval_mode": "approve",
         "required": True,
     }
     assert "secret" not in str(made)
+
+
+def test_what_setup_wrote_is_off_in_a_thread_of_scout(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(
+        '[mcp_servers.scout]\ncommand = "/bin/scout"\nargs = ["mcp", "--host", "codex"]\n'
+        '[mcp_servers.mine]\ncommand = "mine"\nargs = ["mcp", "--host", "elsewhere"]\n'
+    )
+    made = flags.thread_of(spec(door=DOOR), Path("/w"), {"CODEX_HOME": str(tmp_path)})
+    named = {key: value for key, value in made["config"].items() if key.startswith("mcp_servers")}
+    assert named.pop("mcp_servers.scout_run")["url"] == DOOR.url
+    assert named == {"mcp_servers.scout.enabled": False}

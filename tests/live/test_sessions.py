@@ -193,13 +193,13 @@ def test_one_asks_the_other_and_a_circle_is_broken(machine: Machine) -> None:
     machine.say("ask", "--project", str(bow), "<<say hello>>")
     inner = "What is six times seven? <<say forty-two>>"
     call = json.dumps({"to": "@bow", "body": inner, "replyMode": "inline"})
-    script = f"Ask bow. <<tool ask {call}>> <<follow mcp__scout__>> <<echo>>"
+    script = f"Ask bow. <<tool ask {call}>> <<follow mcp__scout_run__>> <<echo>>"
     flight = machine.ended(machine.ask(arc, script))
     assert "forty-two" in flight["output"]
     back = json.dumps({"to": "@arc", "body": "And you? <<say never>>"})
     inner = f"Ask back. <<tool ask {back}>> <<echo>>"
     call = json.dumps({"to": "@bow", "body": inner, "replyMode": "inline"})
-    flight = machine.ended(machine.ask(arc, f"Ask bow. <<tool ask {call}>> <<follow mcp__scout__>> <<echo>>"))
+    flight = machine.ended(machine.ask(arc, f"Ask bow. <<tool ask {call}>> <<follow mcp__scout_run__>> <<echo>>"))
     assert "loop" in flight["output"] or "chain" in flight["output"]
 
 

@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+from scout.adapters.run_server import KEY
 from scout.adapters.transcript import Entry, clipped, inner, items, text
 from scout.model.session_problem import Layer, Missing
 from scout.ports import (
@@ -92,7 +93,7 @@ class Reader:
         known = self._tools.get(str(inner(params, "toolCall").get("toolCallId")), {})
         meta = inner(known, "_meta")
         server = text(inner(known, "rawInput"), "server") if meta.get("is_mcp_tool_call") else ""
-        return _named(meta).startswith("mcp__scout__") or server == "scout"
+        return _named(meta).startswith(f"mcp__{KEY}__") or server == KEY
 
     def ended(self, result: Entry, *, cancelled: bool, asked: bool) -> list[HarnessEvent]:
         """How the turn ended. `cancelled`: it was told to; `asked`: it had wanted something of a person."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from scout.adapters.acp.events import LOGIN_NEEDED, problem_of, reason_of
 from scout.adapters.rpc import Rpc, RpcError, message_of
+from scout.adapters.run_server import KEY
 from scout.adapters.transcript import Entry, inner, items, text
 from scout.adapters.wire import Wire
 from scout.model.agent import PermissionProfile
@@ -146,7 +147,7 @@ class Opening:
         if door is None or not can.get("http"):
             return []
         headers = [{"name": "Authorization", "value": f"Bearer {door.token}"}]
-        return [{"type": "http", "name": "scout", "url": door.url, "headers": headers}]
+        return [{"type": "http", "name": KEY, "url": door.url, "headers": headers}]
 
     def _way_in(self, hello: Entry) -> str | None:
         """The first way to log in that needs no person here."""

@@ -3,6 +3,7 @@
 Everything here only reads. What is half written, of another user or of an unknown shape is passed over.
 """
 
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 from scout.adapters.plain import not_attachable
 from scout.adapters.process_table import Identity, is_alive
+from scout.adapters.run_server import relays_in
 from scout.adapters.transcript import (
     Entry,
     File,
@@ -29,7 +31,7 @@ from scout.adapters.transcript import (
 from scout.base.refusal import Refused
 from scout.ports import Observed, SessionSpec, Tailed, TailLine
 
-__all__ = ["Live", "home_of", "live_session", "observed", "tail_of", "tailed", "transcript_of"]
+__all__ = ["Live", "home_of", "live_session", "observed", "relays_of", "tail_of", "tailed", "transcript_of"]
 
 _NAME = "claude"
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]*")
@@ -54,6 +56,24 @@ def home_of(environment: Mapping[str, str]) -> Path:
     """Where the program keeps its files, with this environment."""
     given = environment.get("CLAUDE_CONFIG_DIR")
     return Path(given) if given else Path(environment.get("HOME") or "~").expanduser() / ".claude"
+
+
+def relays_of(environment: Mapping[str, str], directory: str) -> tuple[str, ...]:
+    """The MCP servers of the user's own settings that relay to Scout, for a session in this directory."""
+    own = environment.get("CLAUDE_CONFIG_DIR")
+    home = Path(own) if own else Path(environment.get("HOME") or "~").expanduser()
+    state = _object(home / ".claude.json")
+    project = inner(inner(state, "projects"), directory)
+    tables = (state, project, _object(Path(directory) / ".mcp.json"))
+    return tuple(dict.fromkeys(name for one in tables for name in relays_in(inner(one, "mcpServers"), _NAME)))
+
+
+def _object(file: Path) -> Entry:
+    try:
+        found: Any = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 # ------------------------------------------------------------------------------------- the registry

@@ -1,8 +1,9 @@
 """Claude Code's command line: which session it goes on with, where Scout is, and what it may do."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from scout.adapters.run_server import KEY
 from scout.base.codec import encode
 from scout.model.agent import PermissionProfile
 from scout.ports import Door, SessionSpec
@@ -25,17 +26,17 @@ _SPEAKING = (
     "--permission-prompt-tool=stdio",
 )
 _READING = "Read,Grep,Glob,AskUserQuestion,ToolSearch"
-_EDITING = "Edit,Write,NotebookEdit"
 _PROFILES = {
     PermissionProfile.OBSERVE: (
         "--permission-mode=default",
         f"--tools={_READING}",
         "--strict-mcp-config",
     ),
-    PermissionProfile.REVIEW: ("--permission-mode=default", f"--disallowedTools={_EDITING}"),
+    PermissionProfile.REVIEW: ("--permission-mode=default",),
     PermissionProfile.WORKSPACE_WRITE: ("--permission-mode=acceptEdits",),
     PermissionProfile.TRUSTED: ("--permission-mode=bypassPermissions",),
 }
+_DENIED = {PermissionProfile.REVIEW: ("Edit", "Write", "NotebookEdit")}
 _NOTES = (
     "observe leaves it only tools that read, and of MCP servers only Scout's; hooks of the user still run",
     "review has no tools that edit; commands that neither Claude Code nor its user holds harmless ask",
@@ -60,18 +61,29 @@ def notes(root: bool) -> tuple[str, ...]:
 
 
 def command(
-    program: str, spec: SessionSpec, session: tuple[str, ...], servers: str, *, root: bool
+    program: str,
+    spec: SessionSpec,
+    session: tuple[str, ...],
+    servers: str,
+    *,
+    root: bool,
+    relays: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """All words. `session`: which one it goes on with; `servers`: the file that says where Scout is."""
+    """All words. `session`: which one it resumes; `servers`: the file that says where Scout is.
+
+    `relays`: servers of the user's own settings that would speak for another session of Scout.
+    """
     profile = spec.permission
     if root and profile is PermissionProfile.TRUSTED:
         profile = PermissionProfile.WORKSPACE_WRITE
     model = (f"--model={spec.model}",) if spec.model else ()
-    scout = (f"--mcp-config={servers}", "--allowedTools=mcp__scout")
-    return (program, *_SPEAKING, *session, *model, *scout, *_PROFILES[profile])
+    scout = (f"--mcp-config={servers}", f"--allowedTools=mcp__{KEY}")
+    denied = ",".join((*_DENIED.get(profile, ()), *(f"mcp__{name}" for name in relays)))
+    deny = (f"--disallowedTools={denied}",) if denied else ()
+    return (program, *_SPEAKING, *session, *model, *scout, *_PROFILES[profile], *deny)
 
 
 def mcp_servers(door: Door) -> bytes:
     """Where Scout is. The program fills in the token from its environment."""
     headers = {"Authorization": "Bearer ${SCOUT_TOKEN}"}
-    return encode({"mcpServers": {"scout": {"type": "http", "url": door.url, "headers": headers}}})
+    return encode({"mcpServers": {KEY: {"type": "http", "url": door.url, "headers": headers}}})

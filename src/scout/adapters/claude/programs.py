@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from scout.adapters.claude import flags
-from scout.adapters.claude.files import Live, home_of, live_session, transcript_of
+from scout.adapters.claude.files import Live, home_of, live_session, relays_of, transcript_of
 from scout.adapters.environment import environment_for
 from scout.adapters.plain import not_attachable
 from scout.adapters.rpc import message_of
@@ -138,7 +138,8 @@ class Programs:
         servers = folder / "mcp.json"
         _write(servers, flags.mcp_servers(spec.door))
         root = flags.as_root(environment)
-        words = flags.command(program, spec, session, str(servers), root=root)
+        relays = await asyncio.to_thread(relays_of, environment, where)
+        words = flags.command(program, spec, session, str(servers), root=root, relays=relays)
         try:
             began = await wire.begin(Launch(words, where, "", environment), self._limits)
         except (OSError, ValueError) as error:

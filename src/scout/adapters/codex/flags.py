@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from scout.adapters.codex.files import home_of
 from scout.adapters.environment import environment_for
+from scout.adapters.run_server import KEY, relays_in
 from scout.model.agent import PermissionProfile
 from scout.ports import SessionSpec
 
@@ -80,12 +81,15 @@ def native(profile: PermissionProfile) -> Native:
     return _NATIVE[profile]
 
 
-def thread_of(spec: SessionSpec, directory: Path) -> dict[str, Any]:
+def thread_of(
+    spec: SessionSpec, directory: Path, inherited: Mapping[str, str] = os.environ
+) -> dict[str, Any]:
     """What a thread is begun or taken up with: nothing of this is written into Codex's own files."""
     sandbox, approval = native(spec.permission)
     settings: dict[str, Any] = dict(_FEATURES)
     if spec.door is not None:
-        settings["mcp_servers.scout"] = {
+        settings.update(_without_relays(home_of(inherited)))
+        settings[f"mcp_servers.{KEY}"] = {
             "url": spec.door.url,
             "bearer_token_env_var": _TOKEN,
             "default_tools_approval_mode": "approve",
@@ -99,6 +103,12 @@ def thread_of(spec: SessionSpec, directory: Path) -> dict[str, Any]:
         "config": settings,
     }
     return {**params, "model": spec.model} if spec.model else params
+
+
+def _without_relays(home: Path) -> dict[str, Any]:
+    """What `scout setup` wrote would speak for another session: it is off in this thread."""
+    servers = _table(_configuration(home).get("mcp_servers"))
+    return {f"mcp_servers.{name}.enabled": False for name in relays_in(servers, "codex")}
 
 
 def environment_of(

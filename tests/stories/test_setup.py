@@ -1,0 +1,51 @@
+"""A person connects Scout to the programs they work in, and asks them."""
+
+import json
+from collections.abc import Generator
+
+import pytest
+
+from tests.live.machine import Machine, a_machine
+
+# The first to come here installs the programs; once they are there, a story takes a few seconds.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def machine() -> Generator[Machine]:
+    with a_machine("claude", "codex") as made:
+        yield made
+
+
+CALLS = {"claude": "mcp__scout_run__", "codex": "mcp__scout_run/"}
+
+
+def asks(harness: str, other: str, body: str) -> str:
+    """What a scripted model does: ask the other agent, wait, and say what came back."""
+    wish = json.dumps({"to": other, "body": body, "replyMode": "inline"})
+    return f"<<tool ask {wish}>> <<follow {CALLS[harness]}>> <<echo>>"
+
+
+def test_after_setup_both_programs_are_asked_and_ask_each_other(machine: Machine) -> None:
+    arc, bow = machine.repository("arc"), machine.repository("bow")
+    assert "set up" in machine.say("setup", "claude", "--yes")
+    assert "set up" in machine.say("setup", "codex", "--yes")
+
+    first = machine.say("ask", "--project", str(arc), "--harness", "claude", "<<say I am Claude>>")
+    second = machine.say("ask", "--project", str(bow), "--harness", "codex", "<<say I am Codex>>")
+    assert (first.strip(), second.strip()) == ("I am Claude", "I am Codex")
+
+    there = machine.say("ask", "@arc", asks("claude", "@bow", "Six times seven? <<say forty-two>>"))
+    back = machine.say("ask", "@bow", asks("codex", "@arc", "And eight? <<say fifty-six>>"))
+    assert "forty-two" in there
+    assert "fifty-six" in back
+
+    for dialect in ("/v1/messages", "/v1/responses"):
+        offered = {name for one in machine.model.of(dialect) for name in one.heard.offered}
+        scouts = {name for name in offered if name.startswith("mcp__scout")}
+        assert scouts, offered
+        assert all(name.startswith("mcp__scout_run") for name in scouts), scouts
+
+    agents = {one["harness"] for one in machine.data("session", "list")["items"]}
+    assert agents == {"claude", "codex"}  # no relay enrolled a second session beside them
+    assert len(machine.data("session", "list")["items"]) == 2
