@@ -70,10 +70,9 @@ def relays_of(environment: Mapping[str, str], directory: str) -> tuple[str, ...]
 
 def _object(file: Path) -> Entry:
     try:
-        found: Any = json.loads(file.read_bytes())
+        return inner({"": json.loads(file.read_bytes())}, "")
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 # ------------------------------------------------------------------------------------- the registry
