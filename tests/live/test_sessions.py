@@ -199,7 +199,9 @@ def test_one_asks_the_other_and_a_circle_is_broken(machine: Machine) -> None:
     back = json.dumps({"to": "@arc", "body": "And you? <<say never>>"})
     inner = f"Ask back. <<tool ask {back}>> <<echo>>"
     call = json.dumps({"to": "@bow", "body": inner, "replyMode": "inline"})
-    flight = machine.ended(machine.ask(arc, f"Ask bow. <<tool ask {call}>> <<follow mcp__scout_run__>> <<echo>>"))
+    flight = machine.ended(
+        machine.ask(arc, f"Ask bow. <<tool ask {call}>> <<follow mcp__scout_run__>> <<echo>>")
+    )
     assert "loop" in flight["output"] or "chain" in flight["output"]
 
 
