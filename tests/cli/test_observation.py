@@ -62,10 +62,10 @@ def test_what_a_flight_changed_is_one_command_away(shell: Shell) -> None:
     flight = shell.data("ask", "@writer", "x")["id"]
     told = shell.say("diff", flight)
     assert "diff --git a/made.txt b/made.txt" in told
-    assert "+one�[2Jtwo" in told
+    assert r"+one\x1b[2Jtwo" in told
     assert "made.txt | 1 +" in shell.say("diff", flight, "--stat")
     assert shell.data("flight", "diff", flight)["directory"] == str(project)
-    assert "\x1b[32m+one�[2Jtwo\x1b[0m" in typed(shell, "diff", flight)[1]
+    assert "\x1b[32m+one\\x1b[2Jtwo\x1b[0m" in typed(shell, "diff", flight)[1]
     worker(shell, "idler", "echo fine", git=True)
     flight = shell.data("ask", "@idler", "x")["id"]
     assert shell.say("diff", flight).startswith("nothing was changed in ")

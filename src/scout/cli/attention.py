@@ -15,7 +15,7 @@ from scout.cli.line import Line
 from scout.cli.live import Progress
 from scout.cli.problem import DENIED, OPEN, UNANSWERED
 from scout.cli.shapes import show as show_answer
-from scout.cli.text import note, out
+from scout.cli.text import note, out, out_text
 from scout.cli.verbs import Manner
 from scout.protocol.operations import OPERATIONS
 
@@ -62,7 +62,7 @@ def _say(item: dict[str, Any]) -> None:
     if state in OPEN_STATES:
         note(f"nobody has decided yet; try: scout attention show {item['id']} --wait")
     elif state == "answered":
-        out(str(item["answer"]))
+        out_text(str(item["answer"]))
     elif state == "resolved":
         out("approved")
     else:

@@ -62,7 +62,8 @@ def _show_list(page: dict[str, Any]) -> None:
         risk = f" {paint(str(item['risk']), _RISKY[item['risk']])} risk" if item["risk"] in _RISKY else ""
         state = "" if item["state"] in OPEN_STATES else f", {item['state']}"
         head = f"{item['id']}  {item['kind']}{risk}  {who}, {age(item['createdAt'])}{state}"
-        out(f"{head}\n  {paint(str(item['title']), 'bold')}")
+        out(head)
+        out(f"  {paint(str(item['title']), 'bold')}")
         for line in commands(item):
             out(f"  {paint(line, 'dim')}")
     if not page["items"]:

@@ -9,6 +9,7 @@ import click
 from scout.base.codec import plain
 from scout.base.refusal import Refused
 from scout.cli.show import refusal_json, write_json, write_refusal
+from scout.cli.text import note, out, paint
 from scout.settings.edit import add_root, set_value
 from scout.settings.load import Loaded, load, read
 from scout.settings.record import SETTINGS
@@ -61,7 +62,7 @@ def set_command(key: str, value: str, as_json: bool) -> None:
         return
     _write({key: row})
     if not row["source"].startswith(("file ", "default")):
-        click.echo(f"the file has your value, but the {row['source']} goes before it", err=True)
+        note(f"the file has your value, but the {row['source']} goes before it")
 
 
 @command.command("roots")
@@ -79,9 +80,9 @@ def roots_command(add: str | None, as_json: bool) -> None:
         write_json({"roots": list(settings.roots)})
         return
     for root in settings.roots:
-        click.echo(root)
+        out(root)
     if not settings.roots:
-        click.echo("none yet; allow one with: scout config roots --add DIR", err=True)
+        note("none yet; allow one with: scout config roots --add DIR")
 
 
 def _rows(loaded: Loaded) -> dict[str, dict[str, Any]]:
@@ -108,7 +109,7 @@ def _write(rows: dict[str, dict[str, Any]]) -> None:
     shown = [(key, _text(key, row["value"]), row["source"]) for key, row in rows.items()]
     wide = [max(len(row[column]) for row in shown) for column in (0, 1)]
     for key, value, source in shown:
-        click.echo(f"{key:<{wide[0]}}  {value:<{wide[1]}}  {click.style(source, dim=True)}")
+        out(f"{key:<{wide[0]}}  {value:<{wide[1]}}  {paint(source, 'dim')}")
 
 
 def _text(key: str, value: Any) -> str:

@@ -6,6 +6,7 @@ import click
 
 from scout.base.refusal import Refused
 from scout.cli.show import refusal_json, write_json, write_refusal
+from scout.cli.text import out_text
 from scout.policy.prompt import template
 
 __all__ = ["command"]
@@ -33,4 +34,4 @@ def command(harness: str, as_json: bool) -> None:
     if as_json:
         write_json({"harness": harness, "characters": len(text), "text": text})
     else:
-        click.echo(text, nl=False)
+        out_text(text.removesuffix("\n"))

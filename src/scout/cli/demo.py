@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from scout.cli.build import epilog
-from scout.cli.text import out, paint
+from scout.cli.text import out, out_text, paint
 from scout.client.session import SESSION_MARKS
 from scout.daemon.start import stop
 
@@ -80,7 +80,7 @@ def play() -> int:
             code, _ = _run(
                 "And what happened, in order:", "scout log --newest --limit 6", folder / "arc", environ
             )
-    out(_NEXT)
+    out_text(_NEXT)
     return code
 
 
@@ -111,8 +111,10 @@ def _is_ours(name: str) -> bool:
 def _run(words: str, typed: str, place: Path, environ: dict[str, str]) -> tuple[int, str]:
     """Type one command and show what it prints."""
     if words:
-        out(f"\n{words}")
-    out(f"\n{paint(f'{place.name}$', 'dim')} {paint(typed, 'bold')}")
+        out("")
+        out(words)
+    out("")
+    out(f"{paint(f'{place.name}$', 'dim')} {paint(typed, 'bold')}")
     sys.stdout.flush()
     command = [sys.executable, "-m", "scout", *shlex.split(typed)[1:]]
     began = time.monotonic()
@@ -128,7 +130,7 @@ def _run(words: str, typed: str, place: Path, environ: dict[str, str]) -> tuple[
         check=False,
     )
     lines = [_without_secret(line) for line in done.stdout.splitlines()]
-    out("\n".join(lines[:_SHOWN]))
+    out_text("\n".join(lines[:_SHOWN]))
     if len(lines) > _SHOWN:
         out(f"… {len(lines) - _SHOWN} more lines")
     out(paint(f"({time.monotonic() - began:.1f} s)", "dim"))

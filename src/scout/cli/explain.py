@@ -8,6 +8,7 @@ import msgspec
 from scout.base.refusal import Diagnostic, Refused, code_of, status_of
 from scout.cli.problem import LOCAL_CODES
 from scout.cli.show import refusal_json, write_json, write_refusal
+from scout.cli.text import out, out_text, paint
 from scout.model.diagnostic import ALL, by_code, explain
 
 __all__ = ["command"]
@@ -45,11 +46,11 @@ def _write(diagnostic: type[Diagnostic], as_json: bool) -> None:
     if as_json:
         write_json(_row(diagnostic) | {"explanation": explain(code), "facts": _facts(diagnostic)})
         return
-    click.echo(click.style(code, bold=True))
-    click.echo(explain(code))
-    click.echo()
-    click.echo(f"facts: {', '.join(_facts(diagnostic))}")
-    click.echo(f"exit code {diagnostic.family.exit_code}, HTTP {status_of(diagnostic)}")
+    out(paint(code, "bold"))
+    out_text(explain(code))
+    out("")
+    out(f"facts: {', '.join(_facts(diagnostic))}")
+    out(f"exit code {diagnostic.family.exit_code}, HTTP {status_of(diagnostic)}")
 
 
 def _write_local(code: str, as_json: bool) -> None:
@@ -57,7 +58,8 @@ def _write_local(code: str, as_json: bool) -> None:
     if as_json:
         write_json({"code": code, "family": "unreachable", "exitCode": exit_code, "explanation": text})
         return
-    click.echo(f"{click.style(code, bold=True)}\n{text}\n\nexit code {exit_code}")
+    out(paint(code, "bold"))
+    out_text(f"{text}\n\nexit code {exit_code}")
 
 
 def _list(as_json: bool) -> None:
@@ -68,7 +70,7 @@ def _list(as_json: bool) -> None:
         return
     width = max(len(str(row["code"])) for row in rows)
     for row in rows:
-        click.echo(f"{row['code']:<{width}}  {row['summary']}")
+        out(f"{row['code']:<{width}}  {row['summary']}")
 
 
 def _row(diagnostic: type[Diagnostic]) -> dict[str, object]:

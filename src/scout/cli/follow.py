@@ -9,7 +9,7 @@ import time
 from scout.cli.line import ROUTES
 from scout.cli.live import Progress, Watched, asked_of_a_person, decisions
 from scout.cli.problem import OPEN, exit_code, tries
-from scout.cli.text import note, out, paint
+from scout.cli.text import note, out, out_text, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def settle(flight: dict[str, Any], as_json: bool = False) -> int:
     if as_json:
         out(json.dumps(flight))
     elif state == "completed":
-        out(str(flight.get("output") or "").rstrip("\n"))
+        out_text(str(flight.get("output") or "").rstrip("\n"))
     elif state == "failed":
         _write_failure(flight)
     elif state == "cancelled":

@@ -8,7 +8,7 @@ import time
 
 from scout.cli.line import ROUTES
 from scout.cli.problem import Problem
-from scout.cli.text import age, note, visible
+from scout.cli.text import age, clean, erase_status, note, show_status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ _WIDE = 110
 class Progress:
     """One line that is rewritten: how it is, how long that takes already, the last sign of life."""
 
-    shown = False
-
     def __init__(self) -> None:
         self.turn = 0
 
@@ -35,18 +33,13 @@ class Progress:
         spin = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"[self.turn % 10]
         text = f" · {int(passed // 60)}:{int(passed % 60):02d}{_silence(record.get('updatedAt'))}"
         room = _columns() - len(text) - 3
-        says = " ".join(visible(says).split())
-        sys.stderr.write(f"\r\x1b[K{spin} {says if len(says) <= room else says[: room - 1] + '…'}{text}")
-        sys.stderr.flush()
-        Progress.shown = True
+        says = clean(" ".join(says.split()))
+        show_status(f"{spin} {says if len(says) <= room else says[: room - 1] + '…'}{text}")
 
     @staticmethod
     def clear() -> None:
         """Leave no half line behind."""
-        if Progress.shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-            Progress.shown = False
+        erase_status()
 
 
 def _columns() -> int:
@@ -89,7 +82,7 @@ class Watched:
         self._told.add(item)
         known = self._known(ROUTES["attention.show"], {"attentionId": item})
         Progress.clear()
-        note(f"it waits for a person: {visible(str(known.get('title') or item))}")
+        note(f"it waits for a person: {known.get('title') or item}")
         for one in decisions(item, str(known.get("kind") or "")):
             note(f"  {one}")
 

@@ -11,6 +11,7 @@ import click
 from scout import __version__
 from scout.cli.commands import ALONE, COMMANDS, GROUPS, MODULES, OPERATIONS_OF, SECTIONS
 from scout.cli.problem import Problem
+from scout.cli.text import note, note_text
 
 __all__ = ["main", "scout"]
 
@@ -114,24 +115,25 @@ class _Scout(_Tidy):
         try:
             code = super().main(*args, standalone_mode=False, **more)
         except click.ClickException as error:
-            error.show()
-            _offer_help(error)
+            _write_error(error)
             sys.exit(error.exit_code)
         except Problem as problem:
             sys.exit(problem.show())
         except (click.Abort, KeyboardInterrupt):
-            click.echo("stopped", err=True)
+            note("stopped")
             sys.exit(130)
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _offer_help(error: click.ClickException) -> None:
-    """A line to paste, unless the error already ends with one."""
-    if "\ntry: " in error.format_message():
-        return
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "scout"
-    click.echo(f"try: {path} --help", err=True)
+def _write_error(error: click.ClickException) -> None:
+    """What was wrong with the words, and a line to paste."""
+    context: click.Context | None = getattr(error, "ctx", None)
+    if context is not None:
+        note_text(context.get_usage())
+    message = error.format_message()
+    note_text(f"Error: {message}")
+    if "\ntry: " not in message:
+        note(f"try: {context.command_path if context is not None else 'scout'} --help")
 
 
 @click.group(

@@ -6,7 +6,7 @@ from typing import Any
 
 from scout.base.codec import decode
 from scout.base.refusal import Remedy
-from scout.cli.text import age, first_line, indent, note, out, paint, visible
+from scout.cli.text import age, first_line, indent, join_lines, note, out, out_text, paint
 from scout.protocol.operations import command_line
 
 __all__ = ["OBSERVATION", "write_lines"]
@@ -39,14 +39,14 @@ def _sighting(one: dict[str, Any]) -> str:
     head = f"{paint(one['harness'], 'bold')}  {one['kind']} {one['nativeId']}{life}"
     when = f"  {age(one['updatedAt'])}" if one.get("updatedAt") else ""
     lines = [f"{head}{when}"]
-    if about := ": ".join(filter(None, (one.get("cwd"), visible(first_line(one.get("title", "")))))):
+    if about := ": ".join(filter(None, (one.get("cwd"), first_line(one.get("title", ""))))):
         lines.append(f"  {about}")
     if one.get("sessionId"):
         lines.append(f"  {one['sessionId']} of {one['agent']}")
     elif one.get("attach"):
         lines.append(f"  attach? {command_line(decode(one['attach'], Remedy))}")
     seen = f"  seen in {one['source']}" + (f"; {one['limits']}" if one.get("limits") else "")
-    return "\n".join([*lines, paint(seen, "dim")])
+    return join_lines([*lines, paint(seen, "dim")])
 
 
 # -- a transcript ------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ def write_lines(lines: list[dict[str, Any]]) -> None:
     """Who said what; of what a tool gave, the beginning."""
     for line in lines:
         who = line["who"]
-        text = visible(line["text"].rstrip())
+        text = line["text"].rstrip()
         if who == "tool":
             text = _beginning(text)
         head = paint(f"{who:<9}", _COLOURS.get(who, "dim"))
@@ -86,8 +86,8 @@ def _show_diff(told: dict[str, Any]) -> None:
         out(f"nothing was changed in {told['directory']}{so_far}")
         return
     if not told["patch"]:
-        out(visible(told["stat"].rstrip("\n")))
-    for line in told["patch"].splitlines():
+        out_text(told["stat"].rstrip("\n"))
+    for line in told["patch"].rstrip("\n").split("\n"):
         out(_patch_line(line))
     if told["cut"]:
         note("the patch is longer than this; which files changed: --stat")
@@ -98,7 +98,7 @@ def _show_diff(told: dict[str, Any]) -> None:
 def _patch_line(line: str) -> str:
     bold = line.startswith(("diff ", "+++", "---"))
     colour = "bold" if bold else _PATCH.get(line[:1])
-    return paint(visible(line), colour) if colour else visible(line)
+    return paint(line, colour) if colour else line
 
 
 OBSERVATION: dict[str, Callable[[Any], None]] = {

@@ -12,6 +12,7 @@ from scout.cli.complete import addresses as complete_addresses
 from scout.cli.problem import Problem, exit_code
 from scout.cli.shapes import SAME
 from scout.cli.show import refusal_json, write_fields, write_json, write_refusal
+from scout.cli.text import out
 from scout.cli.verbs import Manner
 from scout.policy.directory import Instance, instances_of
 from scout.policy.fleet_file import FleetFile, read_fleet
@@ -158,7 +159,7 @@ def _list(file: FleetFile, as_json: bool) -> None:
         return
     width = max((len(row["minimal"]) for row in rows.values()), default=0)
     for key, row in rows.items():
-        click.echo(f"{row['minimal']:<{width}}  {row['canonical']}  ({key})")
+        out(f"{row['minimal']:<{width}}  {row['canonical']}  ({key})")
 
 
 def _with_fleet(diagnostic: Diagnostic, fleet: str) -> dict[str, Any]:

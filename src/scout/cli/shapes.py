@@ -8,7 +8,7 @@ from scout.cli.attention_shapes import ATTENTION
 from scout.cli.insight_shapes import INSIGHT
 from scout.cli.observation_shapes import OBSERVATION
 from scout.cli.session_shapes import SESSION_COLUMNS, SESSIONS
-from scout.cli.text import age, fields, first_line, note, out, paint, table
+from scout.cli.text import age, fields, first_line, note, out, out_text, paint, table
 from scout.cli.work_shapes import WORK, WORK_COLUMNS
 from scout.model.wire import SYNONYMS
 
@@ -218,9 +218,11 @@ def _show_flight(flight: dict[str, Any]) -> None:
     shown["asked"] = first_line(str(flight.get("body") or ""))
     out(fields(str(flight["id"]), shown))
     if flight.get("output") is not None:
-        out(f"\n{flight['output']}")
+        out("")
+        out_text(str(flight["output"]))
     if error := cast(dict[str, Any] | None, flight.get("error")):
-        out(f"\n{paint(str(error['code']), 'red')}: {error['message']}")
+        out("")
+        out(f"{paint(str(error['code']), 'red')}: {error['message']}")
 
 
 def _show_ask(receipt: dict[str, Any]) -> None:
@@ -248,7 +250,8 @@ def _show_message(message: dict[str, Any]) -> None:
     for one in message.get("deliveries") or ():
         told = f"  delivery {one['deliveryId']}  {one['target']}  {one['state']}  {one.get('reason', '')}"
         out(told.rstrip())
-    out("\n" + (str(message.get("body") or "") if not message.get("redactedAt") else "(redacted)"))
+    out("")
+    out_text(str(message.get("body") or "") if not message.get("redactedAt") else "(redacted)")
 
 
 def _show_events(page: dict[str, Any]) -> None:

@@ -1,15 +1,14 @@
 """How the offline commands show records and refusals: JSON lines, aligned text, and what to try next."""
 
 import json
+import sys
 from collections.abc import Mapping
 from typing import Any
-
-import click
 
 from scout.base.codec import render
 from scout.base.refusal import Diagnostic
 from scout.cli.problem import tries
-from scout.cli.text import fields
+from scout.cli.text import fields, note, out, paint, width
 from scout.protocol.operations import command_line
 
 __all__ = ["refusal_json", "write_fields", "write_json", "write_refusal"]
@@ -17,12 +16,12 @@ __all__ = ["refusal_json", "write_fields", "write_json", "write_refusal"]
 
 def write_json(value: Mapping[str, Any]) -> None:
     """One object on one line; escaped to ASCII, so that any text survives any terminal."""
-    click.echo(json.dumps(value))
+    out(json.dumps(value))
 
 
 def write_fields(title: str, values: Mapping[str, object]) -> None:
     """A title and its fields, one a line, values aligned."""
-    click.echo(fields(title, values))
+    out(fields(title, values))
 
 
 def refusal_json(diagnostic: Diagnostic) -> dict[str, Any]:
@@ -41,13 +40,13 @@ def write_refusal(
     """A refusal for a person, on stderr: what, where, and the commands that go on from here."""
     told = refusal_json(refusal) if isinstance(refusal, Diagnostic) else refusal
     message = str(told["message"])
-    click.echo(f"{click.style(told['code'], fg='red', bold=True)}: {message}", err=True)
+    note(f"{paint(told['code'], 'red', sys.stderr)}: {message}")
     if position is not None and text.isprintable():
-        click.echo(f"  {text[:120]}", err=True)
+        note(f"  {text[:120]}")
         if position <= min(len(text), 120):
-            click.echo(f"  {' ' * position}{click.style('^', fg='red')}", err=True)
+            note(f"  {' ' * width(text[:position])}{paint('^', 'red', sys.stderr)}")
     others = [one["address"] for one in told["candidates"] if one["address"] not in message]
     if others:
-        click.echo(f"  candidates: {', '.join(others)}", err=True)
+        note(f"  candidates: {', '.join(others)}")
     for line in tries(dict(told)):
-        click.echo(line, err=True)
+        note(line)

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from scout.cli.text import note, out
+from scout.cli.text import note, out, out_text
 from scout.daemon.unit import unit_text
 
 __all__ = ["install", "place", "uninstall"]
@@ -34,7 +34,7 @@ def install(home: str, printed: bool) -> int:
     kind, file = place()
     text = unit_text(kind, sys.executable, home)
     if printed:
-        out(text.rstrip("\n"))
+        out_text(text.rstrip("\n"))
         return 0
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, "utf-8")

@@ -227,7 +227,7 @@ def _show_ask(receipt: dict[str, Any], manner: Manner) -> int:
 
 
 def _item(item: dict[str, Any]) -> str:
-    from scout.cli.text import age, indent
+    from scout.cli.text import age, indent, join_lines
 
     delivery: dict[str, Any] = item["delivery"]
     message: dict[str, Any] = item.get("message") or {}
@@ -239,4 +239,4 @@ def _item(item: dict[str, Any]) -> str:
         f"{paint(str(item.get('sender') or delivery['sender']), 'bold')} {what}, {age(delivery['createdAt'])}"
     )
     refs = " ".join(str(one) for one in (delivery["id"], delivery.get("flightId"), delivery["state"]) if one)
-    return "\n".join([f"{head}  {paint(refs, 'dim')}", indent("\n".join(shown))])
+    return join_lines([f"{head}  {paint(refs, 'dim')}", indent("\n".join(shown))])

@@ -41,7 +41,8 @@ def _show_question(question: dict[str, Any]) -> None:
         "flight": question.get("flightId"),
         "work": f"{work['id']}  {work['state']}  {work['title']}" if work else None,
     }
-    out(f"{paint(str(question['id']), 'bold')}\n{indent(str(question['body']))}")
+    out(paint(str(question["id"]), "bold"))
+    out(indent(str(question["body"])))
     _show(shown, question)
 
 
