@@ -56,6 +56,15 @@ def test_a_harness_is_never_relaxed() -> None:
     assert [remedy.parameters for remedy in told.remedies] == [{"agent": "@arc", "harness": "codex"}]
 
 
+def test_a_harness_that_can_be_started_is_started_beside_the_others() -> None:
+    fresh = pick(one("a"), one("c"), harness="codex", model="gpt-6", may_start=True)
+    assert (fresh.action, fresh.harness, fresh.endpoint) == (Action.START, "codex", None)
+    there = one("b", "codex")
+    assert pick(one("a"), there, harness="codex", may_start=True).endpoint == there
+    exact = refusal(one("a", session_id="ses_1"), session_id="ses_1", harness="codex", may_start=True)
+    assert isinstance(exact, HarnessMismatch)
+
+
 @pytest.mark.rows("R3.2-1", "R3.2-2")
 def test_a_model_is_never_relaxed() -> None:
     small, large = one("a", "codex", "gpt-5"), one("b", "codex", "gpt-5.5")

@@ -311,12 +311,23 @@ def test_a_harness_that_is_not_attached_is_a_mismatch() -> None:
 
 
 @pytest.mark.rows("R3.2-12")
-def test_a_session_made_for_one_caller_is_no_route_for_another() -> None:
+def test_a_session_made_for_one_ask_is_no_route_for_a_name() -> None:
     arc = agent("arc")
     mine = endpoint(arc, "codex", isolated_for="bow@mini")
     roster = fleet((arc, [mine]))
     assert found("@arc", roster).choice.action is Action.START
-    assert found("@arc", roster, Caller(agent_id="bow@mini")).endpoint_id == mine.id
+    assert found("@arc", roster, Caller(agent_id="bow@mini")).choice.action is Action.START
+
+
+@pytest.mark.parametrize("text", ["@arc", "@arc#acp", "@arc?opus"])
+def test_whoever_needs_no_endpoint_finds_the_agent_by_any_of_its_harnesses(text: str) -> None:
+    arc = agent("arc")
+    roster = fleet((arc, [endpoint(arc, "claude"), endpoint(arc, "codex")]))
+    assert isinstance(refusal(text, roster), AmbiguousEndpoint | HarnessMismatch | ModelMismatch)
+    answer = resolve(text, roster, OUTSIDE, NOW, needs_endpoint=False)
+    assert (answer.agent.id, answer.endpoint_id) == (arc.id, None)
+    with pytest.raises(Refused):
+        resolve("@nobody", roster, OUTSIDE, NOW, needs_endpoint=False)
 
 
 # -- aliases ------------------------------------------------------------------------------------

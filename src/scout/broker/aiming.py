@@ -97,4 +97,5 @@ def _chosen(turn: Turn, request: MakeAsk, agent: Agent, spelt: Handle | AliasTar
         node=request.node or (spelt.node if spelt else None),
         caller=turn.caller,
     )
+    reaching.check_harness(turn, agent, wish)
     return Target(agent, wish, reaching.choice_for(turn, agent, wish), Instance(agent=agent).canonical)

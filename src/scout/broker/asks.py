@@ -18,7 +18,7 @@ from scout.model.delivery import Delivery
 from scout.model.envelope import Metadata
 from scout.model.flight import Flight, hold_flight, new_flight, retry_flight
 from scout.model.session import Session, SessionState
-from scout.model.session_problem import NoSession
+from scout.model.session_problem import HarnessUnavailable, NoSession
 from scout.model.talk_event import WorkItemCreated
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkItem, new_work
@@ -38,11 +38,14 @@ _HOUR = 3600
 def make(turn: Turn, request: MakeAsk) -> AskReceipt:
     """Store message, ask and flight together and route them; refused, nothing is stored at all."""
     body = check_body(request.body)
-    target = target_of(turn, request)
-    agent = target.agent
-    if target.card is None:
-        turn.permit(Deed.ASK, subject_of(agent))
-    route, waits = _way(turn, request, target)
+    try:
+        target = target_of(turn, request)
+        agent = target.agent
+        if target.card is None:
+            turn.permit(Deed.ASK, subject_of(agent))
+        route, waits = _way(turn, request, target)
+    except Refused as refusal:
+        raise Refused(_to_paste(refusal.diagnostic, request)) from None
     _check_fork(turn, request, route)
     conversation = _conversation(turn, request, agent)
     ask = _ask(turn, request, target, conversation)
@@ -60,12 +63,25 @@ def make(turn: Turn, request: MakeAsk) -> AskReceipt:
 def _way(turn: Turn, request: MakeAsk, target: Target) -> tuple[reaching.Route, str]:
     """How it gets there; or why it waits, when the asker said that it may."""
     queue = request.if_unreachable is IfUnreachable.QUEUE
-    try:
-        return _reached(turn, target.agent, target.wish, target.choice, queue=queue, body=request.body)
-    except Refused as refusal:
-        if request.project_path is None:
-            raise
-        raise Refused(_of_project(refusal.diagnostic, request.project_path)) from None
+    return _reached(turn, target.agent, target.wish, target.choice, queue=queue)
+
+
+def _to_paste(told: Diagnostic, request: MakeAsk) -> Diagnostic:
+    """The refusal of an ask with remedies that repeat the ask, so that each can be pasted."""
+    if isinstance(told, HarnessUnavailable) and told.candidates:
+        wish = {"to": request.to or "", "harness": told.candidates[0].address}
+        again = Remedy(operation="ask", parameters=wish, why="the nearest harness")
+        told = replace(told, remedies=(again, *told.remedies))
+    told = _with_body(told, request.body)
+    return told if request.project_path is None else _of_project(told, request.project_path)
+
+
+def _with_body(told: Diagnostic, body: str) -> Diagnostic:
+    remedies = [
+        replace(one, parameters={**one.parameters, "body": body}) if one.operation == "ask" else one
+        for one in told.remedies
+    ]
+    return replace(told, remedies=tuple(remedies))
 
 
 def _of_project(told: Diagnostic, project: str) -> Diagnostic:
@@ -94,28 +110,16 @@ def _check_fork(turn: Turn, request: MakeAsk, route: reaching.Route) -> None:
 
 
 def _reached(
-    turn: Turn, agent: Agent, wish: Demand, choice: Choice | None, *, queue: bool, body: str
+    turn: Turn, agent: Agent, wish: Demand, choice: Choice | None, *, queue: bool
 ) -> tuple[reaching.Route, str]:
     try:
         route = reaching.route_of(turn, agent, choice, harness=wish.harness, strict=True)
         check_reach(route.reach)
     except Refused as refusal:
         if not queue:
-            raise Refused(_with_body(refusal, body)) from None
+            raise
         return reaching.route_of(turn, agent), refusal.diagnostic.message
     return route, ""
-
-
-def _with_body(refusal: Refused, body: str) -> Diagnostic:
-    """The remedies of a refused ask say what was asked, so that each can be pasted."""
-    told = refusal.diagnostic
-    remedies = [
-        replace(remedy, parameters={**remedy.parameters, "body": body})
-        if remedy.operation == "ask"
-        else remedy
-        for remedy in told.remedies
-    ]
-    return replace(told, remedies=tuple(remedies))
 
 
 def _conversation(turn: Turn, request: MakeAsk, agent: Agent) -> Conversation:
@@ -364,5 +368,8 @@ def way_again(turn: Turn, ask: Ask, agent: Agent, body: str) -> tuple[reaching.R
     """The way of an ask that was made before."""
     wish = reaching.demand_of(turn, ask)
     queue = ask.if_unreachable is IfUnreachable.QUEUE
-    choice = reaching.choice_for(turn, agent, wish)
-    return _reached(turn, agent, wish, choice, queue=queue, body=body)
+    try:
+        choice = reaching.choice_for(turn, agent, wish)
+        return _reached(turn, agent, wish, choice, queue=queue)
+    except Refused as refusal:
+        raise Refused(_with_body(refusal.diagnostic, body)) from None

@@ -75,9 +75,9 @@ def _asked_by(turn: Turn, delivery: Delivery) -> Ask | None:
     return ask if ask is not None and ask.message_id == delivery.message_id else None
 
 
-def open_session(turn: Turn, agent: Agent) -> Opening | Failed | None:
+def open_session(turn: Turn, agent: Agent, wish: Demand = Demand()) -> Opening | Failed | None:
     """A session for which nothing waits yet; nothing if there is one by now, or why there can be none."""
-    found = _carrier(turn, agent, Demand())
+    found = _carrier(turn, agent, wish)
     if isinstance(found, Failed):
         return found
     endpoint, fresh = found

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from scout.base.record import Record
-from scout.base.refusal import Refused, Remedy
+from scout.base.refusal import Candidate, Refused, Remedy
 from scout.broker.turn import Turn
 from scout.broker.world import World
 from scout.identity.path import Kind
@@ -14,10 +14,11 @@ from scout.model.ask import Ask
 from scout.model.endpoint import ACTIVE, Endpoint, EndpointMove, Transport, is_online, move_endpoint
 from scout.model.presence_event import ENDPOINT_EVENTS, AgentOffline, AgentOnline, Reached
 from scout.model.session_problem import HarnessUnavailable, Missing
-from scout.model.target_problem import RetiredTarget
+from scout.model.target_problem import AmbiguousEndpoint, RetiredTarget
 from scout.model.token import TokenKind
 from scout.policy.choose import Choice, Demand, choose, default_harness
 from scout.policy.directory import Caller, Instance
+from scout.policy.nearest import ranked
 from scout.policy.permit import Actor, check_directory
 from scout.policy.reach import Reach, reach_of
 
@@ -25,6 +26,7 @@ __all__ = [
     "Route",
     "announce",
     "check_folder",
+    "check_harness",
     "choice_for",
     "demand_of",
     "has_door",
@@ -54,7 +56,37 @@ def shared(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
 def choice_for(turn: Turn, agent: Agent, wish: Demand) -> Choice:
     """The endpoint by the one function of all; what was made for one ask is only for who names it."""
     endpoints = turn.endpoints(agent.id) if wish.session_id else shared(turn.endpoints(agent.id))
+    wish = replace(wish, may_start=may_start(turn, agent, wish))
     return choose(agent, Instance(agent=agent).canonical, endpoints, wish, now=turn.now)
+
+
+def may_start(turn: Turn, agent: Agent, wish: Demand) -> bool:
+    """Whether Scout can start the named harness for an agent that it starts at all, on this node."""
+    here = wish.node in (None, turn.world.node)
+    return (
+        here
+        and wish.harness is not None
+        and is_startable(turn, agent)
+        and not _lacks(turn, agent, wish.harness)
+    )
+
+
+def is_startable(turn: Turn, agent: Agent) -> bool:
+    """Whether Scout starts programs for an agent: it has a harness, a folder, or a session of Scout's."""
+    if agent.kind is Kind.CONNECTOR:
+        return False
+    given = agent.config.harness or agent.project_root or agent.working_dir
+    return bool(given) or any(one.held for one in turn.endpoints(agent.id))
+
+
+def check_harness(turn: Turn, agent: Agent, wish: Demand) -> None:
+    """Refuse a named harness that nothing attached runs in and that cannot be started here."""
+    attached = {one.harness for one in turn.endpoints(agent.id)}
+    if wish.harness is None or wish.harness in attached or wish.session_id is not None:
+        return
+    known = wish.harness in turn.world.harnesses
+    if not known or (is_startable(turn, agent) and _lacks(turn, agent, wish.harness)):
+        raise Refused(unavailable(turn, wish.harness, agent))
 
 
 def demand_of(turn: Turn, ask: Ask) -> Demand:
@@ -123,6 +155,8 @@ def _runner(turn: Turn, agent: Agent, named: str | None, strict: bool) -> tuple[
     if harness is None:
         ready = [name for name in turn.world.harnesses if not _lacks(turn, agent, name)]
         if not set(ready) - {"echo"}:
+            if strict and is_startable(turn, agent):
+                raise Refused(_none_ready(turn, agent))
             return None, "no live session, and no harness is set for it"
         try:
             harness = default_harness(None, None, None, ready, Instance(agent=agent).canonical)
@@ -193,7 +227,11 @@ def unavailable(turn: Turn, harness: str, agent: Agent | None = None) -> Harness
     look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
     if harness not in world.harnesses:
         hint = f"this Scout runs {known}"
-        return HarnessUnavailable(harness=harness, missing=Missing.BINARY, hint=hint, remedies=(look,))
+        near = ranked(harness, world.harnesses, 3)
+        candidates = tuple(Candidate(address=name) for name in near)
+        return HarnessUnavailable(
+            harness=harness, missing=Missing.BINARY, hint=hint, candidates=candidates, remedies=(look,)
+        )
     needs = world.harnesses[harness].capabilities.needs_command
     if agent is not None and needs and not agent.config.command:
         address = Instance(agent=agent).canonical
@@ -205,6 +243,18 @@ def unavailable(turn: Turn, harness: str, agent: Agent | None = None) -> Harness
     missing = (probe.missing if probe else None) or Missing.BINARY
     hint = probe.hint if probe else ""
     return HarnessUnavailable(harness=harness, missing=missing, hint=hint, remedies=(look,))
+
+
+def _none_ready(turn: Turn, agent: Agent) -> AmbiguousEndpoint:
+    """The refusal where no harness is ready that could run an agent."""
+    address = Instance(agent=agent).canonical
+    queue = {"to": address, "body": "…", "ifUnreachable": "queue"}
+    remedies = (
+        Remedy(operation="runtimes", parameters={}, why="what each harness lacks"),
+        Remedy(operation="config.set", parameters={"key": "harness", "value": "claude"}, why="the default"),
+        Remedy(operation="ask", parameters=queue, why="it waits until one is ready"),
+    )
+    return AmbiguousEndpoint(address=address, harnesses=(), agent_id=agent.id, remedies=remedies)
 
 
 # -- endpoints ---------------------------------------------------------------------------------------

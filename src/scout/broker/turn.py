@@ -194,11 +194,11 @@ class Turn:
         return self.ledger.directory(view, self.now, self.rules.periods.online_within)
 
     def resolve(self, text: str) -> Resolution:
-        """What an address means for the caller, or a refusal."""
+        """The agent that an address means for the caller, or a refusal; its endpoint is chosen later."""
         key = (text, self.view)
         found = self.memory.names.get(key)
         if found is None:
-            found = resolve(text, self.directory, self.caller, self.now)
+            found = resolve(text, self.directory, self.caller, self.now, needs_endpoint=False)
             self.memory.keep(key, found, self.endpoints(found.agent.id))
         return found
 

@@ -4,12 +4,16 @@ from scout.base.refusal import Refused, Remedy
 from scout.broker import agents, founding, preparing, reaching, recovery, settle, turns
 from scout.broker.prepared import Opening
 from scout.broker.turn import Turn
+from scout.identity.grammar import parse_handle
+from scout.identity.lexer import lex
+from scout.identity.name import HandleName
 from scout.model.agent import Agent, Lifecycle
 from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint, EndpointState, is_online
 from scout.model.flight import FLIGHT, Flight, cancel_flight
 from scout.model.session import Session
 from scout.model.session_problem import Layer, WakeFailed
+from scout.policy.choose import Demand
 from scout.policy.directory import Instance
 from scout.policy.permit import Deed
 from scout.policy.reach import check_reach
@@ -26,20 +30,22 @@ def wake(turn: Turn, request: Wake) -> tuple[Woken, Opening | None]:
     agent = agents.find(turn, request.address, Deed.CONTROL)
     if agent.lifecycle is Lifecycle.RETIRED:
         raise Refused(reaching.retired(agent))
-    endpoint = _online(turn, agent)
-    if endpoint is not None:
+    wish = Demand(harness=_harness_in(request.address), caller=turn.caller)
+    reaching.check_harness(turn, agent, wish)
+    choice = reaching.choice_for(turn, agent, wish)
+    endpoint = choice.endpoint
+    if endpoint is not None and is_online(endpoint, turn.now, turn.rules.periods.online_within):
         return _woken(turn, agent, endpoint), _resting(turn, agent, endpoint)
-    check_reach(reaching.route_of(turn, agent, strict=True).reach)
-    opening = preparing.open_session(turn, agent)
+    check_reach(reaching.route_of(turn, agent, choice, harness=wish.harness, strict=True).reach)
+    opening = preparing.open_session(turn, agent, wish)
     if not isinstance(opening, Opening):
         raise Refused(_cannot(agent, opening))
     return _woken(turn, agent, turn.need(Endpoint, "endpoint", opening.endpoint_id)), opening
 
 
-def _online(turn: Turn, agent: Agent) -> Endpoint | None:
-    within = turn.rules.periods.online_within
-    ways = reaching.shared(turn.endpoints(agent.id))
-    return next((one for one in reversed(ways) if is_online(one, turn.now, within)), None)
+def _harness_in(address: str) -> str | None:
+    """The harness that an address names, as in `@arc#codex`."""
+    return parse_handle(address).harness if isinstance(lex(address), HandleName) else None
 
 
 def _woken(turn: Turn, agent: Agent, endpoint: Endpoint) -> Woken:

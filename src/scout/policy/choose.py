@@ -30,7 +30,10 @@ class Action(StrEnum):
 
 
 class Demand(Record):
-    """What the caller insists on, and who the caller is."""
+    """What the caller insists on, and who the caller is.
+
+    `may_start`: where nothing attached runs in the named harness, a session of it is started.
+    """
 
     session_id: str | None = None
     harness: str | None = None
@@ -38,6 +41,7 @@ class Demand(Record):
     node: str | None = None
     permission: PermissionProfile | None = None
     caller: Caller = OUTSIDE
+    may_start: bool = False
 
 
 class PassedOver(Record):
@@ -107,10 +111,11 @@ class _Pool:
 
     def demand(self, agent: Agent, demand: Demand) -> None:
         """Everything the caller named must hold; nothing of it is relaxed."""
-        if not self.endpoints and demand.session_id is None:
-            return  # nothing attached yet: a session is started as demanded
         self._demand_session(demand)
-        self._demand_harness(demand)
+        if self.endpoints:
+            self._demand_harness(demand)
+        if not self.endpoints:
+            return  # nothing attached yet: a session is started as demanded
         self._demand_model(demand)
         if demand.node:
             self.keep("on another node", lambda one: one.node == demand.node)
@@ -136,7 +141,7 @@ class _Pool:
             return
         attached = _distinct(one.harness for one in self.endpoints)
         self.keep("another harness", lambda one: one.harness == demand.harness)
-        if not self.endpoints:
+        if not self.endpoints and (demand.session_id is not None or not demand.may_start):
             mismatch = HarnessMismatch(
                 address=self.address,
                 requested=demand.harness,

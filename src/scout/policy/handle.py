@@ -11,15 +11,17 @@ from scout.identity.address import Address
 from scout.identity.minimal import minimal_text
 from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import Alias, AliasState
+from scout.model.diagnostic import AmbiguousEndpoint, HarnessMismatch, ModelMismatch
 from scout.model.node import NodeState
 from scout.model.session import Session
 from scout.policy import unresolved
-from scout.policy.choose import Choice, Demand, choose
+from scout.policy.choose import Action, Choice, Demand, choose
 from scout.policy.directory import OUTSIDE, Caller, Directory, Instance, Wanted, instances_of
 
 __all__ = ["Handles", "Resolution", "Step", "Stuck", "minimal"]
 
 _SHOWN = 20
+_OF_ENDPOINTS = (AmbiguousEndpoint, HarnessMismatch, ModelMismatch)
 
 
 class Step(Record):
@@ -84,6 +86,7 @@ class Handles:
         self.directory = directory
         self.caller = caller
         self.now = now
+        self.needs_endpoint = True
         self.steps: list[Step] = []
 
     def means(self, address: Address, root: str | None = None) -> Resolution:
@@ -213,8 +216,9 @@ class Handles:
 
     def instance(self, agent: Agent, demand: Demand, rule: str, endpoint_id: str | None = None) -> Resolution:
         """The instance of one agent: the one the text spells out, else what `choose` picks."""
-        mine = self.caller.agent_id
-        visible = [one for one in self.directory.endpoints(agent.id) if one.isolated_for in (None, mine)]
+        exact = demand.session_id is not None or endpoint_id is not None
+        whose = (None, self.caller.agent_id) if exact else (None,)
+        visible = [one for one in self.directory.endpoints(agent.id) if one.isolated_for in whose]
         pool = [one for one in visible if endpoint_id in (None, one.id)]
         spelt = (demand.harness, demand.model)
         equal = [one for one in instances_of(agent, pool) if (one.harness, one.model) == spelt]
@@ -230,7 +234,9 @@ class Handles:
             )
         except Refused as refusal:
             told = refusal.diagnostic
-            raise Stuck(lambda: replace(told, candidates=self._others(agent, demand, told))) from None
+            if self.needs_endpoint or not isinstance(told, _OF_ENDPOINTS):
+                raise Stuck(lambda: replace(told, candidates=self._others(agent, demand, told))) from None
+            choice = Choice(action=Action.START, rule="no endpoint is needed", harness=demand.harness)
         chosen = [choice.endpoint] if choice.endpoint else []
         return Resolution(
             text=self.text,

@@ -32,10 +32,16 @@ from scout.policy.handle import Handles, Resolution, Step, Stuck, minimal
 __all__ = ["Resolution", "Step", "minimal", "resolve"]
 
 
-def resolve(text: object, directory: Directory, caller: Caller, now: Time) -> Resolution:
-    """The one agent and endpoint that the address means for this caller, or a refusal."""
+def resolve(
+    text: object, directory: Directory, caller: Caller, now: Time, *, needs_endpoint: bool = True
+) -> Resolution:
+    """The one agent and endpoint that the address means for this caller, or a refusal.
+
+    Without `needs_endpoint`, an agent whose endpoints differ or do not fit is an answer as well.
+    """
     words = require_text(text)
     forms = _Forms(words, directory, caller, now)
+    forms.handles.needs_endpoint = needs_endpoint
     try:
         return forms.bare_branch() or forms.named(_read(words))
     except Stuck as stuck:
