@@ -151,6 +151,9 @@ async def test_what_an_ask_insists_on_is_never_relaxed(rig: Rig) -> None:
     first = await rig.operator(MakeAsk(to="@parrot", body="x", wait=20))
     assert first.output == "x"
     told = await refused(rig.operator(MakeAsk(to="@parrot", body="x", harness="command")))
+    assert (told.code, told.remedies[0].operation) == ("harness_unavailable", "agent.config")
+    (session,) = (await rig.operator(ListSessions(agent="@parrot"))).items
+    told = await refused(rig.operator(MakeAsk(body="x", target_session_id=session.id, harness="command")))
     assert (told.code, told.requested, told.attached) == ("harness_mismatch", "command", ("echo",))
     told = await refused(rig.operator(MakeAsk(to="@parrot", body="x", model="opus")))
     assert told.code == "model_mismatch"
@@ -180,8 +183,12 @@ async def test_the_harness_and_model_that_were_asked_for_are_those_that_run(rig:
     assert by_command.output == "by command"
     session = next(iter((await rig.operator(ListSessions(agent="@two"))).items))
     assert (session.harness, session.model_requested) == ("command", "m-1")
-    told = await refused(rig.operator(MakeAsk(to="@two", body="x", harness="echo")))
-    assert told.code == "harness_mismatch"
+    by_echo = await rig.operator(MakeAsk(to="@two", body="x", harness="echo", wait=20))
+    assert by_echo.output == "x"
+    assert {one.harness for one in (await rig.operator(ListSessions(agent="@two"))).items} == {
+        "echo",
+        "command",
+    }
 
 
 @staged

@@ -25,7 +25,8 @@ def suggested(refusal: str) -> list[list[str]]:
 
 
 def test_a_harness_that_is_named_is_started_beside_the_other(me: Shell) -> None:
-    me.say("agent", "register", "both", "--harness", "echo")
+    both = me.project("both")
+    me.say("agent", "register", "both", "--project", ".", "--harness", "echo", cwd=both)
     me.say("agent", "config", "@both", "--set", 'command=["tr","a-z","A-Z"]')
     assert me.say("ask", "@both", "hello").strip() == "hello"
     assert me.say("ask", "@both", "--harness", "command", "hello").strip() == "HELLO"
