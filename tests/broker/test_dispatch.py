@@ -57,9 +57,6 @@ class Odd(Echo):
             raise ValueError("an odd adapter")
         if prompt.body == "silence":
             return
-        if prompt.body == "too long":
-            yield Completed(text="x" * (256 * 1024 + 1))
-            return
         yield Failed(layer=Layer.PROVIDER, reason="overloaded")
 
     async def inspect(self, session_id: str, delivery_id: str) -> Found:
@@ -251,7 +248,6 @@ def test_faults_of_an_adapter_end_the_turn_and_not_the_lane(tmp_path: Path) -> N
         for body, code, words in (
             ("raise", "session_failed", "ValueError: an odd adapter"),
             ("silence", "session_failed", "fell silent"),
-            ("too long", "session_failed", "cannot be kept"),
             ("else", "session_failed", "overloaded"),
             ("raise at once", "wake_failed", "OSError: no such thing"),
         ):

@@ -302,7 +302,7 @@ class Life(RuleBasedStateMachine):
         for ident in self.those("leased"):
             one = self.model.deliveries[ident]
             if one.until <= self.clock.ahead:
-                self.model.give_back(ident, self.clock.ahead + back_off(one.attempts))
+                self.model.give_back(ident, self.clock.ahead + back_off(one.attempts, Rules().back_off))
 
     @rule()
     def restart(self) -> None:

@@ -71,6 +71,7 @@ from scout.model.work_item import (
     wait_work,
 )
 from tests.model.samples import (
+    BACK_OFF,
     CAROL,
     OPERATOR,
     T1,
@@ -199,8 +200,8 @@ DELIVERY = Story(
         "lease": lambda one: lease(one, "d", T1),
         "renew": lambda one: renew(one, "d", T1),
         "ack": lambda one: ack(one, "d", T1),
-        "nack": lambda one: nack(one, "d", T1),
-        "expire": lambda one: expire(one, T1),
+        "nack": lambda one: nack(one, "d", T1, rule=BACK_OFF),
+        "expire": lambda one: expire(one, T1, BACK_OFF),
         "dead_letter": lambda one: dead_letter(one, "no way", T1),
         "cancel": lambda one: cancel_delivery(one, "not needed", T1),
     },

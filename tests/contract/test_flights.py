@@ -47,6 +47,7 @@ from scout.policy.swept import Liveness, ResumeFlight, Round, Watch
 from tests.model.generate import wire_names
 from tests.model.samples import (
     ALICE,
+    BACK_OFF,
     BOB,
     CAROL,
     MESSAGE,
@@ -125,7 +126,7 @@ def test_a_phase_stands_beside_the_state() -> None:
 @pytest.mark.rows("R2.2-24")
 @pytest.mark.parametrize("seconds", [0, 1.5, 3600])
 def test_a_nack_is_tried_again_when_the_target_wants_it(seconds: float) -> None:
-    again = nack(LEASED, "d", T1, problem="busy", retry_after=seconds)
+    again = nack(LEASED, "d", T1, problem="busy", retry_after=seconds, rule=BACK_OFF)
     assert (again.state, again.problem, again.attempts) == (DeliveryState.PENDING, "busy", 1)
     assert is_due(again, T1.plus(seconds))
     assert not is_due(again, T1.plus(seconds - 0.001))
@@ -133,7 +134,7 @@ def test_a_nack_is_tried_again_when_the_target_wants_it(seconds: float) -> None:
 
 @pytest.mark.rows("R2.2-24")
 def test_an_expired_lease_is_tried_again_later() -> None:
-    again = expire(LEASED, T1)
+    again = expire(LEASED, T1, BACK_OFF)
     assert (again.state, again.leased_until, again.may_repeat) == (DeliveryState.PENDING, None, True)
     assert (is_due(again, T1.plus(1.999)), is_due(again, T1.plus(2))) == (False, True)
 
@@ -144,7 +145,9 @@ def test_after_the_last_attempt_the_sender_gets_it_back(problem: str | None) -> 
     delivery, states = a_delivery(), list[str]()
     while delivery.state is DeliveryState.PENDING:
         tried = lease(delivery, "d", T0)
-        delivery = nack(tried, "d", T1, problem=problem) if problem else expire(tried, T1)
+        delivery = (
+            nack(tried, "d", T1, problem=problem, rule=BACK_OFF) if problem else expire(tried, T1, BACK_OFF)
+        )
         states.append(delivery.state.value)
     assert states == ["pending"] * 7 + ["dead_lettered"]
     bounce = bounce_of(delivery, "@bob")
@@ -219,14 +222,14 @@ def test_nothing_is_delivered_for_a_finished_flight(delivery: Delivery) -> None:
 
 @pytest.mark.rows("R2.2-53")
 def test_what_an_inspection_found_decides() -> None:
-    taken = settle_uncertain(LEASED, Found.TAKEN, T1)
+    taken = settle_uncertain(LEASED, Found.TAKEN, T1, BACK_OFF)
     assert (taken.state, taken.may_repeat) == (DeliveryState.ACKED, False)
-    not_taken = settle_uncertain(LEASED, Found.NOT_TAKEN, T1)
+    not_taken = settle_uncertain(LEASED, Found.NOT_TAKEN, T1, BACK_OFF)
     assert (not_taken.state, not_taken.may_repeat) == (DeliveryState.PENDING, False)
     assert is_due(not_taken, T1)
-    unknown = settle_uncertain(LEASED, Found.UNKNOWN, T1)
+    unknown = settle_uncertain(LEASED, Found.UNKNOWN, T1, BACK_OFF)
     assert (unknown.state, unknown.may_repeat) == (DeliveryState.PENDING, True)
-    again = settle_uncertain(lease(unknown, "d", T1), Found.UNKNOWN, T1.plus(9))
+    again = settle_uncertain(lease(unknown, "d", T1), Found.UNKNOWN, T1.plus(9), BACK_OFF)
     assert again.state is DeliveryState.DEAD_LETTERED, "redelivered once, not twice"
 
 

@@ -14,7 +14,7 @@ from scout.model.attention import Attention, AttentionKind, actions_for
 from scout.model.binding import Binding, Surface
 from scout.model.card import Card
 from scout.model.conversation import Conversation, ConversationKind, Member, Message
-from scout.model.delivery import Delivery
+from scout.model.delivery import Backoff, Delivery
 from scout.model.endpoint import Endpoint, Transport
 from scout.model.flight import Flight, new_flight
 from scout.model.grant import Action, Grant, GrantScope
@@ -117,6 +117,9 @@ def an_ask(**changes: Any) -> Ask:
 
 def a_flight(**changes: Any) -> Flight:
     return _with(new_flight(ident("flt"), an_ask(), T0), changes)
+
+
+BACK_OFF = Backoff(first=2, most=300, attempts=8)
 
 
 def a_delivery(**changes: Any) -> Delivery:

@@ -30,6 +30,7 @@ from scout.model.change import Mutable, changed, moved
 from scout.model.node import NODE, NodeMove, NodeState
 from scout.model.waiting import WaitingKind, WaitingOn
 from tests.model.samples import (
+    BACK_OFF,
     BOB,
     CAROL,
     OPERATOR,
@@ -223,11 +224,11 @@ UNSEEN: dict[str, tuple[Mutable, Callable[[Any], Mutable]]] = {
     "lease": (a_delivery(), lambda r: delivery.lease(r, "d", T1)),
     "renew": (LEASED, lambda r: delivery.renew(r, "d", T1)),
     "ack": (LEASED, lambda r: delivery.ack(r, "d", T1)),
-    "nack": (LEASED, lambda r: delivery.nack(r, "d", T1)),
-    "expire": (LEASED, lambda r: delivery.expire(r, T1)),
+    "nack": (LEASED, lambda r: delivery.nack(r, "d", T1, rule=BACK_OFF)),
+    "expire": (LEASED, lambda r: delivery.expire(r, T1, BACK_OFF)),
     "dead_letter": (LEASED, lambda r: delivery.dead_letter(r, "", T1)),
     "cancel_delivery": (LEASED, lambda r: delivery.cancel_delivery(r, "", T1)),
-    "settle_uncertain": (LEASED, lambda r: delivery.settle_uncertain(r, delivery.Found.TAKEN, T1)),
+    "settle_uncertain": (LEASED, lambda r: delivery.settle_uncertain(r, delivery.Found.TAKEN, T1, BACK_OFF)),
 }
 
 

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scout.model.coupling import (
+    Trouble,
     close_delivery,
     follow_delivery,
     on_acked,
@@ -27,11 +28,11 @@ from scout.model.flight import (
 )
 from scout.model.session_problem import Layer
 from scout.model.waiting import WaitingKind, WaitingOn
-from tests.model.samples import BOB, OPERATOR, T0, T1, a_delivery, a_flight
+from tests.model.samples import BACK_OFF, BOB, OPERATOR, T0, T1, a_delivery, a_flight
 
 LEASED = lease(a_delivery(endpoint_id="ept_1", session_id="ses_1"), "d", T0)
 ACKED = ack(LEASED, "d", T1)
-RETURNED = nack(LEASED, "d", T1, problem="busy")
+RETURNED = nack(LEASED, "d", T1, problem="busy", rule=BACK_OFF)
 DEAD = dead_letter(LEASED, "no login", T1)
 
 
@@ -57,20 +58,22 @@ def test_a_failed_attempt_is_retried_with_its_reason() -> None:
     flight = on_returned(on_leased(a_flight(), LEASED, T0), RETURNED, T1)
     assert (flight.state, flight.phase) == (FlightState.QUEUED, FlightPhase.RETRYING)
     assert (flight.reason, flight.next_check_at) == ("attempt 1 failed: busy", RETURNED.next_attempt_at)
-    silent = nack(LEASED, "d", T1)
+    silent = nack(LEASED, "d", T1, rule=BACK_OFF)
     assert on_returned(a_flight(), silent, T1).reason == "attempt 1 failed: no reason given"
 
 
 def test_dead_lettered_is_failed_with_layer_and_remedy() -> None:
-    flight = on_dead_lettered(a_flight(), DEAD, T1, address="@bob", layer=Layer.HARNESS, log="sessions/1/err")
+    flight = on_dead_lettered(
+        a_flight(), DEAD, T1, address="@bob", trouble=Trouble(Layer.HARNESS, "sessions/1/err")
+    )
     assert (flight.state, flight.finished_at, flight.updated_at) == (FlightState.FAILED, T1, T1)
     assert flight.error is not None
     assert (flight.error.code, flight.error.log) == ("wake_failed", "sessions/1/err")
-    assert flight.error.message == "waking @bob failed 1 times, last in the harness: no login"
+    assert flight.error.message == "waking @bob failed once in the harness: no login"
     assert [remedy.operation for remedy in flight.error.remedies] == ["flight.retry"]
     silent = on_dead_lettered(a_flight(), dead_letter(LEASED, "", T1), T1)
     assert silent.error is not None
-    assert silent.error.message == f"waking {BOB} failed 1 times, last in the adapter: no reason given"
+    assert silent.error.message == f"waking {BOB} failed once in the adapter: no reason given"
 
 
 @pytest.mark.parametrize("state", sorted(set(FlightState) - {FlightState.QUEUED}))

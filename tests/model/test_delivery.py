@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -7,7 +8,9 @@ from hypothesis import strategies as st
 from scout.base.refusal import BadRequest, Refused, WrongState
 from scout.base.time import Time
 from scout.model.delivery import (
+    CLOCK_SLACK,
     DELIVERY,
+    Backoff,
     Delivery,
     DeliveryMove,
     DeliveryState,
@@ -20,6 +23,7 @@ from scout.model.delivery import (
     dead_letter,
     expire,
     is_due,
+    is_from_the_future,
     lease,
     lease_is_over,
     nack,
@@ -28,7 +32,7 @@ from scout.model.delivery import (
     settle_uncertain,
 )
 from scout.model.request_problem import NotOwner
-from tests.model.samples import ALICE, BOB, MESSAGE, T0, T1, a_delivery
+from tests.model.samples import ALICE, BACK_OFF, BOB, MESSAGE, T0, T1, a_delivery
 from tests.model.table import cells, check_cell
 
 TABLE = """
@@ -62,11 +66,11 @@ def test_a_delivery_derives_from_a_message_an_ask_or_a_work_item(origin: str) ->
     [(0, 2), (1, 2), (2, 4), (3, 8), (4, 16), (5, 32), (6, 64), (7, 128), (8, 256), (9, 300), (10**9, 300)],
 )
 def test_back_off_doubles_from_two_seconds_to_five_minutes(attempts: int, seconds: float) -> None:
-    assert back_off(attempts) == seconds
+    assert back_off(attempts, BACK_OFF) == seconds
 
 
 def test_back_off_takes_its_bounds_from_the_settings() -> None:
-    assert [back_off(attempt, first=1, most=3) for attempt in (1, 2, 3)] == [1, 2, 3]
+    assert [back_off(attempt, Backoff(first=1, most=3, attempts=8)) for attempt in (1, 2, 3)] == [1, 2, 3]
 
 
 def test_an_attempt_is_counted_when_it_is_leased() -> None:
@@ -81,7 +85,7 @@ def test_a_lease_is_renewed_by_its_holder() -> None:
     assert (renewed.leased_until, renewed.attempts) == (T1.plus(30), 1)
 
 
-@pytest.mark.parametrize("move", [renew, ack, nack])
+@pytest.mark.parametrize("move", [renew, ack, partial(nack, rule=BACK_OFF)], ids=["renew", "ack", "nack"])
 def test_only_the_holder_of_the_lease_may_say_so(move: Callable[[Delivery, str, Time], Delivery]) -> None:
     with pytest.raises(Refused) as refused:
         move(lease(a_delivery(), "one", T0), "other", T1)
@@ -93,7 +97,7 @@ def test_only_the_holder_of_the_lease_may_say_so(move: Callable[[Delivery, str, 
     assert isinstance(nobodys.value.diagnostic, NotOwner)
 
 
-@pytest.mark.parametrize("move", [renew, ack, nack])
+@pytest.mark.parametrize("move", [renew, ack, partial(nack, rule=BACK_OFF)], ids=["renew", "ack", "nack"])
 def test_without_a_lease_there_is_nothing_to_say(move: Callable[[Delivery, str, Time], Delivery]) -> None:
     with pytest.raises(Refused) as refused:
         move(a_delivery(), "one", T1)
@@ -106,21 +110,21 @@ def test_an_ack_ends_it() -> None:
 
 
 def test_a_nack_waits_for_the_back_off() -> None:
-    again = nack(lease(a_delivery(attempts=2), "d", T0), "d", T1, problem="busy")
+    again = nack(lease(a_delivery(attempts=2), "d", T0), "d", T1, problem="busy", rule=BACK_OFF)
     assert (again.state, again.next_attempt_at, again.problem) == (S.PENDING, T1.plus(8), "busy")
     assert (again.leased_until, again.may_repeat) == (None, False)
 
 
 @pytest.mark.parametrize("seconds", [0, 1.5, 86_400])
 def test_a_nack_honours_when_the_target_wants_it(seconds: float) -> None:
-    again = nack(lease(a_delivery(), "d", T0), "d", T1, retry_after=seconds)
+    again = nack(lease(a_delivery(), "d", T0), "d", T1, retry_after=seconds, rule=BACK_OFF)
     assert again.next_attempt_at == T1.plus(seconds)
 
 
 @pytest.mark.parametrize("seconds", [-1, 86_401, float("inf"), float("nan")])
 def test_a_nack_refuses_a_time_that_is_none(seconds: float) -> None:
     with pytest.raises(Refused) as refused:
-        nack(lease(a_delivery(), "d", T0), "d", T1, retry_after=seconds)
+        nack(lease(a_delivery(), "d", T0), "d", T1, retry_after=seconds, rule=BACK_OFF)
     problem = refused.value.diagnostic
     assert isinstance(problem, BadRequest)
     assert problem.field == "retryAfter"
@@ -135,23 +139,23 @@ def test_what_is_postponed_was_not_tried() -> None:
 
 
 def test_an_expired_lease_may_have_been_taken() -> None:
-    again = expire(lease(a_delivery(), "d", T0), T1)
+    again = expire(lease(a_delivery(), "d", T0), T1, BACK_OFF)
     assert (again.state, again.may_repeat, again.next_attempt_at) == (S.PENDING, True, T1.plus(2))
     assert again.problem == "the lease ran out"
 
 
 def test_after_the_last_attempt_it_is_dead_lettered() -> None:
     last = lease(a_delivery(attempts=7), "d", T0)
-    dead = nack(last, "d", T1, problem="refused", retry_after=5)
+    dead = nack(last, "d", T1, problem="refused", retry_after=5, rule=BACK_OFF)
     assert (dead.state, dead.problem, dead.attempts) == (S.DEAD_LETTERED, "refused", 8)
-    assert expire(last, T1).state is S.DEAD_LETTERED
-    assert nack(last, "d", T1, limit=9).state is S.PENDING
-    assert expire(last, T1, limit=9).state is S.PENDING
+    assert expire(last, T1, BACK_OFF).state is S.DEAD_LETTERED
+    assert nack(last, "d", T1, rule=Backoff(first=2, most=300, attempts=9)).state is S.PENDING
+    assert expire(last, T1, Backoff(first=2, most=300, attempts=9)).state is S.PENDING
 
 
 def test_expiring_what_is_not_leased_is_refused_also_at_the_limit() -> None:
     with pytest.raises(Refused) as refused:
-        expire(a_delivery(attempts=9), T1)
+        expire(a_delivery(attempts=9), T1, BACK_OFF)
     assert refused.value.diagnostic == WrongState(
         noun="delivery",
         state="pending",
@@ -182,28 +186,30 @@ def test_cancelling_says_why() -> None:
 
 def test_after_a_restart_what_inspect_found_decides() -> None:
     leased = lease(a_delivery(problem="busy"), "old broker", T0)
-    taken = settle_uncertain(leased, Found.TAKEN, T1)
+    taken = settle_uncertain(leased, Found.TAKEN, T1, BACK_OFF)
     assert (taken.state, taken.may_repeat) == (S.ACKED, False)
     assert (taken.leased_until, taken.problem) == (None, "")
-    fresh = settle_uncertain(leased, Found.NOT_TAKEN, T1)
+    fresh = settle_uncertain(leased, Found.NOT_TAKEN, T1, BACK_OFF)
     assert (fresh.state, fresh.may_repeat, fresh.next_attempt_at) == (S.PENDING, False, T1)
     assert fresh.problem == "not taken before the restart"
-    unknown = settle_uncertain(leased, Found.UNKNOWN, T1)
+    unknown = settle_uncertain(leased, Found.UNKNOWN, T1, BACK_OFF)
     assert (unknown.state, unknown.may_repeat) == (S.PENDING, True)
 
 
 def test_unknown_is_redelivered_once() -> None:
-    repeat = lease(settle_uncertain(lease(a_delivery(), "b", T0), Found.UNKNOWN, T0), "b", T1)
-    given_up = settle_uncertain(repeat, Found.UNKNOWN, T1)
+    repeat = lease(settle_uncertain(lease(a_delivery(), "b", T0), Found.UNKNOWN, T0, BACK_OFF), "b", T1)
+    given_up = settle_uncertain(repeat, Found.UNKNOWN, T1, BACK_OFF)
     assert (given_up.state, given_up.problem) == (S.DEAD_LETTERED, "twice uncertain whether it was taken")
     assert given_up.updated_at == T1
-    assert settle_uncertain(repeat, Found.NOT_TAKEN, T1).may_repeat is True
+    assert settle_uncertain(repeat, Found.NOT_TAKEN, T1, BACK_OFF).may_repeat is True
 
 
 def test_restarts_count_as_attempts() -> None:
     last = lease(a_delivery(attempts=7), "b", T0)
-    assert settle_uncertain(last, Found.NOT_TAKEN, T1).state is S.DEAD_LETTERED
-    assert settle_uncertain(last, Found.UNKNOWN, T1, limit=9).state is S.PENDING
+    assert settle_uncertain(last, Found.NOT_TAKEN, T1, BACK_OFF).state is S.DEAD_LETTERED
+    assert (
+        settle_uncertain(last, Found.UNKNOWN, T1, Backoff(first=2, most=300, attempts=9)).state is S.PENDING
+    )
 
 
 def test_what_is_due_and_whose_lease_is_over() -> None:
@@ -217,6 +223,15 @@ def test_what_is_due_and_whose_lease_is_over() -> None:
     assert not lease_is_over(a_delivery(state=S.LEASED), T1)
 
 
+def test_what_a_clock_that_was_ahead_has_set_is_over_when_the_clock_is_put_right() -> None:
+    day = T0.plus(86_400)
+    leased = lease(a_delivery(), "d", day)
+    assert (lease_is_over(leased, T0), is_from_the_future(leased, T0)) == (True, True)
+    assert not lease_is_over(leased, day.plus(-CLOCK_SLACK))
+    waiting = nack(leased, "d", day, rule=BACK_OFF)
+    assert (is_due(waiting, T0), is_due(waiting, day)) == (True, False)
+
+
 def _step(delivery: Delivery, move: DeliveryMove, now: Time, limit: int) -> Delivery:
     match move:
         case DeliveryMove.LEASE:
@@ -226,9 +241,9 @@ def _step(delivery: Delivery, move: DeliveryMove, now: Time, limit: int) -> Deli
         case DeliveryMove.ACK:
             return ack(delivery, "d", now)
         case DeliveryMove.NACK:
-            return nack(delivery, "d", now, limit=limit)
+            return nack(delivery, "d", now, rule=Backoff(first=2, most=300, attempts=limit))
         case DeliveryMove.EXPIRE:
-            return expire(delivery, now, limit=limit)
+            return expire(delivery, now, Backoff(first=2, most=300, attempts=limit))
         case DeliveryMove.DEAD_LETTER:
             return dead_letter(delivery, "no", now)
         case DeliveryMove.CANCEL:

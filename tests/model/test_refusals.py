@@ -43,6 +43,7 @@ from scout.model.work_item import (
 )
 from tests.model.samples import (
     ALICE,
+    BACK_OFF,
     BOB,
     OPERATOR,
     T0,
@@ -202,7 +203,7 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
         NotOwner(noun="delivery", id=ident("dlv"), owner_id="", needs=("the lease",)),
     ),
     "retryAfter": (
-        lambda: nack(lease(a_delivery(), "d", T0), "d", T1, retry_after=-1),
+        lambda: nack(lease(a_delivery(), "d", T0), "d", T1, retry_after=-1, rule=BACK_OFF),
         bad("retryAfter is 0 to 86400 seconds", "retryAfter"),
     ),
     "question": (

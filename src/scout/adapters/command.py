@@ -54,8 +54,15 @@ _FOUND = {
 class _Cannot(Exception):  # noqa: N818 (a signal between two methods)
     """The program cannot be started."""
 
-    def __init__(self, reason: str, layer: Layer = Layer.PROCESS, *, again: bool = False) -> None:
-        self.failed = Failed(layer=layer, reason=reason, again=again)
+    def __init__(
+        self,
+        reason: str,
+        layer: Layer = Layer.PROCESS,
+        *,
+        again: bool = False,
+        remedies: tuple[Remedy, ...] = (),
+    ) -> None:
+        self.failed = Failed(layer=layer, reason=reason, again=again, remedies=remedies)
 
 
 class Command(Plain):
@@ -135,7 +142,7 @@ class Command(Plain):
             of_session = reason in {_INTERRUPTED, _SESSION_STOPPED}
             layer = Layer.SESSION if of_session else Layer.PROCESS
             return (Failed(layer=layer, reason=reason, log=str(run.stderr)),)
-        text = run.stdout.read_bytes().decode("utf-8", "replace").rstrip()
+        text = self._answer(run)
         spent = Spent(prompt_tokens=_tokens(prompt.text), completion_tokens=_tokens(text), model=spec.model)
         return spent, Completed(text=text)
 
@@ -147,9 +154,15 @@ class Command(Plain):
             return "its process was gone without a word; it may have done its work"
         if code != 0:
             return ": ".join(filter(None, (_exit(code), last_line(run.stderr))))
-        if run.stdout.stat().st_size > self._limits.output:
-            return f"it wrote more than {self._limits.output} bytes to stdout"
         return ""
+
+    def _answer(self, run: Run) -> str:
+        """What it wrote; the beginning of what is too much, and where all of it is."""
+        with run.stdout.open("rb") as file:
+            data = file.read(self._limits.output)
+        text, size = data.decode("utf-8", "replace").rstrip(), run.stdout.stat().st_size
+        rest = f"\n\n[It wrote {size} bytes. This is the beginning; all of it is in {run.stdout}]"
+        return text + rest if size > len(data) else text
 
 
 def _begin(run: Run, launch: Launch) -> None:
@@ -164,14 +177,14 @@ def _begin(run: Run, launch: Launch) -> None:
 def _launch(spec: SessionSpec, prompt: Prompt, run: Run, also: tuple[str, ...]) -> Launch:
     """The program as a path, so that the one that was looked for is the one that runs."""
     if not spec.command:
-        raise _Cannot(_HINT.format(spec.address))
+        raise _Cannot("no program is set for it", remedies=(_set_command(spec),))
     environment = environment_for(prompt.environment, also=also)
     directory = _directory(spec, run)
     program, *arguments = spec.command
     wanted = str(directory / program) if "/" in program else program
     found = shutil.which(wanted, path=environment["PATH"])
     if found is None:
-        raise _Cannot(f"the program {program} was not found; {_HINT.format(spec.address)}")
+        raise _Cannot(f"the program {program} was not found", remedies=(_set_command(spec),))
     path = str(Path(found).absolute())
     return Launch((path, *arguments), str(directory), prompt.text, environment)
 
@@ -189,17 +202,17 @@ def _directory(spec: SessionSpec, run: Run) -> Path:
     return directory
 
 
-_HINT = 'set the agent\'s program: scout agent config {} --set command=\'["program", "argument"]\''
+def _set_command(spec: SessionSpec) -> Remedy:
+    wish = {"address": spec.address, "config": ['command=["PROGRAM", "ARGUMENT"]']}
+    return Remedy(operation="agent.config", parameters=wish, why="the program that it runs")
 
 
 def _require_command(spec: SessionSpec) -> None:
     if spec.command:
         return
-    parameters = {"address": spec.address, "config": {"command": ["program", "argument"]}}
-    remedy = Remedy(operation="agent.config", parameters=parameters, why="the program and its arguments")
-    hint = _HINT.format(spec.address)
+    hint, remedies = "no program is set for it", (_set_command(spec),)
     raise Refused(
-        HarnessUnavailable(harness=Command.name, missing=Missing.BINARY, hint=hint, remedies=(remedy,))
+        HarnessUnavailable(harness=Command.name, missing=Missing.BINARY, hint=hint, remedies=remedies)
     )
 
 

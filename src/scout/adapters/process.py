@@ -23,9 +23,13 @@ _KILL_WAIT = 5.0  # a process that the kernel does not let go of must not hold u
 
 
 class Limits(NamedTuple):
-    """Bytes of answer, bytes of log, seconds of work; and how long a program has for an end of its own."""
+    """Bytes of answer that are kept; bytes of output and of log, and seconds, at which a program is stopped.
 
-    output: int = 1 << 20
+    `grace` is how long a program has to end by itself.
+    """
+
+    output: int = 10 << 20
+    flood: int = 64 << 20
     log: int = 16 << 20
     seconds: float = 1800.0
     grace: float = 2.0
@@ -177,7 +181,7 @@ def _excess(run: Run, limits: Limits, seconds: float) -> str:
     """Which limit is passed, in words."""
     if seconds > limits.seconds:
         return f"it took longer than {limits.seconds:g} s"
-    for file, most in ((run.stdout, limits.output), (run.stderr, limits.log)):
+    for file, most in ((run.stdout, limits.flood), (run.stderr, limits.log)):
         if file.stat().st_size > most:
             return f"it wrote more than {most} bytes to {file.name}"
     return ""

@@ -1,6 +1,7 @@
 """Attachments: stored once by their hash, named by it ever after."""
 
 import re
+from collections.abc import Iterable
 
 from scout.base.refusal import Refused
 from scout.broker.turn import Turn
@@ -8,11 +9,18 @@ from scout.model.conversation import Attachment
 from scout.model.request_problem import Forbidden, NotFound
 from scout.model.token import TokenKind
 from scout.policy.limits import check_attachment
+from scout.ports import Blobs
 from scout.protocol.talk import Blob, GetBlob, PutBlob
 
-__all__ = ["get_blob", "put_blob"]
+__all__ = ["get_blob", "put_blob", "sizes_of"]
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def sizes_of(blobs: Blobs, named: Iterable[str]) -> dict[str, int]:
+    """How large the stored files are that a request names by hash, with a name behind a colon."""
+    hashes = dict.fromkeys(text.partition(":")[0] for text in named)
+    return {sha256: size for sha256 in hashes if (size := blobs.size(sha256)) is not None}
 
 
 def put_blob(turn: Turn, request: PutBlob) -> Attachment:

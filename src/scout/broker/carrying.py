@@ -10,13 +10,14 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused
 from scout.broker import answering, picturing, prompting, steering, turns
+from scout.broker.final_text import keep_text
 from scout.broker.prepared import Opening, Prepared
 from scout.broker.turn import Turn
 from scout.broker.world import World
 from scout.model.attention import Attention
 from scout.model.delivery import Delivery
 from scout.model.flight import Flight
-from scout.model.session_problem import Layer
+from scout.model.session_problem import Layer, SessionFailed
 from scout.ports import (
     Accepted,
     Completed,
@@ -156,11 +157,17 @@ class Carrier:
                         await self._write(lambda turn, sign=text: turns.sign_of_life(turn, prepared, sign))
                 case Completed() | Limited() | Failed():
                     prepared.done = True
-                    await self._write(lambda turn, end=event: turns.ended(turn, prepared, end))
+                    await self._end(prepared, event)
                     return True
                 case _:
                     await self._note(prepared, event)
         return False
+
+    async def _end(self, prepared: Prepared, end: Completed | Limited | Failed) -> None:
+        """Store how a turn ended."""
+        if isinstance(end, Completed):
+            end = await keep_text(self._world, self._write, end)
+        await self._write(lambda turn: turns.ended(turn, prepared, end))
 
     async def _note(self, prepared: Prepared, event: HarnessEvent) -> None:
         """What happens in the middle of a turn."""
@@ -247,8 +254,10 @@ def failure_of(error: Exception, layer: Layer = Layer.ADAPTER) -> Failed:
     """What was raised, as the end of a turn."""
     if isinstance(error, Refused):
         told = error.diagnostic
+        if isinstance(told, SessionFailed):  # its words are said around its reason once more
+            return Failed(layer=told.layer, reason=told.reason, log=told.log, remedies=told.remedies)
         layer, missing = getattr(told, "layer", Layer.HARNESS), getattr(told, "missing", None)
-        return Failed(layer=layer, reason=told.message, missing=missing)
+        return Failed(layer=layer, reason=told.message, missing=missing, remedies=told.remedies)
     _LOG.error("a fault in the %s", layer, exc_info=error)
     return Failed(layer=layer, reason=f"{type(error).__name__}: {error}")
 

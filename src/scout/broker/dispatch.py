@@ -9,7 +9,7 @@ import heapq
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from scout.base.refusal import Refused
 from scout.broker import holding, preparing, recovery, turns
@@ -26,7 +26,7 @@ from scout.model.ask_event import (
     FlightCancelled,
     FlightFailed,
 )
-from scout.model.delivery import Delivery, DeliveryState, Found
+from scout.model.delivery import Delivery, DeliveryState, Found, is_from_the_future
 from scout.model.envelope import Event
 from scout.model.presence_event import AgentOnline, AgentUpdated, SessionEvent, SessionResumed, SessionStarted
 from scout.model.session_problem import Layer
@@ -37,6 +37,18 @@ __all__ = ["Dispatcher"]
 
 _LOG = logging.getLogger("scout.dispatch")
 _Carry = tuple[str, Callable[[str], Awaitable[None]]]
+
+
+class _Due(NamedTuple):
+    """What waits for its moment, the soonest first."""
+
+    at: int
+    target: str
+    ident: str
+    delivery: Delivery
+
+    def __lt__(self, other: tuple[Any, ...]) -> bool:
+        return self[:3] < other[:3]
 
 
 class Dispatcher:
@@ -57,7 +69,7 @@ class Dispatcher:
         self._doors = Doors(world, write, read)
         self._preparing = 0
         self._over: set[str] = set()  # flights that ended while a turn was being prepared
-        self._due: list[tuple[int, str, str]] = []
+        self._due: list[_Due] = []
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
         self._follow: dict[type[Event], Callable[[Any], None]] = {
@@ -108,11 +120,12 @@ class Dispatcher:
         ):
             return
         ident = delivery.id if delivery.wake else delivery.target
-        at = delivery.next_attempt_at if delivery.wake else knock_at(delivery)
-        if at <= self._world.clock.now():
+        at = delivery.next_attempt_at if delivery.wake else knock_at(delivery, self._world.rules.back_off)
+        now = self._world.clock.now()
+        if at <= now or is_from_the_future(delivery, now):
             self._take_up(delivery.target, ident)
         else:
-            heapq.heappush(self._due, (int(at), delivery.target, ident))
+            heapq.heappush(self._due, _Due(int(at), delivery.target, ident, delivery))
             self._arm()
 
     def _take_up(self, agent_id: str, ident: str) -> None:
@@ -128,15 +141,18 @@ class Dispatcher:
             self._timer.cancel()
             self._timer = None
         if self._due and not self._closed:
-            wait = (self._due[0][0] - self._world.clock.now()) / 1_000_000
+            wait = (self._due[0].at - self._world.clock.now()) / 1_000_000
             self._timer = asyncio.get_running_loop().call_later(max(wait, 0.0), self.check)
 
     def check(self) -> None:
-        """Take up what has become due; also after the clock has jumped."""
+        """Take up what has become due; also after the clock has jumped, forward or back."""
         now = self._world.clock.now()
-        while self._due and self._due[0][0] <= now:
-            _, target, ident = heapq.heappop(self._due)
-            self._take_up(target, ident)
+        waiting, self._due = self._due, []
+        for one in sorted(waiting):
+            if one.at <= now or is_from_the_future(one.delivery, now):
+                self._take_up(one.target, one.ident)
+            else:
+                self._due.append(one)  # a sorted list is a heap
         self._arm()
 
     def enqueue(self, lane: str, ident: str, carry: Callable[[str], Awaitable[None]]) -> None:

@@ -11,7 +11,7 @@ from scout.broker.views import flight_view
 from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import Ask
 from scout.model.ask_event import FLIGHT_EVENTS
-from scout.model.conversation import Conversation, Message, MessageKind, Receipt, check_body
+from scout.model.conversation import Attachment, Conversation, Message, MessageKind, Receipt, check_body
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, ack, lease
 from scout.model.envelope import Metadata
 from scout.model.flight import (
@@ -170,7 +170,7 @@ def _take(turn: Turn, flight: Flight) -> None:
     for delivery in turn.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id):
         leased = delivery
         if delivery.state is DeliveryState.PENDING:
-            leased = lease(delivery, holder, turn.now)
+            leased = lease(delivery, holder, turn.now, seconds=turn.rules.periods.lease)
             settle.delivered(turn, delivery, leased, DeliveryMove.LEASE)
         if leased.state is DeliveryState.LEASED and leased.leased_by == holder:
             settle.delivered(turn, leased, ack(leased, holder, turn.now), DeliveryMove.ACK)
@@ -212,11 +212,13 @@ def complete(turn: Turn, request: CompleteFlight) -> FlightView:
     return flight_view(turn, _answered(turn, flight, check_body(request.output), CompletedBy.COMPLETE))
 
 
-def _answered(turn: Turn, flight: Flight, text: str, by: CompletedBy) -> Flight:
+def _answered(
+    turn: Turn, flight: Flight, text: str, by: CompletedBy, attachments: tuple[Attachment, ...] = ()
+) -> Flight:
     if flight.state not in FLIGHT.terminal:
         _take(turn, flight)
         flight = turn.need(Flight, "flight", flight.id)
-    return settle.answer(turn, flight, text, by)
+    return settle.answer(turn, flight, text, by, attachments)
 
 
 def fail(turn: Turn, request: FailFlight) -> FlightView:
@@ -249,7 +251,8 @@ def reply(turn: Turn, request: Reply) -> Receipt:
         return _answer_of(message, responding.answer(turn, question, body))
     flight = _asked(turn, message)
     if flight is not None and flight.target == turn.sender and flight.state not in FLIGHT.terminal:
-        done = _answered(turn, flight, body, CompletedBy.REPLY)
+        attachments = messages.attached(turn, request.attachments)
+        done = _answered(turn, flight, body, CompletedBy.REPLY, attachments)
         said = done.output_message_id or message.id
         deliveries = turn.ledger.many(Delivery, "deliveries_of_message", message=said, limit=10)
         return Receipt(

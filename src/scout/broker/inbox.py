@@ -98,7 +98,6 @@ def _acked(turn: Turn, delivery: Delivery) -> Delivery:
 
 def give_back(turn: Turn, request: NackInbox) -> Settled:
     """Not now: again later, or in the end back to its sender."""
-    limit = turn.rules.limits.attempts
 
     def again(turn: Turn, delivery: Delivery) -> Delivery:
         after = nack(
@@ -107,7 +106,7 @@ def give_back(turn: Turn, request: NackInbox) -> Settled:
             turn.now,
             problem=request.problem,
             retry_after=request.retry_after,
-            limit=limit,
+            rule=turn.rules.back_off,
         )
         return settle.delivered(turn, delivery, after, DeliveryMove.NACK)
 

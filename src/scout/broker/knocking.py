@@ -14,7 +14,7 @@ from scout.broker.reaching import has_door
 from scout.broker.turn import Turn
 from scout.broker.world import World
 from scout.model.agent import Agent
-from scout.model.delivery import Delivery, DeliveryState, back_off, is_due
+from scout.model.delivery import Backoff, Delivery, DeliveryState, back_off, is_due, is_from_the_future
 from scout.model.endpoint import Endpoint, EndpointState, Transport
 from scout.model.flight import Flight, FlightPhase, FlightState, note_flight
 from scout.model.session import Session, SessionOrigin, SessionState
@@ -42,12 +42,10 @@ class _Knock(NamedTuple):
     delivery_ids: tuple[str, ...]
 
 
-def knock_at(delivery: Delivery) -> Time:
+def knock_at(delivery: Delivery, rule: Backoff) -> Time:
     """When to knock for it: at once, later after each time. Its session may take it by itself before."""
-    again = (
-        delivery.updated_at.plus(back_off(delivery.attempts)) if delivery.attempts else delivery.updated_at
-    )
-    return max(again, delivery.next_attempt_at)
+    pause = back_off(delivery.attempts, rule) if delivery.attempts else 0
+    return max(delivery.updated_at.plus(pause), delivery.next_attempt_at)
 
 
 class Doors:
@@ -121,7 +119,8 @@ def _handed_over(turn: Turn, agent_id: str) -> _Knock | None:
     _tell_what_stays(turn, waiting)
     due = [one for one in waiting if is_due(one, turn.now) and not one.wake and one.attempts < _KNOCKS]
     for delivery in due:
-        wakes = knock_at(delivery) <= turn.now and _wakes(turn, delivery)
+        is_time = knock_at(delivery, turn.rules.back_off) <= turn.now
+        wakes = (is_time or is_from_the_future(delivery, turn.now)) and _wakes(turn, delivery)
         session = _idle_session(turn, delivery) if wakes else None
         if session is not None and not any(_is_held_by(one, session) for one in waiting):
             others = [one for one in due if one is not delivery and one.session_id in (None, session.id)]

@@ -343,15 +343,15 @@ def _partner(turn: Turn, conversation: Conversation, target: Agent | None) -> st
 
 
 def attached(turn: Turn, hashes: Sequence[str]) -> tuple[Attachment, ...]:
-    """The stored files that a message names."""
-    return tuple(_attachment(turn, sha256) for sha256 in hashes)
+    """The stored files that a message names, each once; their sizes were looked up before."""
+    return tuple({one.sha256: one for one in (_attachment(turn, text) for text in hashes)}.values())
 
 
 def _attachment(turn: Turn, text: str) -> Attachment:
     """A file is named by its hash, with what it is called behind a colon."""
     sha256, _, name = text.partition(":")
-    data = turn.world.blobs.get(sha256) if len(sha256) == 64 and sha256.isalnum() else None
-    if data is None:
+    size = turn.files.get(sha256)
+    if size is None:
         raise Refused(NotFound(noun="attachment", id=text[:80]))
     media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return Attachment(sha256=sha256, name=name or sha256[:12], size=len(data), media_type=media_type)
+    return Attachment(sha256=sha256, name=name or sha256[:12], size=size, media_type=media_type)

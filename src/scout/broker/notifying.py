@@ -107,9 +107,7 @@ class Notifier:
         lane.failures += 1
         _LOG.warning("%s was not told (attempt %d): %s", lane.sink.name, lane.failures, error)
         if lane.failures < rules.limits.attempts:
-            await asyncio.sleep(
-                back_off(lane.failures, rules.periods.back_off_first, rules.periods.back_off_most)
-            )
+            await asyncio.sleep(back_off(lane.failures, rules.back_off))
             lane.news.set()
             return
         lane.failures = 0

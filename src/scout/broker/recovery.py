@@ -85,8 +85,7 @@ def settled(turn: Turn, ident: str, found: Found) -> bool:
     leads = delivery.carried_with is None
     if delivery.state is not DeliveryState.LEASED:
         return leads
-    limit = turn.rules.limits.attempts
-    after = settle_uncertain(delivery, found, turn.now, limit=limit)
+    after = settle_uncertain(delivery, found, turn.now, turn.rules.back_off)
     move = DeliveryMove.ACK if found is Found.TAKEN else DeliveryMove.EXPIRE
     settle.delivered(turn, delivery, after, move)
     if found is not Found.TAKEN:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused
-from scout.broker import endpoints, overview
+from scout.broker import blobs, endpoints, overview
 from scout.broker.admission import Admitted
 from scout.broker.agents import who_am_i
 from scout.broker.awaiting import AWAITED
@@ -27,7 +27,7 @@ from scout.model.envelope import Event
 from scout.model.flight import FLIGHT, Flight
 from scout.model.target_problem import UnknownTarget
 from scout.model.token import TokenKind
-from scout.policy.limits import check_streams
+from scout.policy.limits import check_attachments, check_streams
 from scout.policy.permit import check_operation
 from scout.ports import Place
 from scout.protocol.agents import Heartbeat, Identity, WhoAmI
@@ -130,7 +130,7 @@ class Seat:
                 return await self._plain(request, place)
 
     async def _plain(self, request: Request[T], place: Place | None = None) -> T:
-        handler = HANDLERS[type(request)]
+        handler = await self._with_files(request, HANDLERS[type(request)])
         if not request.writes:
             self._broker.tally("reads")
             return await self._read(lambda turn: handler(turn, request), place)
@@ -138,6 +138,22 @@ class Seat:
         if isinstance(request, Write) and request.idempotency_key is not None:
             return await self._broker.write(self.who, lambda turn: once(turn, request, handler), place)
         return await self._broker.write(self.who, lambda turn: handler(turn, request), place)
+
+    async def _with_files(
+        self, request: Request[Any], handler: Callable[[Turn, Any], Any]
+    ) -> Callable[[Turn, Any], Any]:
+        """The handler; one whose request names stored files is given their sizes, looked up off the loop."""
+        named: tuple[str, ...] = getattr(request, "attachments", ())
+        if not named:
+            return handler
+        check_attachments(named)
+        files = await asyncio.to_thread(blobs.sizes_of, self._broker.world.blobs, named)
+
+        def handle(turn: Turn, asked: Any) -> Any:
+            turn.files = files
+            return handler(turn, asked)
+
+        return handle
 
     async def _read(self, work: Callable[[Turn], T], place: Place | None = None) -> T:
         who, world = self.who, self._broker.world

@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Remedy
 from scout.broker import needing, posting, responding, telling
+from scout.broker.final_text import hide_tokens
 from scout.broker.turn import Turn
 from scout.model.ask import Ask, ReplyMode
 from scout.model.ask_event import (
@@ -13,8 +14,8 @@ from scout.model.ask_event import (
     FlightUpdated,
 )
 from scout.model.attention import AttentionKind
-from scout.model.conversation import MessageKind
-from scout.model.coupling import close_delivery, follow_delivery, on_dead_lettered
+from scout.model.conversation import Attachment, MessageKind
+from scout.model.coupling import Trouble, close_delivery, follow_delivery, on_dead_lettered
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, bounce_of
 from scout.model.envelope import Metadata
 from scout.model.flight import (
@@ -58,6 +59,7 @@ def delivered(
     *,
     layer: Layer = Layer.ADAPTER,
     log: str | None = None,
+    remedies: tuple[Remedy, ...] = (),
 ) -> Delivery:
     """Store a delivery's change; its flight follows, and a sender whose message comes back is told."""
     dead = after.state is DeliveryState.DEAD_LETTERED
@@ -65,16 +67,16 @@ def delivered(
     turn.record(kind, after, move=move, reason=after.problem)
     flight = turn.ledger.get(Flight, after.flight_id)
     if flight is not None:
-        _follow(turn, flight, after, layer, log)
+        _follow(turn, flight, after, Trouble(layer, log, remedies))
     elif dead:
         _bounce(turn, after)
     return after
 
 
-def _follow(turn: Turn, flight: Flight, delivery: Delivery, layer: Layer, log: str | None) -> None:
+def _follow(turn: Turn, flight: Flight, delivery: Delivery, trouble: Trouble) -> None:
     if delivery.state is DeliveryState.DEAD_LETTERED:
         address = turn.canonical(flight.target)
-        failed = on_dead_lettered(flight, delivery, turn.now, address=address, layer=layer, log=log)
+        failed = on_dead_lettered(flight, delivery, turn.now, address=address, trouble=trouble)
         if failed is not flight:
             finish(turn, flight, failed)
         return
@@ -150,9 +152,11 @@ def _work(turn: Turn, flight: Flight) -> None:
         )
 
 
-def answer(turn: Turn, flight: Flight, text: str, by: CompletedBy) -> Flight:
+def answer(
+    turn: Turn, flight: Flight, text: str, by: CompletedBy, attachments: tuple[Attachment, ...] = ()
+) -> Flight:
     """The first reply to an ask completes it; it is said in the ask's conversation and goes to its asker."""
-    ask = turn.need(Ask, "ask", flight.ask_id)
+    ask, text = turn.need(Ask, "ask", flight.ask_id), hide_tokens(turn, text)
     if flight.state is FlightState.QUEUED:
         flight = started(turn, start_flight(flight, turn.now))
     FLIGHT.after(flight.state, FlightMove.COMPLETE)
@@ -164,6 +168,7 @@ def answer(turn: Turn, flight: Flight, text: str, by: CompletedBy) -> Flight:
         text,
         sender=flight.target,
         kind=MessageKind.FINAL,
+        attachments=attachments,
         ask_id=ask.id,
         flight_id=flight.id,
         work_item_id=flight.work_item_id,

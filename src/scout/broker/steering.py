@@ -49,5 +49,7 @@ def taken(turn: Turn, ident: str, *, was_taken: bool) -> None:
     if was_taken:
         settle.delivered(turn, delivery, ack(delivery, HOLDER, turn.now), DeliveryMove.ACK)
         return
-    back = nack(delivery, HOLDER, turn.now, problem="the turn was over", retry_after=0)
+    back = nack(
+        delivery, HOLDER, turn.now, problem="the turn was over", retry_after=0, rule=turn.rules.back_off
+    )
     settle.delivered(turn, delivery, back, DeliveryMove.NACK)

@@ -20,7 +20,7 @@ from scout.model.attention import Attention
 from scout.model.card import Card, expire_card
 from scout.model.change import Mutable
 from scout.model.conversation import Message
-from scout.model.delivery import Delivery, DeliveryMove, dead_letter, expire
+from scout.model.delivery import CLOCK_SLACK, Delivery, DeliveryMove, dead_letter, expire
 from scout.model.directory_event import AliasRemoved, CardExpired, GrantExpired, TokenExpired
 from scout.model.endpoint import Endpoint, EndpointMove
 from scout.model.flight import Flight
@@ -103,7 +103,9 @@ def found(ledger: Ledger, this: Round) -> Due:
 
 def _timed(ledger: Ledger, this: Round) -> Iterator[str]:
     now = int(this.now)
+    far = int(this.now.plus(this.periods.lease + CLOCK_SLACK))  # the clock was set back since
     leases = ledger.many(Delivery, "deliveries_overdue", now=now, limit=_SOME)
+    leases += ledger.many(Delivery, "deliveries_leased", after=far, limit=_SOME)
     yield from (one.id for one in leases if one.leased_by != HOLDER)  # who renews its own
     for kind, query in _TIMED:
         yield from (one.id for one in ledger.many(kind, query, now=now, limit=_SOME))
@@ -137,7 +139,7 @@ def _attend(turn: Turn, ident: str, alive: Liveness | None, gap: Gap | None) -> 
         case Expire():
             _expired(turn, record, action.rule)
         case Release():
-            after = expire(record, turn.now, limit=turn.rules.limits.attempts)
+            after = expire(record, turn.now, turn.rules.back_off)
             settle.delivered(turn, record, after, DeliveryMove.EXPIRE)
         case MarkStale():
             reaching.move(turn, record, EndpointMove.EXPIRE, action.rule)

@@ -1,5 +1,6 @@
 """One request inside one transaction: who asks, when, what is known; and the facts it adds."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -71,6 +72,8 @@ class Turn:
         self.events: list[Event] = []
         self.memory = memory or Memory()
         self.new_roots: list[str] = []
+        # The sizes of the stored files that the request names.
+        self.files: Mapping[str, int] = {}
         # What the operator is told although the request itself is refused.
         self.alarms: list[Diagnostic] = []
 

@@ -2,18 +2,17 @@
 
 from msgspec.structs import replace
 
-from scout.base.refusal import Refused
+from scout.base.refusal import Remedy
 from scout.broker import answering, posting, reaching, responding, settle, spending, trouble
 from scout.broker.prepared import Opening, Prepared
 from scout.broker.turn import Turn
 from scout.model.ask_event import FLIGHT_EVENTS
-from scout.model.conversation import Message, MessageKind, check_body
+from scout.model.conversation import Message, MessageKind
 from scout.model.delivery import (
     Delivery,
     DeliveryMove,
     DeliveryState,
     ack,
-    back_off,
     dead_letter,
     lease,
     nack,
@@ -22,6 +21,7 @@ from scout.model.delivery import (
 from scout.model.directory_event import TokenRevoked
 from scout.model.endpoint import Endpoint, EndpointMove, EndpointState
 from scout.model.envelope import Metadata
+from scout.model.final_text import find_secrets, hide_secrets
 from scout.model.flight import (
     FLIGHT,
     CompletedBy,
@@ -37,7 +37,7 @@ from scout.model.flight import (
 )
 from scout.model.presence_event import SessionReady, SessionUpdated
 from scout.model.session import Session, SessionState, observe_session, ready_session
-from scout.model.session_problem import Layer, SessionFailed
+from scout.model.session_problem import SessionFailed
 from scout.model.token import Token, TokenState, revoke_token
 from scout.model.usage import UsageSource
 from scout.model.waiting import WaitingKind, WaitingOn
@@ -124,7 +124,7 @@ def sign_of_life(turn: Turn, prepared: Prepared, text: str) -> None:
     """What the program says it is doing, as the reason of its flight."""
     flight = turn.ledger.get(Flight, prepared.flight_id)
     if flight is not None and flight.state not in FLIGHT.terminal and flight.started_at is not None:
-        reason = " ".join(text.split())[:200] or flight.reason
+        reason = hide_secrets(" ".join(text.split()), find_secrets(text))[:200] or flight.reason
         settle.note(turn, note_flight(flight, FlightPhase.WORKING, turn.now, reason=reason))
 
 
@@ -196,54 +196,50 @@ def _limited(turn: Turn, prepared: Prepared, limit: Limited) -> None:
 def _completed(turn: Turn, prepared: Prepared, done: Completed) -> None:
     """The final text is the reply, unless somebody answered before."""
     accepted(turn, prepared)
-    try:
-        text = check_body(done.text)
-    except Refused as refusal:
-        reason = f"its answer cannot be kept: {refusal.diagnostic.message}"
-        failed(turn, prepared, Failed(layer=Layer.HARNESS, reason=reason))
-        return
     flight = turn.ledger.get(Flight, prepared.flight_id)
     if flight is None:
-        _said(turn, prepared, text)
+        _said(turn, prepared, done)
     elif flight.is_asking:
-        _noted(turn, flight, text)  # it goes on with the answer that it waits for
+        _noted(turn, flight, done)  # it goes on with the answer that it waits for
     elif flight.state not in FLIGHT.terminal:
-        settle.answer(turn, flight, text, CompletedBy.FINAL_TEXT)
-    elif text.strip() and flight.output != text:
-        _noted(turn, flight, text)
+        settle.answer(turn, flight, done.text, CompletedBy.FINAL_TEXT, done.attachments)
+    elif done.text.strip() and flight.output != done.text:
+        _noted(turn, flight, done)
     _released(turn, prepared)
 
 
-def _said(turn: Turn, prepared: Prepared, text: str) -> None:
+def _said(turn: Turn, prepared: Prepared, done: Completed) -> None:
     """The answer of a turn that a plain message began."""
     delivery = turn.need(Delivery, "delivery", prepared.delivery_id)
-    if not text.strip() or delivery.conversation_id is None:
+    if not done.text.strip() or delivery.conversation_id is None:
         return
     asked = turn.ledger.get(Message, delivery.message_id)
     question = responding.answered_by(turn, asked, delivery.target) if asked else None
     if question is not None:
-        responding.answer(turn, question, text, sender=delivery.target)
+        responding.answer(turn, question, done.text, sender=delivery.target)
         return
     message = posting.post(
         turn,
         delivery.conversation_id,
-        text,
+        done.text,
         sender=delivery.target,
         kind=MessageKind.FINAL,
+        attachments=done.attachments,
         metadata=Metadata(in_reply_to=delivery.message_id, target_agents=(delivery.sender,)),
     )
     if delivery.sender not in turn.world.own_agents:
         posting.deliver(turn, message, delivery.sender, rule="reply", reason="the answer")
 
 
-def _noted(turn: Turn, flight: Flight, text: str) -> None:
+def _noted(turn: Turn, flight: Flight, done: Completed) -> None:
     """Text after the end is kept as a note and wakes nobody."""
     posting.post(
         turn,
         flight.conversation_id,
-        text,
+        done.text,
         sender=flight.target,
         kind=MessageKind.STATUS,
+        attachments=done.attachments,
         ask_id=flight.ask_id,
         flight_id=flight.id,
     )
@@ -252,6 +248,9 @@ def _noted(turn: Turn, flight: Flight, text: str) -> None:
 def failed(turn: Turn, prepared: Prepared, problem: Failed) -> None:
     """Before the program took it: another attempt or none. After: the flight has failed."""
     delivery = turn.need(Delivery, "delivery", prepared.delivery_id)
+    if problem.missing is not None and not problem.remedies:
+        look = Remedy(operation="runtimes", parameters={"check": prepared.harness}, why="see what it lacks")
+        problem = replace(problem, remedies=(look,))
     for one in _carried(turn, prepared):
         returned(turn, one, problem)
     if delivery.state is DeliveryState.ACKED:
@@ -267,7 +266,7 @@ def broke(turn: Turn, delivery: Delivery, problem: Failed) -> None:
         layer=problem.layer,
         reason=problem.reason,
         log=problem.log,
-        remedies=(retry_remedy(flight),) if flight else (),
+        remedies=problem.remedies or ((retry_remedy(flight),) if flight else ()),
     )
     if flight is None:
         settle.came_back(turn, delivery, told.message)
@@ -290,19 +289,18 @@ def returned(turn: Turn, delivery: Delivery, problem: Failed) -> None:
     """The program did not take it: there is another attempt, or none."""
     spending.wake_failed(turn, delivery)
     if problem.again:
-        rules = turn.rules
-        pause = back_off(delivery.attempts, rules.periods.back_off_first, rules.periods.back_off_most)
-        after = nack(
-            delivery,
-            HOLDER,
-            turn.now,
-            problem=problem.reason,
-            retry_after=pause,
-            limit=rules.limits.attempts,
-        )
+        after = nack(delivery, HOLDER, turn.now, problem=problem.reason, rule=turn.rules.back_off)
     else:
         after = dead_letter(delivery, problem.reason, turn.now)
-    settle.delivered(turn, delivery, after, DeliveryMove.NACK, layer=problem.layer, log=problem.log)
+    settle.delivered(
+        turn,
+        delivery,
+        after,
+        DeliveryMove.NACK,
+        layer=problem.layer,
+        log=problem.log,
+        remedies=problem.remedies,
+    )
 
 
 def _released(turn: Turn, prepared: Prepared) -> None:

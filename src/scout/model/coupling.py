@@ -3,6 +3,9 @@
 Only a delivery has leases, attempts and back-off; only a flight has an outcome.
 """
 
+from typing import NamedTuple
+
+from scout.base.refusal import Remedy
 from scout.base.time import Time
 from scout.model.delivery import DELIVERY, Delivery, DeliveryState, cancel_delivery
 from scout.model.flight import (
@@ -18,7 +21,23 @@ from scout.model.flight import (
 )
 from scout.model.session_problem import Layer, WakeFailed
 
-__all__ = ["close_delivery", "follow_delivery", "on_acked", "on_dead_lettered", "on_leased", "on_returned"]
+__all__ = [
+    "Trouble",
+    "close_delivery",
+    "follow_delivery",
+    "on_acked",
+    "on_dead_lettered",
+    "on_leased",
+    "on_returned",
+]
+
+
+class Trouble(NamedTuple):
+    """What is known of a failed attempt: where it failed, its log, and what to do if not to try again."""
+
+    layer: Layer = Layer.ADAPTER
+    log: str | None = None
+    remedies: tuple[Remedy, ...] = ()
 
 
 def on_leased(flight: Flight, delivery: Delivery, now: Time) -> Flight:
@@ -59,8 +78,7 @@ def on_dead_lettered(
     now: Time,
     *,
     address: str = "",
-    layer: Layer = Layer.ADAPTER,
-    log: str | None = None,
+    trouble: Trouble = Trouble(),
 ) -> Flight:
     """No attempt is left: the flight has failed. `address` is what the asker calls the target."""
     if flight.state in FLIGHT.terminal:
@@ -68,12 +86,12 @@ def on_dead_lettered(
     problem = WakeFailed(
         target=address or delivery.target,
         attempts=delivery.attempts,
-        layer=layer,
+        layer=trouble.layer,
         reason=delivery.problem or "no reason given",
-        log=log,
-        remedies=(retry_remedy(flight),),
+        log=trouble.log,
+        remedies=trouble.remedies or (retry_remedy(flight),),
     )
-    return fail_flight(flight, error_of(problem, log), now)
+    return fail_flight(flight, error_of(problem, trouble.log), now)
 
 
 _FOLLOW = {

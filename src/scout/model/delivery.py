@@ -12,7 +12,9 @@ from scout.model.change import Mutable, changed, moved
 from scout.model.request_problem import NotOwner
 
 __all__ = [
+    "CLOCK_SLACK",
     "DELIVERY",
+    "Backoff",
     "Bounce",
     "Delivery",
     "DeliveryMove",
@@ -26,6 +28,7 @@ __all__ = [
     "dead_letter",
     "expire",
     "is_due",
+    "is_from_the_future",
     "lease",
     "lease_is_over",
     "nack",
@@ -33,6 +36,9 @@ __all__ = [
     "renew",
     "settle_uncertain",
 ]
+
+
+CLOCK_SLACK = 5.0  # seconds by which a clock is put right without anything being set aside
 
 
 class DeliveryState(StrEnum):
@@ -117,6 +123,14 @@ class Delivery(Mutable):
     problem: str = ""
 
 
+class Backoff(Record):
+    """Pauses between failed attempts double from `first` to `most` seconds; `attempts` is their maximum."""
+
+    first: float
+    most: float
+    attempts: int
+
+
 class Bounce(Record):
     """The notice to the sender of something that could not be delivered."""
 
@@ -131,7 +145,8 @@ class Bounce(Record):
 
     @property
     def text(self) -> str:
-        return f"not delivered to {self.address} after {self.attempts} attempts: {self.problem}"
+        often = "1 attempt" if self.attempts == 1 else f"{self.attempts} attempts"
+        return f"not delivered to {self.address} after {often}: {self.problem}"
 
 
 def check_origin(delivery: Delivery) -> Delivery:
@@ -141,20 +156,30 @@ def check_origin(delivery: Delivery) -> Delivery:
     return delivery
 
 
-def back_off(attempts: int, first: float = 2, most: float = 300) -> float:
-    """Seconds before the next attempt, after this many: doubling from `first` up to `most`."""
-    return min(first * 2.0 ** min(max(attempts - 1, 0), 64), most)
+def back_off(attempts: int, rule: Backoff) -> float:
+    """Seconds before the next attempt, after this many."""
+    return min(rule.first * 2.0 ** min(max(attempts - 1, 0), 64), rule.most)
 
 
 def is_due(delivery: Delivery, now: Time) -> bool:
     """Whether it may be leased now."""
-    return delivery.state is DeliveryState.PENDING and delivery.next_attempt_at <= now
+    return delivery.state is DeliveryState.PENDING and _has_passed(delivery, delivery.next_attempt_at, now)
 
 
 def lease_is_over(delivery: Delivery, now: Time) -> bool:
     """Whether its holder has been silent for too long."""
     until = delivery.leased_until
-    return delivery.state is DeliveryState.LEASED and until is not None and until <= now
+    return delivery.state is DeliveryState.LEASED and until is not None and _has_passed(delivery, until, now)
+
+
+def is_from_the_future(delivery: Delivery, now: Time) -> bool:
+    """Whether the clock was set back since it last changed: how long it waits is not known any more."""
+    return now.plus(CLOCK_SLACK) < delivery.updated_at
+
+
+def _has_passed(delivery: Delivery, moment: Time, now: Time) -> bool:
+    """A moment that is further away than it was when it was set has passed: the clock was set back."""
+    return moment <= now or is_from_the_future(delivery, now)
 
 
 def lease(delivery: Delivery, by: str, now: Time, *, seconds: float = 60) -> Delivery:
@@ -189,13 +214,13 @@ def nack(
     *,
     problem: str = "",
     retry_after: float | None = None,
-    limit: int = 8,
+    rule: Backoff,
 ) -> Delivery:
     """The attempt failed: again later (when the target says so, else by back-off), or never."""
     _check_holder(delivery, by)
     if retry_after is not None and not 0 <= retry_after <= _LONGEST:
         raise Refused(BadRequest(problem=f"retryAfter is 0 to {_LONGEST} seconds", field="retryAfter"))
-    return _again(delivery, DeliveryMove.NACK, now, problem=problem, limit=limit, pause=retry_after)
+    return _again(delivery, DeliveryMove.NACK, now, problem=problem, rule=rule, pause=retry_after)
 
 
 def postpone(delivery: Delivery, until: Time, reason: str, now: Time) -> Delivery:
@@ -204,9 +229,9 @@ def postpone(delivery: Delivery, until: Time, reason: str, now: Time) -> Deliver
     return changed("delivery", delivery, now, next_attempt_at=until, problem=reason)
 
 
-def expire(delivery: Delivery, now: Time, *, limit: int = 8) -> Delivery:
+def expire(delivery: Delivery, now: Time, rule: Backoff) -> Delivery:
     """The holder fell silent. It may have taken it, so the next attempt may be a repeat."""
-    after = _again(delivery, DeliveryMove.EXPIRE, now, problem="the lease ran out", limit=limit)
+    after = _again(delivery, DeliveryMove.EXPIRE, now, problem="the lease ran out", rule=rule)
     return msgspec.structs.replace(after, may_repeat=True)
 
 
@@ -220,16 +245,16 @@ def cancel_delivery(delivery: Delivery, reason: str, now: Time) -> Delivery:
     return moved(DELIVERY, delivery, DeliveryMove.CANCEL, now, leased_until=None, problem=reason)
 
 
-def settle_uncertain(delivery: Delivery, found: Found, now: Time, *, limit: int = 8) -> Delivery:
+def settle_uncertain(delivery: Delivery, found: Found, now: Time, rule: Backoff) -> Delivery:
     """After a restart: go on as acked, deliver again, or redeliver once as a possible repeat."""
     if found is Found.TAKEN:
         return moved(DELIVERY, delivery, DeliveryMove.ACK, now, leased_until=None, problem="")
     if found is Found.NOT_TAKEN:
         problem = "not taken before the restart"
-        return _again(delivery, DeliveryMove.EXPIRE, now, problem=problem, limit=limit, pause=0)
+        return _again(delivery, DeliveryMove.EXPIRE, now, problem=problem, rule=rule, pause=0)
     if delivery.may_repeat:
         return dead_letter(delivery, "twice uncertain whether it was taken", now)
-    return expire(delivery, now, limit=limit)
+    return expire(delivery, now, rule)
 
 
 def bounce_of(delivery: Delivery, address: str = "") -> Bounce:
@@ -261,11 +286,11 @@ def _again(
     now: Time,
     *,
     problem: str,
-    limit: int,
+    rule: Backoff,
     pause: float | None = None,
 ) -> Delivery:
     DELIVERY.after(delivery.state, move)
-    if delivery.attempts >= limit:
+    if delivery.attempts >= rule.attempts:
         return dead_letter(delivery, problem, now)
-    due = now.plus(back_off(delivery.attempts) if pause is None else pause)
+    due = now.plus(back_off(delivery.attempts, rule) if pause is None else pause)
     return moved(DELIVERY, delivery, move, now, leased_until=None, next_attempt_at=due, problem=problem)

@@ -179,7 +179,8 @@ class WakeFailed(Diagnostic, tag="wake_failed"):
 
     @property
     def message(self) -> str:
-        return f"waking {self.target} failed {self.attempts} times, last in the {self.layer}: {self.reason}"
+        often = "once" if self.attempts == 1 else f"{self.attempts} times, last"
+        return f"waking {self.target} failed {often} in the {self.layer}: {self.reason}"
 
 
 class WakeBudget(Diagnostic, tag="wake_budget"):

@@ -18,6 +18,7 @@ __all__ = [
     "check_token",
     "expire_token",
     "hash_of",
+    "is_valid",
     "require_valid",
     "revoke_token",
 ]
@@ -91,6 +92,11 @@ def check_token(token: Token) -> Token:
     if needed is not None and not getattr(token, needed):
         raise Refused(BadRequest(problem=f"a token of kind {token.kind} needs its {needed}", field=needed))
     return token
+
+
+def is_valid(token: Token, now: Time) -> bool:
+    """Whether the token may be used."""
+    return token.state is TokenState.ACTIVE and (token.expires_at is None or now < token.expires_at)
 
 
 def require_valid(token: Token, now: Time) -> Token:

@@ -6,12 +6,12 @@ from typing import Annotated
 import msgspec
 
 from scout.base.record import Record
-from scout.base.refusal import Diagnostic, Refused, Remedy
+from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
 from scout.base.time import Time
 from scout.identity.branch import DEPTH_CAP
 from scout.model.attention import AttentionKind
 from scout.model.conversation import BODY_LIMIT
-from scout.model.delivery import back_off
+from scout.model.delivery import Backoff, back_off
 from scout.model.request_problem import RateLimited, TooLarge
 from scout.model.session_problem import AskLoop, WakeBudget, WakeFailed
 
@@ -30,6 +30,7 @@ __all__ = [
     "alarm_of",
     "check_ask_rate",
     "check_attachment",
+    "check_attachments",
     "check_fan_out",
     "check_open_flights",
     "check_streams",
@@ -41,6 +42,7 @@ __all__ = [
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
+_ATTACHMENTS = 32  # of one message
 
 
 class Limits(Record):
@@ -109,6 +111,14 @@ class Rules(Record):
     limits: Limits = Limits()
     periods: Periods = Periods()
     routing: Routing = Routing()
+
+    @property
+    def back_off(self) -> Backoff:
+        """How failed attempts follow each other."""
+        periods = self.periods
+        return Backoff(
+            first=periods.back_off_first, most=periods.back_off_most, attempts=self.limits.attempts
+        )
 
 
 class Within(Record):
@@ -221,8 +231,7 @@ def after_attempt(failed: WakeFailed, rules: Rules, now: Time) -> Attempt:
     number = failed.attempts
     if number >= rules.limits.attempts:
         return Attempt(number=number, problem=failed)
-    pause = back_off(number, rules.periods.back_off_first, rules.periods.back_off_most)
-    return Attempt(number=number, at=now.plus(pause))
+    return Attempt(number=number, at=now.plus(back_off(number, rules.back_off)))
 
 
 def alarm_of(diagnostic: Diagnostic) -> Alarm | None:
@@ -244,6 +253,13 @@ def alarm_of(diagnostic: Diagnostic) -> Alarm | None:
         dedupe=dedupe,
         remedies=diagnostic.remedies,
     )
+
+
+def check_attachments(named: Sequence[str]) -> None:
+    """One message names a bounded number of files."""
+    if len(named) > _ATTACHMENTS:
+        problem = f"a message has {len(named)} attachments and may have {_ATTACHMENTS}"
+        raise Refused(BadRequest(problem=problem, field="attachments"))
 
 
 def check_attachment(name: str, size: int, limits: Limits) -> Within:

@@ -10,7 +10,7 @@ from scout.base.time import Time
 from scout.model.alias import Alias, AliasState
 from scout.model.attention import ATTENTION, Attention, AttentionKind
 from scout.model.card import Card, CardState
-from scout.model.delivery import Delivery, DeliveryState
+from scout.model.delivery import Delivery, DeliveryState, is_from_the_future
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointMove
 from scout.model.flight import FLIGHT, Flight, FlightPhase, FlightState, error_of, retry_remedy
 from scout.model.grant import Grant, GrantState
@@ -279,7 +279,8 @@ def _expiring(item: Card | Grant | Token | Attention, this: Round) -> Expire | N
 
 
 def _delivery(delivery: Delivery, this: Round) -> Swept | None:
-    if delivery.state is DeliveryState.LEASED and this.is_past(delivery.leased_until):
+    leased = delivery.state is DeliveryState.LEASED
+    if leased and (this.is_past(delivery.leased_until) or is_from_the_future(delivery, this.now)):
         return Release(noun="delivery", id=delivery.id, rule="its lease ran out")
     if delivery.state is DeliveryState.PENDING and this.is_past(delivery.expires_at):
         return Expire(noun="delivery", id=delivery.id, rule="its time is over")

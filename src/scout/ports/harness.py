@@ -5,8 +5,10 @@ from enum import StrEnum
 from typing import Protocol
 
 from scout.base.record import Record
+from scout.base.refusal import Remedy
 from scout.base.time import Time
 from scout.model.agent import PermissionProfile
+from scout.model.conversation import Attachment
 from scout.model.delivery import Found
 from scout.model.session_problem import Layer, Missing
 
@@ -216,9 +218,10 @@ class Other(HarnessEvent, tag="other"):
 
 
 class Completed(HarnessEvent, tag="completed"):
-    """The turn is over; its final text is the reply."""
+    """The turn is over; its final text is the reply, with files where it is too long for one."""
 
     text: str
+    attachments: tuple[Attachment, ...] = ()
 
 
 class Limited(HarnessEvent, tag="limited"):
@@ -229,13 +232,17 @@ class Limited(HarnessEvent, tag="limited"):
 
 
 class Failed(HarnessEvent, tag="failed"):
-    """The turn is over without a reply. `again`: another attempt may work. `missing`: what a person mends."""
+    """The turn is over without a reply. `again`: another attempt may work. `missing`: what a person repairs.
+
+    `remedies`: what to do in place of another attempt.
+    """
 
     layer: Layer
     reason: str
     log: str | None = None
     again: bool = False
     missing: Missing | None = None
+    remedies: tuple[Remedy, ...] = ()
 
 
 class Observed(Record, omit_defaults=True):

@@ -63,7 +63,9 @@ class MakeAsk(Write[AskReceipt]):
     within: Annotated[Words | None, says("the flight you are working on, of which this is a part")] = None
     work_item_id: Annotated[Words | None, says("the work item it belongs to")] = None
     work_item: Annotated[Words | None, says("or the title of a new one, which the target owns")] = None
-    attachments: Annotated[tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME")] = ()
+    attachments: Annotated[
+        tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME; at most 32")
+    ] = ()
     wait: Annotated[Seconds, says("answer after the result or this many seconds, at most 60")] = 0
 
 

@@ -55,7 +55,9 @@ class Send(Write[Receipt]):
     reply_to: Annotated[Words | None, says("where answers go, if not to you")] = None
     follow_up: Annotated[bool, says("you may be woken by your own message")] = False
     wake: Annotated[bool, says("start or resume the target's program for it")] = False
-    attachments: Annotated[tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME")] = ()
+    attachments: Annotated[
+        tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME; at most 32")
+    ] = ()
     create: Annotated[
         dict[str, Any] | None, says("the config of the agent to make, if nobody has this path yet")
     ] = None
@@ -75,7 +77,9 @@ class Reply(Write[Receipt]):
     in_reply_to: Annotated[
         Words | None, says("a message, ask or flight; the latest you were sent, unless said")
     ] = None
-    attachments: Annotated[tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME")] = ()
+    attachments: Annotated[
+        tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME; at most 32")
+    ] = ()
 
 
 class MessageView(Message):

@@ -52,6 +52,13 @@ class FolderBlobs:
             raise OSError(errno.EIO, "a stored attachment is damaged", str(self._place(sha256)))
         return data
 
+    def size(self, sha256: str) -> int | None:
+        """How many bytes the file of that name has, or None."""
+        try:
+            return self._place(sha256).stat().st_size if _NAME.fullmatch(sha256) else None
+        except FileNotFoundError:
+            return None
+
     def _place(self, name: str) -> Path:
         return self._folder / name[:2] / name[2:4] / name
 
