@@ -62,7 +62,8 @@ async def test_a_card_whose_time_is_over_is_expired(rig: Rig) -> None:
 
 @staged
 async def test_an_open_flight_always_has_a_next_check_ever_later(rig: Rig) -> None:
-    await live(rig)
+    seat = await live(rig)
+    (endpoint,) = (await rig.operator(ShowAgent(address="@live"))).endpoints
     asked = await rig.operator(MakeAsk(to="@live", body="x"))
     pauses: list[int] = []
     for _ in range(9):
@@ -70,7 +71,9 @@ async def test_an_open_flight_always_has_a_next_check_ever_later(rig: Rig) -> No
         assert view.state is FlightState.QUEUED
         assert view.next_check_at is not None
         pauses.append(round(view.next_check_at.since(rig.clock.now())))
-        await later(rig, pauses[-1] + 1)
+        rig.clock.ahead += pauses[-1] + 1
+        await seat.call(Heartbeat(endpoint_id=endpoint.id))
+        await later(rig, 0)
     assert pauses == sorted(pauses)
     assert pauses[-1] == 3600
     assert len(await log(rig, "collab.flight")) == 10

@@ -27,6 +27,7 @@ from scout.protocol.agents import (
 from scout.protocol.asks import CompleteFlight, GetFlight, MakeAsk, StartFlight
 from scout.protocol.attention import ListAttention
 from scout.protocol.inbox import ClaimInbox
+from scout.protocol.sessions import ListSessions
 from scout.protocol.talk import Send
 from tests.broker.rig import Rig, played, rig, staged
 from tests.broker.stage import ended, later, program, set_up, story, until
@@ -199,8 +200,9 @@ def test_a_start_that_fails_is_tried_again_after_growing_pauses(tmp_path: Path) 
             assert len(weak.starts) == number - 1
             await later(rig, 1.9)
             await tried(rig, weak, number)
-        assert len(set(weak.starts)) == 1  # the same session, until it is there
         assert [one.state for one in await ways(rig, "parrot")] == [EndpointState.IDLE]
+        states = [one.state for one in (await rig.operator(ListSessions())).items]
+        assert states == ["live", "ended", "ended", "ended"]  # none is left as starting
         assert (await rig.operator(ListAttention())).items == ()
 
     set_up(scene, tmp_path, harnesses={"echo": weak})
@@ -309,7 +311,10 @@ def test_a_start_in_the_middle_of_which_the_broker_ended_is_no_endpoint_that_wak
     async def lives(rig: Rig) -> None:
         await warm(rig, "parrot")
         shown = await rig.operator(ShowAgent(address="@parrot"))
-        assert {one.state for one in shown.endpoints} == {EndpointState.IDLE}
+        assert [one.state for one in shown.endpoints] == [EndpointState.STOPPED, EndpointState.IDLE]
+        live, gone = (await rig.operator(ListSessions())).items
+        assert (live.state, gone.state) == ("live", "ended")
+        assert gone.reason == "it did not start: the broker was restarted"
 
     set_up(dies, tmp_path, harnesses={"echo": stuck})
     set_up(lives, tmp_path)

@@ -29,7 +29,7 @@ from scout.policy.reach import Action, check_reach
 from scout.policy.wake import Cause, Occasion, WakeDecision
 from scout.protocol.asks import MakeAsk, RetryFlight
 
-__all__ = ["carried", "decided", "make", "retry", "way_again"]
+__all__ = ["carried", "decided", "hold", "make", "retry", "way_again"]
 
 _MINUTE = 60
 _HOUR = 3600
@@ -254,7 +254,7 @@ def _queue(
 ) -> AskReceipt:
     """The flight and its delivery: carried by a program, taken from an inbox, or held with a reason."""
     decision = decided(turn, ask, route, conversation)
-    flight = _held(turn, ask, flight, decision, waits)
+    flight = hold(turn, ask, flight, decision, waits)
     turn.record(FlightQueued, flight, move="queue", reason=flight.reason)
     delivery = carried(
         turn, ask, message, route=route, decision=decision, reason=flight.reason, waits=bool(waits)
@@ -301,7 +301,7 @@ def decided(turn: Turn, ask: Ask, route: reaching.Route, conversation: Conversat
     return messages.decide(turn, occasion, {ask.target: route.reach})
 
 
-def _held(turn: Turn, ask: Ask, flight: Flight, decision: WakeDecision, waits: str) -> Flight:
+def hold(turn: Turn, ask: Ask, flight: Flight, decision: WakeDecision, waits: str) -> Flight:
     """A flight that cannot start now says why, whose move it is and when it is looked at again."""
     if waits:
         until, kind, reason = turn.now.plus(turn.rules.periods.queue_expiry), WaitingKind.PEER, waits
@@ -364,12 +364,16 @@ def retry(turn: Turn, request: RetryFlight) -> AskReceipt:
     return _queue(turn, ask, flight, again, route=route, conversation=conversation, waits=waits)
 
 
-def way_again(turn: Turn, ask: Ask, agent: Agent, body: str) -> tuple[reaching.Route, str]:
-    """The way of an ask that was made before."""
+def way_again(
+    turn: Turn, ask: Ask, agent: Agent, body: str, *, queue: bool = False
+) -> tuple[reaching.Route, str]:
+    """The way of an ask that was made before; `queue`: it may wait, whatever its asker said."""
     wish = reaching.demand_of(turn, ask)
-    queue = ask.if_unreachable is IfUnreachable.QUEUE
+    queue = queue or ask.if_unreachable is IfUnreachable.QUEUE
     try:
         choice = reaching.choice_for(turn, agent, wish)
         return _reached(turn, agent, wish, choice, queue=queue)
     except Refused as refusal:
+        if queue:
+            return reaching.route_of(turn, agent), refusal.diagnostic.message
         raise Refused(_with_body(refusal.diagnostic, body)) from None

@@ -10,6 +10,7 @@ from scout.base.refusal import Refused
 from scout.broker import admission, alarm, housekeeping, runtimes, start
 from scout.broker.admission import Admitted
 from scout.broker.dispatch import Dispatcher
+from scout.broker.host_processes import HostProcesses
 from scout.broker.memory import Memory
 from scout.broker.notifying import Notifier
 from scout.broker.reviving import Reviving
@@ -95,6 +96,7 @@ class Broker:
         self.warming = Warming(self.world, self.as_system, self.read, self.dispatcher)
         self.reviving = Reviving(self.world, self.as_system, self.dispatcher)
         self.terminals = Terminals(self)
+        self.host_processes = HostProcesses(self)
         self.suggesting = Suggesting(self.world, self.as_system, self.read, router)
         self.signs_of_life: dict[str, Endpoint] = {}
         self.identities: dict[tuple[str | None, ...], Identity] = {}
@@ -112,6 +114,7 @@ class Broker:
         await self.as_system(lambda turn: start.begin(turn, operator_secret, login, host))
         self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs take their time
         await self.terminals.begin()
+        await self.host_processes.begin()
         await self.reviving.begin()
         await self.dispatcher.recover()
         self._notifier.start()
@@ -227,6 +230,7 @@ class Broker:
                 self.identities.clear()
             if isinstance(event, SessionEvent):
                 self.terminals.heard(event.payload.record)
+                self.host_processes.heard(event.payload.record)
             if isinstance(event, TokenRevoked | TokenExpired):
                 self.hub.close(event.target.id)
         self.hub.publish(turn.events)

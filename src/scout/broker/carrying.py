@@ -17,6 +17,7 @@ from scout.broker.world import World
 from scout.model.attention import Attention
 from scout.model.delivery import Delivery
 from scout.model.flight import Flight
+from scout.model.session import Session, SessionOrigin
 from scout.model.session_problem import Layer, SessionFailed
 from scout.ports import (
     Accepted,
@@ -60,6 +61,7 @@ class Carrier:
         self._take_up = take_up
         self.running: dict[str, Prepared] = {}
         self._background = set[asyncio.Task[None]]()
+        self._stopping: dict[str, asyncio.Task[None]] = {}
         self.turns = 0
 
     async def run(self, prepared: Prepared) -> None:
@@ -203,6 +205,27 @@ class Carrier:
         what = harness.interrupt(prepared.spec.session_id, prepared.prompt.delivery_id)
         self._beside(what, f"interrupting {prepared.delivery_id}")
 
+    def end_session(self, session: Session) -> None:
+        """A session ended: nothing more is said in it, and the program that Scout runs for it is stopped."""
+        for prepared in self.running.values():
+            if prepared.spec.session_id == session.id and not prepared.accepted:
+                prepared.unwanted = True
+        if session.origin is not SessionOrigin.ENROLLED and session.harness in self._world.harnesses:
+            self._stopping_of(session)
+
+    async def stop_program(self, session: Session) -> None:
+        """Stop the program of a session; whoever stopped it already is waited for."""
+        if session.harness in self._world.harnesses:
+            await asyncio.shield(self._stopping_of(session))
+
+    def _stopping_of(self, session: Session) -> asyncio.Task[None]:
+        if session.id not in self._stopping:
+            work = self._world.harnesses[session.harness].stop(session.id)
+            task = self._beside(work, f"stopping {session.id}")
+            self._stopping[session.id] = task
+            task.add_done_callback(lambda _: self._stopping.pop(session.id, None))
+        return self._stopping[session.id]
+
     def answered(self, item: Attention) -> None:
         """A person decided what a program waits for: it is told, wherever it waits."""
         session_id, request = item.return_path.session_id, item.return_path.request
@@ -238,7 +261,7 @@ class Carrier:
         finally:
             await self._write(lambda turn: steering.taken(turn, delivery.id, was_taken=took))
 
-    def _beside(self, work: Coroutine[Any, Any, object], what: str) -> None:
+    def _beside(self, work: Coroutine[Any, Any, object], what: str) -> asyncio.Task[None]:
         async def done() -> None:
             try:
                 await work
@@ -248,6 +271,7 @@ class Carrier:
         task = asyncio.get_running_loop().create_task(done())
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+        return task
 
 
 def failure_of(error: Exception, layer: Layer = Layer.ADAPTER) -> Failed:

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused, Remedy
-from scout.broker import founding, runtimes, sessions, terminals, turns, waking
+from scout.broker import runtimes, session_end, sessions, terminals, turns, waking
 from scout.broker.admission import Admitted
 from scout.broker.dispatch import Dispatcher
 from scout.broker.once import once
@@ -151,7 +151,7 @@ class Conductor:
     async def _failed(self, opening: Opening, reason: str, ending: SessionClass | None = None) -> None:
         ident = opening.spec.session_id
         await self._house.as_system(
-            lambda turn: founding.over(turn, turn.need(Session, "session", ident), reason, ending)
+            lambda turn: session_end.end(turn, turn.need(Session, "session", ident), reason, ending)
         )
 
     # -- one that exists ---------------------------------------------------------------------------
@@ -203,9 +203,7 @@ class Conductor:
     async def _stopped(self, request: StopSession) -> SessionView:
         """First nothing more can come to it, then its program ends; asked again, that is made sure of."""
         session = await self._write(lambda turn: sessions.stop(turn, request))
-        harness = self._house.world.harnesses.get(session.harness)
-        if harness is not None:
-            await harness.stop(session.id)
+        await self._house.dispatcher.carrier.stop_program(session)
         return await self._shown(session.id)
 
     async def _opened(self, request: OpenSession) -> SessionOpened:

@@ -28,7 +28,14 @@ from scout.model.ask_event import (
 )
 from scout.model.delivery import Delivery, DeliveryState, Found, is_from_the_future
 from scout.model.envelope import Event
-from scout.model.presence_event import AgentOnline, AgentUpdated, SessionEvent, SessionResumed, SessionStarted
+from scout.model.presence_event import (
+    AgentOnline,
+    AgentUpdated,
+    SessionEnded,
+    SessionEvent,
+    SessionResumed,
+    SessionStarted,
+)
 from scout.model.session_problem import Layer
 from scout.model.talk_event import ATTENTION_EVENTS, AttentionEvent
 from scout.store.ledger import Ledger
@@ -78,6 +85,7 @@ class Dispatcher:
             **dict.fromkeys(ATTENTION_EVENTS.values(), self._decided),
             **dict.fromkeys((AgentOnline, AgentUpdated), self._there),
             **dict.fromkeys((SessionStarted, SessionResumed), self._session),
+            SessionEnded: self._session_over,
         }
 
     # -- following the log -----------------------------------------------------------------------
@@ -93,6 +101,9 @@ class Dispatcher:
 
     def _session(self, event: SessionEvent) -> None:
         self._doors.heard(event.payload.record)
+
+    def _session_over(self, event: SessionEvent) -> None:
+        self.carrier.end_session(event.payload.record)
 
     def _over_with(self, event: FlightCancelled | FlightFailed) -> None:
         flight = event.payload.record

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused
-from scout.broker import reaching, registering
+from scout.broker import reaching, registering, session_end
 from scout.broker.turn import Turn, subject_of
 from scout.identity.segment import fold
 from scout.model.agent import Agent, Lifecycle
@@ -133,7 +133,7 @@ def remove_endpoint(turn: Turn, request: RemoveEndpoint) -> Endpoint:
     _own(turn, endpoint.agent_id)
     if endpoint.state is EndpointState.STOPPED:
         return endpoint
-    return reaching.move(turn, endpoint, EndpointMove.STOP, "removed")
+    return session_end.stop_endpoint(turn, endpoint, "its endpoint was removed")
 
 
 # -- signs of life -----------------------------------------------------------------------------------

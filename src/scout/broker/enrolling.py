@@ -9,10 +9,9 @@ from scout.identity.spelling import session_alias
 from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import Alias, AliasState, AliasTarget, check_target
 from scout.model.directory_event import AliasCreated
-from scout.model.endpoint import ENDPOINT, Endpoint, EndpointMove, Transport
+from scout.model.endpoint import Endpoint, EndpointMove, Transport
 from scout.model.presence_event import (
     EndpointRegistered,
-    SessionEnded,
     SessionReady,
     SessionResumed,
     SessionStarted,
@@ -23,7 +22,6 @@ from scout.model.session import (
     Session,
     SessionOrigin,
     SessionState,
-    end_session,
     enrol_again,
     ready_session,
     resume_session,
@@ -33,7 +31,7 @@ from scout.policy.permit import Deed, Subject
 from scout.protocol.enrolment import Enrol, Enrolled
 from scout.store.ledger import LAST
 
-__all__ = ["end", "enrol", "way_of"]
+__all__ = ["enrol"]
 
 _MANY = 1000
 _LABEL = "host"
@@ -51,7 +49,7 @@ def enrol(turn: Turn, request: Enrol) -> Enrolled:
     found = _known(turn, request)
     session = _begun(turn, request) if found is None else _again(turn, found, request)
     agent = turn.need(Agent, "agent", session.agent_id)
-    endpoint = way_of(turn, session) or _way(turn, agent, session)
+    endpoint = reaching.endpoint_of(turn, session.id) or _way(turn, agent, session)
     credentials.revoke_of_session(turn, session, "its session enrolled again")
     token = credentials.for_agent(turn, agent, session_id=session.id, label=_LABEL)
     return Enrolled(
@@ -184,12 +182,6 @@ def _is_free(turn: Turn, owner: str, name: str) -> bool:
 # -- how it is reached -------------------------------------------------------------------------------
 
 
-def way_of(turn: Turn, session: Session) -> Endpoint | None:
-    """The endpoint of a session that is not over."""
-    found = turn.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
-    return next((one for one in reversed(found) if one.state not in ENDPOINT.terminal), None)
-
-
 def _way(turn: Turn, agent: Agent, session: Session) -> Endpoint:
     """It takes what comes by itself, at its own natural moments."""
     endpoint = Endpoint(
@@ -209,15 +201,6 @@ def _way(turn: Turn, agent: Agent, session: Session) -> Endpoint:
 
 
 def _leave(turn: Turn, session: Session, reason: str) -> None:
-    endpoint = way_of(turn, session)
+    endpoint = reaching.endpoint_of(turn, session.id)
     if endpoint is not None:
         reaching.move(turn, endpoint, EndpointMove.STOP, reason)
-
-
-def end(turn: Turn, session: Session, reason: str) -> None:
-    """Its host is gone: so are the session, the way to it and its credential. Twice is once."""
-    if session.state is SessionState.ENDED:
-        return
-    _leave(turn, session, reason)
-    turn.record(SessionEnded, end_session(session, reason, turn.now), move="end", reason=reason)
-    credentials.revoke_of_session(turn, session, reason)

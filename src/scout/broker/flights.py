@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused, WrongRevision
-from scout.broker import conversations, messages, posting, reaching, responding, settle
+from scout.broker import conversations, inbox, messages, posting, reaching, responding, settle
 from scout.broker.page import before, page, size
 from scout.broker.telling import Told
 from scout.broker.turn import Turn, subject_of
@@ -12,7 +12,7 @@ from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import Ask
 from scout.model.ask_event import FLIGHT_EVENTS
 from scout.model.conversation import Attachment, Conversation, Message, MessageKind, Receipt, check_body
-from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, ack, lease
+from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, lease
 from scout.model.envelope import Metadata
 from scout.model.flight import (
     FLIGHT,
@@ -173,7 +173,7 @@ def _take(turn: Turn, flight: Flight) -> None:
             leased = lease(delivery, holder, turn.now, seconds=turn.rules.periods.lease)
             settle.delivered(turn, delivery, leased, DeliveryMove.LEASE)
         if leased.state is DeliveryState.LEASED and leased.leased_by == holder:
-            settle.delivered(turn, leased, ack(leased, holder, turn.now), DeliveryMove.ACK)
+            inbox.acked(turn, leased)
 
 
 def block(turn: Turn, request: BlockFlight) -> FlightView:

@@ -1,27 +1,26 @@
-"""A session and the way to it as records: begun, described for its harness, over."""
+"""A session and the way to it as records: begun, and described for its harness."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from scout.broker import credentials, reaching
+from scout.broker import reaching
 from scout.broker.prepared import Opening
 from scout.broker.turn import Turn
 from scout.model.agent import Agent, PermissionProfile, WakePolicy
 from scout.model.endpoint import (
-    ENDPOINT,
     Endpoint,
     EndpointMove,
     Transport,
     permission_of,
     wake_policy_of,
 )
-from scout.model.presence_event import EndpointRegistered, SessionEnded, SessionStarted
-from scout.model.session import SESSION, Session, SessionClass, end_session, native_id_of
+from scout.model.presence_event import EndpointRegistered, SessionStarted
+from scout.model.session import Session, native_id_of
 from scout.policy.directory import Instance
 from scout.ports import SessionSpec
 
-__all__ = ["begun", "opening_of", "over", "spec_of", "way_to"]
+__all__ = ["begun", "opening_of", "spec_of", "way_to"]
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -110,15 +109,3 @@ def opening_of(turn: Turn, agent: Agent, endpoint: Endpoint) -> Opening:
         endpoint_id=endpoint.id,
         fresh=True,
     )
-
-
-def over(turn: Turn, session: Session, reason: str, ending: SessionClass | None = None) -> Session:
-    """A session is no more: neither the ways to it, nor its credentials. Twice is once."""
-    for endpoint in turn.ledger.many(Endpoint, "endpoints_of_session", session=session.id):
-        if endpoint.state not in ENDPOINT.terminal:
-            reaching.move(turn, endpoint, EndpointMove.STOP, reason)
-    if session.state not in SESSION.settled:
-        ended = end_session(session, reason, turn.now, ending=ending)
-        session = turn.record(SessionEnded, ended, move="end", reason=reason)
-    credentials.revoke_of_session(turn, session, reason)
-    return session

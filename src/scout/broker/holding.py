@@ -14,7 +14,7 @@ from scout.model.flight import Flight, FlightPhase, note_flight
 from scout.policy.reach import Action
 from scout.store.ledger import LAST, Ledger
 
-__all__ = ["carry_again", "held", "look_again", "release"]
+__all__ = ["carry_again", "held", "look_again", "release", "route_again"]
 
 _SOME = 200
 
@@ -34,11 +34,7 @@ def release(turn: Turn, agent_id: str) -> None:
 def look_again(turn: Turn, flight: Flight) -> bool:
     """Whether a flight that was held can go on now; then it has been sent on its way."""
     ask, agent = turn.ledger.get(Ask, flight.ask_id), turn.ledger.get(Agent, flight.target)
-    pending = [
-        one
-        for one in turn.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
-        if one.state is DeliveryState.PENDING and not one.wake
-    ]
+    pending = _in_the_inbox(turn, flight)
     if flight.phase is not FlightPhase.HELD or ask is None or agent is None or not pending:
         return False
     message = turn.need(Message, "message", ask.message_id)
@@ -53,13 +49,44 @@ def look_again(turn: Turn, flight: Flight) -> bool:
     reason = "it can be carried now" if route.runs else "its target is there, and finds it in its inbox"
     free = {"waiting_on": None, "next_move_owner_id": flight.target, "reason": reason}
     going = settle.note(turn, note_flight(flight, FlightPhase.ACCEPTED, turn.now, **free))
-    if not route.runs:
-        return True
+    if route.runs:
+        _carry_instead(turn, pending, reason)
+        said = replace(message, flight_id=going.id)
+        asks.carried(turn, ask, said, route=route, decision=decision, reason=reason)
+    return True
+
+
+def _in_the_inbox(turn: Turn, flight: Flight) -> list[Delivery]:
+    """What waits for a flight's target to take it by itself."""
+    found = turn.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
+    return [one for one in found if one.state is DeliveryState.PENDING and not one.wake]
+
+
+def _carry_instead(turn: Turn, pending: list[Delivery], reason: str) -> None:
+    """Cancel what waits in an inbox: a program is started for it."""
     for old in pending:
         turn.record(DeliveryCancelled, cancel_delivery(old, reason, turn.now), move="cancel", reason=reason)
-    said = replace(message, flight_id=going.id)
-    asks.carried(turn, ask, said, route=route, decision=decision, reason=reason)
-    return True
+
+
+def route_again(turn: Turn, flight: Flight, reason: str) -> None:
+    """Send a flight that nobody took another way, now that the one it had is gone; else hold it."""
+    pending = _in_the_inbox(turn, flight)
+    if not pending or flight.phase is FlightPhase.HELD:
+        return
+    ask, agent = turn.need(Ask, "ask", flight.ask_id), turn.need(Agent, "agent", flight.target)
+    message = turn.need(Message, "message", ask.message_id)
+    route, waits = asks.way_again(turn, ask, agent, message.body, queue=True)
+    conversation = turn.need(Conversation, "conversation", ask.conversation_id)
+    decision = asks.decided(turn, ask, route, conversation)
+    held = asks.hold(turn, ask, flight, decision, waits and f"{reason}; {waits}")
+    if held is not flight:
+        settle.note(turn, held)
+        return
+    settle.note(turn, note_flight(flight, FlightPhase.ACCEPTED, turn.now, reason=f"routed again: {reason}"))
+    if route.runs:
+        _carry_instead(turn, pending, reason)
+        said = replace(message, flight_id=flight.id)
+        asks.carried(turn, ask, said, route=route, decision=decision, reason=reason)
 
 
 def carry_again(turn: Turn, flight: Flight, reason: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from scout.broker import attention, briefing, deciding, endpoints, enrolling, inbox, reaching
+from scout.broker import attention, briefing, deciding, endpoints, inbox, reaching, session_end
 from scout.broker.admission import caller_of
 from scout.broker.turn import Turn, subject_of
 from scout.model.agent import Agent
@@ -18,7 +18,7 @@ from scout.policy.permit import Deed
 from scout.protocol.agents import Heartbeat
 from scout.protocol.attention import DismissAttention, RaiseAttention
 from scout.protocol.enrolment import HookAnswer, HookEvent, ReportHook
-from scout.protocol.inbox import AckInbox, ClaimInbox, InboxItem, NackInbox
+from scout.protocol.inbox import AckInbox, ClaimInbox, InboxItem
 from scout.protocol.insight import ShowBrief
 from scout.store.ledger import LAST
 
@@ -123,11 +123,8 @@ def _asked(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
 
 
 def _ended(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
-    """What it was handed and did not take is free for whoever comes next."""
     _withdraw(turn, session)
-    held = _waiting(turn, session)[1]
-    inbox.give_back(turn, NackInbox(delivery_ids=held, retry_after=0, problem="its session ended"))
-    enrolling.end(turn, session, "its host ended it")
+    session_end.end(turn, session, f"its {session.harness} session was closed")
     return HookAnswer()
 
 
@@ -145,7 +142,7 @@ _EVENTS: Mapping[HookEvent, Callable[[Turn, Session, ReportHook], HookAnswer]] =
 
 def _seen(turn: Turn, session: Session) -> Endpoint | None:
     """A sign of life."""
-    endpoint = enrolling.way_of(turn, session)
+    endpoint = reaching.endpoint_of(turn, session.id)
     if endpoint is None or not endpoints.is_quiet(turn, endpoint):
         return endpoint and endpoints.heartbeat(turn, Heartbeat(endpoint_id=endpoint.id))
     seen = heard_from(endpoint, turn.now)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from scout.broker import spending, sweeping
+from scout.broker.host_processes import HostProcesses
 from scout.broker.terminals import Terminals
 from scout.broker.turn import Turn
 from scout.broker.warming import Warming
@@ -29,6 +30,7 @@ class House(sweeping.House, Protocol):
 
     warming: Warming
     terminals: Terminals
+    host_processes: HostProcesses
     signs_of_life: dict[str, Endpoint]
     counts: dict[str, Counters]
 
@@ -87,6 +89,7 @@ async def tidy(house: House, gap: Gap | None = None) -> None:
     await sweeping.sweep(house, gap)
     await house.warming.check()
     await house.terminals.check()
+    await house.host_processes.check()
     while await house.read(lambda ledger: search.is_behind(ledger.connection)):
         await house.as_system(lambda turn: search.feed(turn.ledger.connection, _SOME))
     old = now.plus(-house.world.rules.periods.idempotency_keys)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from scout.base.refusal import Refused
-from scout.broker import settle
+from scout.broker import reaching, settle
 from scout.broker.page import before, cursor, page, size
 from scout.broker.turn import Turn, subject_of
 from scout.model.agent import Agent
@@ -26,6 +26,7 @@ from scout.protocol.inbox import (
 from scout.protocol.request import Page
 
 __all__ = [
+    "acked",
     "acknowledge",
     "claim",
     "claimed",
@@ -93,7 +94,21 @@ def _acked(turn: Turn, delivery: Delivery) -> Delivery:
     if delivery.state is DeliveryState.PENDING and not delivery.wake:
         leased = lease(delivery, _holder(turn), turn.now, seconds=turn.rules.periods.lease)
         delivery = settle.delivered(turn, delivery, leased, DeliveryMove.LEASE)
-    return settle.delivered(turn, delivery, ack(delivery, _holder(turn), turn.now), DeliveryMove.ACK)
+    return acked(turn, delivery)
+
+
+def acked(turn: Turn, delivery: Delivery) -> Delivery:
+    """Store that the caller took a delivery, and in which session."""
+    session_id = turn.actor.session_id
+    endpoint = reaching.endpoint_of(turn, session_id)
+    taken = ack(
+        delivery,
+        _holder(turn),
+        turn.now,
+        session_id=session_id,
+        endpoint_id=endpoint.id if endpoint else None,
+    )
+    return settle.delivered(turn, delivery, taken, DeliveryMove.ACK)
 
 
 def give_back(turn: Turn, request: NackInbox) -> Settled:

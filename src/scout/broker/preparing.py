@@ -21,9 +21,8 @@ from scout.broker.turn import Turn
 from scout.model.agent import Agent
 from scout.model.ask import Ask, SessionPolicy
 from scout.model.delivery import Delivery, DeliveryMove, is_due, lease
-from scout.model.endpoint import BROKEN, Endpoint, EndpointMove, EndpointState, Transport
+from scout.model.endpoint import ACTIVE, BROKEN, Endpoint, EndpointMove, EndpointState, Transport
 from scout.model.flight import Flight, FlightState
-from scout.model.session import Session, SessionState
 from scout.model.session_problem import Layer
 from scout.model.token import Token
 from scout.policy.choose import Action, Choice, Demand
@@ -104,11 +103,11 @@ def _carrier(
     if not route.runs or route.harness is None:
         problem = route.reach.obstacle(waking=True) or "nothing can run it"
         return Failed(layer=Layer.HARNESS, reason=problem, again=True)
-    usable = None if isolated_for else _usable(turn, route)
+    usable = None if isolated_for else _usable(route)
     if usable is None and wish.session_id is not None and forked is None:
         return Failed(layer=Layer.SESSION, reason=f"the session {wish.session_id} is not there any more")
     if usable is not None:
-        return usable
+        return usable, False
     if route.endpoint is not None and route.endpoint.state is EndpointState.WAKING and not isolated_for:
         return Failed(layer=Layer.SESSION, reason="its session is being started", again=True)
     new = founding.begun(
@@ -138,17 +137,12 @@ def _is_outdated(choice: Choice, agent: Agent, wish: Demand) -> bool:
     return choice.endpoint is None or choice.endpoint.state in BROKEN
 
 
-def _usable(turn: Turn, route: reaching.Route) -> tuple[Endpoint, bool] | None:
-    """An endpoint that this broker holds goes on; one that failed to start is started anew."""
+def _usable(route: reaching.Route) -> Endpoint | None:
+    """An endpoint that this broker holds, with a session that is live."""
     endpoint = route.endpoint
     if endpoint is None or not endpoint.held or endpoint.harness != route.harness:
         return None
-    if endpoint.state in (EndpointState.IDLE, EndpointState.WORKING):
-        return endpoint, False
-    session = turn.ledger.get(Session, endpoint.session_id)
-    if endpoint.state is EndpointState.FAILED and session and session.state is SessionState.STARTING:
-        return reaching.move(turn, endpoint, EndpointMove.RECOVER, "another attempt"), True
-    return None
+    return endpoint if endpoint.state in ACTIVE else None
 
 
 class _Token(NamedTuple):

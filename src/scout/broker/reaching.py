@@ -11,7 +11,15 @@ from scout.broker.world import World
 from scout.identity.path import Kind
 from scout.model.agent import Agent
 from scout.model.ask import Ask
-from scout.model.endpoint import ACTIVE, Endpoint, EndpointMove, Transport, is_online, move_endpoint
+from scout.model.endpoint import (
+    ACTIVE,
+    ENDPOINT,
+    Endpoint,
+    EndpointMove,
+    Transport,
+    is_online,
+    move_endpoint,
+)
 from scout.model.presence_event import ENDPOINT_EVENTS, AgentOffline, AgentOnline, Reached
 from scout.model.session_problem import HarnessUnavailable, Missing
 from scout.model.target_problem import AmbiguousEndpoint, RetiredTarget
@@ -29,6 +37,7 @@ __all__ = [
     "check_harness",
     "choice_for",
     "demand_of",
+    "endpoint_of",
     "has_door",
     "is_live",
     "move",
@@ -258,6 +267,14 @@ def _none_ready(turn: Turn, agent: Agent) -> AmbiguousEndpoint:
 
 
 # -- endpoints ---------------------------------------------------------------------------------------
+
+
+def endpoint_of(turn: Turn, session_id: str | None) -> Endpoint | None:
+    """The endpoint by which a session is reached now."""
+    if session_id is None:
+        return None
+    found = turn.ledger.many(Endpoint, "endpoints_of_session", session=session_id)
+    return next((one for one in reversed(found) if one.state not in ENDPOINT.terminal), None)
 
 
 def move(turn: Turn, endpoint: Endpoint, step: EndpointMove, reason: str = "") -> Endpoint:

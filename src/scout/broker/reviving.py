@@ -5,13 +5,14 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from scout.broker import founding
+from scout.broker import session_end
 from scout.broker.dispatch import Dispatcher
 from scout.broker.turn import Turn
 from scout.broker.world import World
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointState
 from scout.model.presence_event import SessionUpdated
 from scout.model.session import Session, SessionClass, SessionState, check_class
+from scout.model.session_problem import Layer
 from scout.ports import Harness
 
 __all__ = ["Reviving"]
@@ -38,6 +39,7 @@ class Reviving:
 
     async def begin(self) -> None:
         """Nothing is known of any of them; then look."""
+        await self._write(_end_unstarted)
         found: list[Session] = await self._write(_unknown)
         for session in found:
             self._dispatcher.enqueue(session.agent_id, session.id, self._look)
@@ -48,6 +50,14 @@ class Reviving:
         async with self._places:
             why_not = await _why_not(harness, session)
         await self._write(lambda turn: _looked(turn, ident, why_not))
+
+
+def _end_unstarted(turn: Turn) -> None:
+    """End the sessions that never became live and that nothing is about to start."""
+    for session in turn.ledger.many(Session, "sessions_running", limit=_MANY):
+        ways = turn.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
+        if not any(one.state is EndpointState.WAKING for one in ways):
+            session_end.fail_start(turn, session.id, "the broker was restarted", Layer.BROKER)
 
 
 def _unknown(turn: Turn) -> list[Session]:
@@ -99,6 +109,6 @@ def _looked(turn: Turn, ident: str, why_not: str) -> None:
     ways = turn.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
     works = any(one.state is EndpointState.WORKING for one in ways if one.state not in ENDPOINT.terminal)
     if why_not and not works and session.terminal is None:
-        founding.over(turn, session, why_not, SessionClass.NOT_ATTACHABLE)
+        session_end.end(turn, session, why_not, SessionClass.NOT_ATTACHABLE)
     else:
         _classed(turn, session, SessionClass.RESUMABLE)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from scout.base.refusal import BadRequest, Refused, Remedy
-from scout.broker import founding, reaching, recovery, registering, settle
+from scout.broker import founding, reaching, recovery, registering, session_end
 from scout.broker.page import before, page, size
 from scout.broker.prepared import Opening
 from scout.broker.turn import Turn, subject_of
@@ -12,10 +12,9 @@ from scout.model.agent import Agent, Lifecycle
 from scout.model.delivery import Delivery
 from scout.model.diagnostic import HarnessMismatch, PeerUnreachable
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointState
-from scout.model.flight import FLIGHT, Flight, error_of, fail_flight, retry_remedy
 from scout.model.presence_event import SessionResumed
 from scout.model.session import Session, SessionOrigin, SessionState, native_id_of, resume_session
-from scout.model.session_problem import Layer, NoSession, SessionFailed, SessionNotAttachable
+from scout.model.session_problem import Layer, NoSession, SessionNotAttachable
 from scout.model.usage import Ledger as Book
 from scout.model.usage import Usage
 from scout.policy.choose import Action, Choice
@@ -281,12 +280,4 @@ def stop(turn: Turn, request: StopSession) -> Session:
     turn.permit(Deed.CONTROL, subject_of(turn.need(Agent, "agent", session.agent_id)))
     who = turn.canonical(turn.sender)
     reason = f"the session was stopped by {who}{f': {request.reason}' if request.reason else ''}"
-    delivery = _at_work(turn, session)
-    session = founding.over(turn, session, reason)
-    flight = turn.ledger.get(Flight, delivery.flight_id) if delivery else None
-    if flight is not None and flight.state not in FLIGHT.terminal:
-        told = SessionFailed(
-            session_id=session.id, layer=Layer.SESSION, reason=reason, remedies=(retry_remedy(flight),)
-        )
-        settle.finish(turn, flight, fail_flight(flight, error_of(told), turn.now))
-    return session
+    return session_end.end(turn, session, reason)

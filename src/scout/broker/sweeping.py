@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from scout.base.time import Time
-from scout.broker import checking, deciding, delegating, reaching, reminding, settle
+from scout.broker import checking, deciding, delegating, reminding, session_end, settle
 from scout.broker.dispatch import Dispatcher
 from scout.broker.turn import Turn
 from scout.broker.turns import HOLDER
@@ -22,7 +22,7 @@ from scout.model.change import Mutable
 from scout.model.conversation import Message
 from scout.model.delivery import CLOCK_SLACK, Delivery, DeliveryMove, dead_letter, expire
 from scout.model.directory_event import AliasRemoved, CardExpired, GrantExpired, TokenExpired
-from scout.model.endpoint import Endpoint, EndpointMove
+from scout.model.endpoint import Endpoint
 from scout.model.flight import Flight
 from scout.model.grant import Grant, GrantMove, end_grant
 from scout.model.noun import NOUNS
@@ -142,7 +142,7 @@ def _attend(turn: Turn, ident: str, alive: Liveness | None, gap: Gap | None) -> 
             after = expire(record, turn.now, turn.rules.back_off)
             settle.delivered(turn, record, after, DeliveryMove.EXPIRE)
         case MarkStale():
-            reaching.move(turn, record, EndpointMove.EXPIRE, action.rule)
+            session_end.lose_endpoint(turn, record, action.rule)
         case _:
             checking.follow(turn, record, action, alive)
 

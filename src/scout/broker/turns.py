@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from scout.base.refusal import Remedy
-from scout.broker import answering, posting, reaching, responding, settle, spending, trouble
+from scout.broker import answering, posting, reaching, responding, session_end, settle, spending, trouble
 from scout.broker.prepared import Opening, Prepared
 from scout.broker.turn import Turn
 from scout.model.ask_event import FLIGHT_EVENTS
@@ -255,7 +255,7 @@ def failed(turn: Turn, prepared: Prepared, problem: Failed) -> None:
         returned(turn, one, problem)
     if delivery.state is DeliveryState.ACKED:
         broke(turn, delivery, problem)
-    _released(turn, prepared)
+    _released(turn, prepared, problem.reason)
 
 
 def broke(turn: Turn, delivery: Delivery, problem: Failed) -> None:
@@ -303,21 +303,22 @@ def returned(turn: Turn, delivery: Delivery, problem: Failed) -> None:
     )
 
 
-def _released(turn: Turn, prepared: Prepared) -> None:
+def _released(turn: Turn, prepared: Prepared, reason: str = "it did not start") -> None:
     """The endpoint is free again, and the run's credential is over."""
-    free(turn, prepared.endpoint_id, "it did not start")
+    free(turn, prepared.endpoint_id, reason)
     token = turn.ledger.get(Token, prepared.token_id)
     if token is not None:
         over(turn, token)
 
 
 def free(turn: Turn, endpoint_id: str | None, reason: str) -> None:
-    """An endpoint without a turn does not work; one that was being started has failed."""
+    """An endpoint without a turn does not work; one that was being started has failed with its session."""
     endpoint = turn.ledger.get(Endpoint, endpoint_id)
     if endpoint is not None and endpoint.state is EndpointState.WORKING:
         reaching.move(turn, endpoint, EndpointMove.RELEASE)
     elif endpoint is not None and endpoint.state is EndpointState.WAKING:
         reaching.move(turn, endpoint, EndpointMove.FAIL, reason)
+        session_end.fail_start(turn, endpoint.session_id, reason)
 
 
 def over(turn: Turn, token: Token) -> None:

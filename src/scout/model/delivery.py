@@ -201,10 +201,21 @@ def renew(delivery: Delivery, by: str, now: Time, *, seconds: float = 60) -> Del
     return moved(DELIVERY, delivery, DeliveryMove.RENEW, now, leased_until=now.plus(seconds))
 
 
-def ack(delivery: Delivery, by: str, now: Time) -> Delivery:
-    """The program took it."""
+def ack(
+    delivery: Delivery, by: str, now: Time, *, session_id: str | None = None, endpoint_id: str | None = None
+) -> Delivery:
+    """The program took it; `session_id` and `endpoint_id` say where, if another than was chosen."""
     _check_holder(delivery, by)
-    return moved(DELIVERY, delivery, DeliveryMove.ACK, now, leased_until=None, problem="")
+    return moved(
+        DELIVERY,
+        delivery,
+        DeliveryMove.ACK,
+        now,
+        session_id=session_id or delivery.session_id,
+        endpoint_id=endpoint_id or delivery.endpoint_id,
+        leased_until=None,
+        problem="",
+    )
 
 
 def nack(

@@ -1,0 +1,75 @@
+"""The programs of sessions that people opened: a program that is gone has ended its session, hook or not."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from scout.broker import session_end
+from scout.broker.turn import Turn
+from scout.broker.world import World
+from scout.model.session import Session, SessionOrigin, SessionState
+from scout.model.session_problem import Layer
+from scout.ports import Runs
+from scout.store.ledger import Ledger
+
+__all__ = ["HostProcesses", "House"]
+
+_MANY = 10_000
+_Process = tuple[int, str]
+
+
+class House(Protocol):
+    """The broker, as far as this looks at it."""
+
+    world: World
+
+    async def read(self, work: Callable[[Ledger], Any]) -> Any: ...
+    async def as_system(self, work: Callable[[Turn], Any]) -> Any: ...
+
+
+class HostProcesses:
+    """Which process each enrolled session runs in, by its id and its start time."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._known: dict[str, _Process] = {}
+
+    async def begin(self) -> None:
+        """Know which sessions were open when the broker stopped."""
+        running = await self._house.read(lambda ledger: ledger.many(Session, "sessions_running", limit=_MANY))
+        for session in running:
+            self.heard(session)
+
+    def heard(self, session: Session) -> None:
+        """A session began, moved to another process, or ended."""
+        process = _process_of(session)
+        if process is None:
+            self._known.pop(session.id, None)
+        else:
+            self._known[session.id] = process
+
+    async def check(self) -> None:
+        """End the sessions whose process is gone without a word."""
+        runs = self._house.world.runs
+        if runs is None or not self._known:
+            return
+        for ident, process in await asyncio.to_thread(_gone, runs, dict(self._known)):
+            await self._house.as_system(lambda turn, one=ident, at=process: _end(turn, one, at))
+
+
+def _process_of(session: Session) -> _Process | None:
+    """The process of a live session that a person opened, where its host named one."""
+    if session.origin is not SessionOrigin.ENROLLED or session.state is not SessionState.LIVE:
+        return None
+    return (session.pid, session.pid_started) if session.pid and session.pid_started else None
+
+
+def _gone(runs: Runs, known: Mapping[str, _Process]) -> list[tuple[str, _Process]]:
+    return [(ident, process) for ident, process in known.items() if not runs.is_alive(*process)]
+
+
+def _end(turn: Turn, ident: str, process: _Process) -> None:
+    session = turn.need(Session, "session", ident)
+    if _process_of(session) == process:
+        reason = f"its {session.harness} program is gone (pid {process[0]})"
+        session_end.end(turn, session, reason, layer=Layer.PROCESS)
