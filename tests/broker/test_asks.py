@@ -140,7 +140,7 @@ async def test_an_agent_started_by_hand_holds_its_asks_for_the_operator(rig: Rig
     assert "scout session start" in view.reason
     byhand = await rig.agent("byhand")
     claimed = await byhand.call(ClaimInbox())
-    assert [item.delivery.ask_id for item in claimed.items] == [receipt.ask_id]
+    assert [item.delivered.ask_id for item in claimed.items] == [receipt.ask_id]
     await byhand.call(CompleteFlight(flight_id=receipt.flight_id, output="done by hand"))
     assert (await ended(rig, receipt.flight_id)).output == "done by hand"
 
@@ -344,7 +344,7 @@ async def test_the_answer_goes_where_it_was_wanted(rig: Rig) -> None:
     assert item.message.in_reply_to == asked.message_id
     assert (item.message.kind, item.message.sender) == ("final", asked.target)
     assert item.message.conversation_id == asked.conversation_id
-    assert not item.delivery.wake
+    assert not item.delivered.wake
     asked = await asker.call(MakeAsk(to="@parrot", body="for the clerk", reply_to="@clerk"))
     await ended(rig, asked.flight_id)
     assert "for the clerk" in await bodies(rig, "clerk")
@@ -363,7 +363,7 @@ async def test_a_live_session_is_a_return_address(rig: Rig) -> None:
     await ended(rig, asked.flight_id)
     item = next(one for one in await said_to(rig, "other") if one.message)
     assert item.message is not None
-    assert (item.message.body, item.delivery.session_id) == ("to that session", other)
+    assert (item.message.body, item.delivered.session_id) == ("to that session", other)
     wrong = MakeAsk(to="@parrot", body="x", reply_to="@parrot", reply_to_session_id=other)
     assert (await refused(rig.operator(wrong))).code == "not_found"
     nowhere = MakeAsk(to="@parrot", body="x", reply_to_session_id="ses_none")
@@ -386,7 +386,7 @@ async def test_whoever_is_online_in_person_is_asked_through_its_inbox(rig: Rig) 
     asked = await rig.operator(MakeAsk(to="@live", body="please"))
     assert (asked.state, asked.phase, asked.endpoint_id) == ("queued", "accepted", endpoint.id)
     claimed = await seat.call(ClaimInbox())
-    assert claimed.items[0].delivery.ask_id == asked.ask_id
+    assert claimed.items[0].delivered.ask_id == asked.ask_id
     assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).phase == "waking"
     said = await seat.call(Reply(body="here", in_reply_to=asked.ask_id))
     view = await ended(rig, asked.flight_id)

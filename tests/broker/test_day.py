@@ -80,7 +80,7 @@ async def taken(seat: Seat) -> list[str]:
     """What an agent finds in its inbox and takes: the first line of each."""
     claimed = await seat.call(ClaimInbox())
     if claimed.items:
-        await seat.call(AckInbox(delivery_ids=tuple(one.delivery.id for one in claimed.items)))
+        await seat.call(AckInbox(delivery_ids=tuple(one.delivered.id for one in claimed.items)))
     return [one.message.body.splitlines()[0] for one in claimed.items if one.message]
 
 

@@ -23,7 +23,7 @@ def test_send_ask_reply(tmp_path: Path) -> None:
         claimed = await arc.call(ClaimInbox())
         assert claimed.items[0].message is not None
         assert claimed.items[0].message.body == "hello"
-        await arc.call(AckInbox(delivery_ids=(claimed.items[0].delivery.id,)))
+        await arc.call(AckInbox(delivery_ids=(claimed.items[0].delivered.id,)))
         await arc.call(Reply(body="hello yourself", in_reply_to=receipt.message_id))
         inbox = await rig.operator(ListInbox())
         assert [item.message and item.message.body for item in inbox.items] == ["hello yourself"]

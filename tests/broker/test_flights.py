@@ -248,7 +248,7 @@ async def test_a_delivery_and_its_flight_change_together(rig: Rig) -> None:
     seat = await live(rig)
     asked = await rig.operator(MakeAsk(to="@live", body="x"))
     claimed = await seat.call(ClaimInbox())
-    delivery = claimed.items[0].delivery.id
+    delivery = claimed.items[0].delivered.id
     await seat.call(AckInbox(delivery_ids=(delivery,)))
     assert (await story(rig, asked.flight_id)) == ["flight.queued", "flight.updated", "flight.started"]
     pairs = {"delivery.leased": "flight.updated", "delivery.acked": "flight.started"}
@@ -276,7 +276,7 @@ async def test_no_commit_has_one_of_a_pair_without_the_other(rig: Rig) -> None:
     statements: list[str] = []
     rig.broker._database.trace(statements.append)
     asked = await rig.operator(MakeAsk(to="@live", body="x"))
-    delivery = (await seat.call(ClaimInbox())).items[0].delivery.id
+    delivery = (await seat.call(ClaimInbox())).items[0].delivered.id
     await seat.call(AckInbox(delivery_ids=(delivery,)))
     await rig.operator(CancelFlight(flight_id=asked.flight_id))
     other = await rig.operator(MakeAsk(to="@live", body="y"))

@@ -18,14 +18,14 @@ from tests.broker.stage import later, live, log
 async def test_a_lease_that_ran_out_makes_it_claimable_again(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.operator(Send(to="@arc", body="x"))
-    ident = (await arc.call(ClaimInbox())).items[0].delivery.id
+    ident = (await arc.call(ClaimInbox())).items[0].delivered.id
     await later(rig, 59)
     assert (await rig.operator(GetDelivery(delivery_id=ident))).state == "leased"
     await later(rig, 2)
     delivery = await rig.operator(GetDelivery(delivery_id=ident))
     assert (delivery.state, delivery.may_repeat) == ("pending", True)
     await later(rig, 3)
-    again = (await arc.call(ClaimInbox())).items[0].delivery
+    again = (await arc.call(ClaimInbox())).items[0].delivered
     assert (again.id, again.attempts, again.may_repeat) == (ident, 2, True)
 
 
@@ -33,7 +33,7 @@ async def test_a_lease_that_ran_out_makes_it_claimable_again(rig: Rig) -> None:
 async def test_after_a_sleep_everybody_has_one_grace_period(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.operator(Send(to="@arc", body="x"))
-    ident = (await arc.call(ClaimInbox())).items[0].delivery.id
+    ident = (await arc.call(ClaimInbox())).items[0].delivered.id
     rig.clock.ahead += 3600
     gap = Gap(seconds=3600, ended=rig.clock.now())
     await housekeeping.tidy(rig.broker, gap)

@@ -34,13 +34,13 @@ async def test_a_pulling_agent_holds_the_lease_itself(rig: Rig) -> None:
         await rig.operator(Send(to="@arc", body=body))
     looked = await arc.call(ListInbox())
     assert [item.message.body for item in looked.items if item.message] == ["one", "two"]
-    assert {item.delivery.state for item in looked.items} == {DeliveryState.PENDING}
+    assert {item.delivered.state for item in looked.items} == {DeliveryState.PENDING}
     assert await arc.call(ListInbox()) == looked
     claimed = await arc.call(ClaimInbox())
-    assert [item.delivery.leased_by for item in claimed.items] == [made.agent.id] * 2
-    assert {item.delivery.attempts for item in claimed.items} == {1}
+    assert [item.delivered.leased_by for item in claimed.items] == [made.agent.id] * 2
+    assert {item.delivered.attempts for item in claimed.items} == {1}
     assert (await arc.call(ClaimInbox())).items == ()
-    ids = tuple(item.delivery.id for item in claimed.items)
+    ids = tuple(item.delivered.id for item in claimed.items)
     acked = await arc.call(AckInbox(delivery_ids=ids))
     assert {one.state for one in acked.items} == {DeliveryState.ACKED}
     assert (await arc.call(AckInbox(delivery_ids=ids))).items == acked.items
@@ -69,7 +69,7 @@ async def test_two_claims_at_once_never_get_the_same(rig: Rig) -> None:
     for number in range(20):
         await rig.operator(Send(to="@arc", body=f"{number}"))
     claims = await asyncio.gather(*(arc.call(ClaimInbox(limit=3)) for _ in range(10)))
-    got = [item.delivery.id for claim in claims for item in claim.items]
+    got = [item.delivered.id for claim in claims for item in claim.items]
     assert len(got) == len(set(got)) == 20
 
 
@@ -77,7 +77,7 @@ async def test_two_claims_at_once_never_get_the_same(rig: Rig) -> None:
 async def test_a_lease_that_ran_out_comes_back_as_a_possible_repeat(rig: Rig) -> None:
     arc = await rig.agent("arc")
     sent = await rig.operator(Send(to="@arc", body="hello"))
-    first = (await arc.call(ClaimInbox())).items[0].delivery
+    first = (await arc.call(ClaimInbox())).items[0].delivered
     rig.clock.ahead += 59
     renewed = (await arc.call(RenewInbox(delivery_ids=(first.id,)))).items[0]
     assert (renewed.state, renewed.attempts) == (DeliveryState.LEASED, 1)
@@ -89,7 +89,7 @@ async def test_a_lease_that_ran_out_comes_back_as_a_possible_repeat(rig: Rig) ->
     again = await rig.operator(GetDelivery(delivery_id=first.id))
     assert (again.state, again.may_repeat) == (DeliveryState.PENDING, True)
     rig.clock.ahead += 3
-    second = (await arc.call(ClaimInbox())).items[0].delivery
+    second = (await arc.call(ClaimInbox())).items[0].delivered
     assert (second.id, second.attempts, second.may_repeat) == (first.id, 2, True)
     receipt = (await rig.operator(GetMessage(message_id=sent.message_id))).deliveries[0]
     assert (receipt.attempts, receipt.may_repeat) == (2, True)
@@ -99,7 +99,7 @@ async def test_a_lease_that_ran_out_comes_back_as_a_possible_repeat(rig: Rig) ->
 async def test_only_the_holder_settles(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     await rig.operator(Send(to="@arc", body="hello"))
-    ident = (await arc.call(ClaimInbox())).items[0].delivery.id
+    ident = (await arc.call(ClaimInbox())).items[0].delivered.id
     settle = wishes(
         AckInbox(delivery_ids=(ident,)),
         NackInbox(delivery_ids=(ident,)),
@@ -118,7 +118,7 @@ async def test_only_the_holder_settles(rig: Rig) -> None:
 async def test_what_is_given_back_comes_again_when_its_target_says(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.operator(Send(to="@arc", body="hello"))
-    ident = (await arc.call(ClaimInbox())).items[0].delivery.id
+    ident = (await arc.call(ClaimInbox())).items[0].delivered.id
     back = await arc.call(NackInbox(delivery_ids=(ident,), retry_after=100, problem="busy"))
     assert (back.items[0].state, back.items[0].problem) == (DeliveryState.PENDING, "busy")
     assert not back.items[0].may_repeat
@@ -137,8 +137,8 @@ async def test_what_cannot_be_delivered_goes_back_to_its_sender(rig: Rig) -> Non
     sent = await hal.call(Send(to="@arc", body="hello"))
     for attempt in range(1, 9):
         claimed = (await arc.call(ClaimInbox())).items
-        assert [item.delivery.attempts for item in claimed] == [attempt]
-        ids = tuple(item.delivery.id for item in claimed)
+        assert [item.delivered.attempts for item in claimed] == [attempt]
+        ids = tuple(item.delivered.id for item in claimed)
         await arc.call(NackInbox(delivery_ids=ids, retry_after=0, problem="cannot read"))
     notice = (await hal.call(ListInbox())).items[0]
     assert notice.message is not None
@@ -156,7 +156,7 @@ def test_a_notice_that_bounces_is_not_noticed_again(tmp_path: Path) -> None:
         arc, hal = await rig.agent("arc"), await rig.agent("hal")
         await hal.call(Send(to="@arc", body="hello"))
         for seat in (arc, hal):
-            ident = (await seat.call(ClaimInbox())).items[0].delivery.id
+            ident = (await seat.call(ClaimInbox())).items[0].delivered.id
             await seat.call(NackInbox(delivery_ids=(ident,)))
         for seat in (arc, hal, await rig.seat()):
             assert (await seat.call(ListInbox())).items == ()
@@ -194,7 +194,7 @@ async def test_a_lease_is_held_by_the_credential_it_was_given_to(rig: Rig) -> No
     arc = await rig.agent("arc")
     other = await rig.seat((await rig.operator(CreateToken(agent="@arc"))).secret)
     await rig.operator(Send(to="@arc", body="hello"))
-    ident = (await arc.call(ClaimInbox())).items[0].delivery.id
+    ident = (await arc.call(ClaimInbox())).items[0].delivered.id
     assert (await other.call(AckInbox(delivery_ids=(ident,)))).items[0].state is DeliveryState.ACKED
 
 
@@ -214,8 +214,8 @@ async def test_what_scout_carries_itself_is_not_for_the_taking(rig: Rig) -> None
     arc = await rig.agent("arc")
     asked = await rig.operator(MakeAsk(to="@arc", body="work", if_unreachable=IfUnreachable.QUEUE))
     claimed = (await arc.call(ClaimInbox())).items
-    assert [item.delivery.flight_id for item in claimed] == [asked.flight_id]
-    await arc.call(AckInbox(delivery_ids=(claimed[0].delivery.id,)))
+    assert [item.delivered.flight_id for item in claimed] == [asked.flight_id]
+    await arc.call(AckInbox(delivery_ids=(claimed[0].delivered.id,)))
     running = await rig.operator(GetFlight(flight_id=asked.flight_id))
     assert running.state is FlightState.RUNNING
     await arc.call(Reply(in_reply_to=asked.flight_id, body="done"))

@@ -40,11 +40,11 @@ async def rich(rig: Rig) -> list[Event]:
     await a.call(Send(channel="team", body="@b please look"))
     await rig.operator(Send(broadcast=True, body="to all"))
     claimed = await a.call(ClaimInbox())
-    await a.call(AckInbox(delivery_ids=(claimed.items[0].delivery.id,)))
+    await a.call(AckInbox(delivery_ids=(claimed.items[0].delivered.id,)))
     await b.call(Send(to="@a", body="take this back"))
     for attempt in range(3):
         items = (await a.call(ClaimInbox())).items
-        await a.call(NackInbox(delivery_ids=tuple(one.delivery.id for one in items), retry_after=0))
+        await a.call(NackInbox(delivery_ids=tuple(one.delivered.id for one in items), retry_after=0))
         assert attempt < 3
     for mode in ReplyMode:
         await rig.operator(MakeAsk(to="@parrot", body="x", reply_mode=mode, wait=20))

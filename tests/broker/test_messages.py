@@ -192,7 +192,7 @@ async def test_a_view_says_only_what_is_true(rig: Rig) -> None:
     assert (accepted.read_by, accepted.replies) == ((), ())
     claimed = await arc.call(ClaimInbox())
     assert [one.state for one in (await shown()).deliveries] == ["leased"]
-    await arc.call(AckInbox(delivery_ids=(claimed.items[0].delivery.id,)))
+    await arc.call(AckInbox(delivery_ids=(claimed.items[0].delivered.id,)))
     taken = await shown()
     assert [one.state for one in taken.deliveries] == ["acked"]
     assert (taken.read_by, taken.replies) == ((), ())

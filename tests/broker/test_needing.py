@@ -100,7 +100,7 @@ async def test_who_does_not_wait_finds_the_answer_in_its_inbox(rig: Rig) -> None
     assert found.message is not None
     assert (found.message.kind, found.message.sender) == (MessageKind.ANSWER, rig.broker.world.operator_agent)
     assert found.message.body.splitlines()[0] == "green: it fits"
-    assert found.delivery.conversation_id == item.return_path.conversation_id
+    assert found.delivered.conversation_id == item.return_path.conversation_id
 
 
 @staged

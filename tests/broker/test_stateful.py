@@ -187,7 +187,7 @@ class Life(RuleBasedStateMachine):
     def claim(self, name: str, most: int) -> None:
         async def do() -> list[str]:
             claimed = await (await self.rig.agent(name)).call(ClaimInbox(limit=most))
-            return [item.delivery.id for item in claimed.items]
+            return [item.delivered.id for item in claimed.items]
 
         now = self.clock.ahead
         mine = self.model.deliveries

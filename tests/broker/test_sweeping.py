@@ -127,7 +127,7 @@ async def test_work_in_every_state_reminds_who_holds_its_next_move(rig: Rig) -> 
     assert (await holders(rig, about))[2:] == [(c, 1), (b, 2)]
     assert f"scout work resume {about}" in (await bodies(rig, "carol"))[-1]
     assert f"scout work hand-over {about}" in (await bodies(rig, "bob"))[-1]
-    assert (await said_to(rig, "carol"))[-1].delivery.work_item_id == about
+    assert (await said_to(rig, "carol"))[-1].delivered.work_item_id == about
     await carol.call(ResumeWork(work_item_id=about, reason="here you are"))
     await bob.call(SubmitWork(work_item_id=about))
     await later(rig, 4 * HOUR + 1)
@@ -532,7 +532,7 @@ async def test_a_flight_that_waits_for_somebody_reminds_that_one_then_who_asked(
 async def test_what_ends_at_its_time_is_ended_by_the_sweeper(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.operator(Send(to="@arc", body="x"))
-    leased = (await arc.call(ClaimInbox())).items[0].delivery.id
+    leased = (await arc.call(ClaimInbox())).items[0].delivered.id
     asked = await arc.call(Consult(question="shall I?", default_action="yes", expires_in=100))
     token = await rig.operator(CreateToken(agent="@arc", expires_in=100))
     await rig.operator(AddGrant(action=Action.ASK, agent="@arc", user="zoe", expires_in=100))
@@ -634,7 +634,7 @@ def test_a_restart_in_between_reminds_nobody_twice_and_forgets_nobody(tmp_path: 
 async def test_the_running_keeper_notices_a_sleep_and_gives_one_grace_period(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.operator(Send(to="@arc", body="x"))
-    leased = (await arc.call(ClaimInbox())).items[0].delivery.id
+    leased = (await arc.call(ClaimInbox())).items[0].delivered.id
     rounds = 0
 
     def counted() -> None:

@@ -95,10 +95,10 @@ async def test_a_claim_waits_for_what_comes(rig: Rig) -> None:
     claimed = await waiting
     assert [item.message and item.message.body for item in claimed.items] == ["hello"]
     assert not rig.broker.waiters.is_awaited(key)
-    ident = claimed.items[0].delivery.id
+    ident = claimed.items[0].delivered.id
     await arc.call(NackInbox(delivery_ids=(ident,), retry_after=0.1))
     again = await arc.call(ClaimInbox(wait=20))  # it becomes due without any news
-    assert [item.delivery.id for item in again.items] == [ident]
+    assert [item.delivered.id for item in again.items] == [ident]
     await arc.call(AckInbox(delivery_ids=(ident,)))
 
 

@@ -82,12 +82,12 @@ def test_an_agent_works_its_inbox_and_answers(shell: Shell) -> None:
             async with Scout(home=shell.home, token=told.token) as reader:
                 asked = await scout.ask(told.minimal, "what is up?", if_unreachable=IfUnreachable.QUEUE)
                 (item,) = (await reader.claim(wait=10)).items
-                assert (await reader.ack(item.delivery.id)).items[0].state == "acked"
+                assert (await reader.ack(item.delivered.id)).items[0].state == "acked"
                 await reader.reply("not much", asked.flight_id)
                 assert (await scout.wait(asked.flight_id, 10)).output == "not much"
                 await scout.send(told.minimal, "again")
                 (item,) = (await reader.claim(wait=10)).items
-                assert (await reader.nack(item.delivery.id, problem="busy", retry_after=60)).items
+                assert (await reader.nack(item.delivered.id, problem="busy", retry_after=60)).items
 
     asyncio.run(main())
 
@@ -150,7 +150,7 @@ def test_the_blocking_front(shell: Shell) -> None:
         assert scout.who("block").items
         assert scout.resolve(told.minimal).agent_id == told.agent.id
         assert scout.whoami().kind == "operator"
-        assert told.agent.id not in {one.delivery.sender for one in scout.inbox().items}
+        assert told.agent.id not in {one.delivered.sender for one in scout.inbox().items}
         assert next(scout.watch(Watch(after=0))).seq == 1
         scout.close()
 

@@ -58,7 +58,7 @@ async def _client(stage: Served, name: str = "arc", **offers: Any) -> TaskClient
 async def _take(seat: Seat) -> None:
     """An agent takes what waits for it."""
     claimed = await seat.call(ClaimInbox())
-    await seat.call(AckInbox(delivery_ids=tuple(item.delivery.id for item in claimed.items)))
+    await seat.call(AckInbox(delivery_ids=tuple(item.delivered.id for item in claimed.items)))
 
 
 @scene

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused, Remedy
-from scout.broker import credentials, reaching, retiring
+from scout.broker import credentials, reaching, retiring, unread
 from scout.broker.page import before, page, size
 from scout.broker.registering import break_alias_named, checked_config
 from scout.broker.turn import Turn, subject_of
@@ -226,6 +226,9 @@ def revive(turn: Turn, request: ReviveAgent) -> AgentDetail:
     _check_handle(turn, revived)
     turn.record(AGENT_EVENTS[AgentMove.REVIVE], revived, move=AgentMove.REVIVE)
     break_alias_named(turn, revived)
+    broadcast = unread.broadcast_for(turn, revived.id)
+    if broadcast is not None:  # what was said to all meanwhile was not for it
+        unread.mark_read(turn, revived.id, broadcast.id, turn.ledger.last_seq())
     return detail_of(turn, revived)
 
 

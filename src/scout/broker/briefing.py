@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from scout.base.refusal import Remedy
 from scout.broker import agents, attention
 from scout.broker.turn import Turn
+from scout.broker.unread import count_unread
 from scout.broker.views import flight_view, question_view, work_view
 from scout.model.attention import Attention
 from scout.model.flight import Flight
@@ -21,7 +22,6 @@ from scout.store.ledger import LAST
 __all__ = ["brief"]
 
 _LISTED = 20
-_COUNTED = 1000
 _BODY = 2000  # of what was asked; the whole is shown with its flight
 _STEPS = 5
 _WORK_STEPS = {
@@ -42,7 +42,7 @@ def brief(turn: Turn, request: ShowBrief) -> Brief:
     answered = [one for one in owed if one.state is QuestionState.ANSWERED]
     asked = many(Flight, "flights_open_for", agent=me, **page)
     needs = many(Attention, "attention_by_open", agent=me, **page)
-    unread = turn.ledger.value("inbox_count", agent=me, limit=_COUNTED)
+    unread = count_unread(turn, me)
     waiting = [one.requester_id for one in (*flights, *work)] + [one.asker_id for one in questions]
     told = Brief(
         me=agents.who_am_i(turn, WhoAmI()),

@@ -21,6 +21,7 @@ from scout.broker.terminals import Terminals
 from scout.broker.turn import Turn
 from scout.broker.warming import Warming
 from scout.broker.world import World
+from scout.model.conversation import Member
 from scout.model.delivery import Delivery
 from scout.model.directory_event import TokenExpired, TokenRevoked
 from scout.model.endpoint import Endpoint
@@ -241,6 +242,8 @@ class Broker:
         self.waiters.tell(event.target.id)
         if isinstance(record, Delivery):
             self.waiters.tell(f"inbox {record.target}")
+        elif isinstance(record, Member):
+            self.waiters.tell(f"inbox {record.agent_id}")  # there is one more conversation to listen to
         elif isinstance(record, Flight) and (record.finished_at is not None or record.is_asking):
             self.waiters.tell(f"end of {record.id}")
 

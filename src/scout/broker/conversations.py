@@ -1,11 +1,13 @@
 """Conversations and channels: who takes part, who is responsible, how far each has read."""
 
+from collections import Counter
 from typing import TypeVar
 
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker import posting
 from scout.broker.page import after_number, page, size
 from scout.broker.turn import Turn
+from scout.broker.unread import broadcast_for, counts_by_conversation
 from scout.broker.views import enriched
 from scout.identity.segment import segment
 from scout.model.agent import Agent
@@ -14,7 +16,6 @@ from scout.model.conversation import (
     ConversationKind,
     Member,
     Message,
-    advance_cursor,
     channel_id,
     thread_id,
 )
@@ -22,7 +23,6 @@ from scout.model.delivery import Delivery
 from scout.model.ref import Ref
 from scout.model.request_problem import NotFound
 from scout.model.talk_event import (
-    ConversationCursor,
     MessagePosted,
     message_of,
 )
@@ -31,7 +31,6 @@ from scout.protocol.channels import (
     ConversationView,
     GetConversation,
     ListConversations,
-    MarkRead,
     MemberRole,
     MemberView,
 )
@@ -46,9 +45,9 @@ __all__ = [
     "get",
     "latest",
     "list_conversations",
-    "mark_read",
     "may_read",
     "members_of",
+    "membership",
     "shown",
     "subject_of_place",
     "thread_on",
@@ -56,7 +55,6 @@ __all__ = [
 
 V = TypeVar("V", bound=ConversationView)
 _SHOWN = 200
-_COUNTED = 1000
 _NEWEST = (1 << 63) - 1
 
 
@@ -66,7 +64,8 @@ def members_of(turn: Turn, conversation_id: str, limit: int = _SHOWN) -> list[Me
     return [member for member in found if member.left_at is None]
 
 
-def _membership(turn: Turn, conversation_id: str) -> Member | None:
+def membership(turn: Turn, conversation_id: str) -> Member | None:
+    """The caller's place in a conversation, if it takes part."""
     me = turn.actor.agent_id
     member = turn.ledger.one(Member, "membership", conversation=conversation_id, agent=me) if me else None
     return member if member is not None and member.left_at is None else None
@@ -77,7 +76,7 @@ def may_read(turn: Turn, conversation: Conversation) -> Conversation:
     if conversation.kind is ConversationKind.THREAD:
         may_read(turn, turn.need(Conversation, "conversation", conversation.parent_id or ""))
         return conversation
-    mine = _membership(turn, conversation.id)
+    mine = membership(turn, conversation.id)
     told_all = conversation.kind is ConversationKind.BROADCAST and conversation.owner == turn.actor.user
     if mine is None and not told_all:
         turn.permit(Deed.READ, subject_of_place(conversation))
@@ -143,11 +142,15 @@ def subject_of_place(conversation: Conversation) -> Subject:
 
 
 def shown(turn: Turn, kind: type[V], conversation: Conversation) -> V:
-    """A conversation with who takes part in it, and where the caller has read to."""
-    members = members_of(turn, conversation.id)
-    mine = next((one for one in members if one.agent_id == turn.actor.agent_id), None)
-    views = tuple(_member_view(turn, conversation, one) for one in members)
-    return enriched(kind, conversation, members=views, unread=_unread(turn, mine))
+    """A conversation with who takes part in it, and how much of it is unread for the caller."""
+    views = tuple(_member_view(turn, conversation, one) for one in members_of(turn, conversation.id))
+    return enriched(kind, conversation, members=views, unread=_counts(turn)[conversation.id])
+
+
+def _counts(turn: Turn) -> Counter[str]:
+    """How much is unread for the caller, by conversation."""
+    me = turn.actor.agent_id
+    return counts_by_conversation(turn, me) if me else Counter()
 
 
 def _member_view(turn: Turn, conversation: Conversation, member: Member) -> MemberView:
@@ -156,18 +159,6 @@ def _member_view(turn: Turn, conversation: Conversation, member: Member) -> Memb
     roles = [MemberRole.OWNER] if owns else []
     roles += [MemberRole.MASTER] if conversation.master_id == member.agent_id else []
     return enriched(MemberView, member, address=turn.canonical(member.agent_id), roles=tuple(roles))
-
-
-def _unread(turn: Turn, member: Member | None) -> int:
-    if member is None:
-        return 0
-    return turn.ledger.value(
-        "messages_unread",
-        conversation=member.conversation_id,
-        after=member.read_seq,
-        reader=member.agent_id,
-        limit=_COUNTED,
-    )
 
 
 def get(turn: Turn, request: GetConversation) -> ConversationView:
@@ -183,30 +174,10 @@ def list_conversations(turn: Turn, request: ListConversations) -> Page[Conversat
     mine = turn.ledger.many(Member, "memberships", agent=turn.sender, before=bound, limit=wanted + 1)
     listed = page(mine, wanted, lambda member: int(member.created_at))
     found = [turn.need(Conversation, "conversation", member.conversation_id) for member in listed.items]
+    broadcast = broadcast_for(turn, turn.sender) if request.cursor is None else None
+    if broadcast is not None and membership(turn, broadcast.id) is None:
+        found = [broadcast, *found]  # it reaches the caller, although it has read none of it
     return Page(items=tuple(shown(turn, ConversationView, one) for one in found), next=listed.next)
-
-
-def mark_read(turn: Turn, request: MarkRead) -> ConversationView:
-    """The caller has read up to a message, or to the end."""
-    conversation = turn.need(Conversation, "conversation", request.conversation_id)
-    member = _membership(turn, conversation.id)
-    if member is None:
-        may_read(turn, conversation)
-        problem = "only who takes part in a conversation has a place in it"
-        raise Refused(BadRequest(problem=problem, field="conversationId"))
-    message = _newest(turn, conversation.id)
-    if request.message_id is not None:
-        message = turn.need(Message, "message", request.message_id)
-        if message.conversation_id != conversation.id:
-            raise turn.missing("message", request.message_id)
-    moved = advance_cursor(member, message.seq if message else 0, turn.now)
-    if moved is not member:
-        turn.record(ConversationCursor, moved, move="read", target=conversation.id)
-    return shown(turn, ConversationView, conversation)
-
-
-def _newest(turn: Turn, conversation_id: str) -> Message | None:
-    return turn.ledger.one(Message, "messages_before", conversation=conversation_id, before=_NEWEST, limit=1)
 
 
 def latest(turn: Turn, request: Latest) -> Page[LatestItem]:
@@ -219,12 +190,15 @@ def latest(turn: Turn, request: Latest) -> Page[LatestItem]:
     got = [turn.ledger.get(Message, one.message_id) for one in came]
     joined = turn.ledger.many(Member, "memberships", agent=turn.sender, before=_NEWEST, limit=reach)
     places = [one.conversation_id for one in (*ours, *(one for one in got if one), *joined)]
-    found = [_newest(turn, place) for place in dict.fromkeys(places)]
+    broadcast = broadcast_for(turn, turn.sender)
+    places += [broadcast.id] if broadcast else []
+    counts = _counts(turn)
+    found = [posting.newest_in(turn, place) for place in dict.fromkeys((*places, *filter(None, counts)))]
     newest = sorted((one for one in found if one), key=lambda one: -one.seq)
-    return Page(items=tuple(_latest_item(turn, message) for message in newest[:wanted]))
+    return Page(items=tuple(_latest_item(turn, one, counts) for one in newest[:wanted]))
 
 
-def _latest_item(turn: Turn, newest: Message) -> LatestItem:
+def _latest_item(turn: Turn, newest: Message, counts: Counter[str]) -> LatestItem:
     conversation = turn.need(Conversation, "conversation", newest.conversation_id)
     others = [one for one in members_of(turn, conversation.id, 3) if one.agent_id != turn.sender]
     name = conversation.name or ", ".join(turn.canonical(one.agent_id) for one in others)
@@ -233,7 +207,7 @@ def _latest_item(turn: Turn, newest: Message) -> LatestItem:
         kind=conversation.kind,
         name=name,
         message=newest,
-        unread=_unread(turn, _membership(turn, conversation.id)),
+        unread=counts[conversation.id],
     )
 
 

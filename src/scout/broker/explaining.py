@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from scout.base.refusal import BadRequest, Refused, code_of
 from scout.broker import attention, conversations, overview, owning
-from scout.broker.concern import concerns
 from scout.broker.turn import Turn
 from scout.model.ask import Ask
+from scout.model.concern import concerns
 from scout.model.conversation import Conversation, Message
 from scout.model.delivery import Delivery
 from scout.model.envelope import Event, Wake, record_of

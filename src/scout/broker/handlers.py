@@ -88,7 +88,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     box.GetDelivery: inbox.get_delivery,
     channels.ListConversations: conversations.list_conversations,
     channels.GetConversation: conversations.get,
-    channels.MarkRead: conversations.mark_read,
+    channels.MarkRead: inbox.read_conversation,
     channels.CreateChannel: groups.create,
     channels.ListChannels: groups.list_channels,
     channels.ShowChannel: groups.show_channel,

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from scout.broker import attention, briefing, deciding, endpoints, inbox, reaching, session_end
 from scout.broker.admission import caller_of
 from scout.broker.turn import Turn, subject_of
+from scout.broker.unread import count_unread, mark_read
 from scout.model.agent import Agent
 from scout.model.attention import Attention, AttentionKind, Risk
 from scout.model.delivery import Delivery, DeliveryState
@@ -74,16 +75,17 @@ def _prompted(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
     """Its model reads what it was given: so what was handed over is taken, and its asks run."""
     _works(turn, session)
     _withdraw(turn, session)
-    waiting, held = _waiting(turn, session)
-    inbox.acknowledge(turn, AckInbox(delivery_ids=held))
-    return HookAnswer(context=unread_line(len(waiting) - len(held), session.harness))
+    held = _held(turn, session)
+    if held:
+        inbox.acknowledge(turn, AckInbox(delivery_ids=held))
+    return HookAnswer(context=unread_line(count_unread(turn, session.agent_id), session.harness))
 
 
-def _waiting(turn: Turn, session: Session) -> tuple[list[Delivery], tuple[str, ...]]:
-    """What waits for its agent, and what of it was handed to this very session."""
+def _held(turn: Turn, session: Session) -> tuple[str, ...]:
+    """What waits for its agent and was handed to this very session."""
     waiting = turn.ledger.many(Delivery, "inbox", agent=session.agent_id, after="", limit=_SOME)
     held = [one for one in waiting if one.state is DeliveryState.LEASED and one.leased_by == session.id]
-    return waiting, tuple(one.id for one in held)
+    return tuple(one.id for one in held)
 
 
 def _stopped(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
@@ -93,8 +95,11 @@ def _stopped(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
     claimed = inbox.claim(turn, ClaimInbox(limit=MAILS)).items
     if not claimed and endpoint is not None and endpoint.state is EndpointState.WORKING:
         reaching.move(turn, endpoint, EndpointMove.RELEASE)
+    for one in claimed:
+        if one.conversation_id is not None and one.seq is not None:
+            mark_read(turn, session.agent_id, one.conversation_id, one.seq)
     text = mail_text([mail_of(one) for one in claimed], session.harness)
-    return HookAnswer(context=text, handed_over=tuple(one.delivery.id for one in claimed))
+    return HookAnswer(context=text, handed_over=tuple(one.delivery_id for one in claimed if one.delivery_id))
 
 
 def mail_of(item: InboxItem) -> Mail:
@@ -102,10 +107,10 @@ def mail_of(item: InboxItem) -> Mail:
     delivery, message = item.delivery, item.message
     return Mail(
         sender=item.sender,
-        message_id=message.id if message else delivery.id,
+        message_id=message.id if message else item.delivery_id or "",
         body=message.body if message else item.prompt,
-        asks=delivery.flight_id is not None,
-        may_repeat=delivery.may_repeat or delivery.attempts > 1,
+        asks=delivery is not None and delivery.flight_id is not None,
+        may_repeat=delivery is not None and (delivery.may_repeat or delivery.attempts > 1),
     )
 
 

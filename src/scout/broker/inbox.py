@@ -2,15 +2,30 @@
 
 from collections.abc import Callable, Sequence
 
-from scout.base.refusal import Refused
-from scout.broker import reaching, settle
-from scout.broker.page import before, cursor, page, size
+from msgspec.structs import replace
+
+from scout.base.refusal import BadRequest, Refused
+from scout.broker import conversations, posting, reaching, settle, unread
+from scout.broker.needing import title_of
+from scout.broker.page import before, cursor, page, place_text, size
 from scout.broker.turn import Turn, subject_of
+from scout.broker.unread import LATEST, START, Position, Unread
 from scout.model.agent import Agent
-from scout.model.conversation import Message
-from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, ack, is_due, lease, nack, renew
+from scout.model.conversation import Conversation, ConversationKind, Message
+from scout.model.delivery import (
+    DELIVERY,
+    Delivery,
+    DeliveryMove,
+    DeliveryState,
+    ack,
+    is_due,
+    lease,
+    nack,
+    renew,
+)
 from scout.model.request_problem import NotOwner
 from scout.policy.permit import Deed
+from scout.protocol.channels import ConversationView, MarkRead
 from scout.protocol.inbox import (
     AckInbox,
     Claimed,
@@ -20,6 +35,7 @@ from scout.protocol.inbox import (
     ListDeliveries,
     ListInbox,
     NackInbox,
+    ReadTo,
     RenewInbox,
     Settled,
 )
@@ -35,47 +51,104 @@ __all__ = [
     "hold_longer",
     "list_deliveries",
     "list_inbox",
+    "read_conversation",
 ]
 
+_MAIL = 1000  # as much as is counted
 
-def _item(turn: Turn, delivery: Delivery) -> InboxItem:
-    message = turn.ledger.get(Message, delivery.message_id)
-    return InboxItem(delivery=delivery, message=message, sender=turn.canonical(delivery.sender))
+
+def _item(turn: Turn, one: Unread, *, read: bool = False) -> InboxItem:
+    message, delivery = one.message, one.delivery
+    told = InboxItem(
+        message=message,
+        sender=turn.canonical(delivery.sender if delivery else message.sender if message else None),
+        about=_about(turn, message),
+        read=read,
+    )
+    if message is not None:
+        where = turn.conversation(message.conversation_id)
+        channel = where.name if where is not None and where.kind is ConversationKind.CHANNEL else None
+        to_all = where is not None and where.kind is ConversationKind.BROADCAST
+        told = replace(told, channel=channel, broadcast=to_all)
+    if delivery is not None:
+        return replace(told, delivery_id=delivery.id, delivery=delivery)
+    assert message is not None  # what has no delivery is a message
+    return replace(told, conversation_id=message.conversation_id, seq=message.seq)
+
+
+def _about(turn: Turn, message: Message | None) -> str:
+    """What an answer answers, in a line."""
+    asked = turn.ledger.get(Message, message.in_reply_to) if message else None
+    return title_of(asked.body) if asked else ""
 
 
 def list_inbox(turn: Turn, request: ListInbox) -> Page[InboxItem]:
-    """What waits, oldest first; with `all` everything that ever came, newest first."""
+    """What is unread, oldest first; with `all` everything that ever came, newest first."""
     wanted = size(request.limit, turn.rules.limits)
     if request.all:
-        bound = before(request.cursor)
-        found = turn.ledger.many(Delivery, "deliveries_to", agent=turn.sender, before=bound, limit=wanted + 1)
+        begin = _position(request.cursor, LATEST)
+        found = unread.list_read(turn, turn.sender, wanted + 1, begin)
     else:
-        after = cursor(request.cursor) or ""
-        found = turn.ledger.many(Delivery, "inbox", agent=turn.sender, after=after, limit=wanted + 1)
-    listed = page(found, wanted, lambda delivery: delivery.id)
-    return Page(items=tuple(_item(turn, one) for one in listed.items), next=listed.next)
+        begin = _position(request.cursor, START)
+        found = unread.list_unread(turn, turn.sender, wanted + 1, begin)
+    shown = found[:wanted]
+    items = tuple(_item(turn, one, read=request.all and _is_read(turn, one)) for one in shown)
+    return Page(items=items, next=_after(begin, shown) if len(found) > wanted else None)
+
+
+def _is_read(turn: Turn, one: Unread) -> bool:
+    if one.delivery is not None:
+        return one.delivery.state in DELIVERY.terminal
+    message = one.message
+    return message is not None and message.seq <= unread.read_up_to(
+        turn, turn.sender, message.conversation_id
+    )
+
+
+def _position(text: str | None, begin: Position) -> Position:
+    """Where a page begins: after a delivery, and after a number of the log."""
+    place = cursor(text)
+    if place is None:
+        return begin
+    delivery_id, _, number = place.partition(" ")
+    if not (number.isascii() and number.isdigit() and int(number) <= LATEST.seq):
+        raise Refused(BadRequest(problem="this is no cursor of this list", field="cursor"))
+    return Position(delivery_id, int(number))
+
+
+def _after(begin: Position, shown: Sequence[Unread]) -> str:
+    """The cursor of what follows a page."""
+    deliveries = [one.delivery.id for one in shown if one.delivery]
+    numbers = [one.message.seq for one in shown if one.delivery is None and one.message]
+    place = Position([begin.delivery_id, *deliveries][-1], [begin.seq, *numbers][-1])
+    return place_text(f"{place.delivery_id} {place.seq}")
 
 
 def claim(turn: Turn, request: ClaimInbox) -> Claimed:
-    """Lease what is due to the caller; what a program of Scout's carries is not for the taking."""
+    """Lease what is due to the caller, and give it what was said to many.
+
+    What a program of Scout's carries is not for the taking. A message to many is not leased: it comes again
+    until the cursor has moved past it.
+    """
     wanted = size(request.limit, turn.rules.limits)
-    found: list[Delivery] = []
-    after = ""
-    while len(found) < wanted:
-        rows = turn.ledger.many(Delivery, "inbox", agent=turn.sender, after=after, limit=wanted + 1)
-        found += [one for one in rows if is_due(one, turn.now) and not one.wake]
-        if len(rows) <= wanted:
-            break
-        after = rows[-1].id
-    return Claimed(items=claimed(turn, found[:wanted]))
+    found = unread.list_unread(turn, turn.sender, wanted, START, lambda one: _is_free(turn, one))
+    taken = [Unread(one.message, _leased(turn, one.delivery) if one.delivery else None) for one in found]
+    return Claimed(items=tuple(_item(turn, one) for one in taken))
+
+
+def _is_free(turn: Turn, delivery: Delivery) -> bool:
+    return is_due(delivery, turn.now) and not delivery.wake
+
+
+def _leased(turn: Turn, delivery: Delivery) -> Delivery:
+    leased = lease(delivery, _holder(turn), turn.now, seconds=turn.rules.periods.lease)
+    return settle.delivered(turn, delivery, leased, DeliveryMove.LEASE)
 
 
 def claimed(turn: Turn, deliveries: Sequence[Delivery]) -> tuple[InboxItem, ...]:
     """Lease exactly these to the caller."""
-    seconds = turn.rules.periods.lease
-    leased = [(one, lease(one, _holder(turn), turn.now, seconds=seconds)) for one in deliveries]
-    taken = [settle.delivered(turn, one, after, DeliveryMove.LEASE) for one, after in leased]
-    return tuple(_item(turn, one) for one in taken)
+    taken = [_leased(turn, one) for one in deliveries]
+    return tuple(_item(turn, Unread(turn.ledger.get(Message, one.message_id), one)) for one in taken)
 
 
 def _holder(turn: Turn) -> str:
@@ -85,15 +158,32 @@ def _holder(turn: Turn) -> str:
 
 def acknowledge(turn: Turn, request: AckInbox) -> Settled:
     """Taken. What was taken before stays so; what nobody claimed is claimed by this."""
-    return _each(turn, request.delivery_ids, _acked)
+    if not (request.delivery_ids or request.conversation_id):
+        raise Refused(
+            BadRequest(problem="name deliveries, or a conversation and a number", field="deliveryIds")
+        )
+    if (request.conversation_id is None) is not (request.seq is None):
+        raise Refused(BadRequest(problem="conversationId and seq belong together", field="seq"))
+    settled = _each(turn, request.delivery_ids, _acked)
+    if request.conversation_id is None or request.seq is None:
+        return settled
+    return replace(settled, cursors=(_read(turn, request.conversation_id, request.seq),))
+
+
+def _read(turn: Turn, conversation_id: str, seq: int) -> ReadTo:
+    """Move the caller's cursor in a conversation of many that it takes part in."""
+    conversation = conversations.may_read(turn, turn.need(Conversation, "conversation", conversation_id))
+    if seq < 1:
+        raise Refused(BadRequest(problem="numbers of the log begin with 1", field="seq"))
+    unread.mark_read(turn, turn.sender, conversation.id, seq)
+    return ReadTo(conversation_id=conversation.id, seq=unread.read_up_to(turn, turn.sender, conversation.id))
 
 
 def _acked(turn: Turn, delivery: Delivery) -> Delivery:
     if delivery.state is DeliveryState.ACKED:
         return delivery
     if delivery.state is DeliveryState.PENDING and not delivery.wake:
-        leased = lease(delivery, _holder(turn), turn.now, seconds=turn.rules.periods.lease)
-        delivery = settle.delivered(turn, delivery, leased, DeliveryMove.LEASE)
+        delivery = _leased(turn, delivery)
     return acked(turn, delivery)
 
 
@@ -109,6 +199,34 @@ def acked(turn: Turn, delivery: Delivery) -> Delivery:
         endpoint_id=endpoint.id if endpoint else None,
     )
     return settle.delivered(turn, delivery, taken, DeliveryMove.ACK)
+
+
+def read_conversation(turn: Turn, request: MarkRead) -> ConversationView:
+    """The caller has read up to a message, or to the end."""
+    conversation = turn.need(Conversation, "conversation", request.conversation_id)
+    takes_part = conversations.membership(turn, conversation.id) is not None
+    if not takes_part and conversation != unread.broadcast_for(turn, turn.sender):
+        conversations.may_read(turn, conversation)
+        problem = "only who takes part in a conversation has a place in it"
+        raise Refused(BadRequest(problem=problem, field="conversationId"))
+    message = posting.newest_in(turn, conversation.id)
+    if request.message_id is not None:
+        message = turn.need(Message, "message", request.message_id)
+        if message.conversation_id != conversation.id:
+            raise turn.missing("message", request.message_id)
+    if message is not None:
+        unread.mark_read(turn, turn.sender, conversation.id, message.seq)
+        _take_mail(turn, conversation.id, message.seq)
+    return conversations.shown(turn, ConversationView, conversation)
+
+
+def _take_mail(turn: Turn, conversation_id: str, seq: int) -> None:
+    """What was delivered there to the caller alone is read as well; an ask is taken by answering it."""
+    for one in unread.list_unread(turn, turn.sender, _MAIL, wanted=lambda mail: _is_free(turn, mail)):
+        message, delivery = one.message, one.delivery
+        there = message is not None and message.conversation_id == conversation_id and message.seq <= seq
+        if there and delivery is not None and delivery.flight_id is None:
+            _acked(turn, delivery)
 
 
 def give_back(turn: Turn, request: NackInbox) -> Settled:

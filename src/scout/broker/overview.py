@@ -5,14 +5,15 @@ from collections.abc import Callable
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.broker import agents, attention, conversations, reaching
-from scout.broker.concern import concerns
 from scout.broker.page import before, cursor, page, size
 from scout.broker.turn import Turn
+from scout.broker.unread import count_unread
 from scout.broker.views import agent_view, flight_view
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent, Lifecycle
 from scout.model.attention import Attention
-from scout.model.conversation import Conversation, Member
+from scout.model.concern import concerns
+from scout.model.conversation import Conversation, Member, broadcast_id
 from scout.model.envelope import Event
 from scout.model.flight import Flight
 from scout.model.node import Node
@@ -83,7 +84,7 @@ def now(turn: Turn, request: ShowNow) -> Now:
         at=turn.now,
         since=since,
         needs_me=tuple(needs),
-        unread=ledger.value("inbox_count", agent=me, limit=_COUNTED),
+        unread=count_unread(turn, me),
         open=tuple(flight_view(turn, one) for one in opened),
         finished=tuple(flight_view(turn, one) for one in finished),
         finished_count=ledger.value("flights_finished_count", agent=me, since=moment, limit=_COUNTED),
@@ -172,6 +173,7 @@ def readable(turn: Turn, look: Look) -> Readable:
     if turn.is_operator:
         return lambda event, about: True
     actor, me, path = turn.actor, turn.actor.agent_id or "", turn.caller.path
+    to_all = broadcast_id(turn.actor.user) if turn.actor.user else None
     inside = _inside(path, look) if path is not None else None
 
     def may_read(event: Event, about: frozenset[str]) -> bool:
@@ -182,6 +184,8 @@ def readable(turn: Turn, look: Look) -> Readable:
         return inside is not None and not isinstance(event, MessagePosted) and inside(about)
 
     def takes_part(ident: str) -> bool:
+        if ident == to_all:
+            return True
         member = look().one(Member, "membership", conversation=ident, agent=me)
         return member is not None and member.left_at is None
 

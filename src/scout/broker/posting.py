@@ -1,6 +1,7 @@
 """Messages and deliveries as facts: said once, carried to each target on its own."""
 
-from scout.base.ids import derived
+from msgspec.structs import replace
+
 from scout.broker.turn import Turn
 from scout.model.ask_event import DeliveryRequested
 from scout.model.conversation import (
@@ -11,6 +12,7 @@ from scout.model.conversation import (
     Member,
     Message,
     MessageKind,
+    broadcast_id,
     check_kind,
     dm_id,
     join,
@@ -27,7 +29,19 @@ from scout.model.talk_event import (
     posted,
 )
 
-__all__ = ["broadcast_of", "deliver", "dm_of", "joined", "opened", "post", "receipt_of"]
+__all__ = [
+    "broadcast_of",
+    "deliver",
+    "dm_of",
+    "joined",
+    "new_member",
+    "newest_in",
+    "opened",
+    "post",
+    "receipt_of",
+]
+
+_NEWEST = (1 << 63) - 1
 
 
 def dm_of(turn: Turn, one: str, other: str) -> Conversation:
@@ -36,13 +50,13 @@ def dm_of(turn: Turn, one: str, other: str) -> Conversation:
     found = turn.conversation(ident)
     if found is not None:
         return found
-    both = tuple(_member(turn, ident, agent_id) for agent_id in dict.fromkeys((one, other)))
+    both = tuple(new_member(turn, ident, agent_id) for agent_id in dict.fromkeys((one, other)))
     return opened(turn, _made(turn, ident, ConversationKind.DM), both)
 
 
 def broadcast_of(turn: Turn, user: str) -> Conversation:
     """The one conversation in which a user's agents are told something all together."""
-    ident = derived("cnv", "broadcast", user)
+    ident = broadcast_id(user)
     found = turn.ledger.get(Conversation, ident)
     return found or opened(turn, _made(turn, ident, ConversationKind.BROADCAST, owner=user))
 
@@ -60,7 +74,8 @@ def opened(turn: Turn, conversation: Conversation, members: tuple[Member, ...] =
     return conversation
 
 
-def _member(turn: Turn, conversation_id: str, agent_id: str) -> Member:
+def new_member(turn: Turn, conversation_id: str, agent_id: str) -> Member:
+    """The place of an agent in a conversation, not stored yet."""
     return Member(
         id=member_id(conversation_id, agent_id),
         created_at=turn.now,
@@ -71,12 +86,19 @@ def _member(turn: Turn, conversation_id: str, agent_id: str) -> Member:
 
 
 def joined(turn: Turn, conversation_id: str, agent_id: str) -> Member:
-    """An agent's place in a conversation; it takes part from here on."""
+    """An agent's place in a conversation; it takes part from here on, and has read what came before."""
     member = turn.ledger.one(Member, "membership", conversation=conversation_id, agent=agent_id)
     if member is not None and member.left_at is None:
         return member
-    member = join(member, turn.now) if member else _member(turn, conversation_id, agent_id)
+    member = join(member, turn.now) if member else new_member(turn, conversation_id, agent_id)
+    newest = newest_in(turn, conversation_id)
+    member = replace(member, read_seq=max(member.read_seq, newest.seq if newest else 0))
     return turn.record(ConversationMember, member, move="join", target=conversation_id)
+
+
+def newest_in(turn: Turn, conversation_id: str) -> Message | None:
+    """The last message of a conversation."""
+    return turn.ledger.one(Message, "messages_before", conversation=conversation_id, before=_NEWEST, limit=1)
 
 
 def post(

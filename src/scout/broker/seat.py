@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused
-from scout.broker import blobs, endpoints, overview
+from scout.broker import blobs, endpoints, overview, unread
 from scout.broker.admission import Admitted
 from scout.broker.agents import who_am_i
 from scout.broker.awaiting import AWAITED
@@ -231,8 +231,9 @@ class Seat:
 
     async def _claim(self, request: ClaimInbox) -> Any:
         end = self._end(request.wait)
-        with self._broker.waiters.listening(f"inbox {self._me}") as listener:
-            while True:
+        while True:
+            places = await self._read(lambda turn: tuple(unread.talks_of(turn, turn.sender)))
+            with self._broker.waiters.listening(f"inbox {self._me}", *places) as listener:
                 claimed = await self._plain(request)
                 left = self._left(end)
                 if claimed.items or left <= 0:

@@ -6,6 +6,7 @@ from msgspec.structs import asdict, replace
 
 from scout.base.record import Record
 from scout.broker.turn import Turn
+from scout.broker.unread import count_unread
 from scout.model.agent import Agent
 from scout.model.alias import Alias
 from scout.model.attention import Attention
@@ -55,7 +56,7 @@ def detail_of(turn: Turn, agent: Agent) -> AgentDetail:
         endpoints=tuple(endpoints),
         sessions=tuple(ledger.many(Session, "sessions_of", agent=agent.id, before=LAST, limit=_FEW)),
         open_flights=ledger.value("flights_open_count", agent=agent.id, limit=most),
-        unread=ledger.value("inbox_count", agent=agent.id, limit=most),
+        unread=count_unread(turn, agent.id),
         aliases=tuple(alias.name for alias in aliases),
     )
 

@@ -227,16 +227,19 @@ def _show_ask(receipt: dict[str, Any], manner: Manner) -> int:
 
 
 def _item(item: dict[str, Any]) -> str:
-    from scout.cli.text import age, indent, join_lines
+    from scout.cli.text import age, first_line, indent, join_lines
 
-    delivery: dict[str, Any] = item["delivery"]
+    delivery: dict[str, Any] = item.get("delivery") or {}
     message: dict[str, Any] = item.get("message") or {}
     lines = str(message.get("body") or item.get("prompt") or "").splitlines()
     shown = lines if len(lines) <= _PREVIEW else [*lines[:_PREVIEW], f"… {len(lines) - _PREVIEW} more lines"]
     kind = message.get("kind")
     what = "answers" if kind in ("final", "answer") else ("asks" if delivery.get("flightId") else "says")
-    head = (
-        f"{paint(str(item.get('sender') or delivery['sender']), 'bold')} {what}, {age(delivery['createdAt'])}"
-    )
-    refs = " ".join(str(one) for one in (delivery["id"], delivery.get("flightId"), delivery["state"]) if one)
+    place = " to everybody" if item.get("broadcast") else ""
+    place = f" in {item['channel']}" if item.get("channel") else place
+    about = f" “{first_line(str(item['about']), 48)}”" if what == "answers" and item.get("about") else ""
+    when = age(message.get("createdAt") or delivery.get("createdAt"))
+    head = f"{paint(str(item.get('sender')), 'bold')} {what}{about}{place}, {when}"
+    ids = (message.get("id"), delivery.get("id"), delivery.get("flightId"))
+    refs = " ".join(str(one) for one in ids if one)
     return join_lines([f"{head}  {paint(refs, 'dim')}", indent("\n".join(shown))])

@@ -13,7 +13,7 @@ from scout.model.event import event_type
 from scout.model.flight import FLIGHT
 from scout.protocol.agents import Identity, ReadFeed, WhoAmI
 from scout.protocol.asks import GetFlight, MakeAsk
-from scout.protocol.inbox import AckInbox, ClaimInbox, InboxItem, ListInbox
+from scout.protocol.inbox import ClaimInbox, InboxItem, ListInbox, acknowledgements
 from scout.protocol.request import Page
 
 __all__ = ["ask", "feed", "inbox", "show_flight", "wait_for_flight", "who_am_i"]
@@ -58,9 +58,8 @@ async def inbox(call: Call, request: ListInbox | ClaimInbox) -> Page[dict[str, A
     """What waits. Taken by this very call: what is taken does not come again."""
     if isinstance(request, ClaimInbox):
         claimed = await call.scout.call(request)
-        if claimed.items:
-            taken = tuple(item.delivery.id for item in claimed.items)
-            await call.scout.call(AckInbox(delivery_ids=taken))
+        for taken in acknowledgements(claimed.items):
+            await call.scout.call(taken)
         return Page(items=tuple(_item(one) for one in claimed.items))
     page = await call.scout.call(request)
     return Page(items=tuple(_item(one) for one in page.items), next=page.next)
@@ -76,12 +75,16 @@ def _item(item: InboxItem) -> dict[str, Any]:
     message = item.message
     return compact(
         {
-            "deliveryId": item.delivery.id,
-            "messageId": item.delivery.message_id,
+            "deliveryId": item.delivery_id,
+            "messageId": message.id if message else None,
             "from": item.sender,
+            "channel": item.channel,
+            "broadcast": item.broadcast or None,
             "kind": message.kind if message else None,
             "body": message.body if message else item.prompt,
             "conversationId": message.conversation_id if message else None,
+            "seq": item.seq,
+            "about": item.about or None,
             "askId": message.ask_id if message else None,
             "flightId": message.flight_id if message else None,
             "workItemId": message.work_item_id if message else None,

@@ -20,6 +20,7 @@ from scout.model.change import Mutable
 from scout.model.delivery import Delivery
 from scout.model.envelope import Event, record_of
 from scout.model.flight import Flight
+from scout.model.talk_event import Posted
 from scout.model.work_item import WorkItem
 from scout.protocol.asks import GetFlight, ListFlights
 from scout.protocol.inbox import ListInbox
@@ -74,6 +75,8 @@ def touched(event: Event, agent_id: str | None) -> list[ServerEvent]:
             return [ResourceUpdated(INBOX), ResourceUpdated(BRIEF)]
         case Agent(id=ident) if ident == agent_id:  # with its role its tools may be others
             return [ToolsListChanged(), ResourceUpdated(BRIEF)]
+        case Posted() if agent_id not in (event.source.id, *event.metadata.target_agents):
+            return [ResourceUpdated(INBOX), ResourceUpdated(BRIEF)]
         case Mutable():
             return [ResourceUpdated(BRIEF)]
         case _:

@@ -24,6 +24,7 @@ __all__ = [
     "SoftMentions",
     "advance_cursor",
     "archive_conversation",
+    "broadcast_id",
     "channel_id",
     "check_body",
     "check_kind",
@@ -152,6 +153,11 @@ def dm_id(agent_a: str, agent_b: str) -> str:
 def channel_id(owner: str, name: str) -> str:
     """The one channel of this name of this user."""
     return derived("cnv", "channel", owner, name)
+
+
+def broadcast_id(user: str) -> str:
+    """The one conversation in which a user's agents are told something all together."""
+    return derived("cnv", "broadcast", user)
 
 
 def thread_id(message_id: str) -> str:

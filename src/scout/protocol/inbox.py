@@ -1,5 +1,6 @@
 """Requests about what waits for somebody: the inbox, and deliveries."""
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 from scout.base.record import Record
@@ -17,18 +18,38 @@ __all__ = [
     "ListDeliveries",
     "ListInbox",
     "NackInbox",
+    "ReadTo",
     "RenewInbox",
     "Settled",
+    "acknowledgements",
 ]
 
 
-class InboxItem(Record):
-    """One thing for you: how it is delivered, what it says, who says it."""
+class InboxItem(Record, omit_defaults=True):
+    """One thing for you: what it says, who says it, and how you take it.
 
-    delivery: Delivery
+    What is for you alone has `deliveryId` and its delivery. What was said to many has `conversationId` and
+    `seq` instead: acknowledged, it moves your cursor there. `channel` is where it was said; `about` is what
+    an answer answers, in a line.
+    """
+
+    delivery_id: str | None = None
+    conversation_id: str | None = None
+    seq: int | None = None
+    delivery: Delivery | None = None
     message: Message | None = None
     sender: str = ""
     prompt: str = ""
+    channel: str | None = None
+    broadcast: bool = False
+    about: str = ""
+    read: bool = False
+
+    @property
+    def delivered(self) -> Delivery:
+        """Its delivery; only what is for you alone has one."""
+        assert self.delivery is not None, "it was said to many"
+        return self.delivery
 
 
 class ListInbox(Request[Page[InboxItem]]):
@@ -60,21 +81,43 @@ class ClaimInbox(Write[Claimed]):
     wait: Annotated[Seconds, says("wait this long for something to come, at most 60")] = 0
 
 
+class ReadTo(Record):
+    """How far you have read a conversation of many."""
+
+    conversation_id: str
+    seq: int
+
+
 class Settled(Record):
-    """The deliveries as they are now."""
+    """The deliveries as they are now, and how far you have read."""
 
     items: tuple[Delivery, ...]
+    cursors: tuple[ReadTo, ...] = ()
 
 
 class AckInbox(Write[Settled]):
-    """Say that you took it."""
+    """Acknowledge what you took: deliveries by their ids, or a conversation up to a message."""
 
     operation: ClassVar[str] = "inbox.ack"
     route: ClassVar[str] = "POST /v1/inbox/ack"
     words: ClassVar[tuple[str, ...]] = ("deliveryIds",)
+    flags: ClassVar[dict[str, str]] = {"conversationId": "conversation"}
     permission: ClassVar[str] = "the holder of the lease"
 
-    delivery_ids: Annotated[tuple[Words, ...], says("the deliveries")]
+    delivery_ids: Annotated[tuple[Words, ...], says("the deliveries")] = ()
+    conversation_id: Annotated[Words | None, says("an item's conversation, where it has no delivery")] = None
+    seq: Annotated[int | None, says("the item's number there: you have read up to it")] = None
+
+
+def acknowledgements(items: Sequence[InboxItem]) -> list[AckInbox]:
+    """The requests that take these items: one for the deliveries, one for each conversation of many."""
+    ids = tuple(item.delivery_id for item in items if item.delivery_id)
+    furthest: dict[str, int] = {}
+    for item in items:
+        if item.conversation_id is not None and item.seq is not None:
+            furthest[item.conversation_id] = max(item.seq, furthest.get(item.conversation_id, 0))
+    told = [AckInbox(conversation_id=ident, seq=seq) for ident, seq in furthest.items()]
+    return [AckInbox(delivery_ids=ids), *told] if ids else told
 
 
 class NackInbox(Write[Settled]):

@@ -10,6 +10,8 @@ from scout.base.record import Record
 from scout.identity.model_word import model_words
 from scout.model.agent import Agent
 from scout.model.alias import Alias
+from scout.model.conversation import Member, Message
+from scout.model.delivery import Delivery
 from scout.model.endpoint import ACTIVE, Endpoint
 from scout.model.flight import Flight
 from scout.model.question import Question
@@ -17,7 +19,7 @@ from scout.model.session import Session
 from scout.model.usage import Counters, Totals, Usage, day_of
 from scout.model.work_item import WorkItem
 from scout.policy.nearest import keys_of
-from scout.store import owed
+from scout.store import followed, owed
 
 __all__ = ["DERIVED_TABLES", "derive"]
 
@@ -33,6 +35,8 @@ DERIVED_TABLES = {
     "name_keys": ("key", "name"),
     "usage_days": (*_DAY_KEYS, *_DAY_SUMS),
     "work_relations": ("work_item_id", "from_id", "kind"),
+    "followed": ("agent_id", "conversation_id", "read_seq"),
+    "concerned": ("agent_id", "seq"),
 }
 
 
@@ -113,8 +117,11 @@ def _usage(connection: sqlite3.Connection, usage: Usage) -> None:
 _DERIVE: dict[type[Record], Callable[[sqlite3.Connection, Any], None]] = {
     Agent: _agent,
     Alias: _alias,
+    Delivery: followed.follow_delivery,
     Endpoint: _endpoint,
     Flight: owed.follow,
+    Member: followed.follow_member,
+    Message: followed.follow_message,
     Question: owed.follow,
     Session: _session,
     Usage: _usage,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from scout.base.codec import stored
 from scout.base.record import Record
+from scout.model.concern import concerned_agents
 from scout.model.envelope import Changed, Event
 from scout.model.event import event_type, read_event
 from scout.model.talk_event import ConversationCreated, MessagePosted, message_of
@@ -42,6 +43,8 @@ def project(connection: sqlite3.Connection, event: Event) -> None:
         connection.execute(table.upsert, table.row(record))
         derive(connection, record)
     owed.heard(connection, event)
+    rows = [(agent_id, event.seq) for agent_id in concerned_agents(event)]
+    connection.executemany("INSERT INTO concerned VALUES (?, ?)", rows)
 
 
 def records_of(event: Event) -> Iterable[Record]:

@@ -81,8 +81,54 @@ SELECT data FROM messages WHERE conversation_id = :conversation AND seq < :befor
 SELECT data FROM (SELECT type, data FROM events WHERE source = :ref ORDER BY seq DESC LIMIT 1000)
 WHERE type = 'collab.message.posted' LIMIT :limit;
 
--- messages_unread: how many messages follow a cursor, up to a limit
-SELECT count(*) FROM (SELECT 1 FROM messages WHERE conversation_id = :conversation AND seq > :after AND sender <> :reader LIMIT :limit);
+-- messages_unread: how many of the messages after a place are unread for an agent, among the next few
+SELECT count(*) FROM (
+    SELECT id, sender FROM messages WHERE conversation_id = :conversation AND seq > :after ORDER BY seq LIMIT :limit
+) r WHERE r.sender <> :agent
+AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.message_id = r.id AND d.target = :agent);
+
+-- followed_of: the talks of many that an agent takes part in, how far it has read each, and its next there
+SELECT f.conversation_id, f.read_seq, (
+    SELECT m.seq FROM messages m
+    WHERE m.conversation_id = f.conversation_id AND m.seq > max(f.read_seq, :after) AND m.sender <> :agent
+    AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.message_id = m.id AND d.target = :agent)
+    ORDER BY m.seq LIMIT 1
+) FROM followed f WHERE f.agent_id = :agent;
+
+-- followed_back: the same, with the newest message before a number
+SELECT f.conversation_id, f.read_seq, (
+    SELECT m.seq FROM messages m WHERE m.conversation_id = f.conversation_id AND m.seq < :before
+    ORDER BY m.seq DESC LIMIT 1
+) FROM followed f WHERE f.agent_id = :agent;
+
+-- followed_all: the talks of many that an agent takes part in
+SELECT conversation_id FROM followed WHERE agent_id = :agent;
+
+-- followed_at: how far an agent has nothing unread in one talk of many
+SELECT read_seq FROM followed WHERE agent_id = :agent AND conversation_id = :conversation;
+
+-- said_to: messages for an agent that no delivery carries to it, after a place in a conversation
+SELECT m.data FROM messages m WHERE m.conversation_id = :conversation AND m.seq > :after AND m.sender <> :agent
+AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.message_id = m.id AND d.target = :agent)
+ORDER BY m.seq LIMIT :limit;
+
+-- said_to_back: the same before a place, newest first
+SELECT m.data FROM messages m WHERE m.conversation_id = :conversation AND m.seq < :before AND m.sender <> :agent
+AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.message_id = m.id AND d.target = :agent)
+ORDER BY m.seq DESC LIMIT :limit;
+
+-- first_fact_of: the number of the first fact about a record
+SELECT min(seq) FROM events WHERE target = :ref AND (target < 'conversation:' OR target >= 'conversation;');
+
+-- concerning: the facts that concern an agent, oldest first
+SELECT e.data FROM (
+    SELECT seq FROM concerned WHERE agent_id = :agent AND seq > :after ORDER BY seq LIMIT :limit
+) r CROSS JOIN events e ON e.seq = r.seq;
+
+-- concerning_back: the same before a number, newest first
+SELECT e.data FROM (
+    SELECT seq FROM concerned WHERE agent_id = :agent AND seq < :before ORDER BY seq DESC LIMIT :limit
+) r CROSS JOIN events e ON e.seq = r.seq;
 
 -- replies_to: the messages that answer one
 SELECT data FROM messages WHERE in_reply_to = :message ORDER BY seq LIMIT :limit;
@@ -131,8 +177,8 @@ SELECT data FROM flights WHERE next_check_at <= :now ORDER BY next_check_at LIMI
 SELECT data FROM deliveries WHERE target = :agent AND state IN ('pending', 'leased') AND id > :after
 ORDER BY id LIMIT :limit;
 
--- inbox_count: how much waits for an agent, up to a limit
-SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE target = :agent AND state IN ('pending', 'leased') LIMIT :limit);
+-- inbox_places: the conversations of what waits for an agent, one row for each item, up to a limit
+SELECT conversation_id FROM deliveries WHERE target = :agent AND state IN ('pending', 'leased') LIMIT :limit;
 
 -- deliveries_to: deliveries to an agent, newest first: those that wait and those that are settled
 SELECT data FROM (

@@ -2,7 +2,7 @@
 
 from scout.model.envelope import Event, record_of
 
-__all__ = ["concerns"]
+__all__ = ["concerned_agents", "concerns"]
 
 _FIELDS = (
     "id",
@@ -33,3 +33,8 @@ def concerns(event: Event) -> frozenset[str]:
         if isinstance(value, str):
             found.add(value)
     return frozenset(found)
+
+
+def concerned_agents(event: Event) -> list[str]:
+    """The agents among them, in a fixed order."""
+    return sorted(ident for ident in concerns(event) if ident.startswith("agt_"))
