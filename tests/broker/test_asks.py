@@ -421,16 +421,21 @@ def test_too_many_asks_are_refused_with_the_limit(tmp_path: Path) -> None:
 def test_a_wake_budget_holds_the_ask_once_and_tells_the_operator_once(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         await rig.register("parrot", harness="echo")
+        arc = await rig.agent("arc")
         for text in ("one", "two"):
-            assert (await rig.operator(MakeAsk(to="@parrot", body=text, wait=20))).output == text
-        held = [await rig.operator(MakeAsk(to="@parrot", body=text)) for text in ("three", "four")]
+            assert (await arc.call(MakeAsk(to="@parrot", body=text, wait=20))).output == text
+        held = [await arc.call(MakeAsk(to="@parrot", body=text)) for text in ("three", "four")]
         views = [await rig.operator(GetFlight(flight_id=one.flight_id)) for one in held]
         assert [(one.phase, one.waiting_on and one.waiting_on.kind) for one in views] == [
             ("held", "operator")
         ] * 2
-        assert "wakes" in views[0].reason
+        assert "scout config set limits.wakesPerHour 4" in views[0].reason
         needs = await rig.operator(ListAttention())
-        assert [one.title for one in needs.items] == [f"wakes used up in {held[0].conversation_id}"]
+        assert [one.title for one in needs.items] == [
+            "agents have used up the wakes of @arc.node:mini and @parrot.node:mini"
+        ]
+        for text in ("five", "six", "seven"):  # a person is never held by it
+            assert (await rig.operator(MakeAsk(to="@parrot", body=text, wait=20))).output == text
         await later(rig, 3700)
         assert [(await ended(rig, one.flight_id)).output for one in held] == ["three", "four"]
 

@@ -329,12 +329,14 @@ def test_a_conversation_that_has_used_up_its_wakes_is_held_and_goes_on_after_the
             assert (delivery.wake, delivery.rule) == (False, "wake_budget")
             assert wake is not None
             assert (wake.action, wake.agent_id) == ("hold", ident(hal))
-            assert any("2 of 2 wakes used" in note for note in sent.notes)
+            assert any("2 of 2 wakes" in note for note in sent.notes)
         view = await rig.operator(GetFlight(flight_id=asked.flight_id))
         assert (view.phase, view.waiting_on and view.waiting_on.kind) == ("held", "operator")
         assert view.next_move_owner_id == rig.broker.world.operator_agent
         needs = (await rig.operator(ListAttention())).items
-        assert [one.title for one in needs] == [f"wakes used up in {asked.conversation_id}"]
+        assert [one.title for one in needs] == [
+            "agents have used up the wakes of @arc.node:mini and @hal.node:mini"
+        ]
         elsewhere = await rig.operator(Send(body="@hal from another"))
         assert await woken(rig, elsewhere.message_id) == [ident(hal)]
         await later(rig, 3700)

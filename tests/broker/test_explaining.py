@@ -151,11 +151,12 @@ async def test_only_who_may_read_the_record_is_told(rig: Rig) -> None:
 def test_what_the_budget_held_is_said_and_does_not_differ(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         await rig.register("bow", harness="echo")
-        first = await rig.operator(MakeAsk(to="@bow", body="x", wait=20))
+        arc = await rig.agent("arc")
+        first = await arc.call(MakeAsk(to="@bow", body="x", wait=20))
         await ended(rig, first.flight_id)
-        asked = await rig.operator(MakeAsk(to="@bow", body="again"))
+        asked = await arc.call(MakeAsk(to="@bow", body="again"))
         told = await why(rig, asked.flight_id)
-        assert told.says.startswith("@bow.node:mini was not woken: 1 of 1 wakes used in cnv_")
+        assert told.says.startswith("@bow.node:mini was not woken: agents used 1 of 1 wakes in an hour")
         assert [(one.action, one.rule, one.differs) for one in told.decisions] == [
             ("hold", "wake_budget", "")
         ]

@@ -131,8 +131,9 @@ def test_every_program_that_is_started_was_decided_on(events: list[Event]) -> No
 def test_a_wake_that_was_held_for_the_budget_says_so(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         await rig.register("parrot", harness="echo")
-        await rig.operator(MakeAsk(to="@parrot", body="x", wait=20))
-        await rig.operator(MakeAsk(to="@parrot", body="y"))
+        arc = await rig.agent("arc")
+        await arc.call(MakeAsk(to="@parrot", body="x", wait=20))
+        await arc.call(MakeAsk(to="@parrot", body="y"))
         held = [wake for _, wake in wakes(await log(rig)) if wake.rule == "wake_budget"]
         assert [one.action for one in held] == ["hold"]
         assert "1 of 1" in held[0].reason or " 1 " in held[0].reason

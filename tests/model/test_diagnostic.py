@@ -30,6 +30,7 @@ from scout.model.diagnostic import (
     NoSession,
     NotFound,
     NotOwner,
+    Paused,
     PeerUnreachable,
     PortInUse,
     RateLimited,
@@ -74,6 +75,7 @@ session_failed          9  502
 session_busy            7  409
 wake_failed             5  503
 wake_budget             8  429
+paused                  7  409
 ask_loop                8  409
 retired_target          3  410
 expired_card            3  410
@@ -249,11 +251,16 @@ def test_every_class_of_refusals_is_used() -> None:
         ),
         (
             WakeBudget(conversation_id="cnv_1", used=30, limit=30),
-            "30 of 30 wakes used in cnv_1: no more",
+            "agents used 30 of 30 wakes in an hour in cnv_1: no more",
         ),
         (
             WakeBudget(conversation_id="cnv_1", used=30, limit=30, resets_at=T),
-            "30 of 30 wakes used in cnv_1: no more until 2026-11-15T12:00:00.000Z",
+            "agents used 30 of 30 wakes in an hour in cnv_1: no more until 2026-11-15T12:00:00.000Z",
+        ),
+        (Paused(since=T), "Scout is paused since 2026-11-15T12:00:00.000Z: nothing is started"),
+        (
+            Paused(since=T, reason="battery"),
+            "Scout is paused since 2026-11-15T12:00:00.000Z (battery): nothing is started",
         ),
         (
             AskLoop(chain=("@a", "@b", "@a"), limit=6),

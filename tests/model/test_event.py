@@ -62,8 +62,8 @@ collab.flight.resumed collab.flight.started collab.flight.updated collab.flight.
 collab.grant.created collab.grant.expired collab.grant.revoked
 collab.key.freed collab.key.linked
 collab.message.posted collab.message.redacted
-collab.node.admitted collab.node.created collab.node.left collab.node.lost collab.node.recovered
-collab.node.removed collab.node.updated
+collab.node.admitted collab.node.created collab.node.left collab.node.lost collab.node.paused
+collab.node.recovered collab.node.removed collab.node.resumed collab.node.updated
 collab.question.answered collab.question.closed collab.question.created collab.question.declined
 collab.question.reopened
 collab.schedule.created collab.schedule.ended collab.schedule.fired collab.schedule.paused

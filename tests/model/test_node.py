@@ -1,6 +1,15 @@
 import pytest
 
-from scout.model.node import NODE, NodeMove, NodeState, move_node, update_node
+from scout.model.node import (
+    NODE,
+    NodeMove,
+    NodeState,
+    Pause,
+    move_node,
+    pause_node,
+    resume_node,
+    update_node,
+)
 from tests.model.samples import T1, a_node
 from tests.model.table import cells, check_cell
 
@@ -32,3 +41,14 @@ def test_what_a_node_says_of_itself_may_change() -> None:
     later = update_node(known, T1, public_key="k2")
     assert (later.version, later.url, later.public_key) == ("1", "nats://x", "k2")
     assert update_node(later, T1, version="2").public_key == "k2"
+
+
+def test_a_pause_keeps_its_first_reason_and_ends_once() -> None:
+    paused = pause_node(a_node(), "agt_1", T1, reason="battery")
+    assert paused.paused == Pause(since=T1, by="agt_1", reason="battery")
+    assert pause_node(paused, "agt_2", T1) is paused
+    resumed = resume_node(paused, T1)
+    assert (resumed.paused, resumed.revision) == (None, paused.revision + 1)
+    assert resume_node(resumed, T1) is resumed
+    assert "(battery): it starts after `scout resume`" in Pause(since=T1, by="a", reason="battery").words
+    assert "UTC: it starts" in Pause(since=T1, by="a").words

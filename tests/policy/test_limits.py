@@ -57,9 +57,10 @@ def config(key: str, value: int) -> Remedy:
 def test_every_number_is_a_field_of_one_record_with_its_default() -> None:
     assert plain(Rules()) == {
         "limits": {
+            "runningTurns": None,
             "openFlights": 32,
             "asksPerMinute": 120,
-            "wakesPerHour": 30,
+            "wakesPerHour": 120,
             "askChain": 6,
             "fanOut": 8,
             "depthCap": 2,
@@ -235,8 +236,8 @@ def test_runaways_raise_attention() -> None:
     budget = WakeBudget(conversation_id=CNV, used=30, limit=30, resets_at=NOW, remedies=remedies)
     assert alarm_of(budget) == Alarm(
         kind=AttentionKind.FAILURE,
-        title="wakes used up in cnv_1",
-        body="30 of 30 wakes used in cnv_1: no more until 2026-11-15T12:00:00.000Z",
+        title="agents have used up the wakes of cnv_1",
+        body="agents used 30 of 30 wakes in an hour in cnv_1: no more until 2026-11-15T12:00:00.000Z",
         dedupe="wake_budget:cnv_1",
         remedies=remedies,
     )

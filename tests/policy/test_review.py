@@ -17,7 +17,7 @@ DECISIONS = {
     "a lost holder": decide(occasion(duty=work()), mover={"lifecycle": Lifecycle.RETIRED}),
     "by hand": decide(occasion(duty=work()), mover={"policy": WakePolicy.MANUAL}),
     "nobody": decide(occasion()),
-    "over budget": budgeted(decide(occasion(duty=work(), place=channel())), [NOW] * 30, Limits(), NOW),
+    "over budget": budgeted(decide(occasion(duty=work(), place=channel())), [NOW] * 120, Limits(), NOW),
 }
 
 

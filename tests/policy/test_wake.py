@@ -524,14 +524,14 @@ def test_the_router_never_overrules_the_rules() -> None:
 @pytest.mark.rows("R3.3-20")
 def test_a_conversation_over_its_budget_wakes_nobody() -> None:
     decision = decide(occasion(duty=work(), place=channel()))
-    wakes = [NOW] * 30
-    assert budgeted(decision, wakes[:29], Limits(), NOW) == decision
-    held = budgeted(decision, wakes, Limits(), NOW)
+    wakes, limits = [NOW] * 30, Limits(wakes_per_hour=30)
+    assert budgeted(decision, wakes[:29], limits, NOW) == decision
+    held = budgeted(decision, wakes, limits, NOW, name="#builds")
     assert held == msgspec.structs.replace(
         decision,
         action=Action.HOLD,
         rule="wake_budget",
-        reason="30 of 30 wakes used in cnv_1: no more until 2026-11-15T13:00:00.000Z",
+        reason="agents used 30 of 30 wakes in an hour in #builds: no more until 2026-11-15T13:00:00.000Z",
         remedies=(raise_limit("wakesPerHour", 30),),
     )
     assert held.woken is None

@@ -38,9 +38,9 @@ def raise_alarm(turn: Turn, problem: Diagnostic) -> None:
         raised(turn, alarm)
 
 
-def wake_budget(turn: Turn, conversation_id: str, wakes: Sequence[Time]) -> None:
-    """Say that a conversation has used up its wakes."""
+def wake_budget(turn: Turn, conversation_id: str, wakes: Sequence[Time], name: str) -> None:
+    """Say that agents have used up the wakes of a conversation."""
     try:
-        check_wake_budget(conversation_id, wakes, turn.rules.limits, turn.now)
+        check_wake_budget(conversation_id, wakes, turn.rules.limits, turn.now, name=name)
     except Refused as refusal:
         raise_alarm(turn, refusal.diagnostic)

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
-from scout.broker import conversations, lineage, messages, owning, posting, reaching, telling
+from scout.broker import conversations, lineage, messages, needing, owning, posting, reaching, telling
 from scout.broker.aiming import Target, target_of
 from scout.broker.flights import flight_named
 from scout.broker.turn import Turn, subject_of
@@ -254,7 +254,11 @@ def _queue(
 ) -> AskReceipt:
     """The flight and its delivery: carried by a program, taken from an inbox, or held with a reason."""
     decision = decided(turn, ask, route, conversation)
+<<<<<<< HEAD
     flight = hold(turn, ask, flight, decision, waits)
+=======
+    flight = _held(turn, ask, flight, decision, waits, runs=route.runs)
+>>>>>>> 3b866ac (broker: run at most limits.runningTurns turns at once, pause and resume, count only agents' wakes)
     turn.record(FlightQueued, flight, move="queue", reason=flight.reason)
     delivery = carried(
         turn, ask, message, route=route, decision=decision, reason=flight.reason, waits=bool(waits)
@@ -301,7 +305,18 @@ def decided(turn: Turn, ask: Ask, route: reaching.Route, conversation: Conversat
     return messages.decide(turn, occasion, {ask.target: route.reach})
 
 
+<<<<<<< HEAD
 def hold(turn: Turn, ask: Ask, flight: Flight, decision: WakeDecision, waits: str) -> Flight:
+=======
+def _in_line(turn: Turn, flight: Flight, *, carried: bool) -> Flight:
+    """A flight that Scout carries says at once when it cannot start at once."""
+    person = needing.is_person(turn.agent(flight.requester_id))
+    forecast = turn.world.forecast(person) if carried or turn.world.paused else ""
+    return replace(flight, reason=forecast) if forecast else flight
+
+
+def _held(turn: Turn, ask: Ask, flight: Flight, decision: WakeDecision, waits: str, *, runs: bool) -> Flight:
+>>>>>>> 3b866ac (broker: run at most limits.runningTurns turns at once, pause and resume, count only agents' wakes)
     """A flight that cannot start now says why, whose move it is and when it is looked at again."""
     if waits:
         until, kind, reason = turn.now.plus(turn.rules.periods.queue_expiry), WaitingKind.PEER, waits
@@ -310,7 +325,7 @@ def hold(turn: Turn, ask: Ask, flight: Flight, decision: WakeDecision, waits: st
         until, kind, reason = None, WaitingKind.OPERATOR, messages.told_why(turn, decision)
         check = _HOUR  # a budget is free again by then; who starts by hand needs no reminder
     else:
-        return flight
+        return _in_line(turn, flight, carried=runs and decision.action is Action.WAKE)
     on = WaitingOn(kind=kind, ref=ask.resolved, until=until)
     owner = turn.world.operator_agent
     held = hold_flight(flight, on, turn.now, next_move_owner_id=owner, reason=reason)

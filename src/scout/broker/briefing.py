@@ -55,6 +55,7 @@ def brief(turn: Turn, request: ShowBrief) -> Brief:
         waiting_for_me=tuple(turn.canonical(one) for one in dict.fromkeys(waiting) if one != me),
         unread=unread,
         next=(),
+        paused=turn.world.paused,
     )
     return replace(told, next=tuple(islice(_steps(told, me), _STEPS)))
 

@@ -200,6 +200,13 @@ class Carrier:
                 if prepared.accepted and not prepared.done:  # else as soon as it is
                     self._stop(prepared)
 
+    def stop_all(self) -> None:
+        """Interrupt every turn that runs; one that is being started ends as soon as it has."""
+        for prepared in self.running.values():
+            prepared.unwanted = True
+            if prepared.accepted and not prepared.done:
+                self._stop(prepared)
+
     def _stop(self, prepared: Prepared) -> None:
         harness = self._world.harnesses[prepared.harness]
         what = harness.interrupt(prepared.spec.session_id, prepared.prompt.delivery_id)

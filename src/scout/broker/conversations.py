@@ -48,6 +48,7 @@ __all__ = [
     "may_read",
     "members_of",
     "membership",
+    "name_of",
     "shown",
     "subject_of_place",
     "thread_on",
@@ -55,6 +56,7 @@ __all__ = [
 
 V = TypeVar("V", bound=ConversationView)
 _SHOWN = 200
+_FEW = 3
 _NEWEST = (1 << 63) - 1
 
 
@@ -62,6 +64,15 @@ def members_of(turn: Turn, conversation_id: str, limit: int = _SHOWN) -> list[Me
     """Who takes part."""
     found = turn.ledger.many(Member, "members_of", conversation=conversation_id, after="", limit=limit)
     return [member for member in found if member.left_at is None]
+
+
+def name_of(turn: Turn, conversation_id: str) -> str:
+    """What a conversation is called where it is shown: its channel's name, else who takes part."""
+    conversation = turn.conversation(conversation_id)
+    if conversation is not None and conversation.name:
+        return f"#{conversation.name}"
+    members = members_of(turn, conversation_id, _FEW)
+    return " and ".join(sorted(turn.canonical(one.agent_id) for one in members))
 
 
 def membership(turn: Turn, conversation_id: str) -> Member | None:

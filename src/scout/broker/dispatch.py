@@ -8,7 +8,7 @@ import asyncio
 import heapq
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
 from scout.base.refusal import Refused
@@ -16,7 +16,9 @@ from scout.broker import holding, preparing, recovery, turns
 from scout.broker.answering import is_decided
 from scout.broker.carrying import Carrier, failure_of
 from scout.broker.knocking import Doors, knock_at
+from scout.broker.pause import NOW
 from scout.broker.prepared import Prepared
+from scout.broker.slots import TurnSlots, open_asks, queued_turn
 from scout.broker.turn import Turn
 from scout.broker.world import World
 from scout.model.ask_event import (
@@ -27,6 +29,7 @@ from scout.model.ask_event import (
     FlightFailed,
 )
 from scout.model.delivery import Delivery, DeliveryState, Found, is_from_the_future
+from scout.model.directory_event import NodePaused, NodeResumed
 from scout.model.envelope import Event
 from scout.model.presence_event import (
     AgentOnline,
@@ -38,6 +41,7 @@ from scout.model.presence_event import (
 )
 from scout.model.session_problem import Layer
 from scout.model.talk_event import ATTENTION_EVENTS, AttentionEvent
+from scout.policy.queue import place_behind_target
 from scout.store.ledger import Ledger
 
 __all__ = ["Dispatcher"]
@@ -73,6 +77,9 @@ class Dispatcher:
         self._lanes: dict[str, deque[_Carry]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.carrier = Carrier(world, write, self._go_on)
+        self.slots = TurnSlots(world)
+        world.forecast = lambda person: self.slots.forecast(person=person)
+        self._flights: dict[str, str] = {}  # the flight of each delivery that is in a lane
         self._doors = Doors(world, write, read)
         self._preparing = 0
         self._over: set[str] = set()  # flights that ended while a turn was being prepared
@@ -85,7 +92,11 @@ class Dispatcher:
             **dict.fromkeys(ATTENTION_EVENTS.values(), self._decided),
             **dict.fromkeys((AgentOnline, AgentUpdated), self._there),
             **dict.fromkeys((SessionStarted, SessionResumed), self._session),
+<<<<<<< HEAD
             SessionEnded: self._session_over,
+=======
+            **dict.fromkeys((NodePaused, NodeResumed), self._paused),
+>>>>>>> 3b866ac (broker: run at most limits.runningTurns turns at once, pause and resume, count only agents' wakes)
         }
 
     # -- following the log -----------------------------------------------------------------------
@@ -95,6 +106,17 @@ class Dispatcher:
         follow = self._follow.get(event.__class__)
         if follow is not None:
             follow(event)
+        self.slots.heard(event)
+
+    def _paused(self, event: NodePaused | NodeResumed) -> None:
+        """This machine pauses, or no longer; then the live sessions are told what came meanwhile."""
+        self._world.paused = event.payload.record.paused
+        if event.payload.move == NOW:
+            self.carrier.stop_all()
+        self.slots.admit()
+        if self._world.paused is None:
+            for agent_id in self._doors.agents:
+                self._take_up(agent_id, agent_id)
 
     def _delivery(self, event: DeliveryRequested | DeliveryNacked | DeliveryFailed) -> None:
         self._schedule(event.payload.record)
@@ -131,6 +153,8 @@ class Dispatcher:
         ):
             return
         ident = delivery.id if delivery.wake else delivery.target
+        if delivery.wake and delivery.flight_id is not None:
+            self._flights[delivery.id] = delivery.flight_id
         at = delivery.next_attempt_at if delivery.wake else knock_at(delivery, self._world.rules.back_off)
         now = self._world.clock.now()
         if at <= now or is_from_the_future(delivery, now):
@@ -173,6 +197,14 @@ class Dispatcher:
         self._lanes.setdefault(lane, deque()).append((ident, carry))
         if lane not in self._tasks:
             self._tasks[lane] = asyncio.get_running_loop().create_task(self._drain(lane))
+        else:
+            self._show_places(lane)
+
+    def _show_places(self, lane: str) -> None:
+        """The flights behind the one that a lane is at know how many turns are before theirs."""
+        flights = [self._flights[ident] for ident, _ in self._lanes[lane] if ident in self._flights]
+        for place, flight_id in enumerate(flights, 1):
+            self._world.line[flight_id] = place_behind_target(place)
 
     @property
     def lanes(self) -> int:
@@ -186,6 +218,8 @@ class Dispatcher:
         try:
             while queue and not self._closed:
                 ident, carry = queue.popleft()
+                self._world.line.pop(self._flights.pop(ident, ""), None)
+                self._show_places(lane)
                 try:
                     await carry(ident)
                 except Refused as refusal:
@@ -206,16 +240,32 @@ class Dispatcher:
         self._take_up(agent_id, agent_id)
 
     async def _carry(self, ident: str) -> None:
+        """A new turn, as soon as there is a slot for it."""
+        if self.slots.is_free:
+            self.slots.take(ident)
+        else:
+            since = self._world.clock.monotonic()
+            queued = await self._read(lambda ledger: queued_turn(ledger, ident, since))
+            if not await self.slots.wait(queued):
+                return
         await self._turn(ident, preparing.prepare)
 
     async def _resume(self, ident: str) -> None:
-        await self._turn(ident, preparing.resume)
+        """A turn that is under way: it has its slot, however many others run."""
+        self.slots.take(ident)
+        awaits = await self._read(lambda ledger: open_asks(ledger, ident))
+        await self._turn(ident, preparing.resume, awaits)
 
-    async def _turn(self, ident: str, prepare: Callable[[Turn, str], Prepared | None]) -> None:
-        prepared = await self._prepared(ident, prepare)
-        if prepared is None:
-            return
-        await self.carrier.run(prepared)
+    async def _turn(
+        self, ident: str, prepare: Callable[[Turn, str], Prepared | None], awaits: Sequence[str] = ()
+    ) -> None:
+        try:
+            prepared = await self._prepared(ident, prepare)
+            if prepared is not None:
+                self.slots.begin(ident, prepared.spec.agent_id, prepared.flight_id, awaits)
+                await self.carrier.run(prepared)
+        finally:
+            self.slots.release(ident)
 
     async def _prepared(self, ident: str, prepare: Callable[[Turn, str], Prepared | None]) -> Prepared | None:
         """The turn, known to whoever cancels it even if that was committed together with it."""

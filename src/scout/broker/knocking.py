@@ -67,6 +67,11 @@ class Doors:
         if self._is_behind_a_door(session):
             self._agents.add(session.agent_id)
 
+    @property
+    def agents(self) -> list[str]:
+        """The agents that have had a session with a door."""
+        return sorted(self._agents)
+
     def concern(self, delivery: Delivery) -> bool:
         """Whether a live session may have to be woken for it, as far as is known without looking."""
         aimed = delivery.endpoint_id is not None or delivery.flight_id is not None
@@ -79,14 +84,16 @@ class Doors:
         )
         for session in running:
             self.heard(session)
-        return sorted(self._agents)
+        return self.agents
 
     def _is_behind_a_door(self, session: Session) -> bool:
         return session.origin is SessionOrigin.ENROLLED and has_door(self._world, session.harness)
 
     async def knock(self, agent_id: str) -> None:
         """Hand what waits for an agent to its idle session, if it has one; refused, it is given back."""
-        if not await self._read(lambda ledger: self._may_wake(ledger, agent_id)):
+        if self._world.paused is not None or not await self._read(
+            lambda ledger: self._may_wake(ledger, agent_id)
+        ):
             return
         found: _Knock | None = await self._write(lambda turn: _handed_over(turn, agent_id))
         if found is None:

@@ -4,12 +4,12 @@ import mimetypes
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scout.base.refusal import BadRequest, Refused
+from scout.base.refusal import BadRequest, Refused, code_of
 from scout.broker import alarm, conversations, naming, posting, reaching, registering
 from scout.broker.turn import Turn, subject_of
 from scout.identity.lexer import lex
 from scout.identity.name import PathName
-from scout.identity.path import AgentPath
+from scout.identity.path import AgentPath, Kind
 from scout.model.agent import Agent, Lifecycle, read_config
 from scout.model.conversation import (
     Attachment,
@@ -22,6 +22,7 @@ from scout.model.conversation import (
 from scout.model.delivery import Delivery
 from scout.model.envelope import Metadata
 from scout.model.request_problem import NotFound
+from scout.model.session_problem import WakeBudget
 from scout.policy.duty import Party
 from scout.policy.permit import Deed, Subject
 from scout.policy.reach import Action, Reach
@@ -67,10 +68,16 @@ def send(turn: Turn, request: Send) -> Receipt:
         conversation_id=conversation.id,
         message_id=message.id,
         deliveries=tuple(posting.receipt_of(one) for one in deliveries),
-        notes=(*notes, *((told,) if (told := told_why(turn, decision)) else ())),
+        notes=(*notes, *_waits(turn, decision)),
         alias_id=metadata.alias_id,
         alias_revision=metadata.alias_revision,
     )
+
+
+def _waits(turn: Turn, decision: WakeDecision) -> list[str]:
+    """Why whom it is for is not woken now, or another is."""
+    pause = turn.world.paused if decision.action is Action.WAKE else None
+    return [told for told in (told_why(turn, decision), pause.words if pause else "") if told]
 
 
 def _reply_to(turn: Turn, address: str | None) -> str | None:
@@ -237,25 +244,39 @@ def decide(turn: Turn, occasion: Occasion, known: Mapping[str, Reach] | None = N
         if agent is not None:
             reaches[agent_id] = reaching.route_of(turn, agent).reach
     decision = decide_wake(occasion, reaches, turn.rules.routing)
-    if decision.action is not Action.WAKE or place is None:
+    if decision.action is not Action.WAKE or place is None or _is_asked_by_person(turn, occasion):
         return decision
+    return _within_budget(turn, decision, place.conversation_id)
+
+
+def _is_asked_by_person(turn: Turn, occasion: Occasion) -> bool:
+    """Whether no agent causes the wake: a person does, or Scout itself."""
+    sender = turn.agent(occasion.sender.agent_id)
+    return sender is not None and sender.kind in (Kind.CONNECTOR, Kind.SYSTEM)
+
+
+def _within_budget(turn: Turn, decision: WakeDecision, conversation_id: str) -> WakeDecision:
+    """The decision, held when agents have used up the wakes of the conversation."""
     most = turn.rules.limits.wakes_per_hour
     since = int(turn.now.plus(-_HOUR))
-    wanted: dict[str, Any] = {"conversation": place.conversation_id, "since": since, "limit": most}
+    wanted: dict[str, Any] = {"conversation": conversation_id, "since": since, "limit": most}
     if turn.ledger.value("wakes_recent_count", **wanted) < most:
         return decision
     wakes = turn.ledger.times("wakes_recent", **wanted)
-    held = budgeted(decision, wakes, turn.rules.limits, turn.now)
+    name = conversations.name_of(turn, conversation_id)
+    held = budgeted(decision, wakes, turn.rules.limits, turn.now, name=name)
     if held is not decision:
-        alarm.wake_budget(turn, place.conversation_id, wakes)
+        alarm.wake_budget(turn, conversation_id, wakes, name)
     return held
 
 
 def told_why(turn: Turn, decision: WakeDecision) -> str:
     """Why another has it, or why nobody is woken yet; with the command by which a person changes that."""
-    if decision.action is not Action.HOLD or decision.rule == "wake_budget" or decision.holder is None:
+    if decision.action is not Action.HOLD or decision.holder is None:
         return decision.reason
     commands = "; ".join(command_line(remedy) for remedy in decision.remedies)
+    if decision.rule == code_of(WakeBudget):
+        return f"{decision.reason}; {commands}"
     by_hand = f"{turn.canonical(decision.holder.agent_id)} is started by hand: {commands}"
     return "; ".join(filter(None, (decision.reason, by_hand)))
 

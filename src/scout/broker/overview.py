@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.broker import agents, attention, conversations, reaching
@@ -63,7 +65,7 @@ _SEARCHED = 10_000  # events that one page of a filtered log looks at
 
 def status(turn: Turn, request: ShowStatus) -> Status:
     """Where the daemon is."""
-    return turn.world.status
+    return replace(turn.world.status, paused=turn.world.paused)
 
 
 def now(turn: Turn, request: ShowNow) -> Now:
@@ -90,6 +92,7 @@ def now(turn: Turn, request: ShowNow) -> Now:
         finished_count=ledger.value("flights_finished_count", agent=me, since=moment, limit=_COUNTED),
         online=tuple(agent_view(turn, one) for one in live),
         agents=_count_agents(turn),
+        paused=turn.world.paused,
     )
 
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from scout.base.refusal import BadRequest, Refused, Remedy
-from scout.broker import founding, reaching, recovery, registering, session_end
+from scout.broker import founding, pause, reaching, recovery, registering, session_end
 from scout.broker.page import before, page, size
 from scout.broker.prepared import Opening
 from scout.broker.turn import Turn, subject_of
@@ -131,6 +131,7 @@ def _controlled(turn: Turn, agent: Agent) -> Agent:
 
 def start(turn: Turn, request: StartSession) -> Opening:
     """A new session for an agent, whatever else it has."""
+    pause.check_not_paused(turn)
     agent = _controlled(turn, turn.resolve(request.agent).agent)
     if request.node not in (None, turn.world.node):
         raise Refused(PeerUnreachable(node=request.node or ""))
@@ -159,6 +160,7 @@ def _folder(turn: Turn, harness: str) -> str:
 
 def fork(turn: Turn, request: ForkSession) -> Opening:
     """A copy of a session, which its maker alone reaches, by its id."""
+    pause.check_not_paused(turn)
     session = turn.need(Session, "session", request.session_id)
     agent = _controlled(turn, turn.need(Agent, "agent", session.agent_id))
     harness = turn.world.harnesses.get(session.harness)

@@ -22,7 +22,7 @@ def begin(turn: Turn, secret: str, login: str, host: str) -> None:
     """Make or find the node, the operator, their agents and the credential in the token file."""
     world = turn.world
     node = turn.ledger.one(Node, "local_node") or _node(turn, host)
-    world.node = node.name
+    world.node, world.paused = node.name, node.paused
     system = _agent(turn, AgentPath.parse("/system/broker"))
     world.system_agent = system.id
     if node.version != world.version:

@@ -13,7 +13,7 @@ from scout.model.attention import Attention
 from scout.model.conversation import Message
 from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint
-from scout.model.flight import Flight
+from scout.model.flight import Flight, FlightPhase, FlightState
 from scout.model.question import Question
 from scout.model.session import Session
 from scout.model.status import agent_status
@@ -85,7 +85,7 @@ def flight_view(turn: Turn, flight: Flight) -> FlightView:
     message = ledger.get(Message, deliveries[0].message_id) if deliveries else None
     return enriched(
         FlightView,
-        _with_reason(turn, flight),
+        _with_reason(turn, _in_line(turn, flight)),
         target_address=turn.canonical(flight.target),
         requester_address=turn.canonical(flight.requester_id),
         body=message.body if message else "",
@@ -104,6 +104,13 @@ def _with_reason(turn: Turn, record: W) -> W:
     if item is None or not may_read_attention(turn.actor, item):
         return record
     return replace(record, reason=f"waiting for an answer to: {item.title}")
+
+
+def _in_line(turn: Turn, flight: Flight) -> Flight:
+    """A flight that is in line says its place as it is now, which no record holds."""
+    waits = flight.state is FlightState.QUEUED and flight.phase is not FlightPhase.HELD
+    place = turn.world.line.get(flight.id) if waits else None
+    return replace(flight, reason=place) if place else flight
 
 
 def question_view(turn: Turn, question: Question, notes: tuple[str, ...] = ()) -> QuestionView:

@@ -1,7 +1,7 @@
 """An agent's own session: woken so that it is there, interrupted in what it does."""
 
 from scout.base.refusal import Refused, Remedy
-from scout.broker import agents, founding, preparing, reaching, recovery, settle, turns
+from scout.broker import agents, founding, pause, preparing, reaching, recovery, settle, turns
 from scout.broker.prepared import Opening
 from scout.broker.turn import Turn
 from scout.identity.grammar import parse_handle
@@ -36,6 +36,7 @@ def wake(turn: Turn, request: Wake) -> tuple[Woken, Opening | None]:
     endpoint = choice.endpoint
     if endpoint is not None and is_online(endpoint, turn.now, turn.rules.periods.online_within):
         return _woken(turn, agent, endpoint), _resting(turn, agent, endpoint)
+    pause.check_not_paused(turn)
     check_reach(reaching.route_of(turn, agent, choice, harness=wish.harness, strict=True).reach)
     opening = preparing.open_session(turn, agent, wish)
     if not isinstance(opening, Opening):

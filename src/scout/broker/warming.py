@@ -69,7 +69,9 @@ class Warming:
         self._tries: dict[str, _Tries] = {}
 
     async def check(self) -> None:
-        """Start what should be there and is not, each in the lane of its agent."""
+        """Start what should be there and is not, each in the lane of its agent; nothing during a pause."""
+        if self._world.paused is not None:
+            return
         now = self._world.clock.now()
         kept: list[_Kept] = await self._read(lambda ledger: _kept(ledger, self._world, now))
         for one in kept:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from scout.base.time import Time
+from scout.model.node import Pause
 from scout.policy.limits import Rules
 from scout.ports import Blobs, Clock, Harness, Ids, Places, Probe, Runs, Snapshots
 from scout.protocol.overview import Status
@@ -16,6 +17,7 @@ class World:
     """`node`, `operator` and the agents of this machine are known once the broker has started.
 
     `ready` is what the last look at each harness found; without `runs` nothing is seen of processes.
+    `paused`: nothing is started now. `line`: what a queued flight says of its place, by its id.
     """
 
     rules: Rules
@@ -38,6 +40,10 @@ class World:
         default_factory=lambda: Status(url="", socket="", pid=0, version="", node="", home="")
     )
     ready: dict[str, Probe] = field(default_factory=dict[str, Probe])
+    paused: Pause | None = None
+    line: dict[str, str] = field(default_factory=dict[str, str])
+    # What a turn that is asked for now would have to say before it starts; nothing when it starts at once.
+    forecast: Callable[[bool], str] = lambda _: ""
     # When the log was last told that an endpoint is still there, and nothing else of it.
     heard: dict[str, Time] = field(default_factory=dict[str, Time])
     # Whether somebody waits for a record to change at this very moment.

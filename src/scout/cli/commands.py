@@ -8,6 +8,8 @@ SECTIONS = {
         "down": "Stop the daemon; what it started goes on.",
         "restart": "Replace the running daemon.",
         "status": "Say whether the daemon runs, and where.",
+        "pause": "Start no turn and wake nobody on this machine until it is resumed.",
+        "resume": "End the pause of this machine.",
         "runtimes": "List the harnesses of this machine and what each lacks.",
         "doctor": "Check this installation, and say what to mend.",
         "demo": "Play the main job with two agents in two sample projects.",

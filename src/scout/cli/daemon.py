@@ -11,7 +11,7 @@ from scout.cli import unit
 from scout.cli.build import epilog, run_guarded
 from scout.cli.caller import Caller
 from scout.cli.complete import addresses
-from scout.cli.line import Line
+from scout.cli.line import ROUTES, Line
 from scout.cli.problem import Problem, remedy
 from scout.cli.session_shapes import run_row
 from scout.cli.shapes import flight_row, show
@@ -195,6 +195,15 @@ def _same_port(before: Running | None) -> list[str]:
     return ["--port", port] if port.isdecimal() else []
 
 
+def _pause() -> dict[str, Any]:
+    """Whether the daemon is paused; nothing is said of it when it is not, or does not answer."""
+    try:
+        paused = Line(Caller(), start=False).call(ROUTES["status"], {}).get("paused")
+    except (Problem, Lost):
+        return {}
+    return {"paused": paused} if paused else {}
+
+
 @click.command(epilog=epilog("status"))
 @_JSON
 def status(as_json: bool) -> None:
@@ -206,7 +215,8 @@ def status(as_json: bool) -> None:
         if found is None:
             message = f"no daemon runs for {home}"
             raise Problem.of("not_running", message, home=home, remedies=[remedy("up")])
-        out(json.dumps(found.facts()) if as_json else fields("running", found.facts()))
+        facts = {**found.facts(), **_pause()}
+        out(json.dumps(facts) if as_json else fields("running", facts))
         return 0
 
     run_guarded(work, as_json)

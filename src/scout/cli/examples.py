@@ -13,6 +13,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "down": ("scout down", "scout down --stop             # cancel open work and end its programs"),
     "restart": ("scout restart",),
     "status": ("scout status", "scout status --json"),
+    "pause": (
+        "scout pause                  # turns that run finish; nothing new starts",
+        "scout pause --now --reason 'the battery is low'",
+    ),
+    "resume": ("scout resume",),
     "doctor": ("scout doctor", "scout doctor --fix", "scout doctor --bundle report.tar.gz"),
     "demo": ("scout demo",),
     "setup": (

@@ -7,6 +7,7 @@ from typing import Any
 
 from scout.base.codec import decode
 from scout.base.refusal import Remedy
+from scout.cli.pause_shapes import pause_line
 from scout.cli.text import age, first_line, out, paint
 from scout.protocol.operations import command_line
 
@@ -58,6 +59,8 @@ def _show_brief(told: dict[str, Any]) -> None:
     where = f", project {me['project']}" if me.get("project") else ""
     session = f", session {me['sessionId']}" if me.get("sessionId") else ""
     out(f"You are {me.get('minimal')} ({me.get('path')}), role {me.get('role')}{where}{session}")
+    if told.get("paused"):
+        out(pause_line(told["paused"]))
     _list("asked of you", told["flights"], _flight_to_me)
     _list("to answer", told["questions"], _question_to_me)
     _list("your move", told["work"], lambda one: f"{one['id']}  {one['state']}  {_line(one['title'])}")

@@ -8,6 +8,7 @@ import click
 
 from scout.cli.build import epilog, run_guarded
 from scout.cli.line import ROUTES
+from scout.cli.pause_shapes import pause_line
 from scout.cli.shapes import flight_row
 from scout.cli.text import age, first_line, out, paint
 from scout.cli.verbs import Manner
@@ -43,6 +44,8 @@ def run(since: str | None, manner: Manner) -> int:
 
 
 def _show(now: dict[str, Any]) -> None:
+    if now.get("paused"):
+        out(pause_line(now["paused"]))
     _section("Needs me", [_need(one) for one in now["needsMe"]])
     _section("Works", [flight_row(one) for one in now["open"]])
     since = f" since {age(now['since'])}" if now.get("since") else ""

@@ -7,6 +7,7 @@ from typing import Any, cast
 from scout.cli.attention_shapes import ATTENTION
 from scout.cli.insight_shapes import INSIGHT
 from scout.cli.observation_shapes import OBSERVATION
+from scout.cli.pause_shapes import PAUSE
 from scout.cli.session_shapes import SESSION_COLUMNS, SESSIONS
 from scout.cli.text import age, fields, first_line, note, out, out_text, paint, table
 from scout.cli.work_shapes import WORK, WORK_COLUMNS
@@ -313,6 +314,7 @@ _SPECIAL: dict[str, Callable[[Any], None]] = {
     **ATTENTION,
     **INSIGHT,
     **OBSERVATION,
+    **PAUSE,
     **SESSIONS,
     **WORK,
     **{f"channel.{move}": _show_channel for move in _CHANNELS},

@@ -34,6 +34,7 @@ from scout.model.session_problem import (
     Layer,
     Missing,
     NoSession,
+    Paused,
     SessionBusy,
     SessionFailed,
     SessionNotAttachable,
@@ -81,6 +82,7 @@ __all__ = [
     "NoSession",
     "NotFound",
     "NotOwner",
+    "Paused",
     "PeerUnreachable",
     "PortInUse",
     "RateLimited",
@@ -126,6 +128,7 @@ AnyDiagnostic = (
     | SessionBusy
     | WakeFailed
     | WakeBudget
+    | Paused
     | AskLoop
     | EmptyReply
     | Unauthenticated

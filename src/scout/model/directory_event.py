@@ -49,8 +49,10 @@ __all__ = [
     "NodeEvent",
     "NodeLeft",
     "NodeLost",
+    "NodePaused",
     "NodeRecovered",
     "NodeRemoved",
+    "NodeResumed",
     "NodeUpdated",
     "ScheduleCreated",
     "ScheduleEnded",
@@ -307,6 +309,14 @@ class NodeRemoved(NodeEvent, tag="collab.node.removed"):
 
 class NodeAdmitted(NodeEvent, tag="collab.node.admitted"):
     """A removed machine was invited again."""
+
+
+class NodePaused(NodeEvent, tag="collab.node.paused"):
+    """It starts no turn and wakes nobody from here on."""
+
+
+class NodeResumed(NodeEvent, tag="collab.node.resumed"):
+    """It starts turns again."""
 
 
 NODE_EVENTS: Mapping[NodeMove, type[NodeEvent]] = {

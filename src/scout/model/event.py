@@ -51,8 +51,10 @@ from scout.model.directory_event import (
     NodeCreated,
     NodeLeft,
     NodeLost,
+    NodePaused,
     NodeRecovered,
     NodeRemoved,
+    NodeResumed,
     NodeUpdated,
     ScheduleCreated,
     ScheduleEnded,
@@ -232,6 +234,8 @@ AnyEvent = (
     | NodeLeft
     | NodeRemoved
     | NodeAdmitted
+    | NodePaused
+    | NodeResumed
 )
 
 ALL: tuple[type[Event], ...] = AnyEvent.__args__

@@ -3,10 +3,21 @@
 from enum import StrEnum
 
 from scout.base.machine import Machine
+from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.change import Mutable, changed, moved
 
-__all__ = ["NODE", "Node", "NodeMove", "NodeState", "move_node", "update_node"]
+__all__ = [
+    "NODE",
+    "Node",
+    "NodeMove",
+    "NodeState",
+    "Pause",
+    "move_node",
+    "pause_node",
+    "resume_node",
+    "update_node",
+]
 
 
 class NodeState(StrEnum):
@@ -46,8 +57,22 @@ NODE = Machine(
 )
 
 
+class Pause(Record, omit_defaults=True):
+    """Since when a machine starts no turn and wakes nobody, and who paused it."""
+
+    since: Time
+    by: str
+    reason: str = ""
+
+    @property
+    def words(self) -> str:
+        """What everything that waits for the end of the pause says."""
+        why = f" ({self.reason})" if self.reason else ""
+        return f"paused since {str(self.since)[11:16]} UTC{why}: it starts after `scout resume`"
+
+
 class Node(Mutable):
-    """One machine: its folded name, the key it signs with, when it was last heard from."""
+    """One machine: its folded name, the key it signs with, when it was last heard from, whether it pauses."""
 
     name: str
     local: bool = False
@@ -56,6 +81,19 @@ class Node(Mutable):
     url: str | None = None
     version: str | None = None
     last_seen: Time | None = None
+    paused: Pause | None = None
+
+
+def pause_node(node: Node, by: str, now: Time, *, reason: str = "") -> Node:
+    """The machine starts no turn from here on; one that is paused already keeps its first pause."""
+    if node.paused is not None:
+        return node
+    return changed("node", node, now, paused=Pause(since=now, by=by, reason=reason))
+
+
+def resume_node(node: Node, now: Time) -> Node:
+    """The machine starts turns again; one that is not paused stays as it is."""
+    return node if node.paused is None else changed("node", node, now, paused=None)
 
 
 def move_node(

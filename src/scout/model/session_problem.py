@@ -14,6 +14,7 @@ __all__ = [
     "Layer",
     "Missing",
     "NoSession",
+    "Paused",
     "SessionBusy",
     "SessionFailed",
     "SessionNotAttachable",
@@ -184,10 +185,11 @@ class WakeFailed(Diagnostic, tag="wake_failed"):
 
 
 class WakeBudget(Diagnostic, tag="wake_budget"):
-    """This conversation has used up its wakes for now; nobody more is woken in it.
+    """Agents have used up the wakes of this conversation for now; they wake nobody more in it.
 
-    The budget stops agents that wake each other without end. The message is stored; the operator
-    has been told and may raise `limits.wakesPerHour` or wake the target by hand.
+    The budget stops agents that wake each other without end; what a person asks is never held by it.
+    The message is stored. The operator has been told and may raise `limits.wakesPerHour` with the
+    command in the remedies, or wake the target by hand.
     """
 
     family: ClassVar[Family] = Family.LIMIT
@@ -196,11 +198,31 @@ class WakeBudget(Diagnostic, tag="wake_budget"):
     used: int
     limit: int
     resets_at: Time | None = None
+    name: str = ""
 
     @property
     def message(self) -> str:
         until = f" until {self.resets_at}" if self.resets_at is not None else ""
-        return f"{self.used} of {self.limit} wakes used in {self.conversation_id}: no more{until}"
+        where = self.name or self.conversation_id
+        return f"agents used {self.used} of {self.limit} wakes in an hour in {where}: no more{until}"
+
+
+class Paused(Diagnostic, tag="paused"):
+    """Scout is paused on this machine: no turn is started and nobody is woken.
+
+    Asks and messages are accepted meanwhile and wait. The operator ends the pause with
+    `scout resume`; then everything that waits starts in its order.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    since: Time
+    reason: str = ""
+
+    @property
+    def message(self) -> str:
+        why = f" ({self.reason})" if self.reason else ""
+        return f"Scout is paused since {self.since}{why}: nothing is started"
 
 
 class AskLoop(Diagnostic, tag="ask_loop"):

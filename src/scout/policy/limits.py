@@ -46,11 +46,15 @@ _ATTACHMENTS = 32  # of one message
 
 
 class Limits(Record):
-    """How many of a thing there may be, and how large one may be (in bytes)."""
+    """How many of a thing there may be, and how large one may be (in bytes).
 
+    `running_turns`: how many turns of programs run at once; None is one for each core, at least two.
+    """
+
+    running_turns: Count | None = None
     open_flights: Count = 32
     asks_per_minute: Count = 120
-    wakes_per_hour: Count = 30
+    wakes_per_hour: Count = 120
     ask_chain: Count = 6
     fan_out: Count = 8
     depth_cap: Annotated[int, msgspec.Meta(ge=0)] = DEPTH_CAP
@@ -210,8 +214,13 @@ def check_ask_rate(sender: str, asks: Sequence[Time], limits: Limits, now: Time)
     return Within(what=what, used=len(recent), limit=limit)
 
 
-def check_wake_budget(conversation_id: str, wakes: Sequence[Time], limits: Limits, now: Time) -> Within:
-    """Whether somebody may be woken in the conversation again, given the times of its latest wakes."""
+def check_wake_budget(
+    conversation_id: str, wakes: Sequence[Time], limits: Limits, now: Time, *, name: str = ""
+) -> Within:
+    """Whether an agent may wake somebody in the conversation, given the times of its latest wakes.
+
+    `name`: what the conversation is called where it is shown.
+    """
     limit = limits.wakes_per_hour
     recent = _recent(wakes, 3600, now)
     if len(recent) >= max(limit, 1):
@@ -220,6 +229,7 @@ def check_wake_budget(conversation_id: str, wakes: Sequence[Time], limits: Limit
             used=len(recent),
             limit=limit,
             resets_at=_free_at(recent, 3600, limit),
+            name=name,
             remedies=(raise_limit("wakesPerHour", limit),),
         )
         raise Refused(problem)
@@ -237,8 +247,9 @@ def after_attempt(failed: WakeFailed, rules: Rules, now: Time) -> Attempt:
 def alarm_of(diagnostic: Diagnostic) -> Alarm | None:
     """What the operator is told of a runaway, or of an agent that does not stay up although it should."""
     match diagnostic:
-        case WakeBudget(conversation_id=where):
-            title, dedupe = f"wakes used up in {where}", f"wake_budget:{where}"
+        case WakeBudget(conversation_id=where, name=name):
+            title = f"agents have used up the wakes of {name or where}"
+            dedupe = f"wake_budget:{where}"
         case AskLoop(chain=chain):
             title = f"asks without end: {' → '.join(chain)}"
             dedupe = f"ask_loop:{' '.join(sorted(set(chain)))}"

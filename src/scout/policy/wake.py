@@ -172,13 +172,15 @@ def may_suggest(facts: WakeFacts) -> bool:
     return not found and bool(_suggested(asked, facts.routing))
 
 
-def budgeted(decision: WakeDecision, wakes: Sequence[Time], limits: Limits, now: Time) -> WakeDecision:
-    """The same decision, or one held for the operator when the conversation has used up its wakes."""
+def budgeted(
+    decision: WakeDecision, wakes: Sequence[Time], limits: Limits, now: Time, *, name: str = ""
+) -> WakeDecision:
+    """The same decision, or one held for the operator when agents have used up the conversation's wakes."""
     place = decision.facts.occasion.place
     if decision.action is not Action.WAKE or place is None:
         return decision
     try:
-        check_wake_budget(place.conversation_id, wakes, limits, now)
+        check_wake_budget(place.conversation_id, wakes, limits, now, name=name)
     except Refused as refusal:
         problem = refusal.diagnostic
         held = {"action": Action.HOLD, "rule": problem.code, "reason": problem.message}

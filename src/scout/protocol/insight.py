@@ -7,6 +7,7 @@ from scout.base.record import Record
 from scout.base.refusal import Remedy
 from scout.base.time import Time
 from scout.model.envelope import PassedOver
+from scout.model.node import Pause
 from scout.model.usage import Counters, Ledger, Usage, UsageSource, ValueClass
 from scout.policy.usage import Account
 from scout.protocol.agents import Identity
@@ -92,6 +93,7 @@ class Brief(Record):
     waiting_for_me: tuple[str, ...]
     unread: int
     next: tuple[Remedy, ...]
+    paused: Pause | None = None
 
 
 class ShowBrief(Request[Brief]):

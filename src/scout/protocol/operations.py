@@ -34,6 +34,8 @@ REQUESTS: tuple[type[Request[Any]], ...] = (
     overview.ShowStatus,
     overview.ShowNow,
     overview.MarkLooked,
+    overview.PauseScout,
+    overview.ResumeScout,
     overview.ListNodes,
     overview.ReadLog,
     overview.Watch,

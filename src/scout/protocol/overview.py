@@ -6,7 +6,7 @@ from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.attention import Attention
 from scout.model.event import AnyEvent
-from scout.model.node import Node
+from scout.model.node import Node, Pause
 from scout.protocol.agents import AgentView, Cursor, Limit
 from scout.protocol.asks import FlightView
 from scout.protocol.request import Page, Request, Words, Write, says
@@ -16,7 +16,10 @@ __all__ = [
     "Looked",
     "MarkLooked",
     "Now",
+    "PauseScout",
+    "PauseView",
     "ReadLog",
+    "ResumeScout",
     "ShowNow",
     "ShowStatus",
     "Status",
@@ -25,7 +28,7 @@ __all__ = [
 
 
 class Status(Record):
-    """Where the daemon is."""
+    """Where the daemon is, and whether it is paused."""
 
     url: str
     socket: str
@@ -33,6 +36,7 @@ class Status(Record):
     version: str
     node: str
     home: str
+    paused: Pause | None = None
 
 
 class ShowStatus(Request[Status]):
@@ -54,6 +58,7 @@ class Now(Record):
     finished_count: int
     online: tuple[AgentView, ...]
     agents: int
+    paused: Pause | None = None
 
 
 class ShowNow(Request[Now]):
@@ -78,6 +83,34 @@ class MarkLooked(Write[Looked]):
     route: ClassVar[str] = "POST /v1/now/seen"
 
     at: Annotated[Time, says("`at` of what you looked at")]
+
+
+class PauseView(Record):
+    """Whether this machine is paused, how many turns run, how many wait, and what was interrupted."""
+
+    paused: Pause | None
+    running: int
+    waiting: int
+    interrupted: tuple[str, ...] = ()
+
+
+class PauseScout(Write[PauseView]):
+    """Start no turn and wake nobody on this machine until it is resumed."""
+
+    operation: ClassVar[str] = "pause"
+    route: ClassVar[str] = "POST /v1/pause"
+    permission: ClassVar[str] = "the operator"
+
+    now: Annotated[bool, says("interrupt the turns that run")] = False
+    reason: Annotated[Words, says("why, for those who wait")] = ""
+
+
+class ResumeScout(Write[PauseView]):
+    """End the pause of this machine: what waits starts in its order."""
+
+    operation: ClassVar[str] = "resume"
+    route: ClassVar[str] = "POST /v1/resume"
+    permission: ClassVar[str] = "the operator"
 
 
 class ListNodes(Request[Page[Node]]):

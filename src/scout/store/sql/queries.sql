@@ -215,12 +215,23 @@ SELECT data FROM deliveries WHERE flight_id = :flight ORDER BY id;
 -- deliveries_of_message: the deliveries of a message
 SELECT data FROM deliveries WHERE message_id = :message ORDER BY id LIMIT :limit;
 
--- wakes_recent: when somebody was last woken in a conversation, newest first
-SELECT created_at FROM deliveries WHERE conversation_id = :conversation AND wake = 1 AND created_at > :since
-ORDER BY created_at DESC LIMIT :limit;
+-- wakes_recent: when agents last caused somebody to be woken in a conversation, newest first
+SELECT d.created_at FROM deliveries AS d
+WHERE d.conversation_id = :conversation AND d.wake = 1 AND d.created_at > :since
+AND NOT EXISTS (
+    SELECT 1 FROM agents AS a WHERE a.id = CAST(d.data AS TEXT) ->> '$.sender' AND a.kind IN ('connector', 'system')
+)
+ORDER BY d.created_at DESC LIMIT :limit;
 
--- wakes_recent_count: how often somebody was woken in a conversation since a moment, up to a limit
-SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE conversation_id = :conversation AND wake = 1 AND created_at > :since LIMIT :limit);
+-- wakes_recent_count: how often agents caused somebody to be woken in a conversation since a moment, up to a limit
+SELECT count(*) FROM (
+    SELECT 1 FROM deliveries AS d
+    WHERE d.conversation_id = :conversation AND d.wake = 1 AND d.created_at > :since
+    AND NOT EXISTS (
+        SELECT 1 FROM agents AS a WHERE a.id = CAST(d.data AS TEXT) ->> '$.sender' AND a.kind IN ('connector', 'system')
+    )
+    LIMIT :limit
+);
 
 -- questions_all: questions, newest first
 SELECT data FROM questions WHERE id < :before ORDER BY id DESC LIMIT :limit;
