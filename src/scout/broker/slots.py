@@ -128,33 +128,40 @@ class TurnSlots:
         if not self._running and not self._waiting:
             return
         record = record_of(event)
+        new = getattr(record, "created_at", None) == event.time
         match record:
             case Flight():
                 ended = record.state in FLIGHT.terminal
-                self._awaited(record.requester_id, record.id, is_open=not ended)
+                self._awaited(record.requester_id, record.id, is_open=not ended, new=new)
                 self._waits(record)
                 if ended:
                     self._give_up(record.id)
             case Question():
-                self._awaited(record.asker_id, record.id, is_open=record.state is QuestionState.OPEN)
+                self._awaited(record.asker_id, record.id, is_open=record.state is QuestionState.OPEN, new=new)
             case Attention() if record.agent_id is not None and record.source.id == record.agent_id:
-                self._awaited(record.agent_id, record.id, is_open=is_blocking(record))
+                self._awaited(record.agent_id, record.id, is_open=is_blocking(record), new=new)
             case _:
                 pass
 
-    def _awaited(self, agent_id: str, ident: str, *, is_open: bool) -> None:
+    def _awaited(self, agent_id: str, ident: str, *, is_open: bool, new: bool) -> None:
         """What was asked for during a turn; what its agent asked for before it does not count."""
-        for one in self._running.values():
-            if one.agent_id == agent_id and (ident in one.awaits) is not is_open:
-                (one.awaits.add if is_open else one.awaits.discard)(ident)
-                self.admit()
+        if is_open and not new:
+            return
+        turns = [one for one in self._running.values() if one.agent_id == agent_id]
+        changed = [one for one in turns if (ident in one.awaits) is not is_open]
+        for one in changed:
+            (one.awaits.add if is_open else one.awaits.discard)(ident)
+        if changed:
+            self.admit()
 
     def _waits(self, flight: Flight) -> None:
-        for one in self._running.values():
-            waits = flight.state is FlightState.WAITING
-            if one.flight_id == flight.id and one.waits is not waits:
-                one.waits = waits
-                self.admit()
+        waits = flight.state is FlightState.WAITING
+        turns = [one for one in self._running.values() if one.flight_id == flight.id]
+        changed = [one for one in turns if one.waits is not waits]
+        for one in changed:
+            one.waits = waits
+        if changed:
+            self.admit()
 
     def _give_up(self, flight_id: str) -> None:
         """A flight that ended while it waited leaves the line."""
