@@ -254,11 +254,8 @@ def _queue(
 ) -> AskReceipt:
     """The flight and its delivery: carried by a program, taken from an inbox, or held with a reason."""
     decision = decided(turn, ask, route, conversation)
-<<<<<<< HEAD
-    flight = hold(turn, ask, flight, decision, waits)
-=======
-    flight = _held(turn, ask, flight, decision, waits, runs=route.runs)
->>>>>>> 3b866ac (broker: run at most limits.runningTurns turns at once, pause and resume, count only agents' wakes)
+    queued = _in_line(turn, flight, carried=route.runs and decision.action is Action.WAKE)
+    flight = hold(turn, ask, queued, decision, waits)
     turn.record(FlightQueued, flight, move="queue", reason=flight.reason)
     delivery = carried(
         turn, ask, message, route=route, decision=decision, reason=flight.reason, waits=bool(waits)
@@ -305,9 +302,6 @@ def decided(turn: Turn, ask: Ask, route: reaching.Route, conversation: Conversat
     return messages.decide(turn, occasion, {ask.target: route.reach})
 
 
-<<<<<<< HEAD
-def hold(turn: Turn, ask: Ask, flight: Flight, decision: WakeDecision, waits: str) -> Flight:
-=======
 def _in_line(turn: Turn, flight: Flight, *, carried: bool) -> Flight:
     """A flight that Scout carries says at once when it cannot start at once."""
     person = needing.is_person(turn.agent(flight.requester_id))
@@ -315,8 +309,7 @@ def _in_line(turn: Turn, flight: Flight, *, carried: bool) -> Flight:
     return replace(flight, reason=forecast) if forecast else flight
 
 
-def _held(turn: Turn, ask: Ask, flight: Flight, decision: WakeDecision, waits: str, *, runs: bool) -> Flight:
->>>>>>> 3b866ac (broker: run at most limits.runningTurns turns at once, pause and resume, count only agents' wakes)
+def hold(turn: Turn, ask: Ask, flight: Flight, decision: WakeDecision, waits: str) -> Flight:
     """A flight that cannot start now says why, whose move it is and when it is looked at again."""
     if waits:
         until, kind, reason = turn.now.plus(turn.rules.periods.queue_expiry), WaitingKind.PEER, waits
@@ -325,7 +318,7 @@ def _held(turn: Turn, ask: Ask, flight: Flight, decision: WakeDecision, waits: s
         until, kind, reason = None, WaitingKind.OPERATOR, messages.told_why(turn, decision)
         check = _HOUR  # a budget is free again by then; who starts by hand needs no reminder
     else:
-        return _in_line(turn, flight, carried=runs and decision.action is Action.WAKE)
+        return flight
     on = WaitingOn(kind=kind, ref=ask.resolved, until=until)
     owner = turn.world.operator_agent
     held = hold_flight(flight, on, turn.now, next_move_owner_id=owner, reason=reason)

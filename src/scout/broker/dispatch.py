@@ -92,11 +92,8 @@ class Dispatcher:
             **dict.fromkeys(ATTENTION_EVENTS.values(), self._decided),
             **dict.fromkeys((AgentOnline, AgentUpdated), self._there),
             **dict.fromkeys((SessionStarted, SessionResumed), self._session),
-<<<<<<< HEAD
             SessionEnded: self._session_over,
-=======
             **dict.fromkeys((NodePaused, NodeResumed), self._paused),
->>>>>>> 3b866ac (broker: run at most limits.runningTurns turns at once, pause and resume, count only agents' wakes)
         }
 
     # -- following the log -----------------------------------------------------------------------
