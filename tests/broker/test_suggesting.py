@@ -167,9 +167,11 @@ def test_a_router_that_is_not_there_wakes_nobody(tmp_path: Path, caplog: pytest.
 
 def test_it_is_within_the_budget_of_the_conversation(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
-        await room(rig)
-        arc = await rig.agent("arc")
-        sent = [await arc.call(Send(channel="ops", body=text, wake=True)) for text in ("one", "two")]
+        for name in NAMES:
+            await rig.register(name, harness="echo")
+        boss = await rig.agent("boss")
+        await boss.call(CreateChannel(name="ops", members=tuple(f"@{name}" for name in NAMES)))
+        sent = [await boss.call(Send(channel="ops", body=text, wake=True)) for text in ("one", "two")]
 
         async def came() -> list[DeliveryRequested]:
             found = [event for one in sent for event in await deliveries(rig, one.message_id)]

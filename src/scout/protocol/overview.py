@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-class Status(Record):
+class Status(Record, omit_defaults=True):
     """Where the daemon is, and whether it is paused."""
 
     url: str
