@@ -30,6 +30,8 @@ def test_so_are_the_records_of_a_page() -> None:
     view = AgentView(
         **{name: getattr(agent, name) for name in agent.__struct_fields__},
         status="idle",  # pyright: ignore[reportArgumentType] (the wire text is all that matters here)
+        address="@arc",
+        alias=None,
         canonical="arc.main",
         minimal="arc",
         label="arc",

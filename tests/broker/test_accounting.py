@@ -83,7 +83,7 @@ async def test_the_trend_has_every_day_and_other_groups_begin_with_the_largest(r
         shown = await rig.operator(ShowUsage(by=group))
         return [(one.key, one.harness_execution.totals.total_tokens) for one in shown.trend]
 
-    assert await by(GroupBy.AGENT) == [("@bow.node:mini", 200), ("@arc.node:mini", 110)]
+    assert await by(GroupBy.AGENT) == [("@bow", 200), ("@arc", 110)]
     assert await by(GroupBy.HARNESS) == [("-", 200), ("claude", 100), ("codex", 10)]
     assert await by(GroupBy.MODEL) == [("-", 200), ("opus", 100), ("gpt", 10)]
 
@@ -114,7 +114,7 @@ async def test_one_reports_only_for_oneself(rig: Rig) -> None:
     flight = await ended(rig, asked.flight_id)
     before = len(await reports(rig))
     foreign = await refused(spend(arc, 5, flight_id=flight.id))
-    assert (foreign.code, foreign.needs) == ("not_owner", ("the token of @bow.node:mini",))
+    assert (foreign.code, foreign.needs) == ("not_owner", ("the token of @bow",))
     assert (await refused(spend(arc, 5, session_id=flight.session_id))).code == "not_owner"
     assert (await refused(spend(arc, 5, flight_id="flt_none"))).code == "not_found"
     assert (await refused(spend(arc, -5))).code == "bad_request"
@@ -231,7 +231,7 @@ def test_at_its_cap_an_agent_waits_for_the_next_day_and_goes_on_by_itself(tmp_pa
         assert "100 of 100 tokens spent today" in view.reason
         assert view.attempts == 0
         await held(rig, "@parrot", "and more")
-        assert await budget_items(rig) == ["daily tokens of @parrot.node:mini used up"]
+        assert await budget_items(rig) == ["daily tokens of @parrot used up"]
         assert (await rig.operator(MakeAsk(to="@other", body="free", wait=20))).output == "free"
         (delivery, *_) = [
             one

@@ -16,7 +16,7 @@ from tests.broker.rig import Rig, refused, staged
 async def test_people_set_aliases_and_agents_read_them(rig: Rig) -> None:
     arc = await rig.agent("arc")
     made = await rig.operator(SetAlias(name="My Friend", target="@arc"))
-    assert (made.name, made.means, made.revision) == ("my-friend", "@arc.node:mini", 1)
+    assert (made.name, made.means, made.revision) == ("my-friend", "@arc", 1)
     before = await rig.operator(ReadLog(limit=200))
     for wish in wishes(
         SetAlias(name="other", target="@arc"),

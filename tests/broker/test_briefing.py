@@ -55,7 +55,7 @@ async def test_what_is_owed_who_waits_and_the_next_steps(rig: Rig) -> None:
     assert [(one.id, one.answer) for one in told.answered] == [(mine.id, "main")]
     assert [one.id for one in told.asked] == [other.flight_id]
     assert [one.id for one in told.needs] == [need.id]
-    assert told.waiting_for_me == ("@bow.node:mini",)
+    assert told.waiting_for_me == ("@bow",)
     assert told.unread >= 3
     assert steps(told) == ["flight.complete", "question.answer", "work.submit", "question.close", "inbox"]
     assert command_line(told.next[2]) == f"scout work submit {item.id}"
@@ -70,7 +70,7 @@ async def test_the_next_steps_are_few_and_the_oldest_come_first(rig: Rig) -> Non
     assert len(told.next) == 5
     await bow.call(Send(to="@arc", body="and this"))
     assert told.next[0].parameters["flightId"] == asked[5].flight_id
-    assert told.next[0].why == "@bow.node:mini waits for the result"
+    assert told.next[0].why == "@bow waits for the result"
 
 
 @staged

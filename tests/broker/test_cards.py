@@ -20,7 +20,7 @@ async def test_an_agents_card_is_for_one_use(rig: Rig) -> None:
     assert (used.state, used.uses, used.cleanup_reason) == (CardState.USED, 1, "used up")
     problem = await refused(hal.call(Send(to=card.id, body="again")))
     assert problem.code == "expired_card"
-    assert problem.remedies[0].parameters["to"] == "@arc.node:mini"
+    assert problem.remedies[0].parameters["to"] == "@arc"
     assert len((await arc.call(ListInbox())).items) == 1
 
 

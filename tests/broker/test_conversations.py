@@ -115,18 +115,18 @@ async def test_a_master_is_one_of_the_channel_and_can_be_set_and_taken_away(rig:
         shown = await rig.operator(ShowChannel(name="ops"))
         return {one.address: one.roles for one in shown.members}
 
-    assert await roles() == {"@arc.node:mini": ("owner",), "@hal.node:mini": ("master",)}
+    assert await roles() == {"@arc": ("owner",), "@hal": ("master",)}
     await arc.call(ChannelPolicy(name="ops", master="@eve"))
     assert await roles() == {
-        "@arc.node:mini": ("owner",),
-        "@hal.node:mini": (),
-        "@eve.node:mini": ("master",),
+        "@arc": ("owner",),
+        "@hal": (),
+        "@eve": ("master",),
     }
     both = ChannelPolicy(name="ops", master="@hal", no_master=True)
     assert (await refused(arc.call(both))).code == "bad_request"
     assert (await arc.call(ChannelPolicy(name="ops", no_master=True))).master_id is None
     await arc.call(ChannelPolicy(name="ops", master="@arc"))
-    assert (await roles())["@arc.node:mini"] == ("owner", "master")
+    assert (await roles())["@arc"] == ("owner", "master")
     await arc.call(ChannelPolicy(name="ops", master="@eve"))
     left = await eve.call(LeaveChannel(name="ops"))  # who is not there is not responsible
     assert (left.master_id, len(left.members)) == (None, 2)
@@ -159,7 +159,7 @@ async def test_others_are_taken_out_by_who_made_the_channel_or_controls_them(rig
     assert (await refused(hal.call(ListMessages(channel="ops")))).code == "forbidden"
     await rig.operator(RetireAgent(address="@eve"))
     last = await rig.operator(LeaveChannel(name="ops", members=("@eve",)))
-    assert [one.address for one in last.members] == ["@arc.node:mini"]
+    assert [one.address for one in last.members] == ["@arc"]
     await hal.call(JoinChannel(name="ops"))
     own = await hal.call(LeaveChannel(name="ops", members=("@hal",)))
     assert len(own.members) == 1
@@ -230,7 +230,7 @@ async def test_latest_shows_each_conversation_once_newest_first(rig: Rig) -> Non
     await hal.call(Send(to="@arc", body="two"))
     items = (await arc.call(Latest())).items
     assert [item.message and item.message.body for item in items] == ["two", "in the channel"]
-    assert [item.name for item in items] == ["@hal.node:mini", "ops"]
+    assert [item.name for item in items] == ["@hal", "ops"]
     assert [item.unread for item in items] == [2, 1]
 
 

@@ -226,7 +226,7 @@ async def test_one_to_one_delegation_stays_in_its_dm_with_the_acting_agent_as_se
         Send(conversation_id=place, body="@eve look"), Send(thread=sent.message_id, body="@eve look")
     ):
         told = await refused(arc.call(wish))
-        assert (told.code, told.remedies[0].parameters["to"]) == ("bad_request", "@eve.node:mini")
+        assert (told.code, told.remedies[0].parameters["to"]) == ("bad_request", "@eve")
     told = await refused(arc.call(MakeAsk(to="@eve", body="x", conversation_id=place)))
     assert told.code == "bad_request"
     assert len((await arc.call(GetConversation(conversation_id=place))).members) == 2
@@ -247,7 +247,7 @@ async def test_when_another_is_woken_the_message_stays_and_the_delivery_says_why
     assert await woken(rig, sent.message_id) == [ident(hal)]
     [(first, wake), (also, none)] = await routed(rig, sent.message_id)
     assert (first.target, first.rule) == (ident(hal), "conversation master")
-    assert first.reason == "leading mention @mute.node:mini: no live session, and no harness is set for it"
+    assert first.reason == "leading mention @mute: no live session, and no harness is set for it"
     assert wake is not None
     assert (wake.instead_of, wake.reason) == (mute.agent.id, first.reason)
     assert (also.target, also.wake, also.rule, none) == (mute.agent.id, False, "named", None)
@@ -263,9 +263,7 @@ async def test_what_is_for_an_agent_started_by_hand_says_how(rig: Rig) -> None:
     await rig.register("byhand", harness="echo", wake_policy="manual")
     sent = await arc.call(Send(body="@byhand please"))
     assert await woken(rig, sent.message_id) == []
-    told = (
-        "@byhand.node:mini is started by hand: scout session start --agent @byhand.node:mini --harness echo"
-    )
+    told = "@byhand is started by hand: scout session start --agent @byhand --harness echo"
     assert sent.notes == (told,)
     [(delivery, wake)] = await routed(rig, sent.message_id)
     assert wake is not None
@@ -355,9 +353,9 @@ async def test_two_that_ask_each_other_are_stopped_and_a_question_in_the_flight_
     await b.call(StartFlight(flight_id=asked.flight_id))
     for body in ("two", "three"):
         told = await refused(b.call(MakeAsk(to="@a", body=body)))
-        assert (told.code, told.chain) == ("ask_loop", ("@a.node:mini", "@b.node:mini", "@a.node:mini"))
+        assert (told.code, told.chain) == ("ask_loop", ("@a", "@b", "@a"))
     needs = (await rig.operator(ListAttention())).items
-    assert [one.title for one in needs] == ["asks without end: @a.node:mini → @b.node:mini → @a.node:mini"]
+    assert [one.title for one in needs] == ["asks without end: @a → @b → @a"]
     remedy = told.remedies[0]
     assert remedy.operation == "question.create"
     wish: dict[str, Any] = {**_names(remedy.parameters), "body": "which one?"}

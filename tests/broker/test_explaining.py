@@ -43,15 +43,15 @@ async def test_a_message_says_who_was_woken_and_who_was_passed_over(rig: Rig) ->
     sent = await arc.call(Send(body="@bow please look", idempotency_key="k"))
     told = await why(rig, sent.message_id, arc)
     assert (told.noun, told.id) == ("message", sent.message_id)
-    assert told.says.startswith("@bow.node:mini was woken: it is the leading mention.")
+    assert told.says.startswith("@bow was woken: it is the leading mention.")
     (decision,) = told.decisions
-    assert (decision.action, decision.rule, decision.holder) == ("wake", "leading mention", "@bow.node:mini")
+    assert (decision.action, decision.rule, decision.holder) == ("wake", "leading mention", "@bow")
     assert decision.differs == ""
     facts = decode(decision.facts, WakeFacts)
     assert facts.occasion.leading is not None
-    assert [one.address for one in facts.reaches] == ["@bow.node:mini"]
+    assert [one.address for one in facts.reaches] == ["@bow"]
     assert types(told)[:2] == ["message.posted", "delivery.requested"]
-    assert told.steps[0].by == "@arc.node:mini"
+    assert told.steps[0].by == "@arc"
     assert [one.seq for one in told.steps] == sorted(one.seq for one in told.steps)
 
 
@@ -64,8 +64,8 @@ async def test_nobody_is_explained_as_well(rig: Rig) -> None:
     told = await why(rig, sent.message_id, arc)
     assert told.says == (
         "Nobody was woken: a quiet conversation wakes nobody; "
-        "@bow.node:mini was passed over: a quiet conversation wakes nobody; "
-        "@arc.node:mini was passed over: a quiet conversation wakes nobody."
+        "@bow was passed over: a quiet conversation wakes nobody; "
+        "@arc was passed over: a quiet conversation wakes nobody."
     )
     (decision,) = told.decisions
     assert (decision.action, decision.holder) == ("nobody", None)
@@ -78,7 +78,7 @@ async def test_a_flight_its_ask_and_its_delivery_tell_one_story(rig: Rig) -> Non
     arc = await rig.agent("arc")
     asked = await arc.call(MakeAsk(to="@bow", body="x", wait=20))
     flight = await why(rig, asked.flight_id, arc)
-    assert flight.says == ("@bow.node:mini was woken: it is the explicit target. The flight is completed.")
+    assert flight.says == ("@bow was woken: it is the explicit target. The flight is completed.")
     assert types(flight)[:2] == ["flight.queued", "delivery.requested"]
     assert types(flight)[-1] == "flight.completed"
     ask = await why(rig, asked.ask_id, arc)
@@ -97,7 +97,7 @@ async def test_a_question_and_a_work_item_say_who_held_the_next_move(rig: Rig) -
     bow, arc = await live(rig, "bow"), await live(rig, "arc")
     question = await arc.call(CreateQuestion(to="@bow", body="Which port?"))
     told = await why(rig, question.id, bow)
-    assert told.says == "@bow.node:mini was woken: it is the next-move owner. The question is open."
+    assert told.says == "@bow was woken: it is the next-move owner. The question is open."
     await bow.call(AnswerQuestion(question_id=question.id, answer="7432"))
     told = await why(rig, question.id, arc)
     assert [one.type for one in told.steps] == ["collab.question.created", "collab.question.answered"]
@@ -107,7 +107,7 @@ async def test_a_question_and_a_work_item_say_who_held_the_next_move(rig: Rig) -
     await bow.call(SubmitWork(work_item_id=item.id))
     told = await why(rig, item.id, arc)
     assert told.steps[0].move == "create"
-    assert told.decisions[0].holder == "@bow.node:mini"
+    assert told.decisions[0].holder == "@bow"
     assert told.decisions[-1].rule == "next-move owner"
     assert told.says.endswith("The work item is review.")
     assert all(one.differs == "" for one in told.decisions)
@@ -156,7 +156,7 @@ def test_what_the_budget_held_is_said_and_does_not_differ(tmp_path: Path) -> Non
         await ended(rig, first.flight_id)
         asked = await arc.call(MakeAsk(to="@bow", body="again"))
         told = await why(rig, asked.flight_id)
-        assert told.says.startswith("@bow.node:mini was not woken: agents used 1 of 1 wakes in an hour")
+        assert told.says.startswith("@bow was not woken: agents used 1 of 1 wakes in an hour")
         assert [(one.action, one.rule, one.differs) for one in told.decisions] == [
             ("hold", "wake_budget", "")
         ]
@@ -178,7 +178,7 @@ async def test_a_decision_that_would_be_another_today_is_shown_as_it_would_be(ri
     assert other.stored.endswith("(owner)")
     assert other.today.endswith("(leading mention)")
     told = await why(rig, sent.message_id, arc)
-    assert [one.differs for one in told.decisions] == ["", "wake @bow.node:mini (leading mention)"]
+    assert [one.differs for one in told.decisions] == ["", "wake @bow (leading mention)"]
     assert (await why(rig, other.event_id)).decisions == told.decisions[1:]
 
 

@@ -143,7 +143,7 @@ async def test_what_cannot_be_delivered_goes_back_to_its_sender(rig: Rig) -> Non
     notice = (await hal.call(ListInbox())).items[0]
     assert notice.message is not None
     assert (notice.message.in_reply_to, notice.sender) == (sent.message_id, "/system/broker")
-    assert "@arc.node:mini after 8 attempts: cannot read" in notice.message.body
+    assert "@arc after 8 attempts: cannot read" in notice.message.body
     assert "try: scout send" in notice.message.body
     assert notice.message.conversation_id == sent.conversation_id
     assert (await arc.call(ClaimInbox())).items == ()

@@ -25,13 +25,13 @@ async def test_a_circle_is_refused_with_its_chain_and_the_operator_is_told(rig: 
     before = rig.broker.glance().last_seq()
     told = await refused(c.call(MakeAsk(to="@a", body="three")))
     assert told.code == "ask_loop"
-    assert told.chain == tuple(f"@{name}.node:mini" for name in "abca")
+    assert told.chain == tuple(f"@{name}" for name in "abca")
     question = told.remedies[0]
     assert question.operation == "question.create"
     assert question.parameters["flightId"] == first.flight_id
     needs = (await rig.operator(ListAttention())).items
     assert [one.kind for one in needs] == ["failure"]
-    assert "@a.node:mini → @b.node:mini → @c.node:mini" in needs[0].title
+    assert "@a → @b → @c" in needs[0].title
     assert rig.broker.glance().last_seq() == before + 1
     await refused(c.call(MakeAsk(to="@b", body="four")))
     await refused(c.call(MakeAsk(to="@a", body="five")))

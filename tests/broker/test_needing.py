@@ -69,7 +69,7 @@ async def test_a_need_blocks_until_it_is_answered_from_another_surface(rig: Rig)
     assert (item.kind, item.title, item.agent_address) == (
         AttentionKind.QUESTION,
         "Which colour?",
-        "@worker.node:mini",
+        "@worker",
     )
     assert [one.value for one in item.actions if one.value] == ["red", "blue"]
     assert item.return_path.flight_id == flight_id
@@ -310,7 +310,7 @@ async def test_a_question_for_the_person_is_one_item_and_its_answer_answers_it(r
     assert (item.kind, item.title, item.agent_address) == (
         AttentionKind.QUESTION,
         "Which port?",
-        "@asker.node:mini",
+        "@asker",
     )
     assert (item.return_path.question_id, item.dedupe) == (asked.id, asked.id)
     await rig.operator(AnswerAttention(attention_id=item.id, answer="443"))

@@ -51,10 +51,10 @@ def test_every_harness_that_takes_prompts_gets_the_contract(name: str, tmp_path:
         (prompt,) = heard.prompts
         text = prompt.text
         assert text.startswith("# Scout contract\n")
-        assert f"You are @bow.node:mini (path /ada/agent/bow, role dev) in {name}, session ses_" in text
+        assert f"You are @bow (path /ada/agent/bow, role dev) in {name}, session ses_" in text
         assert f"Ask {asked.ask_id}, flight {asked.flight_id}. Question none." in text
         assert f"Work item {item.id} (Fix the parser): " in text
-        assert "owner @bow.node:mini, next move @bow.node:mini." in text
+        assert "owner @bow, next move @bow." in text
         assert "\n> Please\n> fix it.\n" in text
         tools = "the `scout` command" if name == "tmux" else ", ".join(ROLE_TOOLS[ToolRole.DEV])
         assert f"\nTools: {tools}. Resources:" in text

@@ -29,7 +29,7 @@ def test_the_same_identity_from_the_same_project_is_the_same_record(tmp_path: Pa
         assert first.token is not None
         assert again.token is None
         assert first.path == "/ada/agent/hudson"
-        assert first.address == "@hudson.node:mini"
+        assert first.address == "@hudson"
         assert first.minimal == "@hudson"
 
     played(scene, tmp_path)

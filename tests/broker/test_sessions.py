@@ -108,7 +108,7 @@ def test_a_session_is_started_as_asked_and_can_be_looked_at(tmp_path: Path) -> N
         )
         made = await rig.operator(wish)
         again = await rig.operator(wish)
-        assert (made.id, made.state, made.running, made.address) == (again.id, "live", True, "@ken.node:mini")
+        assert (made.id, made.state, made.running, made.address) == (again.id, "live", True, "@ken")
         assert (made.cwd, made.model_requested, made.permission_profile) == (str(elsewhere), "big", "observe")
         (spec,) = cast.kept.specs
         assert (spec.cwd, spec.model, spec.permission, spec.door is not None) == (

@@ -221,9 +221,7 @@ def test_when_the_tries_are_used_up_the_operator_is_told_once_and_it_rests(tmp_p
             await until(lambda: not rig.broker.dispatcher.lanes)
         assert len(weak.starts) == 4
         needs = (await rig.operator(ListAttention())).items
-        assert [(one.kind, one.title) for one in needs] == [
-            ("failure", "@parrot.node:mini cannot be kept warm")
-        ]
+        assert [(one.kind, one.title) for one in needs] == [("failure", "@parrot cannot be kept warm")]
         assert "failed 4 times, last in the harness: echo is not available" in needs[0].body
         assert "scout doctor" in needs[0].body
         assert "--set wakePolicy=on_demand" in needs[0].body
@@ -331,7 +329,7 @@ async def test_what_is_held_for_a_start_by_hand_drains_once_its_session_is_there
     for asked in asks:
         view = await rig.operator(GetFlight(flight_id=asked.flight_id))
         assert (view.state, view.phase) == (FlightState.QUEUED, "held")
-        assert "scout session start --agent @byhand.node:mini --harness echo" in view.reason
+        assert "scout session start --agent @byhand --harness echo" in view.reason
         assert view.next_move_owner_id == rig.broker.world.operator_agent
     byhand = await rig.agent("byhand")
     endpoint = await byhand.call(RegisterEndpoint(transport=Transport.PULL, state=EndpointState.IDLE))

@@ -102,7 +102,7 @@ def test_a_brief_is_short_however_much_is_owed(capsys: pytest.CaptureFixture[str
     }
     told = {
         "me": {
-            "minimal": "@arc",
+            "address": "@arc",
             "path": "/ada/agent/arc",
             "role": "dev",
             "project": "/p",

@@ -259,7 +259,7 @@ def test_candidates_and_the_next_command_are_shown(tmp_path: Path) -> None:
     file.write_text(json.dumps({"instances": {"base": base, "fix": fix}}))
     assert run("resolve", "--fleet", str(file), "@talkie#codex").stderr.splitlines() == [
         "harness_mismatch: @talkie has no codex endpoint (attached: claude)",
-        "  candidates: @talkie.node:mini",
+        "  candidates: @talkie.fix.harness:codex",
         "try: scout session start --agent @talkie --harness codex",
     ]
 

@@ -99,7 +99,7 @@ def test_an_agent_is_woken_interrupted_and_its_session_stopped(fresh: Shell) -> 
     web.register("slow", "command", ["sleep", "60"])
     woken = fresh.say("wake", "@slow")
     session = web.get("/v1/sessions?live=true")["items"][0]["id"]
-    assert woken == f"started: {session} of {web.get('/v1/agents/@slow')['canonical']} in command\n"
+    assert woken == f"started: {session} of {web.get('/v1/agents/@slow')['address']} in command\n"
     assert fresh.say("up", "@slow").startswith(f"already live: {session} of @slow")
     flight = web.ask("slow", "x")
     pid = web.run_of("slow")["pid"]

@@ -64,7 +64,7 @@ def test_who_waits_for_a_flight_that_asks_back_is_told_so(shell: Shell) -> None:
     bay = _agent(shell, "bay")
     receipt = shell.data("ask", "@bay", "deploy", "--no-wait", "--if-unreachable", "queue")
     flight = receipt["flightId"]
-    person = shell.data("whoami")["canonical"]
+    person = shell.data("whoami")["address"]
     asked = shell.data("question", "create", person, "Which port?", "--flight", flight, **bay)
     waited = shell.type("wait", flight)
     assert f"scout question answer {asked['id']}" in waited.stderr

@@ -64,7 +64,7 @@ def test_an_ask_for_a_session_goes_on_there(state: EndpointState, action: Action
     arc = agent("arc")
     wanted = endpoint(arc, id="ept_1", session_id="ses_1", state=state)
     better = endpoint(arc, id="ept_2", session_id="ses_2", preferred=True)
-    choice = choose(arc, "@arc", [better, wanted], Demand(session_id="ses_1"), now=NOW)
+    choice = choose(arc, lambda: "@arc", [better, wanted], Demand(session_id="ses_1"), now=NOW)
     assert choice.endpoint is not None
     assert (choice.endpoint.id, choice.action) == ("ept_1", action)
 
@@ -76,7 +76,7 @@ def test_an_ask_for_a_session_that_is_over_fails(policy: SessionPolicy) -> None:
     stopped = endpoint(arc, session_id="ses_1", state=E.STOPPED)
     other = endpoint(arc, "codex", session_id="ses_2", preferred=True)
     for there in ([other], [other, stopped], [stopped], []):
-        told = refusal(choose, arc, "@arc", there, Demand(session_id="ses_1"), now=NOW)
+        told = refusal(choose, arc, lambda: "@arc", there, Demand(session_id="ses_1"), now=NOW)
         assert isinstance(told, NoSession)
     ask = an_ask(session_policy=policy, target_session_id="ses_1")
     if policy is SessionPolicy.EXISTING:

@@ -228,7 +228,7 @@ def test_a_tool_that_the_role_loses_is_lost_at_once(stage: Stage, host: Host) ->
         stage.shell.say("attention", "answer", item["id"], "yes")
         assert run.ended().code == 0
     found, _, refused = stage.told(host)
-    assert [one["minimal"] for one in facts(found)["items"]][-1:] == ["/me/direct"]
+    assert [one["address"] for one in facts(found)["items"]][-1:] == ["/me/direct"]
     assert "forbidden" in refused or host.no_such_tool in refused
 
 

@@ -213,9 +213,7 @@ async def test_talk(stage: Served, mode: str) -> None:
         assert found["minimal"] == "@hudson"
         sent = await facts(arc, "messages_send", to="hudson", body="hello", kind="status")
         waiting = (await facts(hudson, "messages_inbox"))["items"]
-        assert [(one["from"], one["body"], one["kind"]) for one in waiting] == [
-            (found["canonical"].replace("hudson", "arc"), "hello", "status")
-        ]
+        assert [(one["from"], one["body"], one["kind"]) for one in waiting] == [("@arc", "hello", "status")]
         assert await facts(hudson, "messages_inbox", claim=True, limit=5) == {"items": waiting}
         assert await facts(hudson, "messages_inbox", claim=True) == {"items": []}
         assert (await facts(hudson, "messages_reply", body="hi", inReplyTo=sent["messageId"]))["messageId"]
@@ -318,7 +316,7 @@ async def test_usage_is_reported(stage: Served) -> None:
 async def test_a_host_registers_and_looks_up(stage: Served) -> None:
     async with stage.client("operator") as client:
         made = await facts(client, "agents_register", definitionId="new", toolRole="worker")
-        assert made["minimal"] == "@new"
+        assert made["address"] == "@new"
         assert made["token"].startswith("sct_")
         assert (await facts(client, "card_create", agent="new"))["state"] == "active"
         assert await facts(client, "sessions_list") == {"items": []}

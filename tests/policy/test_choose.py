@@ -29,7 +29,7 @@ def pick(
     *endpoints: Endpoint, caller: Caller = OUTSIDE, projects: dict[str, str] | None = None, **demand: Any
 ) -> Choice:
     wish = Demand(caller=caller, **demand)
-    return choose(ARC, "@arc", list(endpoints), wish, now=NOW, projects=projects)
+    return choose(ARC, lambda: "@arc", list(endpoints), wish, now=NOW, projects=projects)
 
 
 def refusal(*endpoints: Endpoint, **demand: Any):
@@ -235,7 +235,7 @@ def test_of_several_harnesses_none_is_guessed() -> None:
 
 def test_an_agent_known_by_its_path_is_asked_with_a_harness() -> None:
     with pytest.raises(Refused) as caught:
-        choose(ARC, "/me/telegram", [one("a"), one("b", "codex")], Demand(), now=NOW)
+        choose(ARC, lambda: "/me/telegram", [one("a"), one("b", "codex")], Demand(), now=NOW)
     told = caught.value.diagnostic
     assert isinstance(told, AmbiguousEndpoint)
     assert (told.retry, told.candidates) == ("", ())

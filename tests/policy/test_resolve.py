@@ -118,20 +118,45 @@ def test_the_only_one_online_wins() -> None:
 
 @pytest.mark.rows("R1.3-17")
 def test_the_only_one_in_the_callers_project_wins() -> None:
-    roster = fleet(agent("arc.a", project_root="/src/arc"), agent("arc.b"), agent("arc.c", node="book"))
-    assert means("@arc", roster, Caller(project_root="/src/arc", node="book")) == (
-        "arc.a@mini",
-        "own project",
-    )
+    special = agent("arc.a", project_root="/src/arc", profile="dev")
+    roster = fleet(special, agent("arc.b"), agent("arc.c", node="book"))
+    assert means("@arc", roster, Caller(project_root="/src/arc")) == ("arc.a@mini", "own project")
     assert isinstance(refusal("@arc", roster, Caller(project_root="/src/other")), AmbiguousTarget)
 
 
 @pytest.mark.rows("R1.3-18")
 def test_the_only_one_on_the_callers_node_wins() -> None:
     roster = fleet(agent("arc.a"), agent("arc.b", node="book"), agent("arc.c", node="mini"))
-    assert means("@arc", roster, Caller(node="book")) == ("arc.b@book", "own node")
+    assert means("@arc", roster, Caller(node="book")) == ("arc.b@book", "only match")
     assert isinstance(refusal("@arc", roster, Caller(node="mini")), AmbiguousTarget)
     assert isinstance(refusal("@arc.node:mini", roster, Caller(node="mini")), AmbiguousTarget)
+
+
+def test_other_nodes_are_considered_only_if_none_of_the_callers_matches() -> None:
+    roster = fleet(agent("arc"), agent("arc.fix", node="book"), agent("bow", node="book"))
+    assert means("@arc", roster, Caller(node="book")) == ("arc.fix@book", "only match")
+    assert means("@arc.node:mini", roster, Caller(node="book")) == ("arc@mini", "only match")
+    assert means("@bow", roster, Caller(node="mini")) == ("bow@book", "only match")
+    steps = found("@bow", roster, Caller(node="mini")).steps
+    assert [(one.rule, one.left) for one in steps] == [("own node", 0), ("matching", 1)]
+
+
+def test_inside_a_clone_its_own_agent_is_meant() -> None:
+    first = agent("arc", project_root="/src/arc")
+    clone = agent("arc.arc-main-8012ac", project_root="/clones/arc")
+    other = agent("bow", project_root="/src/bow")
+    roster = fleet(first, clone, agent("arc.fix"), other)
+    inside = Caller(project_root="/clones/arc", node="mini")
+    assert means("@arc", roster, inside) == (clone.id, "own clone")
+    assert means("@arc#claude", roster, inside) == (clone.id, "own clone")
+    assert isinstance(refusal("@arc#codex", roster, inside), HarnessMismatch)
+    assert means("@arc.fix", roster, inside) == ("arc.fix@mini", "only match")
+    assert means("@bow", roster, inside) == ("bow@mini", "only match")
+    for place in ("/src/arc", "/src/bow", "/src/nowhere"):
+        assert means("@arc", roster, Caller(project_root=place)) == ("arc@mini", RULES_OF_PLACES[place])
+
+
+RULES_OF_PLACES = {"/src/arc": "own clone", "/src/bow": "exact", "/src/nowhere": "exact"}
 
 
 @pytest.mark.rows("R1.3-19", "R1.3-20", "R1.3-33", "R3.5-16")
@@ -141,9 +166,9 @@ def test_a_harness_constrains_the_exact_agent_and_never_slides_to_a_sibling() ->
     told = refusal("@talkie#codex", roster)
     assert isinstance(told, HarnessMismatch)
     assert (told.requested, told.attached) == ("codex", ("claude",))
-    assert addresses(told) == ["@talkie.fix"]
+    assert addresses(told) == ["@talkie.fix.harness:codex"]
     assert [(one.operation, one.parameters) for one in told.remedies] == [
-        ("session.start", {"agent": "@talkie.node:mini", "harness": "codex"})
+        ("session.start", {"agent": "@talkie", "harness": "codex"})
     ]
 
 
@@ -156,7 +181,10 @@ def test_without_an_exact_agent_harness_and_model_narrow() -> None:
     told = refusal("@arc#codex?6", roster)
     assert isinstance(told, ModelMismatch)
     assert (told.requested, told.attached) == ("6", ("gpt-5.5", "gpt-5"))
-    assert addresses(told) == ["@arc.model:gpt-5-5", "@arc.model:gpt-5"]
+    assert addresses(told) == [
+        "@arc.a.harness:codex.model:gpt-5-5",
+        "@arc.b.harness:codex.model:gpt-5",
+    ]
     assert isinstance(refusal("@arc#claude?6", roster), HarnessMismatch)
     assert isinstance(refusal("@arc?6", roster), ModelMismatch)
     other = refusal("@arc#claude", roster)
@@ -167,7 +195,12 @@ def test_without_an_exact_agent_harness_and_model_narrow() -> None:
 def test_narrowed_agents_are_still_a_tie() -> None:
     roster = fleet(agent("arc.a"), agent("arc.b"), agent("arc.c", node="book"))
     assert isinstance(refusal("@arc#claude", roster), AmbiguousTarget)
-    assert means("@arc#claude", roster, Caller(node="book")) == ("arc.c@book", "own node")
+    assert addresses(refusal("@arc#claude", roster)) == [
+        "@arc.a.harness:claude",
+        "@arc.b.harness:claude",
+        "@arc.c.harness:claude",
+    ]
+    assert means("@arc#claude", roster, Caller(node="book")) == ("arc.c@book", "only match")
 
 
 def test_two_exact_agents_on_two_nodes_are_told_apart_by_harness_but_not_by_a_worktree() -> None:
@@ -186,9 +219,10 @@ def test_several_are_ambiguous_with_at_most_twenty_candidates_and_the_whole_coun
     assert isinstance(told, AmbiguousTarget)
     assert (told.count, len(told.candidates)) == (30, 20)
     assert told.candidates[0].address == "@arc.w0"
-    assert told.retry == "@arc.w0.harness:claude.node:mini"
+    assert told.retry == "@arc.w0.node:mini"
     for candidate in told.candidates:
-        assert found(candidate.address, roster).canonical == candidate.canonical
+        assert found(candidate.address, roster).agent.id == candidate.agent_id
+        assert found(candidate.canonical, roster).agent.id == candidate.agent_id
     assert [one.parameters for one in told.remedies] == [
         {"address": "@arc.w0"},
         {"address": "@arc.w1"},
@@ -280,8 +314,8 @@ def test_endpoints_of_two_harnesses_are_ambiguous() -> None:
     told = refusal("@arc", roster)
     assert isinstance(told, AmbiguousEndpoint)
     assert told.harnesses == ("claude", "codex")
-    assert addresses(told) == ["@arc.node:mini.harness:claude", "@arc.node:mini.harness:codex"]
-    assert told.retry == "@arc.node:mini.harness:claude"
+    assert addresses(told) == ["@arc.harness:claude", "@arc.harness:codex"]
+    assert told.retry == "@arc.harness:claude"
 
 
 @pytest.mark.rows("R1.1-34")
@@ -411,7 +445,7 @@ def test_a_definition_registered_later_breaks_the_alias() -> None:
     told = refusal("@a", roster)
     assert isinstance(told, AliasBroken)
     assert told.reason == "an agent of this name was registered later"
-    assert addresses(told) == ["@a.node:mini", "@arc.harness:claude", "@arc.model:gpt-5-5"]
+    assert addresses(told) == ["@a.node:mini", "@arc"]
 
 
 def test_a_name_that_a_broken_alias_hides_is_reached_by_its_path() -> None:

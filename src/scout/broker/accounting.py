@@ -54,7 +54,7 @@ def report(turn: Turn, request: ReportUsage) -> Usage:
 
 def _check_own(turn: Turn, noun: str, ident: str, owner: str) -> None:
     if owner != turn.sender:
-        needs = (f"the token of {turn.canonical(owner)}",)
+        needs = (f"the token of {turn.address(owner)}",)
         raise Refused(NotOwner(noun=noun, id=ident, owner_id=owner, needs=needs))
 
 
@@ -72,7 +72,7 @@ def show(turn: Turn, request: ShowUsage) -> UsageReport:
         since=since,
         until=turn.now,
         by=request.by,
-        agent=turn.canonical(agent.id) if agent else None,
+        agent=turn.address(agent.id) if agent else None,
         totals={str(ledger): account for ledger, account in accounts(days).items()},
         trend=_by_day(days, since, request.days) if daily else _by(turn, days, request.by),
     )
@@ -118,7 +118,7 @@ def _by(turn: Turn, days: Iterable[UsageDay], by: GroupBy) -> tuple[Spent, ...]:
 
 def _key(turn: Turn, day: UsageDay, by: GroupBy) -> str:
     if by is GroupBy.AGENT:
-        return turn.canonical(day.agent_id)
+        return turn.address(day.agent_id)
     return (day.harness if by is GroupBy.HARNESS else day.model) or "-"
 
 

@@ -66,8 +66,10 @@ def who_am_i(turn: Turn, request: WhoAmI) -> Identity:
     return Identity(
         kind=actor.kind,
         token_id=actor.token_id,
-        sender=Instance(agent=agent).canonical if agent else None,
+        sender=turn.address(agent.id) if agent else None,
         agent_id=actor.agent_id,
+        address=turn.address(agent.id) if agent else None,
+        alias=turn.alias(agent) if agent else None,
         canonical=Instance(agent=agent).canonical if agent else None,
         minimal=turn.minimal(agent) if agent else None,
         path=str(agent.path) if agent else None,
@@ -156,6 +158,7 @@ def what_it_means(turn: Turn, request: Resolve) -> Resolved:
         endpoint_id=found.endpoint_id,
         session_id=endpoint.session_id if endpoint else None,
         harness=choice.harness,
+        address=turn.address(agent.id),
         canonical=found.canonical,
         minimal=turn.minimal(agent),
         path=str(agent.path),
@@ -244,7 +247,7 @@ def _check_handle(turn: Turn, agent: Agent) -> None:
         exact=True,
     )
     for holder in turn.everybody.find(wanted, 1):
-        raise Refused(_taken("agent", Instance(agent=agent).canonical, holder))
+        raise Refused(_taken("agent", turn.address(agent.id), holder))
 
 
 def _taken(noun: str, name: str, holder: Agent) -> NameTaken:

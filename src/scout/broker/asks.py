@@ -104,7 +104,7 @@ def _check_fork(turn: Turn, request: MakeAsk, route: reaching.Route) -> None:
     harness = turn.world.harnesses.get(route.harness or "")
     if harness is None or not harness.capabilities.fork:
         problem = f"{route.harness or 'its program'} cannot fork a session"
-        fresh = {"to": turn.canonical(route.reach.agent_id), "sessionPolicy": "new", "body": request.body}
+        fresh = {"to": turn.address(route.reach.agent_id), "sessionPolicy": "new", "body": request.body}
         remedy = Remedy(operation="ask", parameters=fresh, why="in a new session")
         raise Refused(BadRequest(problem=problem, field="sessionPolicy", remedies=(remedy,)))
 
@@ -204,9 +204,9 @@ def _return_address(turn: Turn, request: MakeAsk) -> str | None:
         session = turn.need(Session, "session", request.reply_to_session_id)
         agent = turn.need(Agent, "agent", session.agent_id)
         if session.state not in (SessionState.STARTING, SessionState.LIVE):
-            raise Refused(NoSession(address=turn.canonical(agent.id), session=session.id))
+            raise Refused(NoSession(address=turn.address(agent.id), session=session.id))
         if named is not None and named.id != agent.id:
-            raise turn.missing(f"session of {turn.canonical(named.id)}", session.id)
+            raise turn.missing(f"session of {turn.address(named.id)}", session.id)
         named = agent
     if named is None:
         return None
@@ -261,7 +261,7 @@ def _queue(
         turn, ask, message, route=route, decision=decision, reason=flight.reason, waits=bool(waits)
     )
     notes = tuple(f"{root} is an allowed root from now on" for root in dict.fromkeys(turn.new_roots))
-    return receipt(ask, flight, delivery, route, notes)
+    return receipt(turn, ask, flight, delivery, route=route, notes=notes)
 
 
 def carried(
@@ -326,7 +326,13 @@ def hold(turn: Turn, ask: Ask, flight: Flight, decision: WakeDecision, waits: st
 
 
 def receipt(
-    ask: Ask, flight: Flight, delivery: Delivery, route: reaching.Route, notes: tuple[str, ...] = ()
+    turn: Turn,
+    ask: Ask,
+    flight: Flight,
+    delivery: Delivery,
+    *,
+    route: reaching.Route,
+    notes: tuple[str, ...] = (),
 ) -> AskReceipt:
     """What the asker gets back."""
     endpoint = None if ask.session_policy is SessionPolicy.NEW else route.endpoint
@@ -338,6 +344,7 @@ def receipt(
         state=flight.state,
         phase=flight.phase,
         target=ask.target,
+        address=turn.address(ask.target),
         canonical=ask.resolved,
         endpoint_id=endpoint.id if endpoint else None,
         session_id=ask.target_session_id or (endpoint.session_id if endpoint else None),

@@ -35,7 +35,7 @@ Raising = RaiseAttention | Need | Consult | Notify
 
 def view_of(turn: Turn, item: Attention) -> AttentionView:
     """An item, and how the agent is called that raised it or waits for it."""
-    return enriched(AttentionView, item, agent_address=turn.canonical(item.agent_id))
+    return enriched(AttentionView, item, agent_address=turn.address(item.agent_id))
 
 
 def find(turn: Turn, ident: str) -> Attention:

@@ -52,7 +52,7 @@ def brief(turn: Turn, request: ShowBrief) -> Brief:
         answered=tuple(question_view(turn, one) for one in answered),
         asked=tuple(_shortened(flight_view(turn, one)) for one in asked),
         needs=tuple(attention.view_of(turn, one) for one in needs),
-        waiting_for_me=tuple(turn.canonical(one) for one in dict.fromkeys(waiting) if one != me),
+        waiting_for_me=tuple(turn.address(one) for one in dict.fromkeys(waiting) if one != me),
         unread=unread,
         next=(),
         paused=turn.world.paused,

@@ -74,7 +74,7 @@ def watch(turn: Turn, flight: Flight, alive: Liveness | None) -> Watch:
         record=flight,
         seen_at=max((one.last_seen for one in known if one.last_seen is not None), default=None),
         found=alive,
-        address=turn.canonical(flight.target),
+        address=turn.address(flight.target),
         **reminding.reminders(turn, flight.id),
     )
 

@@ -72,7 +72,7 @@ def name_of(turn: Turn, conversation_id: str) -> str:
     if conversation is not None and conversation.name:
         return f"#{conversation.name}"
     members = members_of(turn, conversation_id, _FEW)
-    return " and ".join(sorted(turn.canonical(one.agent_id) for one in members))
+    return " and ".join(sorted(turn.address(one.agent_id) for one in members))
 
 
 def membership(turn: Turn, conversation_id: str) -> Member | None:
@@ -124,7 +124,7 @@ def check_company(turn: Turn, conversation: Conversation, agent: Agent) -> Conve
     direct = conversation.kind is ConversationKind.DM
     if not direct or agent.id in [one.agent_id for one in members_of(turn, conversation.id)]:
         return conversation
-    address = turn.canonical(agent.id)
+    address = turn.address(agent.id)
     speak = {"to": address, "body": "…"}
     remedy = Remedy(operation="send", parameters=speak, why="in the direct conversation with it")
     problem = f"{address} takes no part in this direct conversation"
@@ -169,7 +169,7 @@ def _member_view(turn: Turn, conversation: Conversation, member: Member) -> Memb
     owns = channel and conversation.created_by == member.agent_id
     roles = [MemberRole.OWNER] if owns else []
     roles += [MemberRole.MASTER] if conversation.master_id == member.agent_id else []
-    return enriched(MemberView, member, address=turn.canonical(member.agent_id), roles=tuple(roles))
+    return enriched(MemberView, member, address=turn.address(member.agent_id), roles=tuple(roles))
 
 
 def get(turn: Turn, request: GetConversation) -> ConversationView:
@@ -212,7 +212,7 @@ def latest(turn: Turn, request: Latest) -> Page[LatestItem]:
 def _latest_item(turn: Turn, newest: Message, counts: Counter[str]) -> LatestItem:
     conversation = turn.need(Conversation, "conversation", newest.conversation_id)
     others = [one for one in members_of(turn, conversation.id, 3) if one.agent_id != turn.sender]
-    name = conversation.name or ", ".join(turn.canonical(one.agent_id) for one in others)
+    name = conversation.name or ", ".join(turn.address(one.agent_id) for one in others)
     return LatestItem(
         conversation_id=conversation.id,
         kind=conversation.kind,

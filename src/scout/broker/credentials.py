@@ -84,7 +84,7 @@ def _revoke(turn: Turn, token: Token, reason: str) -> Token:
 
 
 def _shown(turn: Turn, token: Token) -> TokenView:
-    address = turn.canonical(token.agent_id) if token.agent_id else None
+    address = turn.address(token.agent_id) if token.agent_id else None
     return enriched(TokenView, replace(token, hashed=""), address=address)
 
 

@@ -96,7 +96,7 @@ def _is_own(turn: Turn, item: Attention) -> bool:
 
 def _too_late(turn: Turn, item: Attention, move: AttentionMove) -> WrongState:
     """How it was decided, for whoever comes second."""
-    who = turn.canonical(item.decided_by) if item.decided_by else "nobody in time"
+    who = turn.address(item.decided_by) if item.decided_by else "nobody in time"
     said = f" '{item.answer}'" if item.answer else ""
     return WrongState(
         noun=ATTENTION.noun,

@@ -63,7 +63,7 @@ def register_endpoint(turn: Turn, request: RegisterEndpoint) -> Endpoint:
     """A new way to an agent."""
     agent = _own(turn, request.agent_id or turn.sender)
     if agent.lifecycle is Lifecycle.RETIRED:
-        raise Refused(reaching.retired(agent))
+        raise Refused(reaching.retired(turn, agent))
     registering.check_profile(turn, request.permission_profile, None)
     steps = _FIRST.get(request.state)
     if steps is None:

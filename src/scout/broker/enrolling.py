@@ -26,7 +26,7 @@ from scout.model.session import (
     ready_session,
     resume_session,
 )
-from scout.policy.directory import Instance, Wanted
+from scout.policy.directory import Wanted
 from scout.policy.permit import Deed, Subject
 from scout.protocol.enrolment import Enrol, Enrolled
 from scout.store.ledger import LAST
@@ -55,7 +55,7 @@ def enrol(turn: Turn, request: Enrol) -> Enrolled:
     return Enrolled(
         session=session,
         agent_id=agent.id,
-        address=Instance(agent=agent).canonical,
+        address=turn.address(agent.id),
         minimal=turn.minimal(agent),
         endpoint_id=endpoint.id,
         token=token,
@@ -98,7 +98,7 @@ def _same_process(turn: Turn, request: Enrol) -> Session | None:
 
 def _begun(turn: Turn, request: Enrol) -> Session:
     assert turn.place is not None  # the request names a directory
-    agent = _in_service(registering.base_agent(turn, turn.place))
+    agent = _in_service(turn, registering.base_agent(turn, turn.place))
     session = Session(
         id=turn.mint("ses"),
         created_at=turn.now,
@@ -121,9 +121,9 @@ def _begun(turn: Turn, request: Enrol) -> Session:
     return ready
 
 
-def _in_service(agent: Agent) -> Agent:
+def _in_service(turn: Turn, agent: Agent) -> Agent:
     if agent.lifecycle is Lifecycle.RETIRED:
-        raise Refused(reaching.retired(agent))
+        raise Refused(reaching.retired(turn, agent))
     return agent
 
 
@@ -132,7 +132,7 @@ def _native(request: Enrol) -> dict[str, str]:
 
 
 def _again(turn: Turn, session: Session, request: Enrol) -> Session:
-    _in_service(turn.need(Agent, "agent", session.agent_id))
+    _in_service(turn, turn.need(Agent, "agent", session.agent_id))
     if session.state is not SessionState.LIVE:
         session = turn.record(SessionResumed, resume_session(session, turn.now), move="resume")
         session = turn.record(SessionReady, ready_session(session, turn.now), move="ready")

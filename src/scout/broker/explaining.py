@@ -185,10 +185,10 @@ def _decision(turn: Turn, event: Event) -> Decision:
         event_id=event.id,
         action=wake.action,
         rule=wake.rule,
-        holder=turn.canonical(wake.agent_id) or None,
+        holder=turn.address(wake.agent_id) or None,
         reason=wake.reason,
         passed_over=wake.passed_over,
-        instead_of=turn.canonical(wake.instead_of) or None,
+        instead_of=turn.address(wake.instead_of) or None,
         facts=wake.facts,
         differs=_named(turn, differs(wake)),
     )
@@ -201,7 +201,7 @@ def _step(turn: Turn, event: Event) -> Step:
         at=event.time,
         type=event_type(type(event)),
         move=getattr(payload, "move", None),
-        by=turn.canonical(getattr(payload, "by", None) or event.source.id),
+        by=turn.address(getattr(payload, "by", None) or event.source.id),
         reason=getattr(payload, "reason", "") or getattr(payload, "rule", ""),
     )
 
@@ -211,7 +211,7 @@ def _step(turn: Turn, event: Event) -> Step:
 
 def _named(turn: Turn, text: str) -> str:
     """The same text with addresses instead of ids."""
-    return _AGENT.sub(lambda found: turn.canonical(found[0]), text)
+    return _AGENT.sub(lambda found: turn.address(found[0]), text)
 
 
 def _sentence(turn: Turn, story: _Story, facts: list[Event], decided: list[Event]) -> str:
@@ -226,11 +226,11 @@ def _sentence(turn: Turn, story: _Story, facts: list[Event], decided: list[Event
 
 
 def _said(turn: Turn, wake: Wake) -> str:
-    who = turn.canonical(wake.agent_id)
+    who = turn.address(wake.agent_id)
     said = _WORDS[Action(wake.action)].format(who=who, rule=wake.rule)
     if wake.rule == code_of(WakeBudget):
         said = f"{who} was not woken: {wake.reason}"
-    passed = [f"{turn.canonical(one.agent_id)} was passed over: {one.why}" for one in wake.passed_over]
+    passed = [f"{turn.address(one.agent_id)} was passed over: {one.why}" for one in wake.passed_over]
     return "; ".join([said, *passed])
 
 

@@ -234,7 +234,7 @@ def cancel(turn: Turn, request: CancelFlight) -> FlightView:
     flight = flight_named(turn, request.flight_id)
     if turn.sender not in (flight.requester_id, flight.target):
         turn.permit(Deed.CONTROL, subject_of(turn.need(Agent, "agent", flight.target)))
-    reason = request.reason or f"cancelled by {turn.canonical(turn.sender)}"
+    reason = request.reason or f"cancelled by {turn.address(turn.sender)}"
     cancelled = cancel_flight(flight, reason, turn.now, seen=request.revision)
     return flight_view(turn, settle.finish(turn, flight, cancelled))
 
@@ -248,7 +248,7 @@ def reply(turn: Turn, request: Reply) -> Receipt:
     message = _answers(turn, request.in_reply_to)
     question = responding.answered_by(turn, message, turn.sender)
     if question is not None:
-        return _answer_of(message, responding.answer(turn, question, body))
+        return _answer_of(turn, message, responding.answer(turn, question, body))
     flight = _asked(turn, message)
     if flight is not None and flight.target == turn.sender and flight.state not in FLIGHT.terminal:
         attachments = messages.attached(turn, request.attachments)
@@ -258,17 +258,17 @@ def reply(turn: Turn, request: Reply) -> Receipt:
         return Receipt(
             conversation_id=message.conversation_id,
             message_id=said,
-            deliveries=tuple(posting.receipt_of(one) for one in deliveries),
+            deliveries=tuple(posting.receipt_of(turn, one) for one in deliveries),
         )
     return _said(turn, request, body, message, late=flight is not None and flight.target == turn.sender)
 
 
-def _answer_of(asked: Message, told: Told[Question]) -> Receipt:
+def _answer_of(turn: Turn, asked: Message, told: Told[Question]) -> Receipt:
     """The receipt of what was said to a question: it is the answer."""
     return Receipt(
         conversation_id=told.message.conversation_id if told.message else asked.conversation_id,
         message_id=told.message.id if told.message else asked.id,
-        deliveries=(posting.receipt_of(told.delivery),) if told.delivery else (),
+        deliveries=(posting.receipt_of(turn, told.delivery),) if told.delivery else (),
         notes=told.notes,
     )
 
@@ -315,7 +315,7 @@ def _said(turn: Turn, request: Reply, body: str, message: Message, *, late: bool
     receipts = ()
     if heard:
         delivery = posting.deliver(turn, said, target.id, rule="reply", reason="an answer")
-        receipts = (posting.receipt_of(delivery),)
+        receipts = (posting.receipt_of(turn, delivery),)
     notes = ("the ask is finished: kept as a note",) if late else _unheard(turn, target)
     return Receipt(conversation_id=said.conversation_id, message_id=said.id, deliveries=receipts, notes=notes)
 
@@ -323,7 +323,7 @@ def _said(turn: Turn, request: Reply, body: str, message: Message, *, late: bool
 def _check_heard(turn: Turn, message: Message, target: Agent) -> None:
     """Who answers takes part in the conversation, or may speak to whom the answer is for."""
     if target.lifecycle is Lifecycle.RETIRED:
-        raise Refused(reaching.retired(target))
+        raise Refused(reaching.retired(turn, target))
     members = tuple(one.agent_id for one in conversations.members_of(turn, message.conversation_id))
     if turn.sender not in members:
         turn.permit(Deed.ADDRESS, subject_of(target))

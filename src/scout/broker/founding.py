@@ -17,7 +17,6 @@ from scout.model.endpoint import (
 )
 from scout.model.presence_event import EndpointRegistered, SessionStarted
 from scout.model.session import Session, native_id_of
-from scout.policy.directory import Instance
 from scout.ports import SessionSpec
 
 __all__ = ["begun", "opening_of", "spec_of", "way_to"]
@@ -83,7 +82,7 @@ def spec_of(turn: Turn, agent: Agent, endpoint: Endpoint) -> SessionSpec:
     return SessionSpec(
         session_id=endpoint.session_id or "",
         agent_id=agent.id,
-        address=Instance(agent=agent).canonical,
+        address=turn.address(agent.id),
         cwd=(session.cwd if session else None) or agent.working_dir or agent.project_root,
         model=endpoint.model or agent.config.model,
         permission=permission_of(agent, endpoint),

@@ -39,7 +39,7 @@ def _shown(turn: Turn, message: Message) -> MessageView:
     return enriched(
         MessageView,
         message,
-        deliveries=tuple(posting.receipt_of(one) for one in deliveries),
+        deliveries=tuple(posting.receipt_of(turn, one) for one in deliveries),
         read_by=tuple(read),
         replies=tuple(one.id for one in replies),
     )
@@ -65,7 +65,7 @@ def list_messages(turn: Turn, request: ListMessages) -> Page[MessageLine]:
 
 
 def _line(turn: Turn, message: Message) -> MessageLine:
-    return enriched(MessageLine, message, sender_address=turn.canonical(message.sender))
+    return enriched(MessageLine, message, sender_address=turn.address(message.sender))
 
 
 def _listed(turn: Turn, request: ListMessages) -> Conversation | None:

@@ -61,7 +61,7 @@ def _started(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
     _seen(turn, session)
     brief = briefing.brief(turn, ShowBrief())
     standing = Standing(
-        address=brief.me.minimal or brief.me.canonical or "",
+        address=brief.me.address or "",
         project=brief.me.project,
         asks=len(brief.flights),
         questions=len(brief.questions),

@@ -61,7 +61,7 @@ def _item(turn: Turn, one: Unread, *, read: bool = False) -> InboxItem:
     message, delivery = one.message, one.delivery
     told = InboxItem(
         message=message,
-        sender=turn.canonical(delivery.sender if delivery else message.sender if message else None),
+        sender=turn.address(delivery.sender if delivery else message.sender if message else None),
         about=_about(turn, message),
         read=read,
     )

@@ -68,7 +68,7 @@ def _check_rate(turn: Turn, sender_id: str, sender: str) -> None:
 def check_limits(turn: Turn, ask: Ask, body: str) -> None:
     """Not too often, not too many at once, not in a circle."""
     limits = turn.rules.limits
-    sender, target = turn.canonical(ask.sender), ask.resolved or ask.target
+    sender, target = turn.address(ask.sender), turn.address(ask.target)
     _check_rate(turn, ask.sender, sender)
     check_room(turn, ask)
     link = Link(
@@ -95,9 +95,9 @@ def _link(turn: Turn, ask: Ask) -> Link:
     message = turn.ledger.get(Message, ask.message_id)
     return Link(
         asker=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
-        asker_address=turn.canonical(ask.sender),
+        asker_address=turn.address(ask.sender),
         target=Party(agent_id=ask.target, session_id=ask.target_session_id),
-        target_address=ask.resolved or ask.target,
+        target_address=turn.address(ask.target),
         ask_id=ask.id,
         flight_id=flights[-1].id if flights else "",
         body_hash=_hash(message.body) if message else "",

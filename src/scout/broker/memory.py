@@ -41,6 +41,7 @@ class Memory:
         self.conversations: dict[str, Conversation] = {}
         self.grants: dict[tuple[str | None, str | None], list[Grant]] = {}
         self.names: dict[Hashable, Resolution] = {}
+        self.addresses: dict[tuple[str, str | None], str] = {}  # of an agent, for a user
         self._keys: dict[str, set[Hashable]] = {}
         self.recent: dict[str, Record] = {}
         self._asked: dict[str, deque[int]] = {}  # when each sender asked in the last while
@@ -51,7 +52,7 @@ class Memory:
             Agent: self._agent,
             Conversation: lambda one: self.conversations.pop(one.id, None),
             Grant: lambda _: self.grants.clear(),
-            Alias: lambda _: self._forget_names(),
+            Alias: lambda _: self._forget_addresses(),
             Session: lambda _: self._forget_names(),
             Node: lambda _: self._forget_names(),
             Ask: self._ask,
@@ -124,13 +125,13 @@ class Memory:
 
     def _agent(self, agent: Agent) -> None:
         self.agents.pop(agent.id, None)
-        self._forget_names()
+        self._forget_addresses()
 
     def forget(self) -> None:
         """Everything: a transaction was undone, or rows were refreshed beside the log."""
         for kept in (*self._kept(), self.recent):
             kept.clear()
-        self._forget_names()
+        self._forget_addresses()
         self.last_seq = None
 
     def make_room(self) -> None:
@@ -140,6 +141,11 @@ class Memory:
 
     def _kept(self) -> tuple[dict[Any, Any], ...]:
         return self.agents, self.endpoints, self.conversations, self.grants, self._asked, self._open
+
+    def _forget_addresses(self) -> None:
+        """An agent or an alias came, went or changed; sessions and nodes change no address."""
+        self.addresses.clear()
+        self._forget_names()
 
     def _forget_names(self) -> None:
         self.names.clear()

@@ -67,7 +67,7 @@ def send(turn: Turn, request: Send) -> Receipt:
     return Receipt(
         conversation_id=conversation.id,
         message_id=message.id,
-        deliveries=tuple(posting.receipt_of(one) for one in deliveries),
+        deliveries=tuple(posting.receipt_of(turn, one) for one in deliveries),
         notes=(*notes, *_waits(turn, decision)),
         alias_id=metadata.alias_id,
         alias_revision=metadata.alias_revision,
@@ -166,7 +166,7 @@ def _joined(turn: Turn, conversation: Conversation) -> Conversation:
         subject = Subject(name=conversation.id, conversation_id=conversation.id, members=members)
         turn.permit(Deed.ADDRESS, subject)
     for gone in _retired(turn, members):
-        raise Refused(reaching.retired(gone))
+        raise Refused(reaching.retired(turn, gone))
     return conversation
 
 
@@ -277,7 +277,7 @@ def told_why(turn: Turn, decision: WakeDecision) -> str:
     commands = "; ".join(command_line(remedy) for remedy in decision.remedies)
     if decision.rule == code_of(WakeBudget):
         return f"{decision.reason}; {commands}"
-    by_hand = f"{turn.canonical(decision.holder.agent_id)} is started by hand: {commands}"
+    by_hand = f"{turn.address(decision.holder.agent_id)} is started by hand: {commands}"
     return "; ".join(filter(None, (decision.reason, by_hand)))
 
 

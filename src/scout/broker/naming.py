@@ -24,7 +24,6 @@ from scout.model.card import Card, CardState, check_card, default_max_uses, revo
 from scout.model.directory_event import ALIAS_EVENTS, AliasCreated, CardCreated, CardRevoked, CardUsed
 from scout.model.request_problem import NotFound
 from scout.model.token import TokenKind
-from scout.policy.directory import Instance
 from scout.policy.permit import Deed, Subject
 from scout.policy.register import check_alias
 from scout.protocol.access import (
@@ -103,7 +102,7 @@ def _target(turn: Turn, text: str) -> AliasTarget:
 
 def _shown(turn: Turn, alias: Alias) -> AliasView:
     target = alias.target
-    return enriched(AliasView, alias, means=target.session_id or turn.canonical(target.agent_id))
+    return enriched(AliasView, alias, means=target.session_id or turn.address(target.agent_id))
 
 
 def _named(turn: Turn, name: str) -> Alias:
@@ -174,11 +173,9 @@ def used_card(turn: Turn, card_id: str) -> tuple[Card, Agent]:
     try:
         used = use_card(card, turn.now)
     except Refused as refusal:
-        agent = turn.ledger.get(Agent, card.agent_id)
-        address = Instance(agent=agent).canonical if agent else card.agent_id
-        told = refusal.diagnostic
-        again = Remedy(operation="ask", parameters={"to": address, "body": "…"}, why="without the card")
-        raise Refused(replace(told, remedies=(again,))) from None
+        ask = {"to": turn.address(card.agent_id), "body": "…"}
+        again = Remedy(operation="ask", parameters=ask, why="without the card")
+        raise Refused(replace(refusal.diagnostic, remedies=(again,))) from None
     turn.record(CardUsed, used, move="use")
     return used, turn.need(Agent, "agent", card.agent_id)
 

@@ -83,7 +83,7 @@ async def _observed(harness: Harness, request: ShowTopology) -> tuple[Looked, li
 def _sighting(turn: Turn, seen: Observed) -> Sighting:
     session = turn.everybody.native_session(seen.harness, seen.native_id)
     if session is not None:
-        return Sighting(**asdict(seen), session_id=session.id, agent=turn.canonical(session.agent_id))
+        return Sighting(**asdict(seen), session_id=session.id, agent=turn.address(session.agent_id))
     return Sighting(**asdict(seen), attach=_attach(seen) if seen.kind == "session" else None)
 
 
@@ -134,7 +134,7 @@ def _spec(turn: Turn, session: Session) -> SessionSpec:
     return SessionSpec(
         session_id=session.id,
         agent_id=session.agent_id,
-        address=turn.canonical(session.agent_id),
+        address=turn.address(session.agent_id),
         cwd=session.cwd,
         native_ids=session.native_ids,
     )

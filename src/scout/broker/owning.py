@@ -18,7 +18,7 @@ def check_mover(turn: Turn, noun: str, ident: str, *movers: str | None) -> None:
         return
     if any(turn.allows(Deed.CONTROL, subject_of(one)) for one in named):
         return
-    needs = (*(f"the token of {turn.canonical(one.id)}" for one in named), "the operator's token")
+    needs = (*(f"the token of {turn.address(one.id)}" for one in named), "the operator's token")
     owner = named[0].id if named else ""
     raise Refused(NotOwner(noun=noun, id=ident, owner_id=owner, needs=needs, remedies=(_WHOAMI,)))
 

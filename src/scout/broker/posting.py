@@ -189,11 +189,12 @@ def deliver(
     )
 
 
-def receipt_of(delivery: Delivery) -> DeliveryReceipt:
+def receipt_of(turn: Turn, delivery: Delivery) -> DeliveryReceipt:
     """What a receipt says of a delivery."""
     return DeliveryReceipt(
         delivery_id=delivery.id,
         target=delivery.target,
+        address=turn.address(delivery.target),
         state=delivery.state,
         reason=delivery.problem or delivery.reason,
         attempts=delivery.attempts,

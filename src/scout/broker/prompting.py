@@ -16,7 +16,6 @@ from scout.model.flight import Flight
 from scout.model.question import Question
 from scout.model.session import Session
 from scout.model.work_item import WorkItem
-from scout.policy.directory import Instance
 from scout.policy.prompt import Contract, PromptContext, WorkContext, contract, cost, is_shell
 from scout.policy.prompt import Turn as PromptTurn
 from scout.ports import Door, Prompt, SessionSpec
@@ -112,7 +111,7 @@ def _context(
 ) -> PromptContext:
     shell = is_shell(endpoint.harness or "")
     return PromptContext(
-        address=Instance(agent=agent).canonical,
+        address=turn.address(agent.id),
         path=str(agent.path),
         role=agent.tool_role,
         turn=PromptTurn.STARTED,
@@ -122,7 +121,7 @@ def _context(
         branch=agent.birth_branch,
         permission=permission_of(agent, endpoint),
         conversation=delivery.conversation_id,
-        sender=turn.canonical(delivery.sender),
+        sender=turn.address(delivery.sender),
         ask=delivery.ask_id,
         flight=delivery.flight_id,
         question=_question(turn, agent, message),
@@ -151,6 +150,6 @@ def _work(turn: Turn, delivery: Delivery) -> WorkContext | None:
         id=item.id,
         title=item.title,
         state=item.state,
-        owner=turn.canonical(item.owner_id),
-        next_move_owner=turn.canonical(item.next_move_owner_id) or "nobody",
+        owner=turn.address(item.owner_id),
+        next_move_owner=turn.address(item.next_move_owner_id) or "nobody",
     )

@@ -99,7 +99,7 @@ def _asked(
 
 def _wait(turn: Turn, flight: Flight, question: Question) -> None:
     on, step = WaitingOn(kind=WaitingKind.QUESTION, ref=question.id), FlightMove.WAIT
-    asks = f"asks {turn.canonical(question.responder_id)}: {question.body.strip().splitlines()[0][:_LINE]}"
+    asks = f"asks {turn.address(question.responder_id)}: {question.body.strip().splitlines()[0][:_LINE]}"
     waiting = wait_flight(flight, on, turn.now, next_move_owner_id=question.responder_id, reason=asks)
     turn.record(FLIGHT_EVENTS[step], waiting, move=step, reason=waiting.reason)
 

@@ -25,7 +25,7 @@ from scout.model.session_problem import HarnessUnavailable, Missing
 from scout.model.target_problem import AmbiguousEndpoint, RetiredTarget
 from scout.model.token import TokenKind
 from scout.policy.choose import Choice, Demand, choose, default_harness
-from scout.policy.directory import Caller, Instance
+from scout.policy.directory import Caller
 from scout.policy.nearest import ranked
 from scout.policy.permit import Actor, check_directory
 from scout.policy.reach import Reach, reach_of
@@ -66,7 +66,7 @@ def choice_for(turn: Turn, agent: Agent, wish: Demand) -> Choice:
     """The endpoint by the one function of all; what was made for one ask is only for who names it."""
     endpoints = turn.endpoints(agent.id) if wish.session_id else shared(turn.endpoints(agent.id))
     wish = replace(wish, may_start=may_start(turn, agent, wish))
-    return choose(agent, Instance(agent=agent).canonical, endpoints, wish, now=turn.now)
+    return choose(agent, lambda: turn.address(agent.id), endpoints, wish, now=turn.now)
 
 
 def may_start(turn: Turn, agent: Agent, wish: Demand) -> bool:
@@ -143,7 +143,7 @@ def is_live(turn: Turn, agent: Agent) -> bool:
 def _reach(turn: Turn, agent: Agent, endpoints: Sequence[Endpoint], why_not: str) -> Reach:
     return reach_of(
         agent,
-        Instance(agent=agent).canonical,
+        turn.address(agent.id),
         endpoints,
         turn.now,
         turn.rules.periods,
@@ -168,7 +168,7 @@ def _runner(turn: Turn, agent: Agent, named: str | None, strict: bool) -> tuple[
                 raise Refused(_none_ready(turn, agent))
             return None, "no live session, and no harness is set for it"
         try:
-            harness = default_harness(None, None, None, ready, Instance(agent=agent).canonical)
+            harness = default_harness(None, None, None, ready, turn.address(agent.id))
         except Refused as refusal:
             if strict:
                 raise
@@ -243,7 +243,7 @@ def unavailable(turn: Turn, harness: str, agent: Agent | None = None) -> Harness
         )
     needs = world.harnesses[harness].capabilities.needs_command
     if agent is not None and needs and not agent.config.command:
-        address = Instance(agent=agent).canonical
+        address = turn.address(agent.id)
         wish = {"address": address, "config": ["command=PROGRAM"]}
         remedy = Remedy(operation="agent.config", parameters=wish, why="which program it is")
         hint = "no command is set for it"
@@ -256,7 +256,7 @@ def unavailable(turn: Turn, harness: str, agent: Agent | None = None) -> Harness
 
 def _none_ready(turn: Turn, agent: Agent) -> AmbiguousEndpoint:
     """The refusal where no harness is ready that could run an agent."""
-    address = Instance(agent=agent).canonical
+    address = turn.address(agent.id)
     queue = {"to": address, "body": "…", "ifUnreachable": "queue"}
     remedies = (
         Remedy(operation="runtimes", parameters={}, why="what each harness lacks"),
@@ -305,7 +305,7 @@ def news(turn: Turn, endpoint: Endpoint, kind: type[AgentOnline | AgentOffline],
     turn.append(kind, endpoint.agent_id, seen)
 
 
-def retired(agent: Agent) -> RetiredTarget:
+def retired(turn: Turn, agent: Agent) -> RetiredTarget:
     """The refusal of what is for an agent that is out of service."""
     revive = Remedy(operation="agent.revive", parameters={"address": str(agent.path)})
-    return RetiredTarget(address=Instance(agent=agent).canonical, agent_id=agent.id, remedies=(revive,))
+    return RetiredTarget(address=turn.address(agent.id), agent_id=agent.id, remedies=(revive,))

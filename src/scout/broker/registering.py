@@ -27,7 +27,7 @@ from scout.model.diagnostic import NameTaken
 from scout.model.directory_event import AliasBrokenEvent
 from scout.model.presence_event import AgentRegistered, AgentUpdated
 from scout.model.request_problem import Forbidden
-from scout.policy.directory import Instance, Wanted
+from scout.policy.directory import Wanted
 from scout.policy.permit import Deed, Subject
 from scout.policy.register import Registration, Wish, decide_registration
 from scout.ports import Place
@@ -62,19 +62,19 @@ def register(turn: Turn, request: RegisterAgent) -> Registered:
     )
     decided = decide_registration(wish, turn.everybody)
     if decided.existing is not None:
-        _check_owner(decided.existing, wish.owner)
+        _check_owner(turn, decided.existing, wish.owner)
         agent = _reconfigured(turn, decided.existing, config)
         return _registered(turn, agent, created=False)
     agent = enter(turn, decided, config, place)
     return _registered(turn, agent, created=True, token=credentials.for_agent(turn, agent))
 
 
-def _check_owner(holder: Agent, owner: str) -> None:
+def _check_owner(turn: Turn, holder: Agent, owner: str) -> None:
     """A handle is unique on its node: what another user's agent is called is taken."""
     if holder.owner == owner:
         return
     look = Remedy(operation="show", parameters={"address": str(holder.path)}, why="who has it")
-    name, state = Instance(agent=holder).canonical, str(holder.lifecycle)
+    name, state = turn.address(holder.id), str(holder.lifecycle)
     raise Refused(
         NameTaken(noun="agent", name=name, holder_id=holder.id, holder_state=state, remedies=(look,))
     )
@@ -207,7 +207,8 @@ def _registered(turn: Turn, agent: Agent, *, created: bool, token: str | None = 
     view = agent_view(turn, agent)
     return Registered(
         agent=view,
-        address=view.canonical,
+        address=view.address,
+        canonical=view.canonical,
         minimal=view.minimal,
         path=str(agent.path),
         created=created,

@@ -84,7 +84,7 @@ def _text(turn: Turn, record: Owing, nudge: Nudge) -> str:
     if nudge.level is Level.HOLDER:
         yours = "The next move is yours."
     else:
-        yours = f"{turn.canonical(nudge.escalated_from)} was reminded and has not moved; see to it."
+        yours = f"{turn.address(nudge.escalated_from)} was reminded and has not moved; see to it."
     why = Remedy(operation="why", parameters={"id": nudge.id})
     tries = [f"try: {command_line(one)}" for one in (_next(record, nudge.level), why)]
     about = f"{nudge.rule}: {needing.title_of(_title(record))}"

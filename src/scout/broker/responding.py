@@ -50,7 +50,7 @@ def answer(
         return _tell(turn, answer_question(question, text, turn.now, seen=seen), text, sender=sender)
     work_id = turn.mint("wrk")
     answered, item = answer_with_work(question, text, spawn, work_id, turn.now, seen=seen)
-    text = f"{text}\n\nwork item {item.id}, of {turn.canonical(item.owner_id)}: {item.title}"
+    text = f"{text}\n\nwork item {item.id}, of {turn.address(item.owner_id)}: {item.title}"
     told = _tell(turn, answered, text, sender=sender)
     _begin(turn, question, replace(item, conversation_id=told.record.conversation_id))
     return told
@@ -72,7 +72,7 @@ def _begin(turn: Turn, question: Question, item: WorkItem) -> None:
 def decline(turn: Turn, question: Question, reason: str, *, seen: int | None = None) -> Told[Question]:
     """The responder will not answer: the asker is told why."""
     declined = decline_question(question, reason, turn.now, seen=seen)
-    who = turn.canonical(question.responder_id)
+    who = turn.address(question.responder_id)
     text = f"{who} declined: {reason or 'no reason given'}\nasked was: {question.body}"
     return _tell(turn, declined, text)
 

@@ -21,7 +21,7 @@ def take_down(turn: Turn, agent: Agent) -> None:
 
     Nobody waits for it either: what it was to answer is declined, what it owned or owed is another's.
     """
-    gone = reaching.retired(agent)
+    gone = reaching.retired(turn, agent)
     while flights := turn.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_MANY):
         for flight in flights:
             settle.finish(turn, flight, fail_flight(flight, error_of(gone), turn.now))

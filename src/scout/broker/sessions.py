@@ -67,7 +67,7 @@ def list_sessions(turn: Turn, request: ListSessions) -> Page[ListedSession]:
     listed = page(found, wanted, lambda session: session.id)
     seen = [one for one in listed.items if turn.directory.agent(one.agent_id) is not None]
     kept = [one for one in seen if not request.live or one.state is not SessionState.ENDED]
-    named = (enriched(ListedSession, one, address=turn.canonical(one.agent_id)) for one in kept)
+    named = (enriched(ListedSession, one, address=turn.address(one.agent_id)) for one in kept)
     return Page(items=tuple(named), next=listed.next)
 
 
@@ -85,7 +85,7 @@ def view(turn: Turn, session: Session) -> SessionView:
     return enriched(
         SessionView,
         session,
-        address=turn.canonical(session.agent_id),
+        address=turn.address(session.agent_id),
         running=at_work is not None,
         flight_id=at_work.flight_id if at_work else None,
         tokens=_tokens(turn, session),
@@ -125,7 +125,7 @@ def _controlled(turn: Turn, agent: Agent) -> Agent:
     """An agent for which the caller may start and end programs."""
     turn.permit(Deed.CONTROL, subject_of(agent))
     if agent.lifecycle is Lifecycle.RETIRED:
-        raise Refused(reaching.retired(agent))
+        raise Refused(reaching.retired(turn, agent))
     return agent
 
 
@@ -179,7 +179,7 @@ def fork(turn: Turn, request: ForkSession) -> Opening:
 
 
 def _unforkable(turn: Turn, session: Session) -> SessionNotAttachable:
-    new = {"agent": turn.canonical(session.agent_id), "harness": session.harness}
+    new = {"agent": turn.address(session.agent_id), "harness": session.harness}
     remedy = Remedy(operation="session.start", parameters=new, why="a new session")
     reason = f"{session.harness} cannot fork a session"
     return SessionNotAttachable(session_id=session.id, layer=Layer.HARNESS, reason=reason, remedies=(remedy,))
@@ -214,7 +214,7 @@ def known(turn: Turn, request: AttachSession) -> tuple[Session | None, str]:
 
 
 def _mismatch(turn: Turn, session: Session, named: str) -> HarnessMismatch:
-    address = turn.canonical(session.agent_id)
+    address = turn.address(session.agent_id)
     right = {"session": session.id, "harness": session.harness}
     new = {"agent": address, "harness": named}
     remedies = (
@@ -268,8 +268,8 @@ def _owner(turn: Turn, request: AttachSession, session: Session | None) -> Agent
             raise Refused(BadRequest(problem="say whose session it becomes", field="agent"))
         return registering.base_agent(turn, place)
     if named is not None and named.id != session.agent_id:
-        address = turn.canonical(session.agent_id)
-        raise Refused(NoSession(address=turn.canonical(named.id), session=f"{session.id} of {address}"))
+        address = turn.address(session.agent_id)
+        raise Refused(NoSession(address=turn.address(named.id), session=f"{session.id} of {address}"))
     return turn.need(Agent, "agent", session.agent_id)
 
 
@@ -280,6 +280,6 @@ def stop(turn: Turn, request: StopSession) -> Session:
     """A session is over by somebody's word: what ran in it has failed and says so. Twice is once."""
     session = turn.need(Session, "session", request.session_id)
     turn.permit(Deed.CONTROL, subject_of(turn.need(Agent, "agent", session.agent_id)))
-    who = turn.canonical(turn.sender)
+    who = turn.address(turn.sender)
     reason = f"the session was stopped by {who}{f': {request.reason}' if request.reason else ''}"
     return session_end.end(turn, session, reason)

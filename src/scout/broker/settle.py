@@ -75,7 +75,7 @@ def delivered(
 
 def _follow(turn: Turn, flight: Flight, delivery: Delivery, trouble: Trouble) -> None:
     if delivery.state is DeliveryState.DEAD_LETTERED:
-        address = turn.canonical(flight.target)
+        address = turn.address(flight.target)
         failed = on_dead_lettered(flight, delivery, turn.now, address=address, trouble=trouble)
         if failed is not flight:
             finish(turn, flight, failed)
@@ -190,7 +190,7 @@ def _tell_failure(turn: Turn, flight: Flight) -> None:
         return
     remedies = flight.error.remedies if flight.error else (retry_remedy(flight),)
     tries = [f"try: {command_line(remedy)}" for remedy in remedies]
-    text = "\n".join([f"{turn.canonical(flight.target)} {flight.state}: {flight.reason}", *tries])
+    text = "\n".join([f"{turn.address(flight.target)} {flight.state}: {flight.reason}", *tries])
     _tell(turn, flight.conversation_id, ask.reply_to or ask.sender, text, ask.message_id)
 
 
@@ -205,13 +205,13 @@ def _knows(turn: Turn, flight: Flight, ask: Ask) -> bool:
 def came_back(turn: Turn, delivery: Delivery, problem: str) -> None:
     """A message whose turn came to nothing: its sender is told."""
     if delivery.sender not in turn.world.own_agents and delivery.conversation_id is not None:
-        text = f"{turn.canonical(delivery.target)}: {problem}"
+        text = f"{turn.address(delivery.target)}: {problem}"
         _tell(turn, delivery.conversation_id, delivery.sender, text, delivery.message_id)
         _alert(turn, delivery, text)
 
 
 def _bounce(turn: Turn, delivery: Delivery) -> None:
-    bounce = bounce_of(delivery, turn.canonical(delivery.target))
+    bounce = bounce_of(delivery, turn.address(delivery.target))
     if delivery.sender in turn.world.own_agents or delivery.conversation_id is None:
         return  # a notice that cannot be delivered is not noticed again
     again = Remedy(operation="send", parameters={"to": bounce.address, "body": "…"})

@@ -73,7 +73,7 @@ def hold_for_budget(turn: Turn, agent: Agent, delivery: Delivery) -> bool:
 
 
 def _decision(turn: Turn, agent: Agent) -> BudgetDecision:
-    limits, address = turn.rules.limits, turn.canonical(agent.id)
+    limits, address = turn.rules.limits, turn.address(agent.id)
     if limits.tokens_per_day is None and limits.agent_tokens_per_day is None:
         return decide_budget(address, 0, 0, limits, turn.now)
     today = _day(turn.now)

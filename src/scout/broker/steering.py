@@ -37,7 +37,7 @@ def given(turn: Turn, ident: str, prepared: Prepared) -> Steered | None:
         return None
     leased = lease(delivery, HOLDER, turn.now, seconds=turn.rules.periods.lease)
     settle.delivered(turn, delivery, leased, DeliveryMove.LEASE)
-    mail = Mail(sender=turn.canonical(message.sender), message_id=message.id, body=message.body)
+    mail = Mail(sender=turn.address(message.sender), message_id=message.id, body=message.body)
     return Steered(delivery.id, mail_text([mail], prepared.harness))
 
 

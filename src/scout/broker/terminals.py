@@ -88,7 +88,7 @@ def _free(turn: Turn, request: OpenSession) -> tuple[Session, Endpoint]:
     if session.state is not SessionState.LIVE or not held:
         raise Refused(_not_ours(session))
     if held[-1].state is EndpointState.WORKING:
-        stop = Remedy(operation="interrupt", parameters={"address": turn.canonical(session.agent_id)})
+        stop = Remedy(operation="interrupt", parameters={"address": turn.address(session.agent_id)})
         raise Refused(SessionBusy(session_id=session.id, remedies=(stop,)))
     if session.terminal is not None and session.terminal.pid != request.pid:
         reason = f"it is open in a terminal already (pid {session.terminal.pid})"

@@ -19,6 +19,7 @@ from scout.model.grant import Grant, is_valid_grant
 from scout.model.ref import Ref
 from scout.model.request_problem import Forbidden, NotFound
 from scout.model.token import TokenKind
+from scout.policy.agent_address import agent_address, shorter_alias
 from scout.policy.directory import Caller, Instance, instances_of
 from scout.policy.permit import Actor, Deed, Permission, Subject, permit
 from scout.policy.resolve import Resolution, minimal, resolve
@@ -144,12 +145,16 @@ class Turn:
 
     def permit(self, deed: Deed, subject: Subject) -> Permission:
         """The permission, or the refusal that says what would do."""
-        return permit(self.actor, deed, subject, self._grants(), self.now)
+        try:
+            return permit(self.actor, deed, subject, self._grants(), self.now)
+        except Refused:
+            shown = self.address(subject.agent_id) or subject.name
+            return permit(self.actor, deed, replace(subject, name=shown), self._grants(), self.now)
 
     def allows(self, deed: Deed, subject: Subject) -> bool:
         """Whether it would be permitted."""
         try:
-            self.permit(deed, subject)
+            permit(self.actor, deed, subject, self._grants(), self.now)
         except Refused:
             return False
         return True
@@ -198,7 +203,7 @@ class Turn:
 
     def resolve(self, text: str) -> Resolution:
         """The agent that an address means for the caller, or a refusal; its endpoint is chosen later."""
-        key = (text, self.view)
+        key = (text, self.view, self.caller.project_root)
         found = self.memory.names.get(key)
         if found is None:
             found = resolve(text, self.directory, self.caller, self.now, needs_endpoint=False)
@@ -229,10 +234,20 @@ class Turn:
             kept[conversation_id] = found
         return found
 
-    def canonical(self, agent_id: str | None) -> str:
-        """The canonical address of an agent, for records and for those who may read of it."""
+    def address(self, agent_id: str | None) -> str:
+        """The name under which an agent is shown to people and agents; its id if there is none."""
         agent = self.agent(agent_id)
-        return Instance(agent=agent).canonical if agent else (agent_id or "")
+        if agent is None:
+            return agent_id or ""
+        key = (agent.id, self.actor.user)
+        kept = self.memory.addresses
+        if key not in kept:
+            kept[key] = agent_address(agent, self.everybody, self.world.node)
+        return kept[key]
+
+    def alias(self, agent: Agent) -> str | None:
+        """An alias of the caller's that is shorter than the agent's address, shown beside it."""
+        return shorter_alias(agent, self.address(agent.id), self.everybody)
 
     def minimal(self, agent: Agent) -> str:
         """The shortest address that reaches an agent."""

@@ -70,6 +70,8 @@ def _shown(turn: Turn, agent: Agent, endpoints: list[Endpoint] | None) -> dict[s
     within = turn.rules.periods.online_within
     return {
         "status": agent_status(agent, endpoints, turn.now, flights=flights, attention=needs, within=within),
+        "address": turn.address(agent.id),
+        "alias": turn.alias(agent),
         "canonical": Instance(agent=agent).canonical,
         "minimal": turn.minimal(agent),
         "label": agent.path.label(agent.config.name, agent.config.username),
@@ -86,8 +88,8 @@ def flight_view(turn: Turn, flight: Flight) -> FlightView:
     return enriched(
         FlightView,
         _with_reason(turn, _in_line(turn, flight)),
-        target_address=turn.canonical(flight.target),
-        requester_address=turn.canonical(flight.requester_id),
+        target_address=turn.address(flight.target),
+        requester_address=turn.address(flight.requester_id),
         body=message.body if message else "",
         attempts=newest.attempts if newest else 0,
         may_repeat=newest.may_repeat if newest else False,
@@ -118,8 +120,8 @@ def question_view(turn: Turn, question: Question, notes: tuple[str, ...] = ()) -
     return enriched(
         QuestionView,
         question,
-        asker_address=turn.canonical(question.asker_id),
-        responder_address=turn.canonical(question.responder_id),
+        asker_address=turn.address(question.asker_id),
+        responder_address=turn.address(question.responder_id),
         work_item=turn.ledger.get(WorkItem, question.work_item_id),
         notes=notes,
     )
@@ -131,8 +133,8 @@ def work_view(turn: Turn, item: WorkItem, **more: object) -> WorkView:
     return enriched(
         WorkView,
         _with_reason(turn, item),
-        owner_address=turn.canonical(item.owner_id),
-        requester_address=turn.canonical(item.requester_id),
-        next_move_address=turn.canonical(holder) if holder else None,
+        owner_address=turn.address(item.owner_id),
+        requester_address=turn.address(item.requester_id),
+        next_move_address=turn.address(holder) if holder else None,
         **more,
     )

@@ -14,7 +14,6 @@ from scout.model.flight import FLIGHT, Flight, cancel_flight
 from scout.model.session import Session
 from scout.model.session_problem import Layer, WakeFailed
 from scout.policy.choose import Demand
-from scout.policy.directory import Instance
 from scout.policy.permit import Deed
 from scout.policy.reach import check_reach
 from scout.ports import Failed
@@ -29,7 +28,7 @@ def wake(turn: Turn, request: Wake) -> tuple[Woken, Opening | None]:
     """The session that is live, perhaps with a program that rests; or one that has yet to be started."""
     agent = agents.find(turn, request.address, Deed.CONTROL)
     if agent.lifecycle is Lifecycle.RETIRED:
-        raise Refused(reaching.retired(agent))
+        raise Refused(reaching.retired(turn, agent))
     wish = Demand(harness=_harness_in(request.address), caller=turn.caller)
     reaching.check_harness(turn, agent, wish)
     choice = reaching.choice_for(turn, agent, wish)
@@ -40,7 +39,7 @@ def wake(turn: Turn, request: Wake) -> tuple[Woken, Opening | None]:
     check_reach(reaching.route_of(turn, agent, choice, harness=wish.harness, strict=True).reach)
     opening = preparing.open_session(turn, agent, wish)
     if not isinstance(opening, Opening):
-        raise Refused(_cannot(agent, opening))
+        raise Refused(_cannot(turn, agent, opening))
     return _woken(turn, agent, turn.need(Endpoint, "endpoint", opening.endpoint_id)), opening
 
 
@@ -52,7 +51,7 @@ def _harness_in(address: str) -> str | None:
 def _woken(turn: Turn, agent: Agent, endpoint: Endpoint) -> Woken:
     return Woken(
         outcome="already live",
-        address=Instance(agent=agent).canonical,
+        address=turn.address(agent.id),
         session_id=endpoint.session_id,
         harness=endpoint.harness,
     )
@@ -71,8 +70,8 @@ def _resting(turn: Turn, agent: Agent, endpoint: Endpoint) -> Opening | None:
     return opening
 
 
-def _cannot(agent: Agent, problem: Failed | None) -> WakeFailed:
-    address = Instance(agent=agent).canonical
+def _cannot(turn: Turn, agent: Agent, problem: Failed | None) -> WakeFailed:
+    address = turn.address(agent.id)
     look = Remedy(operation="show", parameters={"address": address}, why="how it is reached")
     failed = problem or Failed(layer=Layer.SESSION, reason="its session is being started")
     return WakeFailed(
@@ -83,7 +82,7 @@ def _cannot(agent: Agent, problem: Failed | None) -> WakeFailed:
 def interrupt(turn: Turn, request: Interrupt) -> tuple[Interrupted, list[Unnamed]]:
     """Cancel the flights of the turns that an agent is at; with the turns that have none."""
     agent = agents.find(turn, request.address, Deed.CONTROL)
-    who = turn.canonical(turn.sender)
+    who = turn.address(turn.sender)
     reason = f"interrupted by {who}{f': {request.reason}' if request.reason else ''}"
     flights: list[str] = []
     others: list[Unnamed] = []
@@ -94,7 +93,7 @@ def interrupt(turn: Turn, request: Interrupt) -> tuple[Interrupted, list[Unnamed
             flights.append(flight.id)
         else:
             others.append((endpoint.harness or "", endpoint.session_id or "", turns.run_of(delivery)))
-    address = Instance(agent=agent).canonical
+    address = turn.address(agent.id)
     told = reason if flights or others else "nothing was under way"
     return Interrupted(
         address=address, interrupted=bool(flights), flights=tuple(flights), reason=told

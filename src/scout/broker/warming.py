@@ -139,11 +139,11 @@ class Warming:
     async def _failed(self, agent: Agent, tries: _Tries, problem: Failed) -> None:
         """Again after a growing pause; once the tries are used up the operator is told instead."""
         tries.live_since = None
-        told = _told(agent, tries.count, problem)
+        told = _told(Instance(agent=agent).canonical, tries.count, problem)
         following = after_attempt(told, self._world.rules, self._world.clock.now())
         tries.due = following.at
         if following.problem is not None:
-            await self._write(lambda turn: alarm.raise_alarm(turn, told))
+            await self._write(lambda turn: _alarm(turn, agent, tries.count, problem))
 
 
 def _kept(ledger: Ledger, world: World, now: Time) -> list[_Kept]:
@@ -199,8 +199,11 @@ def _again(turn: Turn, agent: Agent, endpoint: Endpoint) -> Opening:
     return opening
 
 
-def _told(agent: Agent, attempts: int, problem: Failed) -> WakeFailed:
-    address = Instance(agent=agent).canonical
+def _alarm(turn: Turn, agent: Agent, attempts: int, problem: Failed) -> None:
+    alarm.raise_alarm(turn, _told(turn.address(agent.id), attempts, problem))
+
+
+def _told(address: str, attempts: int, problem: Failed) -> WakeFailed:
     leave = {"address": address, "config": ["wakePolicy=on_demand"]}
     remedies = (
         Remedy(operation="doctor", parameters={}, why="what is missing"),

@@ -155,7 +155,7 @@ def _step(turn: Turn, fact: WorkItemEvent) -> WorkStep:
         move=changed.move or "",
         state=changed.record.state,
         revision=changed.record.revision,
-        by=turn.canonical(changed.by),
+        by=turn.address(changed.by),
         reason=changed.reason,
     )
 

@@ -34,5 +34,5 @@ def addresses(ctx: click.Context, parameter: click.Parameter, incomplete: str) -
         page = Line(Caller(), start=False).call("GET /v1/agents", {"query": query, "limit": 50})
     except (Problem, Lost, OSError):
         return []
-    found = [(str(item["minimal"]), str(item.get("status", ""))) for item in page["items"]]
+    found = [(str(item["address"]), str(item.get("status", ""))) for item in page["items"]]
     return [CompletionItem(name, help=status) for name, status in found if name.startswith(incomplete)]

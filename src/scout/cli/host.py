@@ -101,7 +101,7 @@ class Host:
         kept = {
             "sessionId": told["session"]["id"],
             "endpointId": told["endpointId"],
-            "address": told["minimal"],
+            "address": told["address"],
             "token": told["token"],
             "harness": self.name,
             "native": native or told["session"]["nativeIds"].get("session"),

@@ -20,7 +20,7 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     **SESSION_COLUMNS,
     **WORK_COLUMNS,
     "who": (
-        ("address", "minimal"),
+        ("address", "address"),
         ("status", "status"),
         ("harness", "config.harness"),
         ("project", "projectRoot"),
@@ -145,7 +145,7 @@ def show_record(title: str, record: Any) -> None:
         for name, value in told.items()
         if value not in (None, "", [], {}) and name not in SAME
     }
-    out(fields(title or str(told.get("minimal") or told.get("id") or ""), shown))
+    out(fields(title or str(told.get("address") or told.get("id") or ""), shown))
 
 
 # ------------------------------------------------------------------------------------ special ones
@@ -167,7 +167,7 @@ def _show_agent(agent: dict[str, Any]) -> None:
         "unread": agent.get("unread"),
         "aliases": ", ".join(agent.get("aliases") or ()) or None,
     }
-    out(fields(str(agent["minimal"]), {name: value for name, value in shown.items() if value is not None}))
+    out(fields(str(agent["address"]), {name: value for name, value in shown.items() if value is not None}))
     for endpoint in agent.get("endpoints") or ():
         seen = age(endpoint.get("lastSeenAt"))
         out(f"  endpoint {endpoint['id']}  {endpoint.get('harness')}  {endpoint['state']}  last seen {seen}")
@@ -177,7 +177,7 @@ def _show_agent(agent: dict[str, Any]) -> None:
 
 def _show_registered(told: dict[str, Any]) -> None:
     word = "registered" if told["created"] else "already registered"
-    out(f"{paint(word, 'green')} {told['minimal']}  ({told['address']}, {told['path']})")
+    out(f"{paint(word, 'green')} {told['address']}  ({told['canonical']}, {told['path']})")
     if told.get("token"):
         out(f"token  {told['token']}")
         note("the token is shown this once; give it to the agent as SCOUT_TOKEN")
@@ -191,6 +191,7 @@ def _show_minted(told: dict[str, Any]) -> None:
 
 def _show_resolved(told: dict[str, Any]) -> None:
     names = (
+        "address",
         "canonical",
         "minimal",
         "path",
@@ -227,7 +228,7 @@ def _show_flight(flight: dict[str, Any]) -> None:
 
 
 def _show_ask(receipt: dict[str, Any]) -> None:
-    to = receipt.get("canonical") or receipt["target"]
+    to = receipt.get("address") or receipt["target"]
     out(f"{paint('asked', 'green')} {to}: {receipt['flightId']} ({receipt['state']}, {receipt['phase']})")
     note(f"the answer: scout wait {receipt['flightId']}")
 

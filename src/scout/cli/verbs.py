@@ -216,7 +216,7 @@ def _show_ask(receipt: dict[str, Any], manner: Manner) -> int:
     if manner.as_json:
         out(json.dumps(receipt))
         return 0
-    to = receipt.get("canonical") or receipt["target"]
+    to = receipt.get("address") or receipt["target"]
     out(f"{paint('asked', 'green')} {to}: {receipt['flightId']} ({receipt['state']}, {receipt['phase']})")
     if receipt.get("reason"):
         note(f"because: {receipt['reason']}")

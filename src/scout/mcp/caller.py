@@ -61,7 +61,7 @@ async def identify(scout: Scout, url: Named | None, backends: Backends) -> Calle
     if url is not None:
         resolved = await scout.call(Resolve(address=url.name))
         if resolved.agent_id != identity.agent_id:
-            needs = (f"the token of {resolved.minimal}",)
+            needs = (f"the token of {resolved.address}",)
             raise Refused(Forbidden(action="mcp", subject=url.name, needs=needs))
         if url.role != role:
             right = f"{identity.url}{path_of(role, url.name)}"
@@ -81,7 +81,7 @@ def role_of(identity: Identity) -> ToolRole:
 
 def _backend(identity: Identity) -> Backend:
     return Backend(
-        agent_name=identity.minimal or identity.canonical or identity.kind,
+        agent_name=identity.address or identity.kind,
         birth_branch=identity.birth_branch,
         agent_id=identity.agent_id or identity.token_id,
         user_id=identity.user,

@@ -47,7 +47,7 @@ _LONG = 200
 
 
 def identity(facts: dict[str, Any]) -> str:
-    return f"You are {facts.get('minimal', facts['kind'])}, role {facts['role']}."
+    return f"You are {facts.get('address', facts['kind'])}, role {facts['role']}."
 
 
 def asked(facts: dict[str, Any]) -> str:
@@ -96,11 +96,11 @@ def feed(page: Page[dict[str, Any]]) -> str:
 
 
 def resolved(found: Resolved) -> str:
-    return f"{found.minimal} is {found.canonical} ({found.rule})."
+    return f"{found.address} is {found.canonical} ({found.rule})."
 
 
 def agents(page: Page[AgentView]) -> str:
-    return _listed(page, "agent", [one.minimal for one in page.items])
+    return _listed(page, "agent", [one.address for one in page.items])
 
 
 def question(view: QuestionView) -> str:
@@ -143,7 +143,7 @@ def card(made: Card) -> str:
 
 
 def registered(made: Registered) -> str:
-    return f"{made.minimal} is {'new' if made.created else 'known'}."
+    return f"{made.address} is {'new' if made.created else 'known'}."
 
 
 def aliases(page: Page[AliasView]) -> str:

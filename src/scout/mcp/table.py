@@ -22,7 +22,7 @@ from scout.protocol.tools import ROLE_TOOLS
 __all__ = ["TOOLS", "tools_of"]
 
 _LIMIT = "how many"
-_AGENT = ("minimal", "canonical", "path", "status", "toolRole", "projectRoot", "label")
+_AGENT = ("address", "alias", "canonical", "path", "status", "toolRole", "projectRoot", "label")
 _WORK = (
     "id",
     "title",
@@ -325,7 +325,7 @@ _TABLE = (
             "permissionProfile",
         ),
         lines.registered,
-        shows=("address", "minimal", "path", "created", "token"),
+        shows=("address", "canonical", "path", "created", "token"),
     ),
     Tool(
         "aliases_list",

@@ -77,6 +77,7 @@ class AskReceipt(Record, omit_defaults=True):
     state: str
     phase: str
     target: str
+    address: str | None = None
     canonical: str | None = None
     endpoint_id: str | None = None
     session_id: str | None = None

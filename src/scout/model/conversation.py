@@ -128,6 +128,7 @@ class DeliveryReceipt(Record):
 
     delivery_id: str
     target: str
+    address: str
     state: str
     reason: str = ""
     attempts: int = 0

@@ -61,14 +61,17 @@ class Choice(Record):
 
 def choose(
     agent: Agent,
-    address: str,
+    address: Callable[[], str],
     endpoints: Sequence[Endpoint],
     demand: Demand,
     *,
     now: Time,
     projects: Mapping[str, str] | None = None,
 ) -> Choice:
-    """Pick the endpoint. `projects` says in which project each session works."""
+    """Pick the endpoint. `projects` says in which project each session works.
+
+    `address` gives the name of the agent for a refusal; it is looked up only then.
+    """
     pool = _Pool(agent.id, address, endpoints, projects or {})
     pool.keep("made for another caller", lambda one: one.isolated_for in (None, demand.caller.agent_id))
     pool.demand(agent, demand)
@@ -96,13 +99,21 @@ class _Pool:
     """The endpoints still in question, and why the others are not."""
 
     def __init__(
-        self, agent_id: str, address: str, endpoints: Sequence[Endpoint], projects: Mapping[str, str]
+        self,
+        agent_id: str,
+        address: Callable[[], str],
+        endpoints: Sequence[Endpoint],
+        projects: Mapping[str, str],
     ) -> None:
         self.agent_id = agent_id
-        self.address = address
+        self._address = address
         self.projects = projects
         self.endpoints = list(endpoints)
         self.passed_over: list[PassedOver] = []
+
+    @property
+    def address(self) -> str:
+        return self._address()
 
     def keep(self, why_not: str, test: Callable[[Endpoint], bool]) -> None:
         gone = [one for one in self.endpoints if not test(one)]

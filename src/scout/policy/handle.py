@@ -15,6 +15,7 @@ from scout.model.diagnostic import AmbiguousEndpoint, HarnessMismatch, ModelMism
 from scout.model.node import NodeState
 from scout.model.session import Session
 from scout.policy import unresolved
+from scout.policy.agent_address import agent_address, exact_match, find_address, wanted_by
 from scout.policy.choose import Action, Choice, Demand, choose
 from scout.policy.directory import OUTSIDE, Caller, Directory, Instance, Wanted, instances_of
 
@@ -140,7 +141,7 @@ class Handles:
             *found,
             *([target] if target and target.lifecycle is not Lifecycle.RETIRED else []),
         ]
-        return unresolved.alias_broken(alias, fault, self._shortest(readings))
+        return unresolved.alias_broken(alias, fault, self._named(readings))
 
     def session(self, session: Session | None) -> Resolution:
         if session is None:
@@ -152,18 +153,16 @@ class Handles:
 
     def agent(self, address: Address) -> tuple[Agent, str]:
         """The agent that the address means, and the rule that decided."""
-        wanted = Wanted(
-            definition_id=address.definition_id,
-            workspace=address.workspace_qualifier,
-            profile=address.profile,
-            node=address.node,
-        )
-        found = self._find("matching", wanted)
+        wanted, found = self._matching(wanted_by(address))
         if not found:
             raise Stuck(lambda: self._nothing(address, wanted))
         if len(found) == 1:
             return found[0], "only match"
-        exact = self._exact(wanted)
+        own = self._own_clone(wanted)
+        if own is not None:
+            return own, "own clone"
+        exact = exact_match(wanted, self.directory)
+        self._step("exact", len(exact))
         if len(exact) == 1:
             return exact[0], "exact"
         pool = replace(wanted, exact=bool(exact))
@@ -176,21 +175,30 @@ class Handles:
                 return found[0], "harness and model"
         return self._tie(pool)
 
-    def _exact(self, wanted: Wanted) -> tuple[Agent, ...]:
-        exact = self._find("exact", replace(wanted, exact=True))
-        if len(exact) > 1 and wanted.node is None:
-            homeless = self.directory.find(replace(wanted, exact=True, homeless=True), 2)
-            return homeless if len(homeless) == 1 else exact
-        return exact
+    def _matching(self, wanted: Wanted) -> tuple[Wanted, tuple[Agent, ...]]:
+        """Agents of the caller's node; those of other nodes only if none there matches."""
+        if self.caller.node and wanted.node is None:
+            here = replace(wanted, node=self.caller.node)
+            found = self._find("own node", here)
+            if found:
+                return here, found
+        return wanted, self._find("matching", wanted)
+
+    def _own_clone(self, wanted: Wanted) -> Agent | None:
+        """The agent of the clone in which the caller stands, if it has the name that was typed."""
+        project = self.caller.project_root
+        own = self.directory.of_project(project) if project is not None else None
+        if own is None or own.definition_id != wanted.definition_id:
+            return None
+        asked = ((wanted.workspace, own.workspace), (wanted.profile, own.profile), (wanted.node, own.node))
+        return own if all(text in (None, value) for text, value in asked) else None
 
     def _tie(self, pool: Wanted) -> tuple[Agent, str]:
-        """Several match: only one online, else only one in the caller's project, else on its node."""
-        caller = self.caller
+        """Several match: only one online, else only one in the caller's project."""
+        project = self.caller.project_root
         rules: list[tuple[str, Wanted]] = [("only one online", replace(pool, online=True))]
-        if caller.project_root is not None:
-            rules.append(("own project", replace(pool, project_root=caller.project_root)))
-        if caller.node is not None and pool.node is None:
-            rules.append(("own node", replace(pool, node=caller.node)))
+        if project is not None:
+            rules.append(("own project", replace(pool, project_root=project)))
         for rule, narrowed in rules:
             found = self._find(rule, narrowed)
             if len(found) == 1:
@@ -224,14 +232,9 @@ class Handles:
         equal = [one for one in instances_of(agent, pool) if (one.harness, one.model) == spelt]
         if equal and not demand.session_id:
             pool = list(equal[0].endpoints)
+        asked = replace(demand, caller=self.caller)
         try:
-            choice = choose(
-                agent,
-                Instance(agent=agent).canonical,
-                pool,
-                replace(demand, caller=self.caller),
-                now=self.now,
-            )
+            choice = choose(agent, lambda: self._address(agent), pool, asked, now=self.now)
         except Refused as refusal:
             told = refusal.diagnostic
             if self.needs_endpoint or not isinstance(told, _OF_ENDPOINTS):
@@ -253,7 +256,7 @@ class Handles:
         if told.candidates or agent.definition_id is None or not (demand.harness or demand.model):
             return told.candidates
         wanted = Wanted(definition_id=agent.definition_id, harness=demand.harness, model=demand.model)
-        return self._shortest(self.directory.find(wanted, _SHOWN))
+        return self._named(self.directory.find(wanted, _SHOWN), demand)
 
     # -- explaining -------------------------------------------------------------------------------
 
@@ -273,24 +276,40 @@ class Handles:
     def unknown(self, reason: str, *remedies: Remedy) -> Stuck:
         return Stuck(lambda: unresolved.unknown(self.text, reason, (), *remedies))
 
-    def _shortest(self, agents: Iterable[Agent]) -> tuple[Candidate, ...]:
-        """Each agent's instances under their shortest addresses, at most twenty."""
-        found: list[Candidate] = []
-        for agent in agents:
-            for one in instances_of(agent, self.directory.endpoints(agent.id)):
-                address = minimal(one, self.directory, self.now)
-                found.append(Candidate(address=address, canonical=one.canonical, agent_id=agent.id))
-        return tuple({one.address: one for one in found}.values())[:_SHOWN]
+    def _address(self, agent: Agent) -> str:
+        return agent_address(agent, self.directory, self.caller.node)
+
+    def _named(self, agents: Iterable[Agent], asked: Demand = Demand()) -> tuple[Candidate, ...]:
+        """Each agent under its address, with the harness and model that were asked for."""
+        wanted = [Instance(agent=agent, harness=asked.harness, model=asked.model) for agent in agents]
+        return tuple(self._candidate(one, asked) for one in wanted)[:_SHOWN]
+
+    def _instances(self, agents: Iterable[Agent], asked: Demand) -> tuple[Candidate, ...]:
+        """Each agent's instances under their addresses, told apart by what was asked for."""
+        found = (one for agent in agents for one in instances_of(agent, self.directory.endpoints(agent.id)))
+        named = (self._candidate(one, asked) for one in found)
+        return tuple({one.address: one for one in named}.values())[:_SHOWN]
+
+    def _candidate(self, one: Instance, asked: Demand) -> Candidate:
+        address = find_address(one.agent, self.directory, self.caller.node)
+        if address is None:
+            return Candidate(address=one.canonical, canonical=one.canonical, agent_id=one.agent.id)
+        harness = one.harness if asked.harness else None
+        model = one.model if asked.model else None
+        text = replace(address, harness=harness, model=model).canonical
+        return Candidate(address=text, canonical=one.canonical, agent_id=one.agent.id)
 
     def _ambiguous(self, pool: Wanted) -> Diagnostic:
-        found = self.directory.find(pool, _SHOWN)
-        return unresolved.ambiguous(self.text, self.directory.count(pool), self._shortest(found))
+        asked = Demand(harness=pool.harness, model=pool.model)
+        found = self._named(self.directory.find(pool, _SHOWN), asked)
+        return unresolved.ambiguous(self.text, self.directory.count(pool), found)
 
     def _mismatch(self, address: Address, pool: Wanted) -> Diagnostic:
         found = self.directory.find(replace(pool, harness=None, model=None), _SHOWN)
         endpoints = [one for agent in found for one in self.directory.endpoints(agent.id)]
         with_harness = self.directory.find(replace(pool, model=None), 1)
-        return unresolved.mismatch(self.text, address, endpoints, bool(with_harness), self._shortest(found))
+        near = self._instances(found, Demand(harness=pool.harness, model=pool.model))
+        return unresolved.mismatch(self.text, address, endpoints, bool(with_harness), near)
 
     def _nothing(self, address: Address, wanted: Wanted) -> Diagnostic:
         node = self.directory.node(address.node) if address.node else None
@@ -301,10 +320,8 @@ class Handles:
             return unresolved.retired(self.text, tombstone)
         siblings = self.directory.find(Wanted(definition_id=address.definition_id), _SHOWN)
         if siblings:
-            near = sorted(
-                self._shortest(siblings), key=lambda one: unresolved.distance(self.text, one.address)
-            )
+            near = sorted(self._named(siblings), key=lambda one: unresolved.distance(self.text, one.address))
             return unresolved.no_such_qualifier(self.text, address, tuple(near))
-        places = self._shortest(self.directory.in_workspace(address.definition_id, _SHOWN))
+        places = self._named(self.directory.in_workspace(address.definition_id, _SHOWN))
         names = unresolved.nearest_names(address.definition_id, self.directory)
         return unresolved.unknown(self.text, "", [*names, *(one.address for one in places)])

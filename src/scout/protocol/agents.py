@@ -49,6 +49,8 @@ class AgentView(Agent):
     """An agent and what follows from its records: how it is, what it is called."""
 
     status: AgentStatus
+    address: str
+    alias: str | None
     canonical: str
     minimal: str
     label: str
@@ -71,6 +73,8 @@ class Identity(Record):
     token_id: str
     sender: str | None
     agent_id: str | None
+    address: str | None
+    alias: str | None
     canonical: str | None
     minimal: str | None
     path: str | None
@@ -96,6 +100,7 @@ class Registered(Record):
 
     agent: AgentView
     address: str
+    canonical: str
     minimal: str
     path: str
     created: bool
@@ -214,6 +219,7 @@ class Resolved(Record, omit_defaults=True):
     endpoint_id: str | None = None
     session_id: str | None = None
     harness: str | None = None
+    address: str
     canonical: str
     minimal: str
     path: str

@@ -1,0 +1,89 @@
+"""The name under which an agent is shown: it depends on the live agents, never on their sessions."""
+
+from itertools import combinations
+
+from msgspec.structs import replace
+
+from scout.identity.address import Address
+from scout.model.agent import Agent
+from scout.model.alias import AliasState
+from scout.policy.directory import Directory, Instance, Wanted
+
+__all__ = ["agent_address", "exact_match", "find_address", "shorter_alias", "wanted_by"]
+
+_DIMENSIONS = ("workspace_qualifier", "profile", "node")
+_ALIASES = 20
+
+
+def agent_address(agent: Agent, directory: Directory, node: str | None = None) -> str:
+    """The shortest handle that means this agent for a caller outside every project, on `node`.
+
+    Harness and model never stand in it. An agent without a handle is shown by its path.
+    """
+    address = find_address(agent, directory, node)
+    return address.canonical if address else str(agent.path)
+
+
+def find_address(agent: Agent, directory: Directory, node: str | None = None) -> Address | None:
+    """The same before it is text; None for an agent that only its path names."""
+    canonical = Instance(agent=agent).address
+    spellings = _spellings(canonical) if canonical else []
+    return next((one for one in spellings if _means(one, agent, directory, node)), None)
+
+
+def shorter_alias(agent: Agent, address: str, directory: Directory) -> str | None:
+    """The shortest working alias of the agent itself that has fewer characters than its address."""
+    names = [
+        f"@{alias.name}"
+        for alias in directory.aliases_of(agent.id, _ALIASES)
+        if alias.state is AliasState.ACTIVE
+        and (alias.target.session_id, alias.target.harness, alias.target.model) == (None, None, None)
+        and not directory.find(Wanted(definition_id=alias.name), 1)
+    ]
+    return min((name for name in names if len(name) < len(address)), key=len, default=None)
+
+
+def wanted_by(address: Address) -> Wanted:
+    """Which agents a handle asks for, whatever their harness and model."""
+    return Wanted(
+        definition_id=address.definition_id,
+        workspace=address.workspace_qualifier,
+        profile=address.profile,
+        node=address.node,
+    )
+
+
+def exact_match(wanted: Wanted, directory: Directory) -> tuple[Agent, ...]:
+    """The agents with this very workspace and profile, at most two; one without a node comes first."""
+    exact = directory.find(replace(wanted, exact=True), 2)
+    if len(exact) > 1 and wanted.node is None:
+        homeless = directory.find(replace(wanted, exact=True, homeless=True), 2)
+        return homeless if len(homeless) == 1 else exact
+    return exact
+
+
+def _spellings(canonical: Address) -> list[Address]:
+    """Every choice of the agent's own qualifiers, the shortest text first."""
+    given = [name for name in _DIMENSIONS if getattr(canonical, name)]
+    chosen = [kept for count in range(len(given) + 1) for kept in combinations(given, count)]
+    texts = [
+        Address(definition_id=canonical.definition_id, **{name: getattr(canonical, name) for name in kept})
+        for kept in chosen
+    ]
+    return sorted(texts, key=lambda one: len(one.canonical))
+
+
+def _means(address: Address, agent: Agent, directory: Directory, node: str | None) -> bool:
+    """Whether the handle names this agent by the names of agents alone."""
+    alias = directory.alias(address.definition_id) if address.is_bare else None
+    if alias is not None and alias.state is not AliasState.REMOVED:
+        return False
+    wanted = wanted_by(address)
+    here = replace(wanted, node=node) if node and wanted.node is None else wanted
+    pool = here if directory.find(here, 1) else wanted
+    found = directory.find(pool, 2)
+    if not found:
+        tombstone = directory.retired(wanted)
+        return tombstone is not None and tombstone.id == agent.id
+    meant = found if len(found) == 1 else exact_match(pool, directory)
+    return [one.id for one in meant] == [agent.id]
