@@ -46,7 +46,7 @@ def refused(lineage: tuple[Link, ...], ask: Link, *open_asks: Link, limits: Limi
 def question_to(name: str, flight_id: str) -> Remedy:
     return Remedy(
         operation="question.create",
-        parameters={"to": f"@{name}", "flightId": flight_id, "body": "QUESTION"},
+        parameters={"to": f"@{name}", "flightId": flight_id, "body": "…"},
         why=f"@{name} waits in that flight: a question there is no loop",
     )
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from scout.base.record import Record
 
 __all__ = [
+    "PLACEHOLDER",
     "BadRequest",
     "Candidate",
     "Diagnostic",
@@ -15,6 +16,9 @@ __all__ = [
     "WrongRevision",
     "WrongState",
 ]
+
+
+PLACEHOLDER = "…"  # stands in a remedy for what only the caller knows
 
 
 class Family(Enum):

@@ -1,7 +1,5 @@
 """Asks: do this and track it. Nothing is parked in silence: it is refused, or it says what it waits for."""
 
-from typing import Any
-
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
@@ -45,7 +43,8 @@ def make(turn: Turn, request: MakeAsk) -> AskReceipt:
             turn.permit(Deed.ASK, subject_of(agent))
         route, waits = _way(turn, request, target)
     except Refused as refusal:
-        raise Refused(_to_paste(refusal.diagnostic, request)) from None
+        problem = refusal.diagnostic if request.project_path is None else _of_project(refusal.diagnostic)
+        raise Refused(_with_harness(problem)) from None
     _check_fork(turn, request, route)
     conversation = _conversation(turn, request, agent)
     ask = _ask(turn, request, target, conversation)
@@ -66,35 +65,19 @@ def _way(turn: Turn, request: MakeAsk, target: Target) -> tuple[reaching.Route, 
     return _reached(turn, target.agent, target.wish, target.choice, queue=queue)
 
 
-def _to_paste(told: Diagnostic, request: MakeAsk) -> Diagnostic:
-    """The refusal of an ask with remedies that repeat the ask, so that each can be pasted."""
-    if isinstance(told, HarnessUnavailable) and told.candidates:
-        wish = {"to": request.to or "", "harness": told.candidates[0].address}
-        again = Remedy(operation="ask", parameters=wish, why="the nearest harness")
-        told = replace(told, remedies=(again, *told.remedies))
-    told = _with_body(told, request.body)
-    return told if request.project_path is None else _of_project(told, request.project_path)
+def _with_harness(problem: Diagnostic) -> Diagnostic:
+    """A harness that was misspelt is offered under its name."""
+    if not isinstance(problem, HarnessUnavailable) or not problem.candidates:
+        return problem
+    wish = {"harness": problem.candidates[0].address}
+    again = Remedy(operation="ask", parameters=wish, why="the nearest harness")
+    return replace(problem, remedies=(again, *problem.remedies))
 
 
-def _with_body(told: Diagnostic, body: str) -> Diagnostic:
-    remedies = [
-        replace(one, parameters={**one.parameters, "body": body}) if one.operation == "ask" else one
-        for one in told.remedies
-    ]
-    return replace(told, remedies=tuple(remedies))
-
-
-def _of_project(told: Diagnostic, project: str) -> Diagnostic:
-    """An agent that was to be made is not there now: the project is asked again by its folder."""
-    asks = [one for one in told.remedies if one.operation == "ask"]
-    again = [{**one.parameters, "projectPath": project} for one in asks]
-    named = [replace(one, parameters=_without_target(wish)) for one, wish in zip(asks, again, strict=True)]
-    others = [one for one in told.remedies if one.operation not in ("ask", "session.start")]
-    return replace(told, remedies=(*others, *named))
-
-
-def _without_target(wish: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in wish.items() if name != "to"}
+def _of_project(problem: Diagnostic) -> Diagnostic:
+    """The project's agent was not made, so no remedy may name it."""
+    others = tuple(one for one in problem.remedies if one.operation != "session.start")
+    return replace(problem, remedies=others)
 
 
 def _check_fork(turn: Turn, request: MakeAsk, route: reaching.Route) -> None:
@@ -373,15 +356,13 @@ def retry(turn: Turn, request: RetryFlight) -> AskReceipt:
     flight = retry_flight(newest, ask, turn.mint("flt"), turn.now)
     message = turn.need(Message, "message", ask.message_id)
     lineage.check_room(turn, ask)
-    route, waits = way_again(turn, ask, agent, message.body)
+    route, waits = way_again(turn, ask, agent)
     conversation = turn.need(Conversation, "conversation", ask.conversation_id)
     again = replace(message, flight_id=flight.id)
     return _queue(turn, ask, flight, again, route=route, conversation=conversation, waits=waits)
 
 
-def way_again(
-    turn: Turn, ask: Ask, agent: Agent, body: str, *, queue: bool = False
-) -> tuple[reaching.Route, str]:
+def way_again(turn: Turn, ask: Ask, agent: Agent, *, queue: bool = False) -> tuple[reaching.Route, str]:
     """The way of an ask that was made before; `queue`: it may wait, whatever its asker said."""
     wish = reaching.demand_of(turn, ask)
     queue = queue or ask.if_unreachable is IfUnreachable.QUEUE
@@ -389,6 +370,6 @@ def way_again(
         choice = reaching.choice_for(turn, agent, wish)
         return _reached(turn, agent, wish, choice, queue=queue)
     except Refused as refusal:
-        if queue:
-            return reaching.route_of(turn, agent), refusal.diagnostic.message
-        raise Refused(_with_body(refusal.diagnostic, body)) from None
+        if not queue:
+            raise
+        return reaching.route_of(turn, agent), refusal.diagnostic.message

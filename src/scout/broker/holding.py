@@ -39,7 +39,7 @@ def look_again(turn: Turn, flight: Flight) -> bool:
         return False
     message = turn.need(Message, "message", ask.message_id)
     try:
-        route, waits = asks.way_again(turn, ask, agent, message.body)
+        route, waits = asks.way_again(turn, ask, agent)
     except Refused:
         return False
     conversation = turn.need(Conversation, "conversation", ask.conversation_id)
@@ -75,7 +75,7 @@ def route_again(turn: Turn, flight: Flight, reason: str) -> None:
         return
     ask, agent = turn.need(Ask, "ask", flight.ask_id), turn.need(Agent, "agent", flight.target)
     message = turn.need(Message, "message", ask.message_id)
-    route, waits = asks.way_again(turn, ask, agent, message.body, queue=True)
+    route, waits = asks.way_again(turn, ask, agent, queue=True)
     conversation = turn.need(Conversation, "conversation", ask.conversation_id)
     decision = asks.decided(turn, ask, route, conversation)
     held = asks.hold(turn, ask, flight, decision, waits and f"{reason}; {waits}")
@@ -94,7 +94,7 @@ def carry_again(turn: Turn, flight: Flight, reason: str) -> None:
     ask, agent = turn.need(Ask, "ask", flight.ask_id), turn.need(Agent, "agent", flight.target)
     message = turn.need(Message, "message", ask.message_id)
     try:
-        route, waits = asks.way_again(turn, ask, agent, message.body)
+        route, waits = asks.way_again(turn, ask, agent)
     except Refused:
         return
     conversation = turn.need(Conversation, "conversation", ask.conversation_id)

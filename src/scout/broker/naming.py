@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from scout.base.refusal import Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, Refused, Remedy
 from scout.broker.page import before, page, size
 from scout.broker.turn import Turn, subject_of
 from scout.broker.views import enriched
@@ -173,7 +173,7 @@ def used_card(turn: Turn, card_id: str) -> tuple[Card, Agent]:
     try:
         used = use_card(card, turn.now)
     except Refused as refusal:
-        ask = {"to": turn.address(card.agent_id), "body": "…"}
+        ask = {"to": turn.address(card.agent_id), "body": PLACEHOLDER}
         again = Remedy(operation="ask", parameters=ask, why="without the card")
         raise Refused(replace(refusal.diagnostic, remedies=(again,))) from None
     turn.record(CardUsed, used, move="use")

@@ -5,7 +5,7 @@ from pathlib import PurePath
 
 from msgspec.structs import replace
 
-from scout.base.refusal import Candidate, Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, Candidate, Refused, Remedy
 from scout.broker.world import World
 from scout.identity.lexer import lex
 from scout.identity.name import HandleName
@@ -68,4 +68,6 @@ def _places(name: str, world: World, caller: Caller) -> Iterator[Place]:
 
 
 def _ask(root: str) -> Remedy:
-    return Remedy(operation="ask", parameters={"projectPath": root, "body": "…"}, why="a project nearby")
+    return Remedy(
+        operation="ask", parameters={"projectPath": root, "body": PLACEHOLDER}, why="a project nearby"
+    )

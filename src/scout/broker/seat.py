@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from scout.base.refusal import BadRequest, Refused
+from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.broker import blobs, endpoints, overview, unread
 from scout.broker.admission import Admitted
 from scout.broker.agents import who_am_i
@@ -32,6 +32,7 @@ from scout.policy.permit import check_operation
 from scout.ports import Place
 from scout.protocol.agents import Heartbeat, Identity, WhoAmI
 from scout.protocol.asks import GetFlight, MakeAsk
+from scout.protocol.correction import correct_remedies
 from scout.protocol.inbox import ClaimInbox
 from scout.protocol.insight import ShowBrief
 from scout.protocol.overview import Watch
@@ -83,11 +84,15 @@ class Seat:
         except Refused as refusal:
             self._broker.tally("refused")
             self._count("diagnostics_generated")
-            problem, world = refusal.diagnostic, self._broker.world
-            if not isinstance(problem, UnknownTarget):
-                raise
-            told = await asyncio.to_thread(with_projects, problem, world, self.who.caller)
-            raise Refused(told) from None
+            problem = await self._with_projects(refusal.diagnostic)
+            raise Refused(correct_remedies(request, problem)) from None
+
+    async def _with_projects(self, problem: Diagnostic) -> Diagnostic:
+        """A name that nobody answers to may be that of a project nearby."""
+        if not isinstance(problem, UnknownTarget):
+            return problem
+        world = self._broker.world
+        return await asyncio.to_thread(with_projects, problem, world, self.who.caller)
 
     def _count(self, what: str) -> None:
         """What an agent is told costs it tokens; a person's time is not counted."""

@@ -6,7 +6,7 @@ import msgspec
 
 from scout.base.ids import derived
 from scout.base.record import Record
-from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy
 from scout.base.time import Time
 from scout.model.change import Mutable, changed
 from scout.model.request_problem import TooLarge
@@ -255,6 +255,6 @@ def redact(message: Message, now: Time) -> Message:
 
 _ATTACH = Remedy(
     operation="send",
-    parameters={"body": "see the attachment", "attachments": ["FILE"]},
+    parameters={"body": "see the attachment", "attachments": PLACEHOLDER},
     why="attach it as a file",
 )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scout.base.record import Record
-from scout.base.refusal import Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, Refused, Remedy
 from scout.model.session_problem import AskLoop
 from scout.policy.duty import Party
 from scout.policy.limits import Limits, raise_limit
@@ -68,7 +68,7 @@ def _back_to(ask: Link, lineage: Sequence[Link]) -> Remedy:
 def _question(link: Link) -> Remedy:
     return Remedy(
         operation="question.create",
-        parameters={"to": link.asker_address, "flightId": link.flight_id, "body": "QUESTION"},
+        parameters={"to": link.asker_address, "flightId": link.flight_id, "body": PLACEHOLDER},
         why=f"{link.asker_address} waits in that flight: a question there is no loop",
     )
 

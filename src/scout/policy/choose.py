@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from scout.base.record import Record
-from scout.base.refusal import Candidate, Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, Candidate, Refused, Remedy
 from scout.base.time import Time
 from scout.identity.model_word import model_matches
 from scout.model.agent import Agent, PermissionProfile
@@ -273,7 +273,7 @@ def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:
 
 def _ambiguous(address: str, harnesses: Sequence[str], agent_id: str | None = None) -> AmbiguousEndpoint:
     texts = [f"{address}.harness:{harness}" for harness in harnesses if address.startswith("@")]
-    asks = [{"to": address, "body": "…", "harness": harness} for harness in harnesses]
+    asks = [{"to": address, "body": PLACEHOLDER, "harness": harness} for harness in harnesses]
     look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
     return AmbiguousEndpoint(
         address=address,

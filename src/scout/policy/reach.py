@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from scout.base.record import Record
-from scout.base.refusal import Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, Refused, Remedy
 from scout.base.time import Time
 from scout.model.agent import Agent, Lifecycle, WakePolicy
 from scout.model.endpoint import Endpoint, is_online, wake_policy_of
@@ -99,7 +99,7 @@ def check_reach(reach: Reach) -> Action:
         raise Refused(gone)
     obstacle = reach.obstacle(waking=True)
     if obstacle:
-        wish = {"to": reach.address, "body": "…", "ifUnreachable": "queue"}
+        wish = {"to": reach.address, "body": PLACEHOLDER, "ifUnreachable": "queue"}
         queue = Remedy(operation="ask", parameters=wish, why="let it wait there, for up to a day")
         remedies = (reach.remedy, queue)
         away = TargetOffline(

@@ -2,7 +2,7 @@
 
 import functools
 
-from scout.base.refusal import Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, Refused, Remedy
 from scout.base.time import Time
 from scout.identity.grammar import parse_handle
 from scout.identity.lexer import bare_branch, lex
@@ -89,7 +89,7 @@ class _Forms:
             case AliasName(name=alias):
                 return self.handles.alias(self.directory.alias(alias), alias)
             case _:  # a channel: the one form that names no agent
-                send = Remedy(operation="send", parameters={"channel": name.name, "body": "…"})
+                send = Remedy(operation="send", parameters={"channel": name.name, "body": PLACEHOLDER})
                 raise self.handles.unknown("a channel is not an agent", send)
 
     def bare_branch(self) -> Resolution | None:
@@ -110,7 +110,7 @@ class _Forms:
     def _at_path(self, path: AgentPath) -> Resolution:
         agent = self.directory.at_path(path)
         if agent is None:
-            project = Remedy(operation="ask", parameters={"projectPath": str(path), "body": "…"})
+            project = Remedy(operation="ask", parameters={"projectPath": str(path), "body": PLACEHOLDER})
             ancestors = self._ancestors(path)
             raise Stuck(lambda: unresolved.unknown(self.text, "no agent has this path", ancestors, project))
         return self.handles.known(agent, "path", "")
@@ -154,7 +154,7 @@ class _Forms:
     def _project(self, directory: str) -> Resolution:
         agent = self.directory.of_project(directory)
         if agent is None:
-            ask = Remedy(operation="ask", parameters={"projectPath": directory, "body": "…"})
+            ask = Remedy(operation="ask", parameters={"projectPath": directory, "body": PLACEHOLDER})
             raise self.handles.unknown("this project has no agent yet; asking it makes one", ask)
         return self.handles.known(agent, "base agent of the project", "")
 

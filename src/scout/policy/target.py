@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from scout.base.record import Record
-from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, BadRequest, Diagnostic, Refused, Remedy
 from scout.identity.mention import Mention, find_mentions
 from scout.policy.resolve import Resolution
 
@@ -43,7 +43,7 @@ def decide_target(body: str, to: str | None, elsewhere: bool, resolve: Resolve) 
             field="to",
             remedies=(
                 Remedy(operation="who", parameters={}, why="who is there"),
-                Remedy(operation="send", parameters={"to": "@name", "body": "…"}),
+                Remedy(operation="send", parameters={"to": PLACEHOLDER, "body": PLACEHOLDER}),
             ),
         )
     )

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable, Sequence
 
-from scout.base.refusal import Candidate, Diagnostic, Remedy
+from scout.base.refusal import PLACEHOLDER, Candidate, Diagnostic, Remedy
 from scout.identity.address import Address
 from scout.model.agent import Agent
 from scout.model.alias import Alias
@@ -128,7 +128,7 @@ def no_session(text: str) -> Diagnostic:
         session=text[:200],
         remedies=(
             Remedy(operation="session.list", parameters={}, why="the sessions there are"),
-            Remedy(operation="session.attach", parameters={"agent": "@name", "session": text[:200]}),
+            Remedy(operation="session.attach", parameters={"agent": PLACEHOLDER, "session": text[:200]}),
         ),
     )
 

@@ -30,6 +30,9 @@ from scout.protocol.request import Request
 
 __all__ = ["OPERATIONS", "REQUESTS", "check_remedy", "command_line"]
 
+_LONGEST_WORD = 4000
+_STANDARD_INPUT = "-"
+
 REQUESTS: tuple[type[Request[Any]], ...] = (
     overview.ShowStatus,
     overview.ShowNow,
@@ -188,12 +191,18 @@ def command_line(remedy: Remedy) -> str:
     for parameter in operation.parameters:
         value = remedy.parameters.get(parameter.name)
         if parameter.positional:
-            words += _values(value)
+            words += [_typed(one) for one in _values(value)]
         elif value is True:
             flags.append(parameter.option)
         else:
             flags += [part for one in _values(value) for part in (parameter.option, one)]
-    return shlex.join(["scout", *operation.words, *flags, *words])
+    guard = ["--"] if any(word.startswith("-") and word != _STANDARD_INPUT for word in words) else []
+    return shlex.join(["scout", *operation.words, *flags, *guard, *words])
+
+
+def _typed(word: str) -> str:
+    """A long text is not repeated on a command line: it is read from standard input."""
+    return word if len(word) <= _LONGEST_WORD else _STANDARD_INPUT
 
 
 def _values(value: object) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scout.base.codec import decode
 from scout.base.record import Record
-from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, BadRequest, Candidate, Refused, Remedy
 from scout.identity.segment import fold
 from scout.policy.permit import check_project
 from scout.ports import Place
@@ -198,7 +198,7 @@ def _is_text(text: str) -> bool:
 
 
 def _refused(problem: str, at: str = "", near: Sequence[str] = ()) -> Refused:
-    again = {"projectPath": at, "body": "…"}
+    again = {"projectPath": at, "body": PLACEHOLDER}
     remedy = Remedy(operation="ask", parameters=again, why="a directory that is there")
     return Refused(
         BadRequest(

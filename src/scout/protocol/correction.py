@@ -1,0 +1,98 @@
+"""A refusal's remedies as the caller's own request, corrected: the same operation with everything it said.
+
+The pure rooms know which address would work or which option is missing, but not the request they serve. Here
+the two meet, so that a remedy can be pasted as it stands.
+"""
+
+from typing import Any, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from scout.base.refusal import PLACEHOLDER, Diagnostic, Remedy
+from scout.protocol.request import Request
+
+__all__ = ["correct_remedies"]
+
+_TARGETS = frozenset({"to", "projectPath", "targetSessionId", "channel", "conversationId", "broadcast"})
+_NOT_REPEATED = frozenset({"idempotencyKey", "wait", "seen"})
+
+
+def correct_remedies(request: Request[Any], problem: Diagnostic) -> Diagnostic:
+    """The refusal with remedies that repeat the caller's request; none that still has a gap."""
+    own = _parameters(request)
+    refused = str(getattr(problem, "address", "") or getattr(problem, "text", ""))
+    corrected = [_correct(request.operation, own, refused, remedy) for remedy in problem.remedies]
+    whole = {_key(one): one for one in reversed(corrected) if PLACEHOLDER not in one.parameters.values()}
+    return replace(problem, remedies=tuple(reversed(whole.values())))
+
+
+def _key(remedy: Remedy) -> str:
+    return repr((remedy.operation, sorted(remedy.parameters.items())))
+
+
+def _parameters(request: Request[Any]) -> dict[str, Any]:
+    """What the caller said, by the names of the wire; defaults are left out."""
+    said = cast(dict[str, Any], msgspec.to_builtins(request))
+    defaults = {field.encode_name: field.default for field in msgspec.structs.fields(type(request))}
+    return {
+        name: value
+        for name, value in said.items()
+        if name not in _NOT_REPEATED and value not in (None, [], (), defaults[name])
+    }
+
+
+def _correct(operation: str, own: dict[str, Any], refused: str, remedy: Remedy) -> Remedy:
+    if remedy.operation == operation:
+        return replace(remedy, parameters=_merge(own, remedy.parameters))
+    address, field = _proposed_address(remedy), _field_with(own, refused)
+    if address and field:
+        return replace(remedy, operation=operation, parameters=_substitute(own, field, refused, address))
+    return replace(remedy, parameters=_with_body(remedy.parameters, own))
+
+
+def _merge(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The caller's request with other options, or else with another target."""
+    options = {name: value for name, value in given.items() if name not in (*_TARGETS, "body")}
+    if options and own.keys() & _TARGETS:
+        return {**own, **options}
+    replaced = _TARGETS if given.keys() & _TARGETS else frozenset[str]()
+    kept = {name: value for name, value in own.items() if name not in replaced}
+    return _with_body({**kept, **given}, own)
+
+
+def _with_body(given: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    if given.get("body") == PLACEHOLDER and "body" in own:
+        return {**given, "body": own["body"]}
+    return given
+
+
+def _proposed_address(remedy: Remedy) -> str | None:
+    """The address that a remedy puts in the place of the refused one."""
+    match remedy.parameters:
+        case {"address": str(address)} if remedy.operation == "resolve":
+            return address
+        case {"texts": [str(text)]}:
+            return text
+        case {"projectPath": str(folder), "body": body} if body == PLACEHOLDER:
+            return f"project:{folder}"
+        case _:
+            return None
+
+
+def _field_with(own: dict[str, Any], refused: str) -> str | None:
+    """The field that holds the refused text: whole, in a list, or as the first word of a body."""
+    return next((name for name, value in own.items() if refused and _holds(value, refused)), None)
+
+
+def _holds(value: object, refused: str) -> bool:
+    if isinstance(value, list | tuple):
+        return refused in cast(list[object], value)
+    return isinstance(value, str) and (value[:200] == refused or value.split(None, 1)[:1] == [refused])
+
+
+def _substitute(own: dict[str, Any], field: str, refused: str, address: str) -> dict[str, Any]:
+    value = own[field]
+    if isinstance(value, list | tuple):
+        return {**own, field: [address if one == refused else one for one in cast(list[object], value)]}
+    return {**own, field: address if value[:200] == refused else value.replace(refused, address, 1)}
