@@ -35,6 +35,8 @@ ROUTES = {
     "now.seen": "POST /v1/now/seen",
 }
 
+# Remedies that are the operator's to use, or take no name.
+_NOT_AS = frozenset({"config", "doctor", "explain", "grant", "restart", "runtimes", "token", "up"})
 _PATIENCE = 75.0  # seconds: longer than any long poll
 _PAUSES = (0.05, 0.2, 0.8)  # before asking again after a lost connection
 
@@ -79,7 +81,7 @@ class Line:
             headers["Idempotency-Key"] = quote(key) if key else os.urandom(16).hex()
         answer = self._persist(method, target, headers, body)
         self._mention_skew(answer)
-        return _told(answer)
+        return _told(answer, self.caller.act_as)
 
     def events(self, target: str, last: str | None = None) -> Iterator[str]:
         """The lines of an event stream; ends or raises `Lost` when the connection does."""
@@ -150,7 +152,7 @@ class Line:
             note(f"scout: the daemon is version {other}, this command is {__version__}; try: scout restart")
 
 
-def _told(answer: Answer) -> Any:
+def _told(answer: Answer, act_as: str | None = None) -> Any:
     try:
         data: Any = json.loads(answer.body) if answer.body else None
     except ValueError:
@@ -158,10 +160,25 @@ def _told(answer: Answer) -> Any:
     if answer.status < 400:
         return data
     if _is_problem(data):
-        raise Problem(data)
+        raise Problem(_repeated_as(data, act_as) if act_as else data)
     raise Problem.of(
         "busy", f"the daemon answered {answer.status} without a reason", remedies=[remedy("doctor")]
     )
+
+
+def _repeated_as(data: dict[str, Any], act_as: str) -> dict[str, Any]:
+    """The refusal, with remedies in the name that the refused command was typed in."""
+    import shlex
+
+    flag = f" --as {shlex.quote(act_as)}"
+
+    def command_of(one: dict[str, Any]) -> str:
+        words, mark, rest = str(one["command"]).partition(" -- ")
+        own = str(one["operation"]).partition(".")[0] not in _NOT_AS
+        return f"{words}{flag if own else ''}{mark}{rest}"
+
+    remedies = [{**one, "command": command_of(one)} if "command" in one else one for one in data["remedies"]]
+    return {**data, "remedies": remedies}
 
 
 def _is_problem(data: Any) -> bool:

@@ -1,0 +1,366 @@
+"""How each refusal comes about, as a person, a program or an agent meets it.
+
+A scene sets the stage and gives back the command that is refused. `http` and `tool` are the same request on
+the other two surfaces; a scene without one says why that surface cannot meet it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from scout.base.refusal import code_of as code_of_class
+from scout.model.diagnostic import ALL
+from tests.cli.running import Shell
+from tests.daemon.daemons import Daemon
+
+__all__ = ["ABSENT", "CODES", "SCENES", "Scene", "Stage", "code_of", "tries"]
+
+CODES = [code_of_class(one) for one in ALL]
+
+
+class Stage:
+    """One daemon, its person's shell, and the agents of the scenes."""
+
+    def __init__(self, shell: Shell, daemon: Daemon) -> None:
+        self.shell = shell
+        self.daemon = daemon
+        self.tokens: dict[str, str] = {}
+
+    def do(self, *words: str, **how: Any) -> str:
+        return self.shell.say(*words, **how)
+
+    def agent(self, name: str, **wish: Any) -> str:
+        """An agent of this name; its token, if it connects by itself."""
+        if name not in self.tokens:
+            project = str(self.shell.project(name))
+            made = self.post("/v1/agents", {"definitionId": name, "projectRoot": project, **wish})
+            self.tokens[name] = str(made.get("token") or "")
+        return self.tokens[name]
+
+    def post(self, path: str, body: Any, token: str = "") -> Any:
+        answer = self.daemon.call("POST", path, body, token=token)
+        assert answer.status in (200, 201), answer.body
+        return answer.json
+
+    def endpoint(self, name: str, harness: str, model: str | None = None) -> str:
+        """A way to an agent that pulls, in this harness."""
+        token = self.agent(name)
+        agent = self.daemon.call("GET", f"/v1/agents/%40{name}").json
+        wish = {"agentId": agent["id"], "harness": harness, "transport": "pull", "state": "idle"}
+        return str(self.post("/v1/endpoints", {**wish, **({"model": model} if model else {})}, token)["id"])
+
+
+Words = list[str]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """`typed`: what is refused; `environ`: what is set while it is typed."""
+
+    typed: Callable[[Stage], Words]
+    http: Callable[[Stage], tuple[str, str, Any]] | None = None
+    tool: Callable[[Stage], tuple[str, dict[str, Any]]] | None = None
+    environ: Callable[[Stage], dict[str, str]] = lambda _: {}
+    token: Callable[[Stage], str] = lambda _: ""
+
+
+def _ask(to: str, body: str = "Review this.") -> dict[str, Any]:
+    """An ask that is refused alike on all three surfaces."""
+    return {
+        "http": lambda _: ("POST", "/v1/asks", {"to": to, "body": body}),
+        "tool": lambda _: ("ask", {"to": to, "body": body}),
+    }
+
+
+def _unknown(stage: Stage) -> Words:
+    stage.agent("talkie", command=["cat"])
+    return ["ask", "@talki", "Review this."]
+
+
+def _two_hudsons(stage: Stage) -> Words:
+    project = str(stage.shell.project("hudson"))
+    for profile in ("one", "two"):
+        wish = {"definitionId": "hudson", "profile": profile, "projectRoot": project, "command": ["cat"]}
+        stage.post("/v1/agents", wish)
+    return ["ask", "@hudson", "Review this."]
+
+
+def _two_harnesses(stage: Stage) -> Words:
+    stage.endpoint("both", "claude")
+    stage.endpoint("both", "codex")
+    return ["ask", "@both", "Review this."]
+
+
+def _broken_alias(stage: Stage) -> Words:
+    stage.agent("talkie", command=["cat"])
+    stage.do("alias", "set", "short", "@talkie")
+    stage.agent("short", command=["cat"])
+    return ["ask", "@short", "Review this."]
+
+
+def _shadowing(stage: Stage) -> Words:
+    stage.agent("talkie", command=["cat"])
+    return ["alias", "set", "talkie", "@talkie"]
+
+
+def _one_harness(stage: Stage) -> None:
+    stage.endpoint("one", "claude", "claude-sonnet-4-6")
+
+
+def _wrong_harness(stage: Stage) -> Words:
+    _one_harness(stage)
+    return ["resolve", "@one#codex"]
+
+
+def _wrong_model(stage: Stage) -> Words:
+    _one_harness(stage)
+    return ["resolve", "@one?opus"]
+
+
+def _offline(_: Stage) -> Words:
+    return ["ask", "/system/sweeper", "Review this."]
+
+
+def _paused(stage: Stage) -> Words:
+    stage.agent("talkie", command=["cat"])
+    stage.do("pause")
+    return ["wake", "@talkie"]
+
+
+def _retired(stage: Stage) -> Words:
+    stage.agent("gone")
+    stage.do("agent", "retire", "@gone")
+    return ["ask", "@gone", "Review this."]
+
+
+def _name_taken(stage: Stage) -> Words:
+    _retired(stage)
+    return ["agent", "register", "gone", "--project", str(stage.shell.project("gone"))]
+
+
+def _used_card(stage: Stage) -> Words:
+    stage.agent("talkie", command=["cat"])
+    card = stage.shell.data("card", "create", "@talkie", "--max-uses", "1")
+    stage.tokens["card"] = card["id"]
+    stage.do("send", card["id"], "once")
+    return ["send", stage.tokens["card"], "twice"]
+
+
+def _outside(stage: Stage) -> Words:
+    folder = stage.shell.folder / "outside"
+    folder.mkdir(exist_ok=True)
+    stage.agent("stranger", projectRoot=str(folder), command=["cat"])
+    return ["ask", "@stranger", "Review this."]
+
+
+def _no_binary(stage: Stage) -> Words:
+    project = stage.shell.project("needs-codex")
+    return ["ask", "--project", str(project), "--harness", "codex", "Review this."]
+
+
+def _failed(name: str, command: str) -> Callable[[Stage], Words]:
+    def scene(stage: Stage) -> Words:
+        stage.agent(name, command=["sh", "-c", command] if " " in command else [command])
+        return ["ask", f"@{name}", "Review this."]
+
+    return scene
+
+
+def _not_mine(stage: Stage) -> Words:
+    stage.agent("asker")
+    stage.agent("reader")
+    made = stage.post("/v1/questions", {"to": "@reader", "body": "Which colour?"})
+    stage.tokens["question"] = made["id"]
+    return ["question", "answer", stage.tokens["question"], "red"]
+
+
+def _key_reused(stage: Stage) -> Words:
+    stage.agent("bare")
+    stage.do("send", "@bare", "one", "--idempotency-key", "the-key")
+    return ["send", "@bare", "two", "--idempotency-key", "the-key"]
+
+
+def _too_large(stage: Stage) -> Words:
+    stage.agent("bare")
+    (stage.shell.folder / "long.txt").write_text("x" * 300_000)
+    return ["send", "@bare", "--file", "long.txt"]
+
+
+def _too_many(stage: Stage) -> Words:
+    stage.agent("full", wakePolicy="manual", command=["cat"])
+    for _ in range(32):
+        assert stage.daemon.call("POST", "/v1/asks", {"to": "@full", "body": "x"}).status == 201
+    return ["ask", "@full", "Review this."]
+
+
+def _work(stage: Stage) -> str:
+    stage.agent("reader")
+    made = stage.post("/v1/work", {"title": "the form", "ownerId": "@reader"})
+    stage.tokens["work"] = made["id"]
+    return stage.tokens["work"]
+
+
+def _finished(stage: Stage) -> Words:
+    stage.agent("talkie", command=["cat"])
+    done = stage.post("/v1/asks", {"to": "@talkie", "body": "hi", "wait": 20}, stage.agent("reader"))
+    stage.tokens["finished"] = done["flightId"]
+    return ["flight", "cancel", stage.tokens["finished"]]
+
+
+def _old_revision(stage: Stage) -> Words:
+    item = _work(stage)
+    return ["work", "hand-over", item, "@reader", "--revision", "99"]
+
+
+def _taken_port(stage: Stage) -> Words:
+    return ["up"]
+
+
+def _other_home(stage: Stage) -> dict[str, str]:
+    home = stage.shell.folder / "other"
+    home.mkdir(mode=0o700, exist_ok=True)
+    return {"SCOUT_HOME": str(home), "SCOUT_PORT": str(stage.daemon.port)}
+
+
+def _as(name: str) -> Callable[[Stage], dict[str, str]]:
+    return lambda stage: {"SCOUT_TOKEN": stage.agent(name)}
+
+
+SCENES: dict[str, Scene] = {
+    "malformed_address": Scene(
+        lambda _: ["show", "@a..b"],
+        http=lambda _: ("GET", "/v1/resolve?address=%40a..b", None),
+        tool=lambda _: ("agents_resolve", {"address": "@a..b"}),
+    ),
+    "reserved_name": Scene(
+        lambda _: ["agent", "register", "codex"],
+        http=lambda _: ("POST", "/v1/agents", {"definitionId": "codex"}),
+    ),
+    "unknown_target": Scene(_unknown, **_ask("@talki")),
+    "ambiguous_target": Scene(_two_hudsons, **_ask("@hudson")),
+    "ambiguous_endpoint": Scene(_two_harnesses, **_ask("@both")),
+    "alias_broken": Scene(_broken_alias, **_ask("@short")),
+    "alias_shadows": Scene(
+        _shadowing,
+        http=lambda _: ("POST", "/v1/aliases", {"name": "talkie", "target": "@talkie"}),
+    ),
+    "harness_mismatch": Scene(
+        _wrong_harness,
+        http=lambda _: ("GET", "/v1/resolve?address=%40one%23codex", None),
+        tool=lambda _: ("agents_resolve", {"address": "@one#codex"}),
+    ),
+    "model_mismatch": Scene(
+        _wrong_model,
+        http=lambda _: ("GET", "/v1/resolve?address=%40one%3Fopus", None),
+        tool=lambda _: ("agents_resolve", {"address": "@one?opus"}),
+    ),
+    "target_offline": Scene(_offline, http=_ask("/system/sweeper")["http"]),
+    "paused": Scene(_paused, http=lambda _: ("POST", "/v1/agents/%40talkie/wake", {})),
+    "retired_target": Scene(_retired, **_ask("@gone")),
+    "name_taken": Scene(_name_taken),
+    "expired_card": Scene(
+        _used_card,
+        http=lambda stage: ("POST", "/v1/messages", {"to": stage.tokens["card"], "body": "x"}),
+        tool=lambda stage: ("messages_send", {"to": stage.tokens["card"], "body": "x"}),
+    ),
+    "no_session": Scene(
+        lambda _: ["ask", "--session-id", "ses_01m7hqsxx3k4q5r6s7t8v9w0x1", "Review this."],
+        http=lambda _: (
+            "POST",
+            "/v1/asks",
+            {"targetSessionId": "ses_01m7hqsxx3k4q5r6s7t8v9w0x1", "body": "x"},
+        ),
+        tool=lambda _: ("ask", {"targetSessionId": "ses_01m7hqsxx3k4q5r6s7t8v9w0x1", "body": "x"}),
+    ),
+    "harness_unavailable": Scene(
+        _no_binary,
+        http=lambda stage: (
+            "POST",
+            "/v1/asks",
+            {"projectPath": str(stage.shell.project("needs-codex")), "harness": "codex", "body": "x"},
+        ),
+    ),
+    "directory_not_allowed": Scene(_outside, **_ask("@stranger")),
+    "session_failed": Scene(_failed("breaks", "echo no >&2; exit 3")),
+    "wake_failed": Scene(_failed("absent", "/no/such/program")),
+    "empty_reply": Scene(_failed("silent", "true")),
+    "unauthenticated": Scene(
+        lambda _: ["who"],
+        http=lambda _: ("GET", "/v1/agents", None),
+        environ=lambda _: {"SCOUT_TOKEN": "not-a-token"},
+        token=lambda _: "not-a-token",
+    ),
+    "forbidden": Scene(
+        lambda _: ["token", "list"],
+        http=lambda _: ("GET", "/v1/tokens", None),
+        environ=_as("reader"),
+        token=lambda stage: stage.agent("reader"),
+    ),
+    "not_owner": Scene(
+        _not_mine,
+        http=lambda stage: ("POST", f"/v1/questions/{stage.tokens['question']}/answer", {"answer": "red"}),
+        tool=lambda stage: ("question_answer", {"questionId": stage.tokens["question"], "answer": "red"}),
+        environ=_as("asker"),
+        token=lambda stage: stage.agent("asker"),
+    ),
+    "not_found": Scene(
+        lambda _: ["flight", "get", "flt_01m7hqsxx3k4q5r6s7t8v9w0x1"],
+        http=lambda _: ("GET", "/v1/flights/flt_01m7hqsxx3k4q5r6s7t8v9w0x1", None),
+        tool=lambda _: ("invocations_get", {"flightId": "flt_01m7hqsxx3k4q5r6s7t8v9w0x1"}),
+    ),
+    "key_reused": Scene(
+        _key_reused,
+        http=lambda _: ("POST", "/v1/messages", {"to": "@bare", "body": "2", "idempotencyKey": "the-key"}),
+    ),
+    "too_large": Scene(
+        _too_large,
+        http=lambda _: ("POST", "/v1/messages", {"to": "@bare", "body": "x" * 300_000}),
+        tool=lambda _: ("messages_send", {"to": "@bare", "body": "x" * 300_000}),
+    ),
+    "rate_limited": Scene(_too_many, **_ask("@full")),
+    "port_in_use": Scene(_taken_port, environ=_other_home),
+    "bad_request": Scene(
+        lambda _: ["send", "hello"],
+        http=lambda _: ("POST", "/v1/messages", {"body": "hello"}),
+        tool=lambda _: ("messages_send", {"body": "hello"}),
+    ),
+    "wrong_state": Scene(
+        _finished,
+        http=lambda stage: ("POST", f"/v1/flights/{stage.tokens['finished']}/cancel", {}),
+        tool=lambda stage: ("flight_cancel", {"flightId": stage.tokens["finished"]}),
+        environ=_as("reader"),
+        token=lambda stage: stage.agent("reader"),
+    ),
+    "wrong_revision": Scene(
+        _old_revision,
+        http=lambda stage: (
+            "POST",
+            f"/v1/work/{stage.tokens['work']}/hand_over",
+            {"to": "@reader", "revision": 99},
+        ),
+    ),
+}
+
+# Codes that no scene here can bring about, and where they are shown instead.
+ABSENT = {
+    "depth_cap": "the tree is not built yet",
+    "peer_unreachable": "the mesh is not built yet",
+    "store_full": "tests/stories/test_full_disk.py",
+    "busy": "the daemon is stopping, or its connection broke: tests/cli/test_daemon.py",
+    "session_busy": "two terminals take one session: tests/cli/test_sessions.py",
+    "session_not_attachable": "a session that a harness does not know: tests/cli/test_sessions.py",
+    "wake_budget": "a held flight names it: tests/stories/test_limits.py",
+    "ask_loop": "agents that ask in a circle: tests/live/test_sessions.py",
+}
+
+
+def tries(stderr: str) -> list[str]:
+    """The commands that a refusal offers."""
+    lines = [line.removeprefix("try: ") for line in stderr.splitlines() if line.startswith("try: ")]
+    return [line.split("  # ")[0] for line in lines]
+
+
+def code_of(stderr: str) -> str:
+    """The code of the refusal that a command ended with."""
+    heads = [line.partition(": ")[0] for line in stderr.splitlines()]
+    return next((head for head in heads if head in CODES), "")
