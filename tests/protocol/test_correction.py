@@ -1,5 +1,7 @@
 """Remedies repeat the caller's own request with the correction, and nothing in them has to be made up."""
 
+from typing import Any
+
 import pytest
 
 from scout.base.refusal import PLACEHOLDER, BadRequest, Remedy
@@ -25,7 +27,7 @@ def project(folder: str) -> Remedy:
     return Remedy(operation="ask", parameters={"projectPath": folder, "body": PLACEHOLDER})
 
 
-def commands(request: Request[object], *remedies: Remedy, refused: str = "@talki") -> list[str]:
+def commands(request: Request[Any], *remedies: Remedy, refused: str = "@talki") -> list[str]:
     return [command_line(one) for one in correct_remedies(request, unknown(refused, *remedies)).remedies]
 
 
@@ -52,7 +54,7 @@ def commands(request: Request[object], *remedies: Remedy, refused: str = "@talki
     ],
 )
 def test_the_refused_address_is_replaced_in_the_callers_own_command(
-    request_: Request[object], remedy: Remedy, command: str
+    request_: Request[Any], remedy: Remedy, command: str
 ) -> None:
     assert commands(request_, remedy) == [command]
 

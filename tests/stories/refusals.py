@@ -66,10 +66,14 @@ class Scene:
 
 def _ask(to: str, body: str = "Review this.") -> dict[str, Any]:
     """An ask that is refused alike on all three surfaces."""
-    return {
-        "http": lambda _: ("POST", "/v1/asks", {"to": to, "body": body}),
-        "tool": lambda _: ("ask", {"to": to, "body": body}),
-    }
+
+    def http(_: Stage) -> tuple[str, str, Any]:
+        return "POST", "/v1/asks", {"to": to, "body": body}
+
+    def tool(_: Stage) -> tuple[str, dict[str, Any]]:
+        return "ask", {"to": to, "body": body}
+
+    return {"http": http, "tool": tool}
 
 
 def _unknown(stage: Stage) -> Words:
