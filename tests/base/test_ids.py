@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typeid import TypeID
 
-from scout.base.ids import derived, mint, prefix_of
+from scout.base.ids import derived, mint, prefix_of, series
 from scout.base.refusal import BadRequest, Refused
 
 MILLISECONDS = st.integers(0, 2**48 - 1)
@@ -38,6 +38,18 @@ def test_a_typeid_library_reads_a_minted_id_as_uuid_7(prefix: str, milliseconds:
 def test_ids_sort_by_the_time_they_were_made(one: int, other: int, chance: bytes, luck: bytes) -> None:
     if one < other:
         assert mint("agt", one, chance) < mint("agt", other, luck)
+
+
+@pytest.mark.rows("R0-2")
+@given(MILLISECONDS, ENTROPY)
+def test_ids_of_one_moment_are_in_order_and_differ_early(milliseconds: int, entropy: bytes) -> None:
+    texts = list(series(milliseconds, entropy))
+    assert texts == sorted(texts)
+    assert len({text[:13] for text in texts}) == len(texts) == 1024
+    for text in (texts[0], texts[-1]):
+        number = _uuid(f"agt_{text}")
+        assert (number.version, number.variant) == (7, uuid.RFC_4122)
+        assert number.int >> 80 == milliseconds
 
 
 @given(st.binary(min_size=10, max_size=10), st.binary(min_size=10, max_size=10))

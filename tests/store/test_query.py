@@ -9,6 +9,7 @@ import pytest
 from scout.store.database import connect
 from scout.store.migrate import migrate
 from scout.store.query import QUERIES
+from scout.store.table import TABLES, Table
 
 # Indexes that hold only what is in use now: as small as the work under way.
 SMALL = (
@@ -40,6 +41,13 @@ def scans(step: str) -> bool:
 def test_a_named_query_neither_scans_nor_sorts(store: sqlite3.Connection, name: str) -> None:
     values = dict.fromkeys(_NAME.findall(QUERIES[name]), 1)
     steps = [str(row[3]) for row in store.execute(f"EXPLAIN QUERY PLAN {QUERIES[name]}", values)]
+    assert not [step for step in steps if scans(step) or "TEMP B-TREE" in step], steps
+
+
+# Members have no ids that anybody names: they are found by their conversation and agent.
+@pytest.mark.parametrize("table", [one for one in TABLES.values() if one.name != "members"])
+def test_the_beginning_of_an_id_is_looked_up_in_its_index(store: sqlite3.Connection, table: Table) -> None:
+    steps = [row[3] for row in store.execute(f"EXPLAIN QUERY PLAN {table.starting}", ("a_", "a_{", 2))]
     assert not [step for step in steps if scans(step) or "TEMP B-TREE" in step], steps
 
 

@@ -15,6 +15,7 @@ __all__ = ["derived", "mint", "prefix_of", "series"]
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
+_TIME = 10  # characters of the time
 _HEAD_BITS = 80  # the rest of an id is its time, the same for all of one millisecond
 _HEAD_SHIFTS = range(40, -1, -10)
 _TAIL_SHIFTS = range(70, -1, -10)
@@ -33,9 +34,20 @@ def mint(prefix: str, milliseconds: int, entropy: bytes) -> str:
 
 
 def series(milliseconds: int, entropy: bytes) -> Iterator[str]:
-    """A thousand and 24 ids without their prefix, in order: as they are minted, of one piece of chance."""
-    stem = mint("", milliseconds, entropy)[1:-2]
-    return map(stem.__add__, _PAIRS)
+    """1,024 ids of one millisecond without their prefix, in order.
+
+    They count up from a random number right after the time, so the first 13 characters tell them apart.
+    """
+    text = mint("", milliseconds, entropy)[1:]
+    time, chance = text[:_TIME], text[_TIME + 3 :]
+    start = int.from_bytes(entropy[:2], "big") & 1023
+    return (f"{time}{_counted(start + step)}{chance}" for step in range(1024))
+
+
+def _counted(number: int) -> str:
+    """Three characters: the version of a UUIDv7 and the eleven bits after it."""
+    bits = 0x7 << 11 | number
+    return _ALPHABET[bits >> 10] + _PAIRS[bits & 1023]
 
 
 def derived(prefix: str, *parts: str) -> str:

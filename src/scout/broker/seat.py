@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Diagnostic, Refused
-from scout.broker import blobs, endpoints, overview, unread
+from scout.broker import blobs, endpoints, overview, references, unread
 from scout.broker.admission import Admitted
 from scout.broker.agents import who_am_i
 from scout.broker.awaiting import AWAITED
@@ -102,6 +102,7 @@ class Seat:
 
     async def _answer(self, request: Request[Any]) -> Any:
         check_operation(self.who.actor, request.operation)
+        request = await self._written_out(request)
         place = await self._place(request)
         if isinstance(request, MakeAsk | Send):
             await self._broker.looked_round()
@@ -133,6 +134,12 @@ class Seat:
                 return await self._answered(request)
             case _:
                 return await self._plain(request, place)
+
+    async def _written_out(self, request: Request[T]) -> Request[T]:
+        """The request with whole ids."""
+        if not references.needs_expansion(request):
+            return request
+        return await self._read(lambda turn: references.expand(turn, request))
 
     async def _plain(self, request: Request[T], place: Place | None = None) -> T:
         handler = await self._with_files(request, HANDLERS[type(request)])
@@ -280,6 +287,8 @@ class Seat:
     async def watch(self, request: Watch) -> AsyncGenerator[Event]:
         """The facts of the log that the caller may read, as they are committed."""
         check_operation(self.who.actor, request.operation)
+        if references.needs_expansion(request):
+            request = await self._read(lambda turn: references.expand(turn, request))
         broker = self._broker
         client = self.who.actor.token_id or "the broker"
         after = request.after

@@ -9,8 +9,7 @@ from scout.base.time import Time
 
 __all__ = ["SystemClock", "SystemIds"]
 
-_CHANCE = 80
-_SERIES = 1024
+_CHANCE = 10
 
 
 class SystemClock:
@@ -32,24 +31,22 @@ class SystemIds:
 
     def __init__(self) -> None:
         self._moment = 0
-        self._chance = 0
         self._series: Iterator[str] = iter(())
 
     def mint(self, prefix: str) -> str:
         moment = time.time_ns() // 1_000_000
         if moment > self._moment:
-            self._moment, self._chance = moment, secrets.randbits(_CHANCE - 8)
-            self._begin()
+            self._begin(moment)
         text = next(self._series, None)
         if text is None:
-            self._begin()
+            self._begin(self._moment + 1)
             text = next(self._series)
         return f"{prefix}_{text}"
 
-    def _begin(self) -> None:
-        """The next ids of this millisecond."""
-        self._chance += _SERIES
-        self._series = ids.series(self._moment, self._chance.to_bytes(_CHANCE // 8, "big"))
+    def _begin(self, moment: int) -> None:
+        """The ids of a millisecond; of the next one where those of this are used up."""
+        self._moment = moment
+        self._series = ids.series(moment, secrets.token_bytes(_CHANCE))
 
     def secret(self) -> str:
         return f"sct_{secrets.token_urlsafe(32)}"

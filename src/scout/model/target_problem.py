@@ -49,7 +49,7 @@ class UnknownTarget(Diagnostic, tag="unknown_target"):
 
 
 class AmbiguousTarget(Diagnostic, tag="ambiguous_target"):
-    """Several agents answer to this address and no rule prefers one.
+    """Several agents, or several records, answer to this text and no rule prefers one.
 
     Scout never guesses. Each candidate is listed with the shortest address that reaches it alone
     (at most 20; `count` says how many there are, up to a thousand); `retry` is the most likely one,
@@ -61,11 +61,12 @@ class AmbiguousTarget(Diagnostic, tag="ambiguous_target"):
     address: str
     count: int
     retry: str = ""
+    noun: str = "agent"
 
     @property
     def message(self) -> str:
         which = _listed(self.candidates, "say which:")
-        return f"'{self.address}' could be any of {self.count} agents{which}"
+        return f"'{self.address}' could be any of {self.count} {self.noun}s{which}"
 
 
 class AmbiguousEndpoint(Diagnostic, tag="ambiguous_endpoint"):

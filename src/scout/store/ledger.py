@@ -41,6 +41,10 @@ class Ledger:
         known = self._recent.get(ident)
         return known if isinstance(known, kind) else table_of(kind).get(self._connection, ident)
 
+    def beginning(self, kind: type[Record], start: str, limit: int) -> list[str]:
+        """The first ids that begin with this text."""
+        return table_of(kind).beginning(self._connection, start, limit)
+
     def one(self, kind: type[T], query: str, **values: Any) -> T | None:
         """The first record that a named query finds."""
         found = self._connection.execute(QUERIES[query], values).fetchone()

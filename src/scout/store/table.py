@@ -52,6 +52,7 @@ class Table:
             f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changes}"
         )
         self._select = f"SELECT data FROM {name} WHERE id = ?"
+        self.starting = f"SELECT id FROM {name} WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
         # With `id` first, so that there are always several and the result is always a tuple.
         self._cells = attrgetter("id", *fields)
 
@@ -63,6 +64,11 @@ class Table:
         """The record with this id, or None."""
         found = connection.execute(self._select, (ident,)).fetchone()
         return self.read(found[0]) if found else None
+
+    def beginning(self, connection: sqlite3.Connection, start: str, limit: int) -> list[str]:
+        """The first ids that begin with this text; an id holds nothing beyond 'z'."""
+        found = connection.execute(self.starting, (start, f"{start}{{", limit))
+        return [ident for (ident,) in found]
 
     def read(self, data: bytes) -> Any:
         """The record of a row; what every request reads is kept, for a record never changes."""

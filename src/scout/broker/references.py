@@ -1,0 +1,288 @@
+"""Ids as people write them: a unique beginning, `last`, `only`, or the agent that has one such record.
+
+A request names records in a few fields. Before it is answered each of them is made a whole id, from the
+same lists and with the same permissions as the operations that list and show these records.
+"""
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from scout.base.ids import prefix_of
+from scout.base.record import Record
+from scout.base.refusal import Candidate, Refused, Remedy
+from scout.broker import attention, conversations, flights, history, inbox, naming, questions, sessions, work
+from scout.broker.turn import Turn
+from scout.model.agent import Agent
+from scout.model.ask import Ask
+from scout.model.attention import Attention
+from scout.model.card import Card
+from scout.model.conversation import Conversation, Message
+from scout.model.delivery import Delivery
+from scout.model.endpoint import Endpoint
+from scout.model.flight import Flight
+from scout.model.grant import Grant
+from scout.model.question import Question
+from scout.model.request_problem import NotFound
+from scout.model.session import Session
+from scout.model.target_problem import AmbiguousTarget
+from scout.model.token import Token
+from scout.model.work_item import WorkItem
+from scout.protocol.access import ListCards, ShowCard
+from scout.protocol.asks import GetAsk, GetFlight, ListFlights
+from scout.protocol.attention import GetAttention, ListAttention
+from scout.protocol.channels import GetConversation, ListConversations
+from scout.protocol.inbox import GetDelivery
+from scout.protocol.questions import GetQuestion, ListQuestions
+from scout.protocol.request import Page, Request
+from scout.protocol.sessions import GetSession, ListSessions
+from scout.protocol.talk import GetMessage
+from scout.protocol.work import GetWork, ListWork
+
+__all__ = ["expand", "needs_expansion"]
+
+_SHORT = re.compile(r"([a-z]{3})_([0-9a-hjkmnp-tv-z]{4,25})")
+_SHOWN = 20
+_MANY = 200
+_WORDS = frozenset({"last", "only"})
+
+R = TypeVar("R", bound=Request[Any])
+Read = Callable[[Turn, str], object]
+Listed = Callable[[Turn, str | None, bool], Page[Any]]  # of an agent or of all; only those that are open
+
+
+class _Noun(NamedTuple):
+    """What the records are called, how one is read, how they are listed, and the operation that does."""
+
+    name: str
+    record: type[Record]
+    read: Read | None = None
+    listed: Listed | None = None
+    operation: str = ""
+
+
+def _reader(handler: Callable[[Turn, Any], object], request: type[Request[Any]], field: str) -> Read:
+    """One record, as the operation that shows it reads it."""
+    return lambda turn, ident: handler(turn, request(**{field: ident}))
+
+
+def _flights(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
+    """What the caller asked for comes first; without any, whatever it may read."""
+    wanted = ListFlights(agent=agent, open=is_open, limit=_SHOWN)
+    mine = flights.list_flights(turn, replace(wanted, mine=True)) if agent is None else None
+    return mine if mine is not None and mine.items else flights.list_flights(turn, wanted)
+
+
+def _sessions(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
+    return sessions.list_sessions(turn, ListSessions(agent=agent, live=is_open, limit=_SHOWN))
+
+
+def _attention(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
+    found = attention.list_attention(turn, ListAttention(all=not is_open, limit=_MANY))
+    newest = sorted(found.items, key=lambda one: one.id, reverse=True)
+    named = turn.resolve(agent).agent.id if agent is not None else None
+    return Page(items=tuple(one for one in newest if named in (None, one.agent_id)))
+
+
+def _questions(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
+    return questions.list_questions(turn, ListQuestions(owed=is_open, limit=_SHOWN))
+
+
+def _work(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
+    return work.list_work(turn, ListWork(all=not is_open, limit=_SHOWN))
+
+
+def _conversations(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
+    return conversations.list_conversations(turn, ListConversations(limit=_SHOWN))
+
+
+def _cards(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
+    return naming.list_cards(turn, ListCards(limit=_SHOWN))
+
+
+def _agent(turn: Turn, ident: str) -> object:
+    return turn.resolve(ident)
+
+
+# The beginning of an id → what it is the id of.
+_NOUNS: Mapping[str, _Noun] = {
+    "agt": _Noun("agent", Agent, _agent),
+    "ask": _Noun("ask", Ask, _reader(flights.get_ask, GetAsk, "ask_id")),
+    "att": _Noun(
+        "attention item",
+        Attention,
+        _reader(attention.get, GetAttention, "attention_id"),
+        _attention,
+        "attention",
+    ),
+    "cnv": _Noun(
+        "conversation",
+        Conversation,
+        _reader(conversations.get, GetConversation, "conversation_id"),
+        _conversations,
+        "conversation.list",
+    ),
+    "crd": _Noun("card", Card, _reader(naming.show_card, ShowCard, "card_id"), _cards, "card.list"),
+    "dlv": _Noun("delivery", Delivery, _reader(inbox.get_delivery, GetDelivery, "delivery_id")),
+    "ept": _Noun("endpoint", Endpoint),
+    "flt": _Noun("flight", Flight, _reader(flights.get, GetFlight, "flight_id"), _flights, "flight.list"),
+    "grt": _Noun("grant", Grant),
+    "msg": _Noun("message", Message, _reader(history.get, GetMessage, "message_id")),
+    "qst": _Noun(
+        "question", Question, _reader(questions.get, GetQuestion, "question_id"), _questions, "question.list"
+    ),
+    "ses": _Noun(
+        "session",
+        Session,
+        _reader(sessions.get_session, GetSession, "session_id"),
+        _sessions,
+        "session.list",
+    ),
+    "tok": _Noun("token", Token),
+    "wrk": _Noun("work item", WorkItem, _reader(work.get, GetWork, "work_item_id"), _work, "work.list"),
+}
+
+# The fields of requests that hold an id → the noun that is meant where the text does not say.
+_FIELDS: Mapping[str, str] = {
+    "flight_id": "flt",
+    "ask_id": "ask",
+    "session_id": "ses",
+    "target_session_id": "ses",
+    "reply_to_session_id": "ses",
+    "session": "ses",
+    "attention_id": "att",
+    "question_id": "qst",
+    "work_item_id": "wrk",
+    "other": "wrk",
+    "work": "wrk",
+    "conversation_id": "cnv",
+    "conversation": "cnv",
+    "message_id": "msg",
+    "in_reply_to": "msg",
+    "delivery_id": "dlv",
+    "delivery_ids": "dlv",
+    "card_id": "crd",
+    "token_id": "tok",
+    "grant_id": "grt",
+    "endpoint_id": "ept",
+    **dict.fromkeys(("id", "ref", "to", "address", "agent", "agent_id", "owner_id", "reviewer_id"), ""),
+}
+# Fields where an agent stands for its one open record of this noun.
+_OF_AGENTS = frozenset({"flight_id", "session_id", "attention_id"})
+
+
+def needs_expansion(request: Request[Any]) -> bool:
+    """Whether a field of the request holds an id that is not written out."""
+    return any(_is_short(name, text) for name, texts in _named(request) for text in texts)
+
+
+def expand(turn: Turn, request: R) -> R:
+    """The same request with whole ids, or a refusal with the records that could be meant."""
+    changes: dict[str, Any] = {}
+    for name, texts in _named(request):
+        whole = tuple(_whole(turn, request, name, text) for text in texts)
+        changes[name] = whole if isinstance(getattr(request, name), tuple) else whole[0]
+    return replace(request, **changes)
+
+
+def _named(request: Request[Any]) -> list[tuple[str, tuple[str, ...]]]:
+    """The fields of a request that hold ids, with what they hold."""
+    held = [(name, getattr(request, name)) for name in _fields_of(type(request))]
+    texts = [(name, (value,)) for name, value in held if isinstance(value, str)]
+    several = [(name, cast(tuple[str, ...], value)) for name, value in held if isinstance(value, tuple)]
+    return [*texts, *several]
+
+
+@functools.cache
+def _fields_of(request: type[Request[Any]]) -> tuple[str, ...]:
+    return tuple(name for name in request.__struct_fields__ if name in _FIELDS)
+
+
+def _is_short(field: str, text: str) -> bool:
+    if prefix_of(text) is not None:
+        return False
+    short = _SHORT.fullmatch(text)
+    if short is not None:
+        return short[1] in _NOUNS
+    return bool(_FIELDS[field]) and (text in _WORDS or (field in _OF_AGENTS and "_" not in text))
+
+
+def _whole(turn: Turn, request: Request[Any], field: str, text: str) -> str:
+    if not _is_short(field, text):
+        return text
+    short = _SHORT.fullmatch(text)
+    noun = _NOUNS[short[1] if short else _FIELDS[field]]
+    if short is not None:
+        found = _beginning(turn, noun, text)
+    elif text == "last":
+        found = _listed(turn, noun, None, is_open=False)[:1]
+    else:
+        found = _listed(turn, noun, None if text == "only" else text, is_open=True)
+    if len(found) == 1:
+        return found[0].address
+    raise Refused(_several(request, field, text, noun, found) if found else _none(noun, text))
+
+
+def _beginning(turn: Turn, noun: _Noun, text: str) -> list[Candidate]:
+    """The records whose ids begin like this and that the caller may read."""
+    found = turn.ledger.beginning(noun.record, text, _SHOWN)
+    return [Candidate(address=ident) for ident in found if _may_read(turn, noun, ident)]
+
+
+def _may_read(turn: Turn, noun: _Noun, ident: str) -> bool:
+    """What cannot be read one by one is only the operator's to look for."""
+    if noun.read is None:
+        return turn.is_operator
+    try:
+        noun.read(turn, ident)
+    except Refused:
+        return False
+    return True
+
+
+def _listed(turn: Turn, noun: _Noun, agent: str | None, *, is_open: bool) -> list[Candidate]:
+    if noun.listed is None:
+        return []
+    return [
+        Candidate(address=one.id, why=_title(one)) for one in noun.listed(turn, agent, is_open).items[:_SHOWN]
+    ]
+
+
+def _title(record: Any) -> str:
+    """A line that tells the record from the others."""
+    text = next(
+        (getattr(record, name) for name in ("title", "body", "name") if getattr(record, name, "")), ""
+    )
+    return str(text).strip().partition("\n")[0][:80]
+
+
+def _several(
+    request: Request[Any], field: str, text: str, noun: _Noun, found: list[Candidate]
+) -> AmbiguousTarget:
+    """The same request again, once for each of the first that could be meant."""
+    given: dict[str, Any] = msgspec.to_builtins(request)
+    defaults = {
+        info.encode_name: info.default
+        for info in msgspec.structs.fields(type(request))
+        if info.default is not msgspec.NODEFAULT
+    }
+    kept = {name: value for name, value in given.items() if value != defaults.get(name, value is None)}
+    key = next(info.encode_name for info in msgspec.structs.fields(type(request)) if info.name == field)
+    again = [{**kept, key: one.address} for one in found[:3]]
+    return AmbiguousTarget(
+        address=text,
+        count=len(found),
+        retry=found[0].address,
+        noun=noun.name,
+        candidates=tuple(found),
+        remedies=tuple(Remedy(operation=request.operation, parameters=one) for one in again),
+    )
+
+
+def _none(noun: _Noun, text: str) -> NotFound:
+    look = (Remedy(operation=noun.operation, parameters={}, why="those there are"),) if noun.operation else ()
+    return NotFound(noun=noun.name, id=text[:200], remedies=look)
