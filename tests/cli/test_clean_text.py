@@ -99,7 +99,7 @@ def test_a_line_is_given_as_one_line() -> None:
 # -- every verb that prints ------------------------------------------------------------------------------
 
 # One process types them all: what it writes is what a pipe would see.
-_TYPIST = """
+TYPIST = """
 import json, sys
 from scout.__main__ import main
 for words in json.loads(sys.argv.pop()):
@@ -111,7 +111,7 @@ for words in json.loads(sys.argv.pop()):
 
 def _type_all(shell: Shell, lines: list[list[str]], **environ: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", _TYPIST, json.dumps(lines)],
+        [sys.executable, "-c", TYPIST, json.dumps(lines)],
         env={**shell.environ, **environ},
         cwd=shell.folder,
         stdin=subprocess.DEVNULL,

@@ -30,6 +30,16 @@ from scout.protocol.operations import OPERATIONS
         (["@arc", "do", "it"], "ask", ["@arc", "do", "it"], {}, {}),
         (["@arc do it", "--no-wait"], "ask", ["@arc", "do it"], {}, {"no_wait": True}),
         (["inbox", "--limit", "5", "--as", "@a"], "inbox", [], {"limit": 5}, {"act_as": "@a"}),
+        ([], "now", [], {}, {}),
+        (["--json"], "now", [], {}, {"as_json": True}),
+        (["who", "arc", "--online"], "who", ["arc"], {"online": True}, {}),
+        (["flight"], "flight list", [], {}, {}),
+        (["flight", "--open"], "flight list", [], {"open": True}, {}),
+        (["session", "list", "--live"], "session list", [], {"live": True}, {}),
+        (["log", "--newest", "--limit", "6"], "log", [], {"newest": True, "limit": 6}, {}),
+        (["watch", "--count", "3", "--json"], "watch", [], {}, {"count": 3, "as_json": True}),
+        (["wait", "flt_1", "--timeout", "2"], "wait", ["flt_1"], {}, {"timeout": 2.0}),
+        (["status"], "status", [], {}, {}),
     ],
 )
 def test_plain_forms_are_read(
@@ -41,8 +51,11 @@ def test_plain_forms_are_read(
 @pytest.mark.parametrize(
     "argv",
     [
-        [],
-        ["who"],
+        ["who", "--help"],
+        ["who", "a", "b"],
+        ["status", "--as", "@a"],
+        ["flight", "get", "flt_1"],
+        ["--json", "who"],
         ["send", "--help"],
         ["send", "-h"],
         ["send", "--kind", "status", "@a", "x"],
@@ -60,10 +73,13 @@ def test_the_rest_is_left_to_the_full_command_line(argv: list[str]) -> None:
 
 @pytest.mark.parametrize("verb", fast.FLAGS)
 def test_every_flag_means_the_same_in_both(verb: str) -> None:
-    command = scout.get_command(click.Context(scout), verb)
+    command: click.Command | None = scout
+    for word in verb.split():
+        assert isinstance(command, click.Group)
+        command = command.get_command(click.Context(command), word)
     assert command is not None
     options = {name: one for one in command.params for name in one.opts if isinstance(one, click.Option)}
-    for flag, (name, kind) in {**fast.FLAGS[verb], **fast.MANNER[verb]}.items():
+    for flag, (name, kind) in {**fast.FLAGS[verb], **fast.MANNER.get(verb, {})}.items():
         option = options[flag]
         assert option.name == name, flag
         assert isinstance(option, click.Option)

@@ -128,7 +128,7 @@ def test_this_machine_is_shown_with_what_could_be_attached(capsys: pytest.Captur
     OBSERVATION["topology"](seen)
     told = capsys.readouterr()
     assert "codex  session abc  live" in told.out
-    assert "  /w: Do�[2J it" in told.out
+    assert "  /w: Do\\x1b[2J it" in told.out
     assert "attach? scout session attach --harness codex abc" in told.out
     assert "  ses_1 of arc.main\n  seen in /g; no more" in told.out
     assert told.err.splitlines() == ["codex: 2 of 9; more with --limit", "claude: no"]

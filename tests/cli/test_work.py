@@ -21,8 +21,9 @@ def test_a_question_is_asked_answered_and_becomes_work(shell: Shell) -> None:
     told = shell.say("question", "create", "@elm", "Which port?", "--option", "80", "--option", "90", **oak)
     assert "Which port?" in told
     assert "80, 90" in told
-    ident = told.split()[0]
-    assert ident in shell.say("question", "list", "--owed", **elm)
+    ident = told.splitlines()[1]
+    assert told.startswith("asked qst_")
+    assert ident[:14] in shell.say("question", "list", "--owed", **elm)
     spawn = ("--spawn-work", "title=Open the port", "--spawn-work", "ownerId=@elm")
     done = shell.data("question", "answer", ident, "90", *spawn, **elm)
     assert (done["state"], done["workItem"]["title"]) == ("answered", "Open the port")
@@ -57,7 +58,7 @@ def test_work_is_made_moved_and_shown_with_its_steps(shell: Shell) -> None:
     foreign = shell.type("work", "reopen", ident, "mine", **_agent(shell, "yew"))
     assert foreign.returncode == 6
     assert "belongs to" in foreign.stderr
-    assert shell.say("work", "list", **fir).strip() == "no work"
+    assert shell.say("work", "list", **fir).strip() == "No work."
 
 
 def test_who_waits_for_a_flight_that_asks_back_is_told_so(shell: Shell) -> None:

@@ -11,8 +11,8 @@ from msgspec import inspect
 
 from scout.cli.complete import ADDRESSES, addresses
 from scout.cli.examples import EXAMPLES
+from scout.cli.overview import look
 from scout.cli.problem import Problem
-from scout.cli.shapes import show
 from scout.cli.verbs import DIRECTORIES, Manner
 from scout.protocol.operation import Operation, Parameter
 from scout.protocol.operations import OPERATIONS
@@ -46,9 +46,7 @@ def build(operation: str, path: tuple[str, ...]) -> click.Command:
 def perform(row: Operation, parameters: dict[str, Any], manner: Manner) -> int:
     """Call it and show the answer."""
     assert row.request is not None
-    answer = manner.line().call(row.request.route, parameters, manner.key)
-    show(row.name, answer, manner.as_json)
-    return 0
+    return look(row.name, row.request.route, parameters, manner)
 
 
 def run_guarded(work: Callable[[], int], as_json: bool) -> None:

@@ -32,11 +32,12 @@ _HARNESSES = ("claude", "codex", "gemini", "opencode", "tmux", "git")
 class Result:
     """One finding."""
 
-    def __init__(self, name: str, well: bool, says: str, remedy: str = "") -> None:
-        self.name, self.well, self.says, self.remedy = name, well, says, remedy
+    def __init__(self, name: str, well: bool, says: str, remedy: str = "", *, hint: bool = False) -> None:
+        self.name, self.well, self.says, self.remedy, self.hint = name, well, says, remedy, hint
 
     def told(self) -> dict[str, Any]:
-        return {"name": self.name, "ok": self.well, "says": self.says, "remedy": self.remedy or None}
+        told = {"name": self.name, "ok": self.well, "says": self.says, "remedy": self.remedy or None}
+        return {**told, "hint": self.hint}
 
 
 _Check = Callable[[Caller, bool], Iterator[Result]]
@@ -134,7 +135,7 @@ def _sinks(caller: Caller, fix: bool) -> Iterator[Result]:
     if notify.desktop:
         found = program()
         says = found or "neither notify-send nor osascript is here: nothing is shown on this desktop"
-        yield Result("notices", True, says)
+        yield Result("notices", True, says, hint=not found)
     for url in notify.webhooks:
         host = urlsplit(url).hostname or ""
         safe = url.startswith("https:") or host in ("localhost", "127.0.0.1", "::1")
@@ -158,7 +159,7 @@ def _hosts(caller: Caller, fix: bool) -> Iterator[Result]:
 def _host(caller: Caller, host: Host, there: dict[str, bool]) -> Result:
     name, remedy = f"host {host.name}", f"scout setup {host.name}"
     if not there["MCP server"]:
-        return Result(name, True, f"{host.title} is not set up; to do so: {remedy}")
+        return Result(name, True, f"{host.title} is not set up: {remedy}", hint=True)
     if not (Path(caller.where.home) / TOKEN_FILE).exists():
         return Result(name, False, f"{host.title} is set up, but its token is gone", remedy)
     if there.get("hooks"):

@@ -1,41 +1,52 @@
 """The commands there are: written by hand (`MODULES`), groups of words, or read off the operation table."""
 
-__all__ = ["ALONE", "COMMANDS", "GROUPS", "MODULES", "OPERATIONS_OF", "SECTIONS", "exists"]
+__all__ = [
+    "ALONE",
+    "COMMANDS",
+    "EVERYDAY",
+    "GROUPS",
+    "MEANINGS",
+    "MODULES",
+    "OPERATIONS_OF",
+    "SAME_AS",
+    "SECTIONS",
+    "exists",
+]
 
 SECTIONS = {
     "Daemon": {
-        "up": "Start the daemon if none runs, and say where it is.",
-        "down": "Stop the daemon; what it started goes on.",
+        "up": "Start the daemon if none runs, and show where it is.",
+        "down": "Stop the daemon. Running sessions keep running.",
         "restart": "Replace the running daemon.",
-        "status": "Say whether the daemon runs, and where.",
+        "status": "Show whether the daemon runs, and where.",
         "pause": "Start no turn and wake nobody on this machine until it is resumed.",
         "resume": "End the pause of this machine.",
         "runtimes": "List the harnesses of this machine and what each lacks.",
-        "doctor": "Check this installation, and say what to mend.",
+        "doctor": "Check this installation and show how to fix it.",
         "demo": "Play the main job with two agents in two sample projects.",
         "config": "Show every setting and where it comes from.",
         "setup": "Connect Scout to Claude Code, Codex and other programs you work in.",
-        "mcp": "Be an MCP server on standard input and output; called by a host.",
-        "hook": "Report what happens in a session; called by a host.",
-        "statusline": "One line about what waits; called by a host.",
+        "mcp": "Run the MCP server on standard input and output. Called by a host.",
+        "hook": "Report what happens in a session. Called by a host.",
+        "statusline": "Print one line about what is unread. Called by a host.",
     },
     "Who": {
-        "whoami": "Say who you are to Scout.",
+        "whoami": "Show who you are to Scout.",
         "who": "List the agents you can see.",
         "show": "Show one agent.",
         "parse": "Read addresses and mentions, offline.",
-        "resolve": "Say what an address means, and why.",
+        "resolve": "Show what an address means, and why.",
         "agent": "Register, set up, retire and revive agents.",
-        "endpoint": "Say where an agent can be reached.",
-        "session": "Start, take up, look at and stop harness sessions.",
-        "wake": "See to it that an agent has a live session, and say which.",
-        "interrupt": "Stop the turn that an agent is at.",
-        "open": "Go on with an agent's session in this terminal.",
+        "endpoint": "Register where an agent can be reached.",
+        "session": "List, start, attach, inspect and stop harness sessions.",
+        "wake": "Give an agent a live session, and show which.",
+        "interrupt": "Stop the turn that an agent is working on.",
+        "open": "Continue an agent's session in this terminal.",
         "topology": "Show the sessions that harnesses expose on this machine.",
-        "alias": "Short names of your own.",
-        "card": "Return addresses that others can use.",
+        "alias": "Manage your short names for agents.",
+        "card": "Manage return addresses that others can use.",
         "project": "Tell Scout that a project was moved.",
-        "node": "The machines that this one knows.",
+        "node": "List the machines that this one knows.",
     },
     "Talk": {
         "send": "Post a durable message.",
@@ -43,39 +54,40 @@ SECTIONS = {
         "reply": "Answer a message or ask.",
         "wait": "Wait for a flight to finish.",
         "diff": "Show what changed in the work tree during a flight.",
-        "flight": "Follow, cancel and retry what was asked.",
-        "question": "Ask for information, and answer it.",
-        "work": "Own work: begin it, wait, hand it over, review it.",
-        "inbox": "See and take what waits for you.",
-        "now": "What needs me, who works, what finished since I last looked.",
-        "attention": "See and decide what needs you.",
+        "flight": "List, follow, cancel and retry asks.",
+        "question": "Ask questions and answer them.",
+        "work": "List, start, hand over and review work.",
+        "inbox": "Read your messages.",
+        "now": "Show what needs you, who is working and what is new.",
+        "attention": "List what needs you, and decide it.",
         "need": "Ask the person at this machine and wait.",
-        "consult": "Ask the person and go on.",
+        "consult": "Ask the person without waiting.",
         "notify": "Tell the person something.",
-        "latest": "The newest message of each of your conversations.",
-        "channel": "Talk in groups.",
-        "conversation": "The conversations you take part in.",
+        "latest": "Show the newest message of each of your conversations.",
+        "channel": "Manage channels.",
+        "conversation": "List the conversations you take part in.",
         "message": "Look at messages.",
-        "delivery": "See what became of what was sent.",
+        "delivery": "Show what became of what was sent.",
         "attachment": "Store and fetch files.",
         "search": "Search the words of messages and work.",
-        "brief": "Say who you are, what you owe and who waits for you, in one call.",
+        "brief": "Show who you are, what you owe and who waits for you, in one call.",
     },
     "Record": {
         "why": "Explain a decision from the records it rested on.",
         "usage": "Show what was spent, by ledger.",
         "feed": "Read what concerned one agent.",
         "watch": "Follow the log as it grows.",
-        "log": "Read the log.",
+        "log": "Read the log, one sentence an event.",
         "verify": "Replay the log on a copy and compare it with the tables.",
         "backup": "Copy the store while it is in use.",
-        "restore": "Put a copy in the place of the store.",
-        "redact": "Take a message's body out of history.",
+        "restore": "Replace the store by a copy.",
+        "redact": "Remove a message's body from history.",
     },
     "Rights": {
-        "token": "Credentials.",
+        "token": "Manage credentials.",
         "grant": "Allow an agent something it may not do by default.",
         "explain": "Explain a diagnostic code.",
+        "help": "Show help: for a command, for all commands, or as a manual page.",
         "contract": "Print the prompt contract every harness gets.",
     },
 }
@@ -146,6 +158,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 # Commands that are not simply one call: where they are written.
 MODULES = {
+    "help": "scout.cli.help:command",
     "setup": "scout.cli.setup:command",
     "mcp": "scout.cli.hosted:mcp",
     "hook": "scout.cli.hosted:hook",
@@ -180,8 +193,65 @@ MODULES = {
     "restore": "scout.cli.store:restore_command",
 }
 
-# Groups that do something by themselves: which of their commands that is.
-ALONE = {"attention": "list", "inbox": "list", "usage": "show"}
+# A noun alone lists; so does `scout usage`, by showing.
+ALONE = {
+    **{name: "list" for name, words in GROUPS.items() if "list" in words and name != "message"},
+    "usage": "show",
+}
+
+# What `scout --help` shows: the verbs of a day, in the order in which one meets them.
+EVERYDAY: dict[str, tuple[str, ...]] = {
+    "Begin": ("setup", "who", "agent"),
+    "Talk": ("ask", "send", "inbox", "reply", "wait"),
+    "Decide and follow": ("now", "attention", "flight", "session", "watch"),
+    "The daemon": ("status", "down", "doctor"),
+}
+
+# Words that mean a command, and are taken for it.
+SAME_AS: dict[str, tuple[str, ...]] = {
+    "agents": ("who",),
+    "events": ("log",),
+    "history": ("log",),
+    "jobs": ("flight", "list", "--open"),
+    "list": ("who",),
+    "logs": ("log",),
+    "ls": ("who",),
+    "mail": ("inbox",),
+    "messages": ("inbox",),
+    "msg": ("send",),
+    "ps": ("session", "list", "--live"),
+    "settings": ("config",),
+    "tail": ("watch",),
+    "tell": ("send",),
+    "todo": ("attention",),
+    "version": ("--version",),
+    **{f"{name}s": (name,) for name in ALONE if name not in ("agent", "usage")},
+}
+
+# Words that could mean several commands, or none of ours: what their owners usually want.
+MEANINGS: dict[str, tuple[str, ...]] = {
+    "add": ("scout agent register NAME --project .", "scout alias set NAME ADDRESS"),
+    "allow": ("scout attention", "scout config roots --add DIR", "scout grant add ACTION --agent ADDRESS"),
+    "cancel": ("scout flight cancel", "scout interrupt ADDRESS"),
+    "chat": ("scout ask ADDRESS TEXT", "scout open ADDRESS"),
+    "connect": ("scout setup", "scout session attach"),
+    "create": ("scout agent register NAME --project .", "scout work create TITLE"),
+    "delete": ("scout agent retire ADDRESS", "scout redact MESSAGE"),
+    "init": ("scout setup", "scout agent register NAME --project ."),
+    "install": ("scout setup", "scout up --install"),
+    "kill": ("scout session stop", "scout flight cancel", "scout down --stop"),
+    "login": ("scout setup", "scout runtimes"),
+    "new": ("scout agent register NAME --project .", "scout session start --agent ADDRESS"),
+    "quit": ("scout down",),
+    "register": ("scout agent register NAME --project .",),
+    "remove": ("scout agent retire ADDRESS", "scout alias remove NAME"),
+    "run": ("scout ask ADDRESS TEXT", "scout session start --agent ADDRESS"),
+    "start": ("scout up", "scout session start --agent ADDRESS"),
+    "stop": ("scout down", "scout session stop", "scout interrupt ADDRESS"),
+    "uninstall": ("scout setup --undo", "scout up --uninstall"),
+    "update": ("scout restart",),
+    "upgrade": ("scout restart",),
+}
 
 # Commands whose operation has another name.
 OPERATIONS_OF = {

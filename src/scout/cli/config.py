@@ -9,7 +9,7 @@ import click
 from scout.base.codec import plain
 from scout.base.refusal import Refused
 from scout.cli.show import refusal_json, write_json, write_refusal
-from scout.cli.text import note, out, paint
+from scout.cli.text import note, out, paint, table
 from scout.settings.edit import add_root, set_value
 from scout.settings.load import Loaded, load, read
 from scout.settings.record import SETTINGS
@@ -106,10 +106,8 @@ def _at(tables: Any, key: str) -> Any:
 
 
 def _write(rows: dict[str, dict[str, Any]]) -> None:
-    shown = [(key, _text(key, row["value"]), row["source"]) for key, row in rows.items()]
-    wide = [max(len(row[column]) for row in shown) for column in (0, 1)]
-    for key, value, source in shown:
-        out(f"{key:<{wide[0]}}  {value:<{wide[1]}}  {paint(source, 'dim')}")
+    shown = [(key, _text(key, row["value"]), paint(row["source"], "dim")) for key, row in rows.items()]
+    out(table((), shown))
 
 
 def _text(key: str, value: Any) -> str:

@@ -11,19 +11,22 @@ from scout.cli import unit
 from scout.cli.build import epilog, run_guarded
 from scout.cli.caller import Caller
 from scout.cli.complete import addresses
-from scout.cli.line import ROUTES, Line
+from scout.cli.line import Line
+from scout.cli.overview import show_status
 from scout.cli.problem import Problem, remedy
 from scout.cli.session_shapes import run_row
-from scout.cli.shapes import flight_row, show
+from scout.cli.shapes import flight_rows, show
 from scout.cli.start import ensure
-from scout.cli.text import fields, note, out, paint
+from scout.cli.text import note, out, paint
+from scout.cli.verbs import Manner
 from scout.cli.wire import Lost
-from scout.daemon.start import Running, running, stop, wait_ready
+from scout.daemon.start import Running, running, stop
 
 __all__ = ["down", "restart", "status", "up"]
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 _PATIENCE = 15.0
+_SHOWN = 5  # open flights and running sessions that are listed when the daemon stops
 
 
 @click.command(epilog=epilog("up"))
@@ -116,14 +119,23 @@ def _tell(
     found: Running | None, flights: list[dict[str, Any]], runs: list[dict[str, Any]], stopped: bool
 ) -> None:
     out(f"stopped (pid {found.pid})" if found else "no daemon was running")
-    if flights:
-        out("cancelled:" if stopped else "left as it was; it goes on when the daemon is up again:")
-    for flight in flights:
-        out(flight_row(flight))
-    if runs:
-        out("ended:" if stopped else "still running; scout down --stop would have ended it:")
-    for session in runs:
-        out(run_row(session))
+    _list(
+        "cancelled" if stopped else "resumes when the daemon is up again",
+        flight_rows(flights, _SHOWN),
+        flights,
+    )
+    left = "ended" if stopped else "still running; scout down --stop would have ended it"
+    _list(left, [run_row(one) for one in runs[:_SHOWN]], runs)
+
+
+def _list(title: str, rows: list[str], records: list[dict[str, Any]]) -> None:
+    """The first few, and how many more."""
+    if records:
+        out(f"{title}:")
+    for row in rows:
+        out(row)
+    if len(records) > _SHOWN:
+        out(f"  … and {len(records) - _SHOWN} more")
 
 
 def _open_flights(caller: Caller) -> list[dict[str, Any]]:
@@ -195,28 +207,9 @@ def _same_port(before: Running | None) -> list[str]:
     return ["--port", port] if port.isdecimal() else []
 
 
-def _pause() -> dict[str, Any]:
-    """Whether the daemon is paused; nothing is said of it when it is not, or does not answer."""
-    try:
-        paused = Line(Caller(), start=False).call(ROUTES["status"], {}).get("paused")
-    except (Problem, Lost):
-        return {}
-    return {"paused": paused} if paused else {}
-
-
 @click.command(epilog=epilog("status"))
 @_JSON
 def status(as_json: bool) -> None:
     """Say whether the daemon runs, and where. It is never started by this."""
 
-    def work() -> int:
-        home = Caller().where.home
-        found = wait_ready(home, _PATIENCE) if running(home) else None
-        if found is None:
-            message = f"no daemon runs for {home}"
-            raise Problem.of("not_running", message, home=home, remedies=[remedy("up")])
-        facts = {**found.facts(), **_pause()}
-        out(json.dumps(facts) if as_json else fields("running", facts))
-        return 0
-
-    run_guarded(work, as_json)
+    run_guarded(lambda: show_status(Manner(as_json=as_json)), as_json)

@@ -59,8 +59,10 @@ def _is_well(results: list[Result]) -> bool:
 def _show(results: list[Result]) -> None:
     width = max(len(one.name) for one in results)
     for one in results:
-        mark = paint("ok     ", "green") if one.well else paint("problem", "red")
-        out(f"{mark}  {one.name:<{width}}  {one.says}")
+        mark, colour = (
+            ("problem", "red") if not one.well else (("hint", "yellow") if one.hint else ("ok", "green"))
+        )
+        out(f"{paint(f'{mark:<7}', colour)}  {one.name:<{width}}  {one.says}")
     remedies = list(dict.fromkeys(one.remedy for one in results if not one.well and one.remedy))
     for remedy in remedies:
         note(f"try: {remedy}")

@@ -3,10 +3,16 @@
 __all__ = ["EXAMPLES"]
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
+    "help": (
+        "scout help ask",
+        "scout help flight cancel",
+        "scout help all               # every command",
+        "scout help man | man -l -    # the manual page",
+    ),
     "now": ("scout", "scout now --json"),
     "up": (
         "scout up",
-        "scout up @arc                # and see to it that this agent has a live session",
+        "scout up @arc                # and give this agent a live session",
         "scout up --foreground        # in this terminal, until Ctrl-C",
         "scout up --install --print   # the unit file that --install would write",
     ),
@@ -45,7 +51,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "scout ask --project ../talkie 'Review this.'",
         "scout ask @arc --no-wait --file task.md          # prints the receipt",
         "scout ask @arc --wait 60 'Quick question: …'     # waits a minute at most",
-        "scout ask @arc --work-item 'Release 2' 'Make the release.'   # as work to review",
+        "scout ask @arc --work-item 'Release 2' 'Make it.'   # as work to review",
     ),
     "reply": ("scout reply 'Done, see main.'", "scout reply --to flt_01… -"),
     "wait": ("scout wait flt_01…", "scout wait flt_01… --timeout 60"),
@@ -133,14 +139,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "redact": ("scout redact msg_01…",),
     "question.create": (
         "scout question create @arc 'Which port?'",
-        "scout question create @arc 'Which one?' --option blue --option green --wait 60",
-        "scout question create @arc 'Which branch?' --flight flt_01…   # the flight waits for the answer",
+        "scout question create @arc 'Which?' --option blue --option green --wait 60",
+        "scout question create @arc 'Which?' --flight flt_01…   # which then waits",
     ),
     "question.list": ("scout question list --owed", "scout question list --asked --state open"),
     "question.show": ("scout question show qst_01…", "scout question show qst_01… --wait 60"),
     "question.answer": (
         "scout question answer qst_01… 'the blue one'",
-        "scout question answer qst_01… 'Not yet.' --spawn-work title='Build it' --spawn-work ownerId=@arc",
+        "scout question answer qst_01… 'Not yet.' --spawn-work title='Build it'",
     ),
     "question.decline": ("scout question decline qst_01… 'ask @hudson'",),
     "question.close": ("scout question close qst_01…",),
@@ -157,7 +163,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "session.stop": ("scout session stop ses_01… --reason 'not needed'",),
     "session.fork": ("scout session fork ses_01…",),
-    "session.open": ("scout session open ses_01… --pid 4711 --pid-started 8812345   # scout open does this",),
+    "session.open": ("scout session open ses_01… --pid 4711 --pid-started 8812345",),
     "session.close": ("scout session close ses_01…",),
     "wake": ("scout wake @arc", "scout up @arc                # the same"),
     "interrupt": ("scout interrupt @arc --reason 'wrong branch'",),
@@ -177,7 +183,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "restore": ("scout down && scout restore scout-today.db",),
     "work.create": (
         "scout work create 'Fix the build' --owner @arc",
-        "scout work create 'Fix the build' --owner @arc --reviewer @hudson --label ci --priority high",
+        "scout work create 'Fix the build' --owner @arc --priority high",
     ),
     "work.list": ("scout work list", "scout work list --owed", "scout work list --owner @arc --all"),
     "work.show": ("scout work show wrk_01…",),
@@ -186,7 +192,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "work.wait": (
         "scout work wait wrk_01… --on actor --ref @hudson --reason 'needs the schema'",
         "scout work wait wrk_01… --on approval --ref 'the deploy'",
-        "scout work wait wrk_01… --on work_item --ref wrk_02…   # goes on when that is settled",
+        "scout work wait wrk_01… --on work_item --ref wrk_02…",
     ),
     "work.resume": ("scout work resume wrk_01…",),
     "work.submit": ("scout work submit wrk_01… 'All tests pass.'",),

@@ -1,7 +1,7 @@
-"""The warm path: `send`, `ask` and `inbox` in their plain forms, before anything heavy is loaded.
+"""The warm path: everyday verbs in their plain forms, before anything heavy is loaded.
 
 What it does not know (help, other flags, a mistake) it leaves to the full command line, which reads the
-same flags off the operation table; a test holds the two together.
+same flags off the operation table and ends in the same functions; a test holds the two together.
 """
 
 from __future__ import annotations
@@ -11,9 +11,21 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
+    from scout.cli.verbs import Manner
+
 __all__ = ["FLAGS", "MANNER", "hang_up", "prepare", "read", "run"]
+
+_PAGE = {"--cursor": ("cursor", "text"), "--limit": ("limit", "int")}
+_OF_LOG = {
+    "--after": ("after", "int"),
+    "--agent": ("agent", "text"),
+    "--conversation": ("conversation", "text"),
+    "--work": ("work", "text"),
+    "--family": ("family", "text"),
+}
 
 # Verb → flag → (wire name, kind of value).
 FLAGS: dict[str, dict[str, tuple[str, str]]] = {
@@ -36,11 +48,24 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "--conversation": ("conversationId", "text"),
         "--attach": ("attachments", "list"),
     },
-    "inbox": {
-        "--all": ("all", "flag"),
-        "--cursor": ("cursor", "text"),
-        "--limit": ("limit", "int"),
+    "wait": {},
+    "now": {"--since": ("since", "text")},
+    "status": {},
+    "who": {"--online": ("online", "flag"), "--all": ("all", "flag"), **_PAGE},
+    "inbox": {"--all": ("all", "flag"), **_PAGE},
+    "attention": {"--all": ("all", "flag"), **_PAGE},
+    "latest": _PAGE,
+    "log": {**_OF_LOG, "--newest": ("newest", "flag"), "--limit": ("limit", "int")},
+    "watch": _OF_LOG,
+    "flight list": {
+        "--agent": ("agent", "text"),
+        "--mine": ("mine", "flag"),
+        "--open": ("open", "flag"),
+        **_PAGE,
     },
+    "session list": {"--agent": ("agent", "text"), "--live": ("live", "flag"), **_PAGE},
+    "work list": {"--owed": ("owed", "flag"), "--all": ("all", "flag"), **_PAGE},
+    "question list": {"--owed": ("owed", "flag"), "--asked": ("asked", "flag"), **_PAGE},
 }
 
 # How the verb is carried out: flag → (name in Manner, kind of value).
@@ -52,13 +77,14 @@ MANNER: dict[str, dict[str, tuple[str, str]]] = {
         "--no-wait": ("no_wait", "flag"),
         "--notify": ("notify", "flag"),
     },
-    "inbox": {},
+    "wait": {"--timeout": ("timeout", "float")},
+    "watch": {"--count": ("count", "int")},
 }
-_EVERY = {
-    "--json": ("as_json", "flag"),
-    "--as": ("act_as", "text"),
-    "--idempotency-key": ("key", "text"),
-}
+_EVERY = {"--json": ("as_json", "flag"), "--as": ("act_as", "text")}
+_KEY = {"--idempotency-key": ("key", "text")}
+_WRITES = ("send", "ask")
+_WORDS = {"send": 10**6, "ask": 10**6, "wait": 1, "who": 1}  # how many words the verb takes; others none
+_NO_CALLER = ("status",)  # verbs without --as
 
 
 class _Leave(Exception):  # noqa: N818 (not a mistake: the full command line takes it)
@@ -67,17 +93,29 @@ class _Leave(Exception):  # noqa: N818 (not a mistake: the full command line tak
 
 def read(argv: list[str]) -> tuple[str, list[str], dict[str, Any], dict[str, Any]] | None:
     """Verb, words, parameters and manner; None when the full command line must look."""
-    if not argv or any(name.endswith("_COMPLETE") for name in os.environ if name.startswith("_SCOUT")):
+    if any(name.endswith("_COMPLETE") for name in os.environ if name.startswith("_SCOUT")):
         return None
-    if argv[0].startswith("@"):
-        argv = ["ask", *_implicit(argv)]
-    verb = argv[0]
+    verb, rest = _verb(argv)
     if verb not in FLAGS:
         return None
     try:
-        return (verb, *_read(verb, argv[1:]))
+        return (verb, *_read(verb, rest))
     except _Leave:
         return None
+
+
+def _verb(argv: list[str]) -> tuple[str, list[str]]:
+    """Which verb it is: none at all is `now`, an address is an ask, and a noun alone lists."""
+    if not argv or argv == ["--json"]:
+        return "now", argv
+    first, *rest = argv
+    if first.startswith("@"):
+        return "ask", _implicit(argv)
+    if f"{first} list" not in FLAGS:
+        return first, rest
+    if not rest or rest[0].startswith("-"):
+        return f"{first} list", rest
+    return f"{first} {rest[0]}", rest[1:]
 
 
 def _implicit(argv: list[str]) -> list[str]:
@@ -90,6 +128,7 @@ def _read(verb: str, argv: list[str]) -> tuple[list[str], dict[str, Any], dict[s
     words: list[str] = []
     parameters: dict[str, Any] = {}
     manner: dict[str, Any] = {}
+    how = {**MANNER.get(verb, {}), **_EVERY, **(_KEY if verb in _WRITES else {})}
     rest = iter(argv)
     for word in rest:
         if word == "--":
@@ -98,11 +137,11 @@ def _read(verb: str, argv: list[str]) -> tuple[list[str], dict[str, Any], dict[s
             words.append(word)
         elif word in FLAGS[verb]:
             _set(parameters, FLAGS[verb][word], rest)
-        elif word in MANNER[verb] or (word in _EVERY and (verb, word) != ("inbox", "--idempotency-key")):
-            _set(manner, MANNER[verb].get(word) or _EVERY[word], rest)
+        elif word in how and (word != "--as" or verb not in _NO_CALLER):
+            _set(manner, how[word], rest)
         else:
             raise _Leave
-    if verb == "inbox" and words:
+    if len(words) > _WORDS.get(verb, 0):
         raise _Leave
     return words, parameters, manner
 
@@ -158,16 +197,68 @@ def run(argv: list[str]) -> int | None:
     plain = read(argv)
     if plain is None:
         return None
-    from scout.cli import verbs
     from scout.cli.problem import Problem
 
     verb, words, parameters, given = plain
-    manner = verbs.Manner(**given)
+    as_json = bool(given.get("as_json"))
     try:
-        if verb == "inbox":
-            return verbs.inbox(parameters, manner)
-        return {"send": verbs.send, "ask": verbs.ask}[verb](words, parameters, manner)
+        return _DOING.get(verb, _look)(verb, words, parameters, given)
     except Problem as problem:
-        return problem.show(manner.as_json, f"scout {verb}")
+        return problem.show(as_json, f"scout {verb}")
     except KeyboardInterrupt:
         return 130
+
+
+def _manner(given: dict[str, Any]) -> Manner:
+    from scout.cli.verbs import Manner
+
+    return Manner(**given)
+
+
+def _speak(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
+    from scout.cli import verbs
+
+    return {"send": verbs.send, "ask": verbs.ask}[verb](words, parameters, _manner(given))
+
+
+def _read_inbox(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
+    from scout.cli import verbs
+
+    return verbs.inbox(parameters, _manner(given))
+
+
+def _wait(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
+    from scout.cli.follow import follow
+
+    timeout = given.pop("timeout", None)
+    manner = _manner(given)
+    return follow(manner.line(), words[0] if words else "only", timeout, manner.as_json)
+
+
+def _watch(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
+    from scout.cli.stream import follow_log
+
+    count = given.pop("count", None)
+    return follow_log(parameters, _manner(given), count)
+
+
+def _look(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
+    from scout.cli import overview
+    from scout.cli.line import ROUTES
+
+    if verb == "now":
+        return overview.show_now(parameters, _manner(given))
+    if verb == "status":
+        return overview.show_status(_manner(given))
+    operation = verb.replace(" ", ".")
+    named = {"query": words[0]} if words else {}
+    return overview.look(operation, ROUTES[operation], {**named, **parameters}, _manner(given))
+
+
+_DOING: dict[str, Callable[[str, list[str], dict[str, Any], dict[str, Any]], int]] = {
+    "send": _speak,
+    "ask": _speak,
+    "inbox": _read_inbox,
+    "wait": _wait,
+    "watch": _watch,
+}

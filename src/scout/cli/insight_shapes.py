@@ -1,21 +1,17 @@
 """How explanations, briefs and usage are shown to a person, or to an agent that lost its context."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from scout.base.codec import decode
-from scout.base.refusal import Remedy
 from scout.cli.pause_shapes import pause_line
-from scout.cli.text import age, first_line, out, paint
-from scout.protocol.operations import command_line
+from scout.cli.text import age, columns, cut, first_line, local_time, out, paint
 
 __all__ = ["INSIGHT"]
 
 _FEW = 3  # lines of each list in a brief
 _STEPS = 20
-_NARROW = 40
+_NARROW, _USUAL = 40, 80
 
 
 # -- why ---------------------------------------------------------------------------------------------
@@ -35,7 +31,7 @@ def _show_why(told: dict[str, Any]) -> None:
     for step in steps[-_STEPS:]:
         reason = f": {first_line(str(step['reason']), 60)}" if step.get("reason") else ""
         kind = str(step["type"]).removeprefix("collab.")
-        out(f"  {paint(str(step['seq']), 'dim')}  {step['at']}  {kind}  {step['by']}{reason}")
+        out(cut(f"  {paint(local_time(step['at']), 'dim')}  {kind}  {step['by']}{reason}", columns()))
 
 
 def _show_decision(decision: dict[str, Any]) -> None:
@@ -48,6 +44,15 @@ def _show_decision(decision: dict[str, Any]) -> None:
         out(f"  not {who} ({one.get('role', '')}): {one['why']}")
     if decision.get("differs"):
         out(f"  {paint('today', 'yellow')}: {decision['differs']}")
+
+
+def _command(told: dict[str, Any]) -> str:
+    """A remedy as a command line. The operation table is costly to load, so only this loads it."""
+    from scout.base.codec import decode
+    from scout.base.refusal import Remedy
+    from scout.protocol.operations import command_line
+
+    return command_line(decode(told, Remedy))
 
 
 # -- brief -------------------------------------------------------------------------------------------
@@ -71,7 +76,7 @@ def _show_brief(told: dict[str, Any]) -> None:
     out(f"waits for you: {waiting}; unread: {told['unread']}")
     for step in told["next"]:
         why = paint(f"  # {step['why']}", "dim") if step.get("why") else ""
-        out(f"next: {command_line(decode(step, Remedy))}{why}")
+        out(f"next: {_command(step)}{why}")
     if not told["next"]:
         out("nothing is owed: done, or scout inbox claim --wait 60 for what comes")
 
@@ -94,7 +99,7 @@ def _list(title: str, items: list[dict[str, Any]], line: Callable[[dict[str, Any
     if len(items) > _FEW:
         shown[-1] += f"  (and {len(items) - _FEW} more)"
     for number, text in enumerate(shown):
-        out(f"{title if number == 0 else '':<13}  {text}")
+        out(cut(f"{title if number == 0 else '':<13}  {text}", columns()))
 
 
 # -- usage -------------------------------------------------------------------------------------------
@@ -109,7 +114,7 @@ def _show_usage(report: dict[str, Any]) -> None:
     for ledger, name in _LEDGERS.items():
         total = report["totals"][name.replace(" ", "_")]
         out(f"{paint(name, 'bold')}: {_sums(total)}")
-        rows = [(str(one["key"]), one[ledger]) for one in report["trend"]]
+        rows = [(str(one["key"]), one[ledger]) for one in report["trend"] if _tokens(one[ledger])]
         for line in _plot([(key, _tokens(account)) for key, account in rows]):
             out(line)
 
@@ -137,18 +142,18 @@ def _short(count: int) -> str:
     return str(count)
 
 
-def _plot(rows: Iterable[tuple[str, int]], columns: int | None = None) -> list[str]:
+def _plot(rows: Iterable[tuple[str, int]], room: int | None = None) -> list[str]:
     """A bar for each row, as long as the terminal is wide; without tokens there is no plot."""
     listed = list(rows)
     most = max((count for _, count in listed), default=0)
     if not most:
         return []
-    wide = max(columns or shutil.get_terminal_size().columns, _NARROW)
+    wide = max(room or columns() or _USUAL, _NARROW)
     label = min(max(len(key) for key, _ in listed), wide // 2)
-    room = wide - label - 12
+    bar = wide - label - 12
     full = "#" if _is_plain() else "█"
     return [
-        f"  {key[:label]:<{label}}  {_short(count):>6}  {full * -(-count * room // most)}".rstrip()
+        f"  {key[:label]:<{label}}  {_short(count):>6}  {full * -(-count * bar // most)}".rstrip()
         for key, count in listed
     ]
 

@@ -71,8 +71,8 @@ class Watched:
         who = self._place(flight.get("sessionId")) or str(flight.get("targetAddress") or "")
         does = flight.get("reason") or flight.get("phase")
         if flight["state"] != "running":
-            does = " · ".join(str(part) for part in (flight["state"], flight.get("phase"), does) if part)
-        return " · ".join(part for part in (who, str(does)) if part)
+            does = _once(flight["state"], flight.get("phase"), does)
+        return _once(who, does)
 
     def tell(self, flight: dict[str, Any]) -> None:
         """Say once, above the line, what a person must decide for it to go on."""
@@ -102,6 +102,20 @@ class Watched:
             return dict(self._line.call(route, parameters))
         except Problem:
             return {}
+
+
+def _once(*parts: object) -> str:
+    """The parts, each said once: what another part says already is left out."""
+    said: list[str] = []
+    for part in (str(part) for part in parts if part):
+        said = [one for one in said if not _says(part, one)]
+        if not any(_says(one, part) for one in said):
+            said.append(part)
+    return " · ".join(said)
+
+
+def _says(whole: str, part: str) -> bool:
+    return whole == part or whole.startswith(f"{part} ")
 
 
 def asked_of_a_person(flight: dict[str, Any]) -> str | None:

@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from scout import __version__
-from scout.cli.commands import ALONE, COMMANDS, GROUPS, MODULES, OPERATIONS_OF, SECTIONS
+from scout.cli.commands import ALONE, COMMANDS, EVERYDAY, GROUPS, MEANINGS, MODULES, OPERATIONS_OF, SAME_AS
 from scout.cli.problem import Problem
-from scout.cli.text import note, note_text
+from scout.cli.text import note, note_text, out
 
 __all__ = ["main", "scout"]
 
@@ -43,11 +43,15 @@ class _Tidy(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        near = difflib.get_close_matches(args[0], self.names(), n=1)
-        if args[0] not in self.names() and near:
-            again = shlex.join([*ctx.command_path.split(), *near, *args[1:]])
-            ctx.fail(f"No such command '{args[0]}'.\ntry: {again}")
+        if args[0] not in self.names():
+            ctx.fail("\n".join([f"No such command '{args[0]}'.", *self.offers(ctx, args)]))
         return super().resolve_command(ctx, args)
+
+    def offers(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """What to try instead of a word that is no command: the nearest spelling."""
+        near = difflib.get_close_matches(args[0], self.names(), n=1)
+        path = ctx.command_path.split()
+        return [f"try: {shlex.join([*path, *near, *args[1:]])}"] if near else []
 
 
 class _Words(_Tidy):
@@ -74,9 +78,11 @@ class _Alone(_Words):
         def alone(**given: Any) -> None:
             context = click.get_current_context()
             if context.invoked_subcommand is None:
-                context.invoke(listing, **given)
+                context.invoke(listing, **dict.fromkeys(words), **given)
 
-        super().__init__(name, invoke_without_command=True, params=listing.params, callback=alone, **more)
+        words = [one.name for one in listing.params if isinstance(one, click.Argument) and one.name]
+        options = [one for one in listing.params if isinstance(one, click.Option)]
+        super().__init__(name, invoke_without_command=True, params=options, callback=alone, **more)
 
 
 def _examples(name: str) -> str:
@@ -101,12 +107,30 @@ class _Scout(_Tidy):
         if args[0].startswith("@"):
             to, space, body = args[0].partition(" ")
             args = ["ask", to, *([body] if space else []), *args[1:]]
+        elif args[0] == "version":
+            out(f"scout, version {__version__}")
+            ctx.exit()
+        elif args == ["message"]:
+            args = ["latest"]  # `message list` must know of which conversation
+        elif args[0] not in COMMANDS and args[0] in SAME_AS:
+            args = [*SAME_AS[args[0]], *args[1:]]
         return super().resolve_command(ctx, args)
 
+    def offers(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """The commands of a word's meaning, else the nearest spelling of a command or of its other names."""
+        if args[0] in MEANINGS:
+            return [f"try: {line}" for line in MEANINGS[args[0]]]
+        known = {**{name: (name,) for name in COMMANDS}, **SAME_AS}
+        begun = [name for name in COMMANDS if len(args[0]) > 2 and name.startswith(args[0])]
+        meant = begun or difflib.get_close_matches(args[0], [*known, *MEANINGS], n=1, cutoff=0.75)
+        if meant and meant[0] in MEANINGS:
+            return [f"try: {line}" for line in MEANINGS[meant[0]]]
+        return [f"try: {shlex.join(['scout', *known[meant[0]], *args[1:]])}"] if meant else []
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, rows in SECTIONS.items():
+        for title, names in EVERYDAY.items():
             with formatter.section(title):
-                formatter.write_dl(list(rows.items()))
+                formatter.write_dl([(name, COMMANDS[name]) for name in names])
 
     def main(self, *args: Any, **more: Any) -> Any:
         """Every way to end that click knows, each with what to try next."""
@@ -140,16 +164,18 @@ def _write_error(error: click.ClickException) -> None:
     cls=_Scout,
     invoke_without_command=True,
     context_settings=_SETTINGS,
-    epilog="\b\nExamples:\n  scout                                  # what needs me, who works, what is new\n"
+    epilog="\b\nExamples:\n  scout                                 # what needs you, who works, what is new\n"
     "  scout ask --project ../talkie 'Review this.'\n  scout @arc 'Review the last commit.'\n\n"
+    "All commands: scout help all. One command: scout help COMMAND.\n\n"
     'Shell completion: eval "$(_SCOUT_COMPLETE=bash_source scout)" (or zsh_source, fish_source).',
 )
 @click.version_option(__version__, prog_name="scout")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.pass_context
-def scout(ctx: click.Context) -> None:
+def scout(ctx: click.Context, as_json: bool) -> None:
     """Scout gives every AI coding agent a name, a way to be reached, and work that is never lost."""
     if ctx.invoked_subcommand is None:
-        ctx.invoke(_load("now"), since=None, act_as=None, as_json=False)
+        ctx.invoke(_load("now"), since=None, act_as=None, as_json=as_json)
 
 
 def main() -> None:

@@ -4,10 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from scout.base.codec import decode
-from scout.base.refusal import Remedy
 from scout.cli.text import age, first_line, indent, join_lines, note, out, out_text, paint
-from scout.protocol.operations import command_line
 
 __all__ = ["OBSERVATION", "write_lines"]
 
@@ -44,9 +41,18 @@ def _sighting(one: dict[str, Any]) -> str:
     if one.get("sessionId"):
         lines.append(f"  {one['sessionId']} of {one['agent']}")
     elif one.get("attach"):
-        lines.append(f"  attach? {command_line(decode(one['attach'], Remedy))}")
+        lines.append(f"  attach? {_command(one['attach'])}")
     seen = f"  seen in {one['source']}" + (f"; {one['limits']}" if one.get("limits") else "")
     return join_lines([*lines, paint(seen, "dim")])
+
+
+def _command(told: dict[str, Any]) -> str:
+    """A remedy as a command line. The operation table is costly to load, so only this loads it."""
+    from scout.base.codec import decode
+    from scout.base.refusal import Remedy
+    from scout.protocol.operations import command_line
+
+    return command_line(decode(told, Remedy))
 
 
 # -- a transcript ------------------------------------------------------------------------------------

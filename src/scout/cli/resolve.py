@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.cli.complete import addresses as complete_addresses
 from scout.cli.problem import Problem, exit_code
-from scout.cli.shapes import SAME
 from scout.cli.show import refusal_json, write_fields, write_json, write_refusal
 from scout.cli.text import out
 from scout.cli.verbs import Manner
+from scout.model.wire import SYNONYMS
 from scout.policy.directory import Instance, instances_of
 from scout.policy.fleet_file import FleetFile, read_fleet
 from scout.policy.resolve import Resolution, minimal, resolve
@@ -88,7 +88,7 @@ def _resolve_one(address: str, origin: str | None, explain: bool, manner: Manner
     if manner.as_json:
         write_json({"input": address, **told})
         return 0
-    hidden = (*SAME, *(() if explain else ("steps", "passedOver", "agentId")))
+    hidden = (*SYNONYMS.values(), *(() if explain else ("steps", "passedOver", "agentId")))
     fields = {name: _text(value) for name, value in told.items() if name not in (*hidden, "candidates")}
     write_fields(address, {name: value for name, value in fields.items() if value is not None})
     return 0

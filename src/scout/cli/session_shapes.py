@@ -3,20 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from scout.cli.text import age, fields, note, out, paint, table
+from scout.cli.text import age, fields, note, out, paint, short_id, table, wrap
 
-__all__ = ["SESSIONS", "SESSION_COLUMNS", "run_row"]
+__all__ = ["SESSIONS", "run_row"]
 
-SESSION_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
-    "session.list": (
-        ("session", "id"),
-        ("harness", "harness"),
-        ("state", "state"),
-        ("class", "class"),
-        ("agent", "address"),
-        ("last", "age:lastEventAt"),
-    ),
-}
 _VERDICTS = {"yes": "green", "partly": "yellow", "no": "red"}
 _ABILITIES = ("resume", "fork", "steer", "permissions", "liveWake")
 
@@ -24,7 +14,7 @@ _ABILITIES = ("resume", "fork", "steer", "permissions", "liveWake")
 def run_row(session: dict[str, Any]) -> str:
     """A session whose program runs, in a short list."""
     pid = f"  pid {session['pid']}" if session.get("pid") else ""
-    return f"  {session['harness']}  {session['address']}  {session['id']}{pid}"
+    return f"  {short_id(str(session['id']))}  {session['address']} ({session['harness']}){pid}"
 
 
 def _show_session(session: dict[str, Any]) -> None:
@@ -91,6 +81,8 @@ def _show_runtimes(page: dict[str, Any]) -> None:
     items: list[dict[str, Any]] = page["items"]
     out(table(("harness", "ready", "version", "can", "lacks"), [_row(one) for one in items]))
     for one in items:
+        if one.get("hint") and not one["ready"]:
+            note(wrap(str(one["hint"]), f"{one['name']}: "))
         for text in one["notes"] if one["checks"] else ():
             note(text)
         for check in one["checks"]:
@@ -101,13 +93,12 @@ def _show_runtimes(page: dict[str, Any]) -> None:
 
 def _row(one: dict[str, Any]) -> list[str]:
     can = [name for name in _ABILITIES if one["capabilities"].get(name)]
-    lacks = ": ".join(str(part) for part in (one.get("missing"), one.get("hint")) if part)
     return [
         one["name"],
         "yes" if one["ready"] else "no",
         one.get("version") or "-",
         ", ".join(can) or "-",
-        lacks,
+        one.get("missing") or "",
     ]
 
 

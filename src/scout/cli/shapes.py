@@ -1,89 +1,42 @@
 """How each answer is shown to a person; with `--json` it is shown as it came."""
 
+from __future__ import annotations
+
 import json
-from collections.abc import Callable
-from typing import Any, cast
+import os
 
-from scout.cli.attention_shapes import ATTENTION
-from scout.cli.insight_shapes import INSIGHT
-from scout.cli.observation_shapes import OBSERVATION
-from scout.cli.pause_shapes import PAUSE
-from scout.cli.session_shapes import SESSION_COLUMNS, SESSIONS
-from scout.cli.text import age, fields, first_line, note, out, out_text, paint, table
-from scout.cli.work_shapes import WORK, WORK_COLUMNS
-from scout.model.wire import SYNONYMS
+from scout.cli.columns import COLUMNS, EMPTY
+from scout.cli.text import (
+    age,
+    fields,
+    first_line,
+    local_time,
+    note,
+    one_line,
+    out,
+    out_text,
+    paint,
+    short_id,
+    short_ids,
+    table,
+)
 
-__all__ = ["COLUMNS", "SAME", "event_line", "flight_row", "show"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
-# Operation → the columns of its list: a head, and the field, with how it is read before a colon.
-COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
-    **SESSION_COLUMNS,
-    **WORK_COLUMNS,
-    "who": (
-        ("address", "address"),
-        ("status", "status"),
-        ("harness", "config.harness"),
-        ("project", "projectRoot"),
-    ),
-    "flight.list": (
-        ("flight", "id"),
-        ("state", "state"),
-        ("phase", "phase"),
-        ("to", "targetAddress"),
-        ("began", "age:createdAt"),
-        ("asked", "line:body"),
-    ),
-    "message.list": (
-        ("message", "id"),
-        ("from", "senderAddress"),
-        ("when", "age:createdAt"),
-        ("says", "line:body"),
-    ),
-    "latest": (
-        ("conversation", "conversationId"),
-        ("name", "name"),
-        ("unread", "unread"),
-        ("newest", "line:message.body"),
-    ),
-    "search": (("found", "id"), ("when", "age:at"), ("words", "line:snippet")),
-    "delivery.list": (
-        ("delivery", "id"),
-        ("state", "state"),
-        ("attempts", "attempts"),
-        ("since", "age:createdAt"),
-        ("why", "line:reason"),
-    ),
-    "conversation.list": (("conversation", "id"), ("kind", "kind"), ("name", "name"), ("unread", "unread")),
-    "channel.list": (("channel", "name"), ("unread", "unread"), ("id", "id")),
-    "alias.list": (("alias", "name"), ("means", "means"), ("state", "state")),
-    "card.list": (
-        ("card", "id"),
-        ("name", "name"),
-        ("state", "state"),
-        ("uses", "uses"),
-        ("until", "expiresAt"),
-    ),
-    "token.list": (
-        ("token", "id"),
-        ("kind", "kind"),
-        ("for", "address"),
-        ("label", "label"),
-        ("state", "state"),
-    ),
-    "grant.list": (("grant", "id"), ("action", "action"), ("state", "state"), ("why", "line:reason")),
-    "node.list": (("node", "name"), ("id", "id")),
+__all__ = ["flight_rows", "is_repeated", "show", "show_page"]
+
+# Whose answers are shown by another file: the first word of the operation, the file and its table.
+_ELSEWHERE = {
+    **dict.fromkeys(("attention", "need", "consult", "notify"), ("attention_shapes", "ATTENTION")),
+    **dict.fromkeys(("why", "brief", "usage"), ("insight_shapes", "INSIGHT")),
+    **dict.fromkeys(("topology", "flight.diff", "session.tail"), ("observation_shapes", "OBSERVATION")),
+    **dict.fromkeys(("session", "wake", "interrupt", "runtimes"), ("session_shapes", "SESSIONS")),
+    **dict.fromkeys(("work", "question"), ("work_shapes", "WORK")),
+    **dict.fromkeys(("pause", "resume"), ("pause_shapes", "PAUSE")),
 }
-
-_EMPTY = {
-    "who": "no agents yet; try: scout agent register NAME --project .",
-    "inbox": "nothing waits for you",
-    "flight.list": "no flights",
-    "question.list": "no questions",
-    "work.list": "no work",
-    "search": "nothing found",
-}
-_EVENTS = frozenset({"log", "feed"})
-SAME = frozenset(SYNONYMS.values())  # the seeds' names for what is there already
 
 
 def show(operation: str, answer: Any, as_json: bool = False) -> None:
@@ -91,29 +44,45 @@ def show(operation: str, answer: Any, as_json: bool = False) -> None:
     if as_json:
         out(json.dumps(answer))
         return
-    special = _SPECIAL.get(operation)
+    if _is_object(answer) and "items" not in answer:
+        from scout.cli.outcomes import BRIEF, show_outcome
+
+        show_outcome(operation, answer)
+        if operation in BRIEF:
+            return
+    special = _special(operation)
     if special is not None:
         special(answer)
-    elif operation in _EVENTS:
-        _show_events(answer)
-    elif isinstance(answer, dict) and "items" in answer:
-        _show_items(operation, cast(dict[str, Any], answer))
+    elif _is_object(answer) and "items" in answer:
+        show_page(operation, answer)
     else:
         show_record("", answer)
 
 
-def _show_items(operation: str, page: dict[str, Any]) -> None:
+def _is_object(value: Any) -> bool:
+    return type(value) is dict
+
+
+def _special(operation: str) -> Callable[[Any], None] | None:
+    place = _ELSEWHERE.get(operation) or _ELSEWHERE.get(operation.partition(".")[0])
+    if place is None:
+        return _SPECIAL.get(operation)
+    from importlib import import_module
+
+    file, name = place
+    return getattr(import_module(f"scout.cli.{file}"), name).get(operation)
+
+
+def show_page(operation: str, page: dict[str, Any]) -> None:
+    """A list as a table; how to see what comes after it."""
     items: list[dict[str, Any]] = page["items"]
-    columns = COLUMNS.get(operation) or _any_columns(items)
+    shape = COLUMNS.get(operation) or _any_columns(items)
     if items:
-        out(
-            table(
-                [head for head, _ in columns],
-                [[_cell(item, field) for _, field in columns] for item in items],
-            )
-        )
+        short = short_ids(str(item["id"]) for item in items if item.get("id"))
+        rows = [[_cell(item, field, short) for _, field in shape] for item in items]
+        out(table([head for head, _ in shape], rows))
     else:
-        out(_EMPTY.get(operation, "none"))
+        out(EMPTY.get(operation, "None."))
     if page.get("next"):
         note(f"more: --cursor {page['next']}")
 
@@ -124,28 +93,58 @@ def _any_columns(items: list[dict[str, Any]]) -> tuple[tuple[str, str], ...]:
 
 
 def _is_flat(name: str, value: object) -> bool:
-    return name not in SAME and not isinstance(value, dict | list)
+    return not is_repeated(name) and type(value) not in (dict, list)
 
 
-def _cell(item: dict[str, Any], field: str) -> object:
-    how, _, path = field.rpartition(":")
-    value: Any = item
+def is_repeated(name: str) -> bool:
+    """Whether a field is another system's name for what is there already."""
+    from scout.model.wire import SYNONYMS
+
+    return name in SYNONYMS.values()
+
+
+def _cell(item: dict[str, Any], field: str, short: dict[str, str]) -> object:
+    how, _, paths = field.rpartition(":")
+    value = next((found for path in paths.split("|") if (found := _at(item, path)) not in (None, "")), None)
+    if how == "id":
+        return short.get(str(value), value)
+    return _READ[how](value) if how else value
+
+
+def _at(item: Any, path: str) -> Any:
+    if path == "members":
+        return ", ".join(str(one.get("address")) for one in item.get("members") or ())
     for name in path.split("."):
-        value = cast(dict[str, Any], value).get(name) if isinstance(value, dict) else None
-    if how == "age":
-        return age(value)
-    return first_line(str(value or ""), 60) if how == "line" else value
+        item = item.get(name) if _is_object(item) else None
+    return item
+
+
+def _folder(value: Any) -> str | None:
+    """A folder as somebody who stands here would say it, where that is shorter."""
+    if not value:
+        return None
+    path, home = str(value), os.path.expanduser("~")  # noqa: PTH111 (pathlib would be loaded for this)
+    return f"~{path[len(home) :]}" if f"{path}/".startswith(f"{home}/") and home != "/" else path
+
+
+_READ: dict[str, Callable[[Any], object]] = {
+    "age": age,
+    "time": local_time,
+    "line": one_line,
+    "path": _folder,
+    "percent": lambda value: None if value is None else f"{value:g} %",
+}
 
 
 def show_record(title: str, record: Any) -> None:
     """A record as fields: nothing empty, nothing twice, inner records as one line of JSON."""
-    told = cast(dict[str, Any], record) if isinstance(record, dict) else {"answer": record}
+    told: dict[str, Any] = record if _is_object(record) else {"answer": record}
     shown = {
-        name: json.dumps(value) if isinstance(value, dict | list) else value
+        name: json.dumps(value) if type(value) in (dict, list) else value
         for name, value in told.items()
-        if value not in (None, "", [], {}) and name not in SAME
+        if value not in (None, "", [], {}) and not is_repeated(name)
     }
-    out(fields(title or str(told.get("address") or told.get("id") or ""), shown))
+    out(fields(title or str(told.get("address") or told.get("minimal") or told.get("id") or ""), shown))
 
 
 # ------------------------------------------------------------------------------------ special ones
@@ -167,17 +166,22 @@ def _show_agent(agent: dict[str, Any]) -> None:
         "unread": agent.get("unread"),
         "aliases": ", ".join(agent.get("aliases") or ()) or None,
     }
-    out(fields(str(agent["address"]), {name: value for name, value in shown.items() if value is not None}))
+    out(
+        fields(
+            str(agent.get("address") or agent["minimal"]),
+            {name: value for name, value in shown.items() if value is not None},
+        )
+    )
     for endpoint in agent.get("endpoints") or ():
-        seen = age(endpoint.get("lastSeenAt"))
-        out(f"  endpoint {endpoint['id']}  {endpoint.get('harness')}  {endpoint['state']}  last seen {seen}")
+        how = f"{endpoint.get('harness')}  {endpoint['state']}, seen {age(endpoint.get('lastSeen'))}"
+        out(f"  endpoint {short_id(endpoint['id'])}  {how}")
     for session in agent.get("sessions") or ():
-        out(f"  session {session['id']}  {session.get('harness')}  {session['state']}")
+        out(f"  session {short_id(session['id'])}  {session.get('harness')}  {session['state']}")
 
 
 def _show_registered(told: dict[str, Any]) -> None:
     word = "registered" if told["created"] else "already registered"
-    out(f"{paint(word, 'green')} {told['address']}  ({told['canonical']}, {told['path']})")
+    out(f"{paint(word, 'green')} {told['address']}  ({told['path']})")
     if told.get("token"):
         out(f"token  {told['token']}")
         note("the token is shown this once; give it to the agent as SCOUT_TOKEN")
@@ -213,16 +217,16 @@ def _show_flight(flight: dict[str, Any]) -> None:
         "targetAddress",
         "requesterAddress",
         "attempt",
-        "createdAt",
-        "finishedAt",
     )
     shown = {name: flight.get(name) for name in names if flight.get(name) is not None}
+    times = {"began": flight.get("createdAt"), "finished": flight.get("finishedAt")}
+    shown |= {name: local_time(moment) for name, moment in times.items() if moment}
     shown["asked"] = first_line(str(flight.get("body") or ""))
     out(fields(str(flight["id"]), shown))
     if flight.get("output") is not None:
         out("")
         out_text(str(flight["output"]))
-    if error := cast(dict[str, Any] | None, flight.get("error")):
+    if error := flight.get("error"):
         out("")
         out(f"{paint(str(error['code']), 'red')}: {error['message']}")
 
@@ -245,9 +249,8 @@ def _show_settled(told: dict[str, Any]) -> None:
 
 
 def _show_message(message: dict[str, Any]) -> None:
-    head = {
-        name: message.get(name) for name in ("sender", "kind", "conversationId", "createdAt", "inReplyTo")
-    }
+    head = {name: message.get(name) for name in ("sender", "kind", "conversationId", "inReplyTo")}
+    head["when"] = local_time(message.get("createdAt"))
     out(fields(str(message["id"]), {name: value for name, value in head.items() if value is not None}))
     for one in message.get("deliveries") or ():
         told = f"  delivery {one['deliveryId']}  {one['target']}  {one['state']}  {one.get('reason', '')}"
@@ -256,31 +259,20 @@ def _show_message(message: dict[str, Any]) -> None:
     out_text(str(message.get("body") or "") if not message.get("redactedAt") else "(redacted)")
 
 
-def _show_events(page: dict[str, Any]) -> None:
-    for event in page["items"]:
-        out(event_line(event))
-    if page.get("next"):
-        note(f"more: --after {page['items'][-1]['seq']}")
+def flight_rows(flights: list[dict[str, Any]], limit: int | None = None) -> list[str]:
+    """Flights in a short list, each on one line."""
+    chosen = flights[:limit]
+    short = short_ids(str(one["id"]) for one in chosen)
+    rows = [_flight_row(one, short[one["id"]]) for one in chosen]
+    return [table((), rows, by="  ")] if rows else []
 
 
-def event_line(event: dict[str, Any]) -> str:
-    """One fact of the log on one line."""
-    payload: dict[str, Any] = event.get("payload") or {}
-    told: dict[str, Any] = payload.get("record") or payload
-    what = [str(told[name]) for name in ("id", "state", "phase", "reason") if told.get(name)]
-    body = first_line(str(told.get("body") or told.get("title") or ""), 60)
-    words = " ".join([*what, *([f"“{body}”"] if body else [])])
-    number, kind = paint(str(event.get("seq")), "dim"), paint(str(event["type"]), "cyan")
-    return f"{number}  {event.get('time')}  {kind}  {words}"
-
-
-def flight_row(flight: dict[str, Any]) -> str:
-    """A flight in a short list."""
-    state = flight["state"]
+def _flight_row(flight: dict[str, Any], short: str) -> list[str]:
+    state = str(flight["state"])
     colour = {"completed": "green", "failed": "red", "cancelled": "dim"}.get(state, "yellow")
     when = age(flight.get("finishedAt") or flight.get("createdAt"))
-    asked = first_line(str(flight.get("body") or ""), 48)
-    return f"  {paint(f'{state:<9}', colour)}  {flight['targetAddress']}  “{asked}”  {when}  {flight['id']}"
+    asked = one_line(flight.get("body"))
+    return [short, paint(state, colour), str(flight["targetAddress"]), when, asked]
 
 
 def _show_channel(channel: dict[str, Any]) -> None:
@@ -303,7 +295,7 @@ def _show_alias(alias: dict[str, Any]) -> None:
 def _show_card(card: dict[str, Any]) -> None:
     most = card["maxUses"]
     uses = f"{card['uses']} of {most} uses" if most is not None else f"{card['uses']} uses"
-    until = f", until {card['expiresAt']}" if card.get("expiresAt") else ""
+    until = f", until {local_time(card['expiresAt'])}" if card.get("expiresAt") else ""
     out(f"card {card['id']}: {card['state']}, {uses}{until}")
     if card["state"] == "active":
         note(f"to use it: scout send {card['id']} TEXT")
@@ -312,12 +304,6 @@ def _show_card(card: dict[str, Any]) -> None:
 _CHANNELS = ("create", "show", "join", "leave", "policy", "archive")
 
 _SPECIAL: dict[str, Callable[[Any], None]] = {
-    **ATTENTION,
-    **INSIGHT,
-    **OBSERVATION,
-    **PAUSE,
-    **SESSIONS,
-    **WORK,
     **{f"channel.{move}": _show_channel for move in _CHANNELS},
     **{f"alias.{move}": _show_alias for move in ("set", "show", "remove", "repair")},
     **{f"card.{move}": _show_card for move in ("create", "show", "revoke")},

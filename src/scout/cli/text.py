@@ -19,20 +19,27 @@ if TYPE_CHECKING:
 __all__ = [
     "age",
     "clean",
+    "columns",
+    "cut",
     "erase_status",
     "fields",
     "first_line",
     "indent",
     "join_lines",
+    "local_time",
     "note",
     "note_text",
+    "one_line",
     "out",
     "out_text",
     "paint",
     "seconds",
+    "short_id",
+    "short_ids",
     "show_status",
     "table",
     "width",
+    "wrap",
 ]
 
 # -- what is made visible -----------------------------------------------------------------------------
@@ -41,7 +48,7 @@ _EMOJI = "[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]"
 
 # Controls, separators of lines, what steers the direction, what has no width, and lone surrogates. A joiner
 # inside one emoji is the one exception: it changes nothing but the picture.
-_UNSEEN = re.compile(
+_UNSEEN = (  # a pattern that is only compiled when a text needs it
     "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f"
     "\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
     f"\U0001d173-\U0001d17a\U000e0000-\U000e0fff]|(?<!{_EMOJI})\u200d|\u200d(?!{_EMOJI})"
@@ -51,7 +58,7 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 def clean(text: str) -> str:
     """The text on one line, with everything visible that would steer a terminal or hide in it."""
-    return text if text.isascii() and text.isprintable() else _UNSEEN.sub(_escape, text)
+    return text if text.isascii() and text.isprintable() else re.sub(_UNSEEN, _escape, text)
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -66,7 +73,7 @@ def _escape(found: re.Match[str]) -> str:
 
 _CODES = {"bold": "1", "dim": "2", "red": "1;31", "green": "32", "yellow": "33", "cyan": "36"}
 _MARK = f"\x1b{os.urandom(8).hex()}"
-_OURS = re.compile(f"{_MARK}([0-9;]+m|n)")
+_OURS = f"{_MARK}([0-9;]+m|n)"
 
 
 def paint(text: str, style: str, stream: TextIO | None = None) -> str:
@@ -84,7 +91,9 @@ def join_lines(lines: Iterable[str]) -> str:
 
 def _render(text: str) -> str:
     """Foreign text made visible, Scout's own marks made real."""
-    pieces = _OURS.split(text)
+    if _MARK not in text:
+        return clean(text)
+    pieces = re.split(_OURS, text)
     pieces[::2] = map(clean, pieces[::2])
     pieces[1::2] = ("\n" if code == "n" else f"\x1b[{code}" for code in pieces[1::2])
     return "".join(pieces)
@@ -143,21 +152,79 @@ def erase_status() -> None:
         sys.stderr.flush()
 
 
-# -- shapes -------------------------------------------------------------------------------------------
+# -- widths -------------------------------------------------------------------------------------------
+
+
+def columns(stream: TextIO | None = None) -> int | None:
+    """How wide a line may be: COLUMNS, else the terminal; None in a pipe, where nothing is cut."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told):
+        return int(told)
+    try:
+        return os.get_terminal_size((stream or sys.stdout).fileno()).columns or None
+    except (OSError, ValueError):
+        return None
+
+
+def _unpainted(text: str) -> str:
+    return re.sub(_OURS, "", text) if _MARK in text else text
 
 
 def width(text: str) -> int:
     """How many columns a terminal gives to the text, once it is clean and without its colours."""
-    shown = clean(_OURS.sub("", text))
-    if shown.isascii():
-        return len(shown)
-    from unicodedata import combining, east_asian_width
-
-    return sum(2 if east_asian_width(sign) in "WF" else 1 for sign in shown if not combining(sign))
+    shown = clean(_unpainted(text))
+    return len(shown) if shown.isascii() else sum(map(_width, shown))
 
 
-def _fill(text: str, columns: int) -> str:
-    return text + " " * (columns - width(text))
+def _width(sign: str) -> int:
+    from unicodedata import category, east_asian_width
+
+    if category(sign) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if east_asian_width(sign) in "WF" else 1
+
+
+def cut(text: str, room: int | None) -> str:
+    """The beginning of a text, in so many columns, without its colours where it is cut."""
+    if room is None or width(text) <= room:
+        return text
+    shown, left = "", max(room, 1) - 1
+    for sign in clean(_unpainted(text)):
+        left -= len(sign) if sign.isascii() else _width(sign)
+        if left < 0:
+            break
+        shown += sign
+    return f"{shown}…"
+
+
+def short_ids(idents: Iterable[str]) -> dict[str, str]:
+    """Each id with its short form: the prefix and 10 characters, more where two of them share those."""
+    whole = set(idents)
+    return {ident: _short(ident, whole) for ident in whole}
+
+
+def short_id(ident: str) -> str:
+    """The short form of one id that stands alone."""
+    return _short(ident, ())
+
+
+def _short(ident: str, others: Iterable[str]) -> str:
+    end = ident.find("_") + 1 + _SHORT
+    rivals = [other for other in others if other != ident and other[:end] == ident[:end]]
+    while end < len(ident) and any(other[:end] == ident[:end] for other in rivals):
+        end += 1
+    return ident[:end]
+
+
+# -- shapes -------------------------------------------------------------------------------------------
+
+_SHORT = 10  # characters of an id after its prefix
+_ID = "[a-z]{3}_[0-9a-z]{4,26}|-"
+_NARROW = 4  # no column is cut to less
+
+
+def _fill(text: str, room: int) -> str:
+    return text + " " * (room - width(text))
 
 
 def fields(title: str, values: Mapping[str, object]) -> str:
@@ -170,16 +237,51 @@ def fields(title: str, values: Mapping[str, object]) -> str:
     return join_lines(lines)
 
 
-def table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Aligned columns under their names; the last column is as long as it is."""
+def table(heads: Iterable[str], rows: Iterable[Iterable[object]], *, by: str = "") -> str:
+    """Aligned columns under their names, if they have any: one row is one line, cut to the terminal.
+
+    The widest columns give way, the last one first; ids stay whole.
+    """
     names = [head.upper() for head in heads]
     cells = [["-" if cell is None else str(cell) for cell in row] for row in rows]
-    widths = [max(map(width, column)) for column in zip(names, *cells, strict=True)]
+    grid = [names, *cells] if names else cells
+    widths = [max(map(width, column)) for column in zip(*grid, strict=True)]
+    whole = [all(re.fullmatch(_ID, cell) for cell in column) for column in zip(*cells, strict=True)]
+    _narrow(widths, whole, (columns() or sys.maxsize) - len(by))
 
     def line(row: list[str]) -> str:
-        return "  ".join(map(_fill, row, widths)).rstrip()
+        filled = (_fill(cut(cell, room), room) for cell, room in zip(row, widths, strict=True))
+        return f"{by}{'  '.join(filled)}".rstrip()
 
-    return join_lines([paint(line(names), "dim"), *map(line, cells)])
+    lines = list(map(line, cells))
+    return join_lines([paint(line(names), "dim"), *lines] if names else lines)
+
+
+def _narrow(widths: list[int], whole: list[bool], room: int) -> None:
+    """Take from the last column down to a third of the room, then from whichever is the widest."""
+    over = sum(widths) + 2 * (len(widths) - 1) - room
+    if over > 0 and widths and not (whole and whole[-1]):
+        taken = min(over, max(widths[-1] - max(room // 3, _NARROW), 0))
+        widths[-1] -= taken
+        over -= taken
+    while over > 0:
+        wide = [number for number in range(len(widths)) if not (whole and whole[number])]
+        most = max(wide, key=lambda number: widths[number], default=None)
+        if most is None or widths[most] <= _NARROW:
+            return
+        widths[most] -= 1
+        over -= 1
+
+
+def wrap(text: str, first: str = "") -> str:
+    """Prose after its first words, broken between words where the terminal ends, in a column of its own."""
+    from textwrap import wrap as break_lines
+
+    room, margin = columns(), " " * width(first)
+    if room is None or width(first + text) <= room:
+        return f"{first}{text}"
+    lines = break_lines(clean(text), max(room - len(margin), 20), break_on_hyphens=False)
+    return join_lines([f"{first}{lines[0]}", *(f"{margin}{line}" for line in lines[1:])])
 
 
 def indent(text: str, by: str = "  ") -> str:
@@ -193,6 +295,11 @@ def first_line(text: str, length: int = 72) -> str:
     return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
+def one_line(text: object) -> str:
+    """A text as one line of words, however it was broken."""
+    return " ".join(str(text or "").split())
+
+
 def seconds(value: float) -> str:
     """A duration in one short word."""
     if value < 60:
@@ -204,6 +311,14 @@ def seconds(value: float) -> str:
     return f"{int(value // 86400)}d"
 
 
+def _largest(value: float) -> str:
+    size, unit = next((one for one in _UNITS if value >= one[0]), _UNITS[-1])
+    return f"{int(value // size)}{unit}"
+
+
+_UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
+
+
 def age(moment: object, now: float | None = None) -> str:
     """How long ago an RFC 3339 time was."""
     import time
@@ -212,4 +327,21 @@ def age(moment: object, now: float | None = None) -> str:
     if not isinstance(moment, str):
         return "-"
     passed = (time.time() if now is None else now) - datetime.fromisoformat(moment).timestamp()
-    return f"{seconds(passed)} ago" if passed >= 1 else "now"
+    return f"{_largest(passed)} ago" if passed >= 1 else "now"
+
+
+def local_time(moment: object, now: float | None = None) -> str:
+    """An RFC 3339 time as a clock here shows it: the day only if it is another, the year likewise."""
+    import time
+    from datetime import datetime
+
+    if not isinstance(moment, str):
+        return "-"
+    then = time.localtime(datetime.fromisoformat(moment).timestamp())
+    today = time.localtime(now)
+    day = "" if then[:3] == today[:3] else f"{_MONTHS[then.tm_mon - 1]} {then.tm_mday:02d} "
+    year = "" if then.tm_year == today.tm_year else f"{then.tm_year} "
+    return f"{year}{day}{then.tm_hour:02d}:{then.tm_min:02d}"
+
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

@@ -7,7 +7,6 @@ import os
 import sys
 
 from scout.cli.caller import Caller
-from scout.cli.follow import follow
 from scout.cli.line import ROUTES, Line, on_terminal
 from scout.cli.problem import Problem
 from scout.cli.text import note, out, paint
@@ -82,6 +81,8 @@ def ask(words: list[str], parameters: dict[str, Any], manner: Manner) -> int:
         return _show_ask(receipt, manner)
     for text in receipt.get("notes") or ():
         note(f"note: {text}")
+    from scout.cli.follow import follow
+
     budget = 0.0 if manner.wait is None and receipt["phase"] == "held" else manner.wait
     return follow(line, receipt["flightId"], budget, manner.as_json)
 

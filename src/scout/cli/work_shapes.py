@@ -3,28 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from scout.cli.text import age, fields, indent, out, paint
+from scout.cli.text import age, columns, cut, fields, indent, local_time, out, paint
 
-__all__ = ["WORK", "WORK_COLUMNS"]
-
-WORK_COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
-    "question.list": (
-        ("question", "id"),
-        ("state", "state"),
-        ("asker", "askerAddress"),
-        ("responder", "responderAddress"),
-        ("since", "age:createdAt"),
-        ("asked", "line:body"),
-    ),
-    "work.list": (
-        ("work", "id"),
-        ("state", "state"),
-        ("owner", "ownerAddress"),
-        ("next move", "nextMoveAddress"),
-        ("done", "progress.percent"),
-        ("title", "line:title"),
-    ),
-}
+__all__ = ["WORK"]
 
 
 def _show_question(question: dict[str, Any]) -> None:
@@ -58,7 +39,7 @@ def _show_work(item: dict[str, Any]) -> None:
         "progress": _progress(item.get("progress") or {}),
         "priority": item["priority"] if item["priority"] != "normal" else None,
         "labels": ", ".join(item.get("labels") or ()),
-        "due": item.get("dueAt"),
+        "due": local_time(item["dueAt"]) if item.get("dueAt") else None,
         "reason": item.get("reason"),
         "acceptance": item["acceptance"],
     }
@@ -73,7 +54,7 @@ def _show_work(item: dict[str, Any]) -> None:
     for step in item.get("steps") or ():
         why = f": {step['reason']}" if step.get("reason") else ""
         moved = f"{step['move']:<10}  {step['state']:<9}  {step['by']}{why}"
-        out(f"  {step['revision']:>3}  {step['at']}  {moved}")
+        out(cut(f"  {step['revision']:>3}  {local_time(step['at'])}  {moved}", columns()))
 
 
 def _progress(progress: dict[str, Any]) -> str:
