@@ -82,9 +82,9 @@ def test_down_leaves_programs_running_and_lists_them_and_stop_ends_them(fresh: S
     flight = web.ask("slow", "x")
     session = web.run_of("slow")
     left = fresh.say("down")
-    assert flight in left
-    assert "still running; scout down --stop would have ended it:\n  command  @slow" in left
-    assert f"{session['id']}  pid {session['pid']}" in left
+    assert flight[:14] in left
+    assert "still running; scout down --stop would have ended it:\n  ses_" in left
+    assert f"{session['id'][:14]}  @slow (command)  pid {session['pid']}" in left
     assert alive(session["pid"])
     web = Web(fresh, start_daemon(fresh))
     assert web.run_of("slow")["pid"] == session["pid"]
@@ -109,8 +109,9 @@ def test_an_agent_is_woken_interrupted_and_its_session_stopped(fresh: Shell) -> 
     view = web.get(f"/v1/flights/{flight}")
     assert (view["state"], "wrong branch" in view["reason"]) == ("cancelled", True)
     shown = fresh.say("session", "stop", session)
-    assert "ended, resumable" in shown
-    assert "none runs" in shown
+    assert shown == f"stopped {session[:14]} of @slow (command)\n"
+    assert "ended, resumable" in (inspected := fresh.say("session", "inspect", session))
+    assert "none runs" in inspected
     started = fresh.say("session", "start", "--agent", "@slow", "--cwd", ".", cwd=fresh.project("slow"))
     assert str(fresh.project("slow")) in started
     refused = fresh.type("session", "fork", session)
