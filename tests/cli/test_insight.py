@@ -59,7 +59,7 @@ def test_both_ledgers_are_plotted_each_by_its_own_measure(
         "protocol overhead: 1.5k tokens in 1 reports, 1.5k of them estimated, dispatch attempts 3",
         "  2026-11-14    1.5k  ██████████████████",
     ]
-    assert max(map(len, lines[2:5])) <= 40
+    assert max(map(len, lines[2:4])) <= 40
     monkeypatch.setenv("LC_ALL", "C")
     monkeypatch.setenv("COLUMNS", "10")
     assert "  2026-11-16    2.0M  ##################" in shown(capsys, "usage", REPORT)
