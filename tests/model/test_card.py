@@ -9,6 +9,7 @@ from scout.model.card import (
     Card,
     CardState,
     check_card,
+    default_expiry,
     default_max_uses,
     expire_card,
     revoke_card,
@@ -86,3 +87,8 @@ def test_a_card_without_uses_is_refused(uses: int) -> None:
 def test_any_other_card_is_fine(uses: int | None) -> None:
     card = a_card(max_uses=uses, created_at=T0)
     assert check_card(card) is card
+
+
+def test_the_card_of_an_agent_lasts_a_day_and_a_persons_until_it_is_revoked() -> None:
+    assert default_expiry(T1, made_by_agent=True) == T1.plus(86_400)
+    assert default_expiry(T1, made_by_agent=False) is None

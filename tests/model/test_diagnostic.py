@@ -225,6 +225,10 @@ def test_every_class_of_refusals_is_used() -> None:
         ),
         (TargetOffline(address="@a"), "@a is offline (never seen)"),
         (
+            TargetOffline(address="@a", last_seen=T, reason="silent", unreachable=True),
+            "@a is unreachable (last seen 2026-11-15T12:00:00.000Z): silent",
+        ),
+        (
             TargetOffline(address="@a", last_seen=T, reason="manual"),
             "@a is offline (last seen 2026-11-15T12:00:00.000Z): manual",
         ),

@@ -136,6 +136,7 @@ def test_reach_is_read_off_the_records() -> None:
         harness="claude",
         last_seen=T0,
         why_not="no",
+        unreachable=True,
     )
 
 
@@ -150,3 +151,17 @@ def test_the_latest_live_endpoint_speaks_for_the_agent() -> None:
     reach = reach_of(agent, "@arc", (never, ended), T0.plus(6), Periods())
     assert (reach.harness, reach.live, reach.last_seen) == ("codex", False, T0.plus(5))
     assert not reach_of(agent, "@arc", (live,), T0.plus(6), Periods(online_within=5)).live
+
+
+def test_a_way_that_does_not_answer_is_unreachable_and_not_offline() -> None:
+    silent = an_endpoint(state=EndpointState.UNREACHABLE, last_seen=T0)
+    reach = reach_of(an_agent(), "@arc", (silent,), T0.plus(100), Periods(), wakeable=False, why_not="no")
+    with pytest.raises(Refused) as caught:
+        check_reach(reach)
+    told = caught.value.diagnostic
+    assert isinstance(told, TargetOffline)
+    assert (told.unreachable, told.reason) == (
+        True,
+        "its session does not answer; it may come back by itself",
+    )
+    assert [one.operation for one in told.remedies] == ["ask", "show"]

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from scout.base.refusal import BadRequest, Refused
 from scout.broker import naming, reaching, registering
 from scout.broker.turn import Turn
@@ -46,7 +48,9 @@ def target_of(turn: Turn, request: MakeAsk) -> Target:
         return _resolved(turn, request, turn.resolve(request.target_session_id))
     if request.to is not None and request.to.startswith("crd_"):
         card, agent = naming.used_card(turn, request.to)
-        return _chosen(turn, request, agent)._replace(card=card)
+        session = naming.session_of_card(turn, card)
+        wanted = replace(request, target_session_id=session) if session else request
+        return _chosen(turn, wanted, agent)._replace(card=card)
     targeting = decide_target(request.body, request.to, False, turn.resolve)
     assert targeting.target is not None  # without one it was refused
     return _resolved(turn, request, targeting.target)

@@ -2,10 +2,11 @@
 
 from msgspec.structs import replace
 
-from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
+from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy, code_of
 from scout.broker import conversations, lineage, messages, needing, owning, posting, reaching, telling
 from scout.broker.aiming import Target, target_of
 from scout.broker.flights import flight_named
+from scout.broker.held import show_held
 from scout.broker.turn import Turn, subject_of
 from scout.identity.mention import find_mentions
 from scout.model.agent import Agent
@@ -16,7 +17,7 @@ from scout.model.delivery import Delivery
 from scout.model.envelope import Metadata
 from scout.model.flight import Flight, hold_flight, new_flight, retry_flight
 from scout.model.session import Session, SessionState
-from scout.model.session_problem import HarnessUnavailable, NoSession
+from scout.model.session_problem import HarnessUnavailable, NoSession, WakeBudget
 from scout.model.talk_event import WorkItemCreated
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkItem, new_work
@@ -300,6 +301,8 @@ def hold(turn: Turn, ask: Ask, flight: Flight, decision: WakeDecision, waits: st
     elif decision.action is Action.HOLD:
         until, kind, reason = None, WaitingKind.OPERATOR, messages.told_why(turn, decision)
         check = _HOUR  # a budget is free again by then; who starts by hand needs no reminder
+        if decision.rule != code_of(WakeBudget):
+            show_held(turn, ask.target, "is started by hand", decision.remedies)
     else:
         return flight
     on = WaitingOn(kind=kind, ref=ask.resolved, until=until)

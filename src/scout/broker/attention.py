@@ -5,6 +5,7 @@ from typing import Any
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.broker import lineage, needing, owning, posting
+from scout.broker.held import count_held
 from scout.broker.page import before, sought
 from scout.broker.turn import Turn
 from scout.broker.views import enriched
@@ -35,7 +36,7 @@ Raising = RaiseAttention | Need | Consult | Notify
 
 def view_of(turn: Turn, item: Attention) -> AttentionView:
     """An item, and how the agent is called that raised it or waits for it."""
-    return enriched(AttentionView, item, agent_address=turn.address(item.agent_id))
+    return enriched(AttentionView, count_held(turn, item), agent_address=turn.address(item.agent_id))
 
 
 def find(turn: Turn, ident: str) -> Attention:

@@ -22,6 +22,8 @@ from scout.store.ledger import LAST
 __all__ = ["brief"]
 
 _LISTED = 20
+_EVER = 1 << 62
+_COUNTED = 1000
 _BODY = 2000  # of what was asked; the whole is shown with its flight
 _STEPS = 5
 _WORK_STEPS = {
@@ -43,7 +45,9 @@ def brief(turn: Turn, request: ShowBrief) -> Brief:
     asked = many(Flight, "flights_open_for", agent=me, **page)
     needs = many(Attention, "attention_by_open", agent=me, **page)
     unread = count_unread(turn, me)
+    awaited = _awaiting_me(turn, me)
     waiting = [one.requester_id for one in (*flights, *work)] + [one.asker_id for one in questions]
+    waiting += [one.target for one in awaited]
     told = Brief(
         me=agents.who_am_i(turn, WhoAmI()),
         flights=tuple(_shortened(flight_view(turn, one)) for one in flights),
@@ -52,12 +56,22 @@ def brief(turn: Turn, request: ShowBrief) -> Brief:
         answered=tuple(question_view(turn, one) for one in answered),
         asked=tuple(_shortened(flight_view(turn, one)) for one in asked),
         needs=tuple(attention.view_of(turn, one) for one in needs),
+        awaited=tuple(_shortened(flight_view(turn, one)) for one in awaited),
         waiting_for_me=tuple(turn.address(one) for one in dict.fromkeys(waiting) if one != me),
         unread=unread,
         next=(),
         paused=turn.world.paused,
     )
     return replace(told, next=tuple(islice(_steps(told, me), _STEPS)))
+
+
+def _awaiting_me(turn: Turn, me: str) -> list[Flight]:
+    """Flights of others that wait for the caller's next move, among those that are open."""
+    opened = turn.ledger.many(Flight, "flights_due", now=_EVER, limit=_COUNTED)
+    mine = [
+        one for one in opened if one.next_move_owner_id == me and me not in (one.target, one.requester_id)
+    ]
+    return mine[:_LISTED]
 
 
 def _shortened(view: FlightView) -> FlightView:
@@ -71,6 +85,9 @@ def _steps(told: Brief, me: str) -> Iterator[Remedy]:
             why = f"{flight.requester_address} waits for the result"
             result = {"flightId": flight.id, "output": "…"}
             yield Remedy(operation="flight.complete", parameters=result, why=why)
+    for flight in told.awaited:
+        why = f"it waits for you: {flight.reason}"
+        yield Remedy(operation="send", parameters={"to": flight.target_address, "body": "…"}, why=why)
     for question in reversed(told.questions):
         answer = {"questionId": question.id, "answer": "…"}
         yield Remedy(operation="question.answer", parameters=answer, why=f"{question.asker_address} asks")

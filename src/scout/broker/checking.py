@@ -75,6 +75,7 @@ def watch(turn: Turn, flight: Flight, alive: Liveness | None) -> Watch:
         seen_at=max((one.last_seen for one in known if one.last_seen is not None), default=None),
         found=alive,
         address=turn.address(flight.target),
+        title=reminding.title_of_record(turn, flight),
         **reminding.reminders(turn, flight.id),
     )
 

@@ -79,7 +79,7 @@ def watch(turn: Turn, message: Message) -> Watch | None:
         created_at=delivery.created_at,
         kind="mention" if delivery.rule in _MENTIONS else "delegation",
     )
-    return Watch(record=one, **known)
+    return Watch(record=one, title=reminding.title_of_record(turn, message), **known)
 
 
 def _settled(turn: Turn, message: Message, delivery: Delivery) -> str:

@@ -15,6 +15,7 @@ from scout.base.refusal import Refused
 from scout.broker import holding, preparing, recovery, turns
 from scout.broker.answering import is_decided
 from scout.broker.carrying import Carrier, failure_of
+from scout.broker.held import has_item
 from scout.broker.knocking import Doors, knock_at
 from scout.broker.pause import NOW
 from scout.broker.prepared import Prepared
@@ -232,7 +233,7 @@ class Dispatcher:
 
     async def _release(self, agent_id: str) -> None:
         """An agent is there, or is reached in another way now: what was held for it may go on."""
-        if await self._read(lambda ledger: holding.held(ledger, agent_id)):
+        if await self._read(lambda ledger: holding.held(ledger, agent_id) or has_item(ledger, agent_id)):
             await self._write(lambda turn: holding.release(turn, agent_id))
         self._take_up(agent_id, agent_id)
 

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from scout.base.refusal import BadRequest, Refused, WrongRevision
-from scout.broker import conversations, inbox, messages, posting, reaching, responding, settle
+from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy, WrongRevision
+from scout.broker import conversations, inbox, messages, needing, posting, reaching, responding, settle
 from scout.broker.page import before, page, size
 from scout.broker.telling import Told
 from scout.broker.turn import Turn, subject_of
@@ -11,6 +11,7 @@ from scout.broker.views import flight_view
 from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import Ask
 from scout.model.ask_event import FLIGHT_EVENTS
+from scout.model.attention import Attention, AttentionKind, ReturnPath
 from scout.model.conversation import Attachment, Conversation, Message, MessageKind, Receipt, check_body
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, lease
 from scout.model.envelope import Metadata
@@ -31,7 +32,9 @@ from scout.model.flight import (
 from scout.model.question import Question
 from scout.model.request_problem import NotFound
 from scout.model.waiting import WaitingKind, WaitingOn
+from scout.policy.duty import Party
 from scout.policy.permit import Deed
+from scout.policy.wake import Cause, Occasion
 from scout.protocol.asks import (
     AskView,
     BlockFlight,
@@ -45,6 +48,7 @@ from scout.protocol.asks import (
     ResumeFlight,
     StartFlight,
 )
+from scout.protocol.operations import command_line
 from scout.protocol.request import Page
 from scout.protocol.talk import Reply
 from scout.store.ledger import LAST
@@ -78,7 +82,7 @@ def flight_named(turn: Turn, ident: str) -> Flight:
 
 
 def _readable(turn: Turn, flight: Flight) -> Flight:
-    if turn.sender not in (flight.target, flight.requester_id):
+    if turn.sender not in (flight.target, flight.requester_id, flight.next_move_owner_id):
         turn.permit(Deed.READ, subject_of(turn.need(Agent, "agent", flight.target)))
     return flight
 
@@ -185,7 +189,42 @@ def block(turn: Turn, request: BlockFlight) -> FlightView:
         flight, on, turn.now, seen=request.revision, next_move_owner_id=owner, reason=request.reason
     )
     turn.record(FLIGHT_EVENTS[FlightMove.WAIT], waiting, move=FlightMove.WAIT, reason=waiting.reason)
+    _tell_next_mover(turn, waiting, owner)
     return flight_view(turn, waiting)
+
+
+def _tell_next_mover(turn: Turn, flight: Flight, owner_id: str) -> None:
+    """Whoever a flight waits for learns of it: an agent in its inbox, a person in what needs them."""
+    owner, address = turn.need(Agent, "agent", owner_id), turn.address(flight.target)
+    title = needing.title_of(f"{address} waits for you: {flight.reason}")
+    if owner_id == flight.target:
+        return
+    if needing.is_person(owner):
+        needing.put(
+            turn,
+            AttentionKind.WAITING,
+            user=owner.owner or turn.world.operator,
+            source=flight.id,
+            agent_id=flight.target,
+            title=title,
+            return_path=ReturnPath(flight_id=flight.id, conversation_id=flight.conversation_id),
+            dedupe=flight.id,
+        )
+        return
+    answer = Remedy(operation="send", parameters={"to": address, "body": PLACEHOLDER})
+    look = Remedy(operation="flight.get", parameters={"flightId": flight.id})
+    text = "\n".join([title, *(f"try: {command_line(one)}" for one in (answer, look))])
+    place = posting.dm_of(turn, flight.target, owner_id)
+    occasion = Occasion(
+        cause=Cause.MOVE,
+        sender=Party(agent_id=flight.target),
+        targets=(Party(agent_id=owner_id),),
+        place=messages.occasion_place(turn, place),
+    )
+    decision = messages.decide(turn, occasion)
+    metadata = Metadata(target_agents=(owner_id,))
+    message = posting.post(turn, place.id, text, sender=flight.target, metadata=metadata)
+    messages.carried(turn, message, owner_id, decision)
 
 
 def _owner_of_next_move(turn: Turn, request: BlockFlight) -> str:
@@ -202,6 +241,8 @@ def resume(turn: Turn, request: ResumeFlight) -> FlightView:
     flight = _own(turn, request.flight_id)
     resumed = resume_flight(flight, turn.now, seen=request.revision)
     turn.record(FLIGHT_EVENTS[FlightMove.RESUME], resumed, move=FlightMove.RESUME, reason=resumed.reason)
+    for item in turn.ledger.many(Attention, "attention_about", dedupe=flight.id):
+        needing.put_away(turn, item, "the flight was resumed")
     return flight_view(turn, resumed)
 
 

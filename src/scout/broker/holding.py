@@ -3,11 +3,13 @@
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused
-from scout.broker import asks, settle
+from scout.broker import asks, needing, reaching, settle
+from scout.broker.held import settle_held
 from scout.broker.turn import Turn
-from scout.model.agent import Agent
+from scout.model.agent import Agent, WakePolicy
 from scout.model.ask import Ask
 from scout.model.ask_event import DeliveryCancelled
+from scout.model.attention import Attention
 from scout.model.conversation import Conversation, Message
 from scout.model.delivery import Delivery, DeliveryState, cancel_delivery
 from scout.model.flight import Flight, FlightPhase, note_flight
@@ -29,6 +31,9 @@ def release(turn: Turn, agent_id: str) -> None:
     """Look at all of them again, the oldest first."""
     for flight in held(turn.ledger, agent_id):
         look_again(turn, flight)
+    agent = turn.need(Agent, "agent", agent_id)
+    if reaching.is_live(turn, agent) or agent.config.wake_policy is not WakePolicy.MANUAL:
+        settle_held(turn, agent_id)
 
 
 def look_again(turn: Turn, flight: Flight) -> bool:
@@ -53,7 +58,17 @@ def look_again(turn: Turn, flight: Flight) -> bool:
         _carry_instead(turn, pending, reason)
         said = replace(message, flight_id=going.id)
         asks.carried(turn, ask, said, route=route, decision=decision, reason=reason)
+    settle_held(turn, flight.target)
+    _settle_budget(turn, flight)
     return True
+
+
+def _settle_budget(turn: Turn, flight: Flight) -> None:
+    """Agents may wake somebody in the conversation again: the operator need not raise its budget."""
+    for item in turn.ledger.many(
+        Attention, "attention_about", dedupe=f"wake_budget:{flight.conversation_id}"
+    ):
+        needing.put_away(turn, item, "agents may wake somebody there again")
 
 
 def _in_the_inbox(turn: Turn, flight: Flight) -> list[Delivery]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from scout.base.refusal import BadRequest, Refused, code_of
 from scout.broker import alarm, conversations, naming, posting, reaching, registering
+from scout.broker.held import show_held
 from scout.broker.turn import Turn, subject_of
 from scout.identity.lexer import lex
 from scout.identity.name import PathName
@@ -44,10 +45,9 @@ def send(turn: Turn, request: Send) -> Receipt:
     body = check_body(request.body)
     _one_place(request)
     card = request.to if request.to is not None and request.to.startswith("crd_") else None
-    card_agent = naming.used_card(turn, card)[1] if card else None
-    targeting = _targeting(turn, request, card_agent)
+    targeting = _by_card(turn, card) if card else _targeting(turn, request)
     target = targeting.target.agent if targeting.target else None
-    if target is not None and card_agent is None:
+    if target is not None and card is None:
         turn.permit(Deed.ADDRESS, subject_of(target))
     conversation = _conversation(turn, request, target)
     decision = _decision(turn, request, targeting, conversation)
@@ -96,11 +96,14 @@ def _one_place(request: Send) -> None:
         raise Refused(BadRequest(problem=problem, field="to"))
 
 
-def _targeting(turn: Turn, request: Send, card_agent: Agent | None) -> Targeting:
-    if card_agent is not None:
-        # Whoever holds a card may use it, whether or not they see its agent otherwise.
-        found = resolve(card_agent.id, turn.everybody, turn.caller, turn.now)
-        return Targeting(rule="card", target=found)
+def _by_card(turn: Turn, card_id: str) -> Targeting:
+    """Whoever holds a card may use it, whether or not they see its agent otherwise."""
+    card, agent = naming.used_card(turn, card_id)
+    wanted = naming.session_of_card(turn, card) or agent.id
+    return Targeting(rule="card", target=resolve(wanted, turn.everybody, turn.caller, turn.now))
+
+
+def _targeting(turn: Turn, request: Send) -> Targeting:
     elsewhere = bool(request.channel or request.conversation_id or request.thread or request.broadcast)
     try:
         return decide_target(request.body, request.to, elsewhere, turn.resolve)
@@ -217,7 +220,8 @@ def _decision(turn: Turn, request: Send, targeting: Targeting, conversation: Con
 
 def _party(found: Resolution) -> Party:
     endpoint = found.choice.endpoint
-    exact = endpoint.session_id if endpoint is not None and found.form == "session" else None
+    named = found.form == "session" or found.text.startswith("ses_")
+    exact = endpoint.session_id if endpoint is not None and named else None
     return Party(agent_id=found.agent.id, session_id=exact)
 
 
@@ -250,9 +254,9 @@ def decide(turn: Turn, occasion: Occasion, known: Mapping[str, Reach] | None = N
 
 
 def _is_asked_by_person(turn: Turn, occasion: Occasion) -> bool:
-    """Whether no agent causes the wake: a person does, or Scout itself."""
+    """Whether no agent causes the wake: a person does."""
     sender = turn.agent(occasion.sender.agent_id)
-    return sender is not None and sender.kind in (Kind.CONNECTOR, Kind.SYSTEM)
+    return sender is not None and sender.kind is Kind.CONNECTOR
 
 
 def _within_budget(turn: Turn, decision: WakeDecision, conversation_id: str) -> WakeDecision:
@@ -338,6 +342,8 @@ def carried(
     `delegates`: no record says that its holder is to act, so that the message itself is watched.
     """
     holder = decision.holder
+    if decision.action is Action.HOLD and decision.rule != code_of(WakeBudget):
+        show_held(turn, reached, "is started by hand", decision.remedies)
     wakes = decision.action is Action.WAKE
     agent = turn.agent(reached) if wakes else None
     route = reaching.route_of(turn, agent) if agent else None

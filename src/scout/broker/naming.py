@@ -20,9 +20,18 @@ from scout.model.alias import (
     repair_alias,
     retarget_alias,
 )
-from scout.model.card import Card, CardState, check_card, default_max_uses, revoke_card, use_card
+from scout.model.card import (
+    Card,
+    CardState,
+    check_card,
+    default_expiry,
+    default_max_uses,
+    revoke_card,
+    use_card,
+)
 from scout.model.directory_event import ALIAS_EVENTS, AliasCreated, CardCreated, CardRevoked, CardUsed
 from scout.model.request_problem import NotFound
+from scout.model.session import Session, SessionState
 from scout.model.token import TokenKind
 from scout.policy.permit import Deed, Subject
 from scout.policy.register import check_alias
@@ -152,7 +161,8 @@ def create_card(turn: Turn, request: CreateCard) -> Card:
     agent_id = turn.resolve(request.agent).agent.id if request.agent else turn.sender
     agent = turn.need(Agent, "agent", agent_id)
     turn.permit(Deed.CONTROL, subject_of(agent))
-    once = default_max_uses(made_by_agent=turn.actor.kind is TokenKind.AGENT)
+    by_agent = turn.actor.kind is TokenKind.AGENT
+    once, until = default_max_uses(made_by_agent=by_agent), default_expiry(turn.now, made_by_agent=by_agent)
     card = Card(
         id=turn.mint("crd"),
         created_at=turn.now,
@@ -160,11 +170,28 @@ def create_card(turn: Turn, request: CreateCard) -> Card:
         agent_id=agent.id,
         name=request.name,
         created_by=turn.sender,
-        expires_at=turn.now.plus(request.expires_in) if request.expires_in is not None else None,
+        expires_at=turn.now.plus(request.expires_in) if request.expires_in is not None else until,
         max_uses=once if request.max_uses is None else request.max_uses,
-        reply_to_session_id=request.reply_to_session_id,
+        reply_to_session_id=_session_of(turn, agent, request.reply_to_session_id),
     )
     return turn.record(CardCreated, check_card(card), move="create")
+
+
+def _session_of(turn: Turn, agent: Agent, session_id: str | None) -> str | None:
+    """The session that wants what is sent to a card, if it is one of the agent's."""
+    if session_id is None:
+        return None
+    session = turn.need(Session, "session", session_id)
+    if session.agent_id != agent.id:
+        raise turn.missing(f"session of {Instance(agent=agent).canonical}", session_id)
+    return session.id
+
+
+def session_of_card(turn: Turn, card: Card) -> str | None:
+    """The session that wants what is sent to a card, while it lives; then any session of its agent does."""
+    session = turn.ledger.get(Session, card.reply_to_session_id)
+    live = session is not None and session.state in (SessionState.STARTING, SessionState.LIVE)
+    return card.reply_to_session_id if live else None
 
 
 def used_card(turn: Turn, card_id: str) -> tuple[Card, Agent]:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.broker import agents, attention, conversations, reaching
+from scout.broker.held import count_held
 from scout.broker.page import before, cursor, page, size
 from scout.broker.turn import Turn
 from scout.broker.unread import count_unread
@@ -85,7 +86,7 @@ def now(turn: Turn, request: ShowNow) -> Now:
     return Now(
         at=turn.now,
         since=since,
-        needs_me=tuple(needs),
+        needs_me=tuple(count_held(turn, one) for one in needs),
         unread=count_unread(turn, me),
         open=tuple(flight_view(turn, one) for one in opened),
         finished=tuple(flight_view(turn, one) for one in finished),

@@ -2,13 +2,15 @@
 
 from typing import Any
 
-from scout.base.refusal import Remedy
+from scout.base.refusal import PLACEHOLDER, Remedy
 from scout.base.time import Time
 from scout.broker import alarm, messages, needing, posting
 from scout.broker.turn import Turn
 from scout.model.agent import Agent, Lifecycle
+from scout.model.ask import Ask
 from scout.model.ask_event import SweepNudged
 from scout.model.conversation import Message
+from scout.model.delivery import Delivery
 from scout.model.envelope import Metadata
 from scout.model.flight import Flight
 from scout.model.question import Question, QuestionState
@@ -18,7 +20,9 @@ from scout.policy.swept import Level, Nudge, Watch
 from scout.policy.wake import Cause, Occasion
 from scout.protocol.operations import command_line
 
-__all__ = ["remind", "reminders", "watch"]
+__all__ = ["remind", "reminders", "title_of_record", "watch"]
+
+_SOME = 20
 
 Owing = Question | WorkItem | Flight | Message
 
@@ -35,7 +39,9 @@ def reminders(turn: Turn, ident: str) -> dict[str, Any]:
 
 def watch(turn: Turn, record: Any) -> Watch | None:
     """A record and the reminders of it so far."""
-    return None if record is None else Watch(record=record, **reminders(turn, record.id))
+    if record is None:
+        return None
+    return Watch(record=record, title=title_of_record(turn, record), **reminders(turn, record.id))
 
 
 def remind(turn: Turn, record: Owing, nudge: Nudge) -> None:
@@ -84,42 +90,83 @@ def _text(turn: Turn, record: Owing, nudge: Nudge) -> str:
     if nudge.level is Level.HOLDER:
         yours = "The next move is yours."
     else:
-        yours = f"{turn.address(nudge.escalated_from)} was reminded and has not moved; see to it."
+        yours = f"{turn.address(nudge.escalated_from)} was reminded and has not moved."
     why = Remedy(operation="why", parameters={"id": nudge.id})
-    tries = [f"try: {command_line(one)}" for one in (_next(record, nudge.level), why)]
-    about = f"{nudge.rule}: {needing.title_of(_title(record))}"
+    tries = [f"try: {command_line(one)}" for one in (_next(turn, record, nudge.level), why)]
+    about = f"{nudge.rule}: {title_of_record(turn, record)}"
     return "\n".join([about, f"{nudge.alarm.body}. {yours}", *tries])
 
 
-def _title(record: Owing) -> str:
+def title_of_record(turn: Turn, record: Any) -> str:
+    """What a record is about, in a line: its title, or the text that was asked."""
     match record:
         case WorkItem():
-            return record.title
+            return needing.title_of(record.title)
         case Flight():
-            return record.reason
+            ask = turn.ledger.get(Ask, record.ask_id)
+            message = turn.ledger.get(Message, ask.message_id) if ask is not None else None
+            return needing.title_of(message.body if message is not None else record.reason)
+        case Question() | Message():
+            return needing.title_of(record.body)
         case _:
-            return record.body
+            return ""
 
 
-def _next(record: Owing, level: Level) -> Remedy:
-    """What the one who is reminded can do: make the move, or see to it that somebody does."""
-    ident = record.id
+def _next(turn: Turn, record: Owing, level: Level) -> Remedy:
+    """What the party that is reminded may do: make the move, or see to it that somebody does."""
+    holds = level is Level.HOLDER
     match record:
-        case Question(state=QuestionState.OPEN):
-            return Remedy(operation="question.answer", parameters={"questionId": ident, "answer": "…"})
         case Question():
-            return Remedy(operation="question.close", parameters={"questionId": ident})
-        case WorkItem() if level is not Level.HOLDER:
-            return Remedy(operation="work.hand-over", parameters={"workItemId": ident, "to": "…"})
-        case WorkItem(state=WorkState.OPEN):
-            return Remedy(operation="work.start", parameters={"workItemId": ident})
-        case WorkItem(state=WorkState.WORKING):
-            return Remedy(operation="work.progress", parameters={"workItemId": ident, "summary": "…"})
-        case WorkItem(state=WorkState.WAITING):
-            return Remedy(operation="work.resume", parameters={"workItemId": ident})
+            return _answer(record) if holds and record.state is QuestionState.OPEN else _close(record)
         case WorkItem():
-            return Remedy(operation="work.accept", parameters={"workItemId": ident})
+            return _move_work(record) if holds else _hand_over(record)
         case Flight():
-            return Remedy(operation="flight.get", parameters={"flightId": ident})
+            return _push_flight(turn, record) if holds else _look(record)
         case Message():
-            return Remedy(operation="reply", parameters={"inReplyTo": ident, "body": "…"})
+            return _reply(record) if holds else _ask_again(turn, record)
+
+
+def _answer(question: Question) -> Remedy:
+    return Remedy(operation="question.answer", parameters={"questionId": question.id, "answer": PLACEHOLDER})
+
+
+def _close(question: Question) -> Remedy:
+    """The asker has its answer, or asks somebody else."""
+    return Remedy(operation="question.close", parameters={"questionId": question.id})
+
+
+_WORK_MOVES = {
+    WorkState.OPEN: "work.start",
+    WorkState.WORKING: "work.progress",
+    WorkState.WAITING: "work.resume",
+    WorkState.REVIEW: "work.accept",
+}
+
+
+def _move_work(item: WorkItem) -> Remedy:
+    words = {"summary": PLACEHOLDER} if item.state is WorkState.WORKING else {}
+    return Remedy(operation=_WORK_MOVES[item.state], parameters={"workItemId": item.id, **words})
+
+
+def _hand_over(item: WorkItem) -> Remedy:
+    return Remedy(operation="work.hand-over", parameters={"workItemId": item.id, "to": PLACEHOLDER})
+
+
+def _push_flight(turn: Turn, flight: Flight) -> Remedy:
+    """Whoever a flight waits for tells its target what it waits for."""
+    return Remedy(operation="send", parameters={"to": turn.address(flight.target), "body": PLACEHOLDER})
+
+
+def _look(flight: Flight) -> Remedy:
+    return Remedy(operation="flight.get", parameters={"flightId": flight.id})
+
+
+def _reply(message: Message) -> Remedy:
+    return Remedy(operation="reply", parameters={"inReplyTo": message.id, "body": PLACEHOLDER})
+
+
+def _ask_again(turn: Turn, message: Message) -> Remedy:
+    """Its sender asks the one whom the message was for, tracked this time."""
+    deliveries = turn.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=_SOME)
+    target = next((one.target for one in deliveries if one.delegates), message.sender)
+    return Remedy(operation="ask", parameters={"to": turn.address(target), "body": message.body})

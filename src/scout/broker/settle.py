@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from scout.base.refusal import Remedy
 from scout.broker import needing, posting, responding, telling
 from scout.broker.final_text import hide_tokens
+from scout.broker.held import settle_held
 from scout.broker.turn import Turn
 from scout.model.ask import Ask, ReplyMode
 from scout.model.ask_event import (
@@ -23,6 +24,7 @@ from scout.model.flight import (
     CompletedBy,
     Flight,
     FlightMove,
+    FlightPhase,
     FlightState,
     complete_flight,
     retry_remedy,
@@ -113,6 +115,8 @@ def finish(turn: Turn, before: Flight, after: Flight) -> Flight:
     _unasked(turn, before, after)
     _work(turn, after)
     needing.unneeded(turn, before)
+    if before.phase is FlightPhase.HELD:
+        settle_held(turn, before.target)
     if after.state is not FlightState.COMPLETED:
         _tell_failure(turn, after)
     return after

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused, Remedy
 from scout.broker import credentials, founding, recovery, settle
+from scout.broker.held import settle_held, show_held
 from scout.broker.turn import Turn, subject_of
 from scout.broker.world import World
 from scout.model.agent import Agent
@@ -123,6 +124,8 @@ def hold(turn: Turn, delivery: Delivery, endpoint: Endpoint) -> bool:
         owner = turn.world.operator_agent
         held = hold_flight(flight, on, turn.now, next_move_owner_id=owner, reason=_REASON)
         settle.note(turn, replace(held, next_check_at=check))
+        close = Remedy(operation="session.close", parameters={"sessionId": session.id}, why="give it back")
+        show_held(turn, session.agent_id, "waits until you close its session in your terminal", (close,))
     _later(turn, delivery, _REASON, check)
     return True
 
@@ -150,6 +153,7 @@ def taken_back(turn: Turn, ident: str) -> Session:
     for delivery in recovery.pending(turn.ledger):
         if delivery.target == session.agent_id and delivery.problem == _REASON:
             _goes_on(turn, delivery)
+    settle_held(turn, session.agent_id)
     return session
 
 

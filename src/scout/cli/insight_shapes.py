@@ -69,6 +69,7 @@ def _show_brief(told: dict[str, Any]) -> None:
     _list("asked of you", told["flights"], _flight_to_me)
     _list("to answer", told["questions"], _question_to_me)
     _list("your move", told["work"], lambda one: f"{one['id']}  {one['state']}  {_line(one['title'])}")
+    _list("awaits you", told["awaited"], _flight_of_other)
     _list("answered", told["answered"], lambda one: f"{one['id']}  {_line(one.get('answer') or '')}")
     _list("you wait for", told["asked"], lambda one: f"{one['id']}  {one['targetAddress']}  {one['state']}")
     _list("the human has", told["needs"], lambda one: f"{one['id']}  {_line(one['title'])}")
@@ -88,6 +89,10 @@ def _line(text: object) -> str:
 def _flight_to_me(flight: dict[str, Any]) -> str:
     whose = f"{flight['requesterAddress']}, {age(flight['createdAt'])}"
     return f"{flight['id']}  {flight['state']}  {whose}: {_line(flight['body'])}"
+
+
+def _flight_of_other(flight: dict[str, Any]) -> str:
+    return f"{flight['id']}  {flight['targetAddress']}: {_line(flight['reason'])}"
 
 
 def _question_to_me(question: dict[str, Any]) -> str:

@@ -14,11 +14,15 @@ __all__ = [
     "CardMove",
     "CardState",
     "check_card",
+    "default_expiry",
     "default_max_uses",
     "expire_card",
     "revoke_card",
     "use_card",
 ]
+
+
+_DAY = 86_400
 
 
 class CardState(StrEnum):
@@ -70,6 +74,11 @@ class Card(Mutable):
 def default_max_uses(*, made_by_agent: bool) -> int | None:
     """A card that an agent makes is for one use; a person's is not limited."""
     return 1 if made_by_agent else None
+
+
+def default_expiry(now: Time, *, made_by_agent: bool) -> Time | None:
+    """A card that an agent makes lasts a day; a person's lasts until it is revoked."""
+    return now.plus(_DAY) if made_by_agent else None
 
 
 def check_card(card: Card) -> Card:

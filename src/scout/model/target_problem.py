@@ -182,10 +182,11 @@ class PeerUnreachable(Diagnostic, tag="peer_unreachable"):
 
 
 class TargetOffline(Diagnostic, tag="target_offline"):
-    """The agent is known and its machine answers, but nothing runs there and nothing may be started.
+    """The agent is known and its machine answers, but it cannot be reached now.
 
-    Its wake policy or its harness does not allow Scout to start it now. Start it by hand, set its
-    wake policy to `on_demand`, or send with `ifUnreachable: queue`.
+    `unreachable` is false when nothing runs: its wake policy or its harness does not allow Scout to
+    start it. It is true when something of it runs or ran that does not answer: it may come back by
+    itself. Start it by hand, set its wake policy to `on_demand`, or send with `ifUnreachable: queue`.
     """
 
     family: ClassVar[Family] = Family.UNREACHABLE
@@ -193,11 +194,13 @@ class TargetOffline(Diagnostic, tag="target_offline"):
     address: str
     last_seen: Time | None = None
     reason: str = ""
+    unreachable: bool = False
 
     @property
     def message(self) -> str:
         why = f": {self.reason}" if self.reason else ""
-        return f"{self.address} is offline ({_since(self.last_seen)}){why}"
+        how = "is unreachable" if self.unreachable else "is offline"
+        return f"{self.address} {how} ({_since(self.last_seen)}){why}"
 
 
 class RetiredTarget(Diagnostic, tag="retired_target"):

@@ -7,11 +7,15 @@ from scout.base.record import Record
 from scout.base.refusal import PLACEHOLDER, Refused, Remedy
 from scout.base.time import Time
 from scout.model.agent import Agent, Lifecycle, WakePolicy
-from scout.model.endpoint import Endpoint, is_online, wake_policy_of
+from scout.model.endpoint import Endpoint, EndpointState, is_online, wake_policy_of
 from scout.model.target_problem import RetiredTarget, TargetOffline
 from scout.policy.limits import Periods
 
 __all__ = ["Action", "Reach", "check_reach", "is_kept_warm", "reach_of"]
+
+
+# Idle or working, but without a sign of life, is as far away as unreachable.
+_SILENT = frozenset({EndpointState.UNREACHABLE, EndpointState.IDLE, EndpointState.WORKING})
 
 
 class Action(StrEnum):
@@ -26,7 +30,8 @@ class Action(StrEnum):
 class Reach(Record, omit_defaults=True):
     """How an agent can be reached. `wakeable`: a session could be started or resumed for it.
 
-    A `person` is reached through an inbox and never started.
+    A `person` is reached through an inbox and never started. `unreachable`: a way to it is there that does
+    not answer.
     """
 
     agent_id: str
@@ -39,6 +44,7 @@ class Reach(Record, omit_defaults=True):
     harness: str | None = None
     last_seen: Time | None = None
     why_not: str = ""
+    unreachable: bool = False
 
     @property
     def remedy(self) -> Remedy:
@@ -89,6 +95,7 @@ def reach_of(
         harness=latest.harness if latest else agent.config.harness,
         last_seen=latest.last_seen if latest else None,
         why_not=why_not,
+        unreachable=not online and any(one.state in _SILENT for one in endpoints),
     )
 
 
@@ -100,13 +107,23 @@ def check_reach(reach: Reach) -> Action:
     obstacle = reach.obstacle(waking=True)
     if obstacle:
         wish = {"to": reach.address, "body": PLACEHOLDER, "ifUnreachable": "queue"}
+        look = Remedy(operation="show", parameters={"address": reach.address}, why="how it is reached")
         queue = Remedy(operation="ask", parameters=wish, why="let it wait there, for up to a day")
-        remedies = (reach.remedy, queue)
+        remedies = (queue, look) if reach.unreachable else (reach.remedy, queue)
         away = TargetOffline(
-            address=reach.address, last_seen=reach.last_seen, reason=obstacle, remedies=remedies
+            address=reach.address,
+            last_seen=reach.last_seen,
+            reason=_silent_words(reach) or obstacle,
+            unreachable=reach.unreachable,
+            remedies=remedies,
         )
         raise Refused(away)
     return reach.action(waking=True)
+
+
+def _silent_words(reach: Reach) -> str:
+    """What is known of an agent whose way is there and does not answer."""
+    return "its session does not answer; it may come back by itself" if reach.unreachable else ""
 
 
 def is_kept_warm(reach: Reach) -> bool:

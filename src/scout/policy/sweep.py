@@ -119,12 +119,13 @@ def _delegation(one: Delegation, watch: Watch, this: Round) -> Nudge | None:
 
 
 class _Late(NamedTuple):
-    """A record whose next move is owed, and by which rule."""
+    """A record whose next move is owed, and by which rule. `same`: the dedupe of a person's item about it."""
 
     noun: str
     id: str
     rule: str
     owed: Owed
+    same: str = ""
 
 
 def _nudge(late: _Late, holders: Sequence[str | None], watch: Watch, this: Round) -> Nudge | None:
@@ -147,7 +148,7 @@ def _nudge(late: _Late, holders: Sequence[str | None], watch: Watch, this: Round
         level=level,
         count=told + 1,
         escalated_from=ladder[told - 1][1] if told else None,
-        alarm=_alarm(late),
+        alarm=_alarm(late, watch.title),
     )
 
 
@@ -162,11 +163,12 @@ def _ladder(holders: Sequence[str | None], operator_id: str) -> list[tuple[Level
     return [*((level, holder) for holder, level in rungs.items()), (Level.OPERATOR, operator_id)]
 
 
-def _alarm(late: _Late) -> Alarm:
+def _alarm(late: _Late, title: str) -> Alarm:
     kind = AttentionKind.REVIEW if late.rule.endswith("review") else AttentionKind.WAITING
     why = Remedy(operation="why", parameters={"id": late.id}, why="what happened so far")
     body = f"nobody has moved since {late.owed.since}"
-    return Alarm(kind=kind, title=f"{late.rule}: {late.id}", body=body, dedupe=late.id, remedies=(why,))
+    about = f"{late.rule}: {title or late.id}"
+    return Alarm(kind=kind, title=about, body=body, dedupe=late.same or late.id, remedies=(why,))
 
 
 def _flight(flight: Flight, watch: Watch, this: Round) -> Swept | None:
@@ -209,7 +211,9 @@ def _held(flight: Flight, on: WaitingOn, watch: Watch, this: Round) -> Swept | N
     queued = flight.state is FlightState.QUEUED
     late = owed(flight)
     if late is not None:
-        words = _Late("flight", flight.id, f"flight waiting on {on.kind}", late)
+        by_hand = queued and on.kind is WaitingKind.OPERATOR  # the operator has one item for the agent
+        same = f"held:{flight.target}" if by_hand else ""
+        words = _Late("flight", flight.id, f"flight waiting on {on.kind}", late, same)
         nudge = _nudge(words, (flight.next_move_owner_id, flight.requester_id), watch, this)
         if nudge is not None:
             return nudge

@@ -61,7 +61,7 @@ class Watch(Record):
 
     `nudges`, `nudged_at` and `next_at`: the reminders so far, and when the next one was said to be due.
     `seen_at`, `found`: a flight's last sign of life and what a look at it found. `address`: what the
-    asker calls a flight's target. `session_over`: of an alias.
+    asker calls a flight's target. `title`: what the record is about. `session_over`: of an alias.
     """
 
     record: (
@@ -83,6 +83,7 @@ class Watch(Record):
     seen_at: Time | None = None
     found: Liveness | None = None
     address: str = ""
+    title: str = ""
     session_over: bool = False
 
 

@@ -90,6 +90,7 @@ class Brief(Record):
     answered: tuple[QuestionView, ...]
     asked: tuple[FlightView, ...]
     needs: tuple[AttentionView, ...]
+    awaited: tuple[FlightView, ...]
     waiting_for_me: tuple[str, ...]
     unread: int
     next: tuple[Remedy, ...]

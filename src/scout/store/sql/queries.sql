@@ -219,7 +219,7 @@ SELECT data FROM deliveries WHERE message_id = :message ORDER BY id LIMIT :limit
 SELECT d.created_at FROM deliveries AS d
 WHERE d.conversation_id = :conversation AND d.wake = 1 AND d.created_at > :since
 AND NOT EXISTS (
-    SELECT 1 FROM agents AS a WHERE a.id = CAST(d.data AS TEXT) ->> '$.sender' AND a.kind IN ('connector', 'system')
+    SELECT 1 FROM agents AS a WHERE a.id = CAST(d.data AS TEXT) ->> '$.sender' AND a.kind = 'connector'
 )
 ORDER BY d.created_at DESC LIMIT :limit;
 
@@ -228,7 +228,7 @@ SELECT count(*) FROM (
     SELECT 1 FROM deliveries AS d
     WHERE d.conversation_id = :conversation AND d.wake = 1 AND d.created_at > :since
     AND NOT EXISTS (
-        SELECT 1 FROM agents AS a WHERE a.id = CAST(d.data AS TEXT) ->> '$.sender' AND a.kind IN ('connector', 'system')
+        SELECT 1 FROM agents AS a WHERE a.id = CAST(d.data AS TEXT) ->> '$.sender' AND a.kind = 'connector'
     )
     LIMIT :limit
 );
