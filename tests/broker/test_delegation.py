@@ -332,9 +332,7 @@ def test_a_conversation_that_has_used_up_its_wakes_is_held_and_goes_on_after_the
         assert (view.phase, view.waiting_on and view.waiting_on.kind) == ("held", "operator")
         assert view.next_move_owner_id == rig.broker.world.operator_agent
         needs = (await rig.operator(ListAttention())).items
-        assert [one.title for one in needs] == [
-            "agents have used up the wakes of @arc.node:mini and @hal.node:mini"
-        ]
+        assert [one.title for one in needs] == ["agents have used up the wakes of @arc and @hal"]
         elsewhere = await rig.operator(Send(body="@hal from another"))
         assert await woken(rig, elsewhere.message_id) == [ident(hal)]
         await later(rig, 3700)

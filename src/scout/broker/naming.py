@@ -183,7 +183,7 @@ def _session_of(turn: Turn, agent: Agent, session_id: str | None) -> str | None:
         return None
     session = turn.need(Session, "session", session_id)
     if session.agent_id != agent.id:
-        raise turn.missing(f"session of {Instance(agent=agent).canonical}", session_id)
+        raise turn.missing(f"session of {turn.address(agent.id)}", session_id)
     return session.id
 
 
