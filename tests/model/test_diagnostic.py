@@ -38,6 +38,7 @@ from scout.model.diagnostic import (
     SessionBusy,
     SessionFailed,
     SessionNotAttachable,
+    StoreDamaged,
     StoreFull,
     TargetOffline,
     TooLarge,
@@ -93,6 +94,7 @@ rate_limited            8  429
 busy                    8  503
 bad_request             2  400
 port_in_use             9  409
+store_damaged           9  500
 store_full              9  507
 """
 
@@ -310,6 +312,20 @@ def test_every_class_of_refusals_is_used() -> None:
         (Busy(reason="starting"), "busy (starting): try again in 1 s"),
         (PortInUse(port=7432), "port 7432 is used by another program"),
         (PortInUse(port=7432, pid=5, process="nginx"), "port 7432 is used by nginx (pid 5)"),
+        (
+            StoreDamaged(path="/d/scout.db", problems=("page 3 is odd",), readable=1, lost=2),
+            (
+                "/d/scout.db is damaged: page 3 is odd. 1 event can be read, 2 events known to be lost; "
+                "nothing was changed or deleted"
+            ),
+        ),
+        (
+            StoreDamaged(path="/d/scout.db"),
+            (
+                "/d/scout.db is damaged: it cannot be read. 0 events can be read, 0 events known to be lost; "
+                "nothing was changed or deleted"
+            ),
+        ),
         (StoreFull(path="/d/scout.db", free=9), "no space to write /d/scout.db (9 bytes free)"),
     ],
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from scout.api.answer import encoded, internal, problem
-from scout.api.asgi import Answer, Gone, Mount, Receive, Scope, Send, sent
+from scout.api.asgi import Answer, Gone, Mount, Receive, Scope, Send, Watched, sent
 from scout.api.guard import Guard, header_values
 from scout.api.metrics import metrics
 from scout.api.openapi import openapi
@@ -18,7 +18,7 @@ from scout.api.stream import Frames, disconnected, follow
 from scout.base.codec import encode
 from scout.base.outside import text_of
 from scout.base.refusal import BadRequest, Diagnostic, Refused
-from scout.model.request_problem import Busy
+from scout.model.request_problem import Busy, Unauthenticated
 from scout.protocol.overview import Watch
 from scout.protocol.request import Request
 from scout.protocol.scout import Credential, Door, Scout
@@ -26,6 +26,7 @@ from scout.protocol.scout import Credential, Door, Scout
 __all__ = ["Application"]
 
 _LOG = logging.getLogger("scout.api")
+_SHORT = 64 * 1024  # bytes of a body that are read on the loop itself
 
 
 class Application:
@@ -95,17 +96,39 @@ class Application:
             return self._open[path]()
         for mount in self._mounts:
             if mount.paths.fullmatch(path):
-                await mount(await self._door.admit(_credential(headers)), scope, receive, send)
-                return None
+                return await self._mounted(mount, _credential(headers), scope, receive, send)
         found = self._routes.find(method, path)
         scout = await self._door.admit(_credential(headers))
         if found.route.request is Watch:
             await self._stream(scout, _watch(found, scope, headers), receive, send)
             return None
         body = await body_of(receive, headers, found.route.limit) if found.route.has_body else b""
-        request = read(found, scope["query_string"], body, headers.get(b"idempotency-key"))
+        words = (found, scope["query_string"], body, headers.get(b"idempotency-key"))
+        request = read(*words) if len(body) <= _SHORT else await asyncio.to_thread(read, *words)
         result = await self._call(scout, request, receive)
         return Answer(encoded(result), request.status)
+
+    async def _mounted(
+        self, mount: Mount, credential: Credential, scope: Scope, receive: Receive, send: Send
+    ) -> Answer | None:
+        """What another surface answers; it ends when the credential does, also in the middle of a stream."""
+        scout = await self._door.admit(credential)
+        watched = Watched(send)
+        working = asyncio.ensure_future(mount(scout, scope, receive, watched))
+        ending = asyncio.ensure_future(scout.credential_ended())
+        try:
+            await asyncio.wait({working, ending}, return_when="FIRST_COMPLETED")
+            if working.done():
+                working.result()
+                return None
+        finally:
+            working.cancel()
+            ending.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+        if watched.started:
+            await watched.finish()
+            return None
+        raise Refused(Unauthenticated(reason="the token has ended", needs=("another token",)))
 
     async def _call(self, scout: Scout, request: Request[Any], receive: Receive) -> object:
         """The result; who waits for it and goes away, or meets the end of the daemon, waits no longer."""

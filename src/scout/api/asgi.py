@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from scout.protocol.scout import Scout
 
-__all__ = ["Answer", "Gone", "Headers", "Mount", "Receive", "Scope", "Send", "sent"]
+__all__ = ["Answer", "Gone", "Headers", "Mount", "Receive", "Scope", "Send", "Watched", "sent"]
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -35,6 +35,25 @@ class Answer(NamedTuple):
     body: bytes
     status: int = 200
     headers: Headers = JSON
+
+
+class Watched:
+    """A way to send that knows whether an answer has begun, and can end it."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.started = False
+        self._complete = False
+
+    async def __call__(self, message: dict[str, Any]) -> None:
+        self.started = True
+        self._complete = message["type"] == "http.response.body" and not message.get("more_body")
+        await self._send(message)
+
+    async def finish(self) -> None:
+        """End an answer that was left open."""
+        if not self._complete:
+            await self._send({"type": "http.response.body", "body": b""})
 
 
 async def sent(answer: Answer, send: Send) -> None:

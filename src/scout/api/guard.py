@@ -85,7 +85,9 @@ class Guard:
 def _name(url: bytes) -> str | None:
     try:
         parts = urlsplit(url.decode("ascii"))
-        return None if parts.path or parts.query or parts.username else parts.hostname
+        _ = parts.port  # refuses what is no number
+        strange = parts.path or parts.query or parts.fragment or "@" in parts.netloc
+        return None if strange else parts.hostname
     except ValueError:
         return None
 

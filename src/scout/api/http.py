@@ -11,6 +11,8 @@ from scout.base.refusal import BadRequest
 __all__ = ["Protocol"]
 
 _HEAD_LIMIT = 64 * 1024
+_HEAD_SECONDS = 20.0
+_BODY_SECONDS = 30.0
 
 
 class _Whole:
@@ -49,13 +51,38 @@ class Protocol(HttpToolsProtocol):
     """The parser takes a head of any size; this one does not."""
 
     _head = 0
+    _late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] (as uvicorn declares it)
         super().connection_made(cast("asyncio.Transport", _Whole(transport, self.loop)))
+        self._expect(_HEAD_SECONDS)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._expect(None)
+        super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
         self._head = 0
+        self._expect(_HEAD_SECONDS)
         super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._expect(_BODY_SECONDS)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._expect(_BODY_SECONDS)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._expect(None)
+        super().on_message_complete()
+
+    def _expect(self, seconds: float | None) -> None:
+        """The next part of the request comes within so many seconds, or the connection is closed."""
+        if self._late is not None:
+            self._late.cancel()
+        self._late = self.loop.call_later(seconds, self.transport.close) if seconds is not None else None
 
     def on_url(self, url: bytes) -> None:
         self._count(len(url))

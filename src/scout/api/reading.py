@@ -7,7 +7,7 @@ import msgspec
 from scout.api.asgi import Gone, Receive
 from scout.api.routes import Found, Route
 from scout.base.codec import decode
-from scout.base.outside import check_number, check_outside, text_of
+from scout.base.outside import check_each_once, check_number, check_outside, text_of
 from scout.base.refusal import BadRequest, Candidate, Refused
 from scout.model.request_problem import TooLarge
 from scout.model.wire import own_names
@@ -50,6 +50,7 @@ def read(found: Found, query: bytes, body: bytes, key: bytes | None) -> Request[
     route = found.route
     if route.has_body:
         _no_query(query)
+        check_each_once(body)
         request = _from_body(found, body)
     else:
         fields = {**_query_fields(route, query), **_inside(found)}

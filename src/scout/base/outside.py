@@ -1,5 +1,6 @@
 """What comes from outside, before anything looks at it: text and numbers that can be stored."""
 
+import json
 import math
 import re
 from typing import Any, cast
@@ -7,7 +8,7 @@ from urllib.parse import unquote_to_bytes
 
 from scout.base.refusal import BadRequest, Refused
 
-__all__ = ["check_number", "check_outside", "text_of"]
+__all__ = ["check_each_once", "check_number", "check_outside", "text_of"]
 
 _BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _LAST = 2**63 - 1
@@ -25,6 +26,26 @@ def text_of(raw: bytes, field: str) -> str:
     if "\0" in text:
         raise _nul(field)
     return text
+
+
+def check_each_once(data: bytes) -> None:
+    """Refuse JSON that gives a key twice: two readers of it could disagree. What is no JSON is not judged."""
+    try:
+        json.loads(data, object_pairs_hook=_each_once)
+    except (ValueError, RecursionError):
+        return
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> None:
+    names = set[str]()
+    for name, _ in pairs:
+        if name in names:
+            raise Refused(BadRequest(problem=f"'{_shown(name)}' is given twice", field=_shown(name)))
+        names.add(name)
+
+
+def _shown(name: str) -> str:
+    return name[:60].encode(errors="replace").decode().replace("\0", "\u2400")
 
 
 def check_number(number: float, field: str) -> None:

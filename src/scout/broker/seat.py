@@ -26,7 +26,7 @@ from scout.model.endpoint import Endpoint, heard_from
 from scout.model.envelope import Event
 from scout.model.flight import FLIGHT, Flight
 from scout.model.target_problem import UnknownTarget
-from scout.model.token import TokenKind
+from scout.model.token import Token, TokenKind, is_valid, require_valid
 from scout.policy.limits import check_attachments, check_streams
 from scout.policy.permit import check_operation
 from scout.ports import Place
@@ -45,6 +45,7 @@ __all__ = ["Counter", "Seat"]
 T = TypeVar("T")
 _PAGE = 500
 _SOON = 0.05
+_LOOK = 60.0  # seconds between looks at a credential of which nothing is told
 _IDENTITIES = 10_000
 
 
@@ -214,10 +215,11 @@ class Seat:
         """
         end = self._end(request.wait)
         news = flight_id if request.seen is not None else f"end of {flight_id}"
-        with self._broker.waiters.listening(news, f"{flight_id} {self._me}") as listener:
+        with self._broker.waiters.listening(news, f"{flight_id} {self._me}", self._token) as listener:
             if fresh:
                 await listener.wait(self._left(end))
             while True:
+                self._require_credential()
                 flight = self._broker.glance().get(Flight, flight_id)
                 assert flight is not None  # it was seen before
                 if not self._is_open(request, flight) or not await listener.wait(self._left(end)):
@@ -237,6 +239,27 @@ class Seat:
     def _left(self, end: float) -> float:
         return end - self._broker.world.clock.monotonic()
 
+    async def credential_ended(self) -> None:
+        """Comes back when the credential has ended: revoked or expired."""
+        with self._broker.waiters.listening(self._token) as listener:
+            while self._ended_token() is None:
+                await listener.wait(_LOOK)
+
+    def _require_credential(self) -> None:
+        """Refuse to continue for somebody whose credential has ended since the request began."""
+        ended = self._ended_token()
+        if ended is not None:
+            require_valid(ended, self._broker.world.clock.now())
+
+    def _ended_token(self) -> Token | None:
+        """The credential as it is now, if it has ended; the broker itself has none."""
+        token = self._broker.glance().get(Token, self._token) if self._token else None
+        return token if token is not None and not is_valid(token, self._broker.world.clock.now()) else None
+
+    @property
+    def _token(self) -> str:
+        return self.who.actor.token_id or ""
+
     @property
     def _me(self) -> str:
         return self.who.actor.agent_id or self._broker.world.system_agent
@@ -245,7 +268,8 @@ class Seat:
         end = self._end(request.wait)
         while True:
             places = await self._read(lambda turn: tuple(unread.talks_of(turn, turn.sender)))
-            with self._broker.waiters.listening(f"inbox {self._me}", *places) as listener:
+            with self._broker.waiters.listening(f"inbox {self._me}", self._token, *places) as listener:
+                self._require_credential()
                 claimed = await self._plain(request)
                 left = self._left(end)
                 if claimed.items or left <= 0:
@@ -265,10 +289,11 @@ class Seat:
         """
         shown = await self._plain(request)
         awaited, end = AWAITED[type(shown)], self._end(getattr(request, "wait", 0))
-        with self._broker.waiters.listening(shown.id, f"{shown.id} {self._me}") as listener:
+        with self._broker.waiters.listening(shown.id, f"{shown.id} {self._me}", self._token) as listener:
             while awaited.is_unanswered(self._broker.glance(), shown.id):
                 if not await listener.wait(self._left(end)):
                     break
+                self._require_credential()
         return await self._plain(awaited.show(shown.id))
 
     async def _heartbeat(self, request: Heartbeat) -> Any:

@@ -20,8 +20,10 @@ from scout.cli.line import ROUTES, Line
 from scout.cli.problem import Problem
 from scout.cli.wire import Lost
 from scout.daemon.start import running
+from scout.protocol.operations import command_line
 from scout.settings.load import read
 from scout.store.backup import check_file
+from scout.store.damage import examine
 
 __all__ = ["CHECKS", "Result"]
 
@@ -117,7 +119,9 @@ def _store(caller: Caller, fix: bool) -> Iterator[Result]:
     try:
         check_file(file)
     except Refused as refusal:
-        yield Result("store", False, refusal.diagnostic.message, "scout verify")
+        remedies = examine(file).remedies
+        command = command_line(remedies[0]) if remedies else "scout verify"
+        yield Result("store", False, refusal.diagnostic.message, command)
     else:
         yield Result("store", True, f"{file.stat().st_size // 1024} KiB, undamaged")
 

@@ -1,29 +1,34 @@
 """`verify`, `backup` and `restore`: on the store's file itself, so that they work without a daemon."""
 
 import json
+import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 
 from scout.base.codec import plain
-from scout.base.refusal import Refused
+from scout.base.refusal import Refused, Remedy
 from scout.cli.build import epilog, run_guarded
 from scout.cli.caller import Caller
 from scout.cli.problem import Problem, remedy
 from scout.cli.show import refusal_json
 from scout.cli.text import note, out, paint
 from scout.daemon.start import running
+from scout.protocol.operations import command_line
 from scout.store.backup import backup, restore
+from scout.store.damage import examine
 from scout.store.review import Review, review
 from scout.store.verify import verify
+from scout.store.writer import refusal_of
 
 __all__ = ["backup_command", "restore_command", "verify_command"]
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 _SHOWN = 10
 _DAMAGED = 9
+_RESTORE = Remedy(operation="restore", parameters={"file": "FILE"}, why="a backup from before")
 
 
 def _store(there: bool = True) -> Path:
@@ -43,6 +48,11 @@ def _refused(work: Callable[[], int], as_json: bool) -> None:
             return work()
         except Refused as refusal:
             raise Problem(refusal_json(refusal.diagnostic)) from None
+        except sqlite3.DatabaseError as error:
+            refusal = refusal_of(error, str(_store(there=False)))
+            if refusal is None:
+                raise
+            raise Problem(refusal_json(refusal.diagnostic)) from None
 
     run_guarded(guarded, as_json)
 
@@ -60,7 +70,11 @@ def verify_command(policy: bool, as_json: bool) -> None:
     def work() -> int:
         if policy:
             return _show_review(review(_store()), as_json)
-        report = verify(_store())
+        store = _store()
+        try:
+            report = verify(store)
+        except sqlite3.DatabaseError as error:
+            return _show_damage(store, str(error), as_json)
         if as_json:
             out(json.dumps({"clean": report.clean, **plain(report)}))
             return 0 if report.clean else _DAMAGED
@@ -76,10 +90,29 @@ def verify_command(policy: bool, as_json: bool) -> None:
         if report.clean:
             out(f"{paint('clean', 'green')}: the tables are what the log says")
             return 0
-        note("try: scout restore FILE   # a backup from before")
+        _show_remedies(examine(store).remedies or (_RESTORE,))
         return _DAMAGED
 
     _refused(work, as_json)
+
+
+def _show_damage(store: Path, problem: str, as_json: bool) -> int:
+    """What is left of a store that cannot be read to its end, and how to restore it."""
+    report = examine(store)
+    problems = report.problems or (problem,)
+    if as_json:
+        found = {**plain(report), "problems": list(problems), "lost": report.lost}
+        out(json.dumps({"clean": False, **found}))
+        return _DAMAGED
+    for line in report.lines if report.problems else (f"{store} is damaged", problem):
+        out(f"{paint('damage', 'red')}: {line}")
+    _show_remedies(report.remedies or (_RESTORE,))
+    return _DAMAGED
+
+
+def _show_remedies(remedies: Sequence[Remedy]) -> None:
+    for one in remedies:
+        note(f"try: {command_line(one)}   # {one.why}")
 
 
 def _show_review(report: Review, as_json: bool) -> int:

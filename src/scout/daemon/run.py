@@ -1,9 +1,11 @@
 """From settings to a running daemon: the lock, the folders, the log, the sockets, then everything else."""
 # ruff: noqa: PLC0415 (a client that knocks while the rest is loaded finds a socket that listens)
 
+import errno
 import json
 import logging
 import os
+import sqlite3
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +17,7 @@ from scout.base.refusal import Diagnostic, Family, Refused
 from scout.daemon import lock
 from scout.daemon.journal import open_journal
 from scout.daemon.port import listen_tcp, listen_unix, open_to_others, url_of
+from scout.model.request_problem import Forbidden, StoreFull
 from scout.settings.folder import prepare
 from scout.settings.load import Loaded
 from scout.settings.record import Settings
@@ -45,6 +48,9 @@ def run(loaded: Loaded, *, foreground: bool = False, announce: bool = False, ins
     except Refused as refused:
         return refuse(refused.diagnostic, announce=announce)
     except Exception as error:  # noqa: BLE001 (whoever started us is told, whatever it was)
+        problem = _of_the_disk(error, settings)
+        if problem is not None:
+            return refuse(problem, announce=announce)
         return _fail(error, settings, announce=announce)
     return 0
 
@@ -84,6 +90,19 @@ def _run(settings: Settings, held: lock.Lock, *, foreground: bool, announce: boo
         for handler in handlers:
             logging.getLogger().removeHandler(handler)
             handler.close()
+
+
+def _of_the_disk(error: Exception, settings: Settings) -> Diagnostic | None:
+    """A disk that is full or cannot be written to, as a refusal."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    number = error.errno if isinstance(error, OSError) else None
+    if code == sqlite3.SQLITE_FULL or number in (errno.ENOSPC, errno.EDQUOT):
+        return StoreFull(path=settings.home)
+    readonly = code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+    if readonly or number in (errno.EROFS, errno.EACCES, errno.EPERM):
+        needs = (f"a data folder that you can write to ({error}); SCOUT_HOME names another",)
+        return Forbidden(action="write", subject=settings.home, needs=needs)
+    return None
 
 
 def refuse(diagnostic: Diagnostic, *, announce: bool) -> int:

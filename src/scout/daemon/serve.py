@@ -30,7 +30,9 @@ from scout.protocol.scout import Credential
 from scout.settings.edit import add_root
 from scout.settings.load import read
 from scout.settings.record import Settings
+from scout.store.backup import remove_leftovers
 from scout.store.blobs import FolderBlobs
+from scout.store.damage import check_start
 from scout.store.database import Database
 from scout.tree.place import Disk
 from scout.tree.snapshots import GitSnapshots
@@ -54,7 +56,10 @@ async def _serve(
     ids = SystemIds()
     token = operator_token(Path(settings.token), ids.secret)
     node_key(Path(settings.node_key))
-    database = Database(Path(settings.database))
+    store = Path(settings.database)
+    remove_leftovers(store)
+    check_start(store)
+    database = Database(store)
     try:
         broker = _broker(settings, database, ids)
         try:

@@ -8,6 +8,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+from scout.base.outside import check_each_once
 from scout.base.refusal import Refused
 from scout.mcp.address import named
 from scout.mcp.caller import Backends, Caller, identify
@@ -50,14 +51,29 @@ class Surface:
         caller = await identify(scout, named(scope["raw_path"]), self.backends)
         gone = asyncio.Event()
 
+        first = await _whole_body(receive) if scope["method"] == "POST" else []
+
         async def heard() -> Any:
-            message = await receive()
+            message = first.pop(0) if first else await receive()
             if message["type"] == "http.disconnect":
                 gone.set()
             return message
 
         state = {**scope.get("state", {}), "caller": caller, "gone": gone}
-        await self._manager.handle_request({**scope, "state": state, "user": _user(caller)}, heard, send)
+        try:
+            await self._manager.handle_request({**scope, "state": state, "user": _user(caller)}, heard, send)
+        except asyncio.CancelledError:  # the credential has ended, and with it what it holds
+            gone.set()
+            await self._end_session(scope)
+            raise
+
+    async def _end_session(self, scope: Mapping[str, Any]) -> None:
+        """End the session that a request belongs to, with the calls that run in it."""
+        ident = dict(scope["headers"]).get(b"mcp-session-id", b"").decode("latin-1")
+        held = self._manager._server_instances  # pyright: ignore[reportPrivateUsage] (the SDK ends a session only for a request of its client)
+        session = held.get(ident)
+        if session is not None:
+            await session.terminate()
 
 
 def _check_size(scope: Mapping[str, Any]) -> None:
@@ -65,6 +81,18 @@ def _check_size(scope: Mapping[str, Any]) -> None:
     declared = dict(scope["headers"]).get(b"content-length", b"")
     if declared.isdigit() and int(declared) > _LIMIT:
         raise Refused(TooLarge(what="request", size=int(declared), limit=_LIMIT))
+
+
+async def _whole_body(receive: Any) -> list[dict[str, Any]]:
+    """The messages that carry the body, as far as one may be long; JSON with a key given twice is refused."""
+    messages: list[dict[str, Any]] = [await receive()]
+    size = len(messages[-1].get("body", b""))
+    while messages[-1].get("more_body") and size <= _LIMIT:
+        messages.append(await receive())
+        size += len(messages[-1].get("body", b""))
+    if size <= _LIMIT:
+        check_each_once(b"".join(one.get("body", b"") for one in messages))
+    return messages
 
 
 def _user(caller: Caller) -> AuthenticatedUser:

@@ -22,6 +22,7 @@ from scout.model.request_problem import (
     NotOwner,
     PortInUse,
     RateLimited,
+    StoreDamaged,
     StoreFull,
     TooLarge,
     Unauthenticated,
@@ -91,6 +92,7 @@ __all__ = [
     "SessionBusy",
     "SessionFailed",
     "SessionNotAttachable",
+    "StoreDamaged",
     "StoreFull",
     "TargetOffline",
     "TooLarge",
@@ -140,6 +142,7 @@ AnyDiagnostic = (
     | RateLimited
     | Busy
     | PortInUse
+    | StoreDamaged
     | StoreFull
     | BadRequest
     | WrongState

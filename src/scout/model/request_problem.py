@@ -12,6 +12,7 @@ __all__ = [
     "NotOwner",
     "PortInUse",
     "RateLimited",
+    "StoreDamaged",
     "StoreFull",
     "TooLarge",
     "Unauthenticated",
@@ -190,6 +191,30 @@ class PortInUse(Diagnostic, tag="port_in_use"):
         return f"port {self.port} is used by {who}{pid}"
 
 
+class StoreDamaged(Diagnostic, tag="store_damaged"):
+    """The file that holds Scout's data is damaged. Nothing was changed or deleted.
+
+    `scout verify` says what can still be read and what is lost. `scout restore` puts a healthy copy in the
+    place of the damaged file, which is kept beside it. A daemon does not start on a damaged file.
+    """
+
+    family: ClassVar[Family] = Family.FAILURE
+    status: ClassVar[int | None] = 500
+
+    path: str
+    problems: tuple[str, ...] = ()
+    readable: int = 0
+    lost: int = 0
+
+    @property
+    def message(self) -> str:
+        what = "; ".join(self.problems[:3]) or "it cannot be read"
+        return (
+            f"{self.path} is damaged: {what}. {_events(self.readable)} can be read, "
+            f"{_events(self.lost)} known to be lost; nothing was changed or deleted"
+        )
+
+
 class StoreFull(Diagnostic, tag="store_full"):
     """The disk that holds Scout's data is full: nothing more can be written, reading goes on.
 
@@ -206,3 +231,7 @@ class StoreFull(Diagnostic, tag="store_full"):
     @property
     def message(self) -> str:
         return f"no space to write {self.path} ({self.free} bytes free)"
+
+
+def _events(count: int) -> str:
+    return "1 event" if count == 1 else f"{count} events"

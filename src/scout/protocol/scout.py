@@ -8,7 +8,7 @@ from scout.model.envelope import Event
 from scout.protocol.overview import Watch
 from scout.protocol.request import Request
 
-__all__ = ["Credential", "Door", "Scout"]
+__all__ = ["Admission", "Credential", "Door", "Scout"]
 
 T = TypeVar("T")
 
@@ -33,7 +33,15 @@ class Scout(Protocol):
         ...
 
 
+class Admission(Scout, Protocol):
+    """The view of somebody who was admitted: it is theirs for as long as their credential is valid."""
+
+    async def credential_ended(self) -> None:
+        """Comes back when the credential has ended."""
+        ...
+
+
 class Door(Protocol):
     """Where surfaces knock: a credential becomes somebody's view, or is refused."""
 
-    async def admit(self, credential: Credential) -> Scout: ...
+    async def admit(self, credential: Credential) -> Admission: ...

@@ -4,23 +4,51 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
-from scout.base.refusal import BadRequest, Refused
+from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.model.request_problem import StoreDamaged
 from scout.store.copying import copy_to, sync_folder
 from scout.store.database import connect
 from scout.store.migrate import CURRENT, version_of
 
-__all__ = ["backup", "check_file", "restore"]
+__all__ = ["backup", "check_file", "remove_leftovers", "restore"]
 
 
 def backup(path: Path, target: Path) -> int:
     """Copy the store to a new file, its owner's alone; the size in bytes. An existing file is kept."""
     source = connect(path, readonly=True)
     try:
-        return copy_to(source, target)
+        size = copy_to(source, target)
     except FileExistsError:
         raise Refused(BadRequest(problem=f"{target} is already there", field="target")) from None
     finally:
         source.close()
+    problem = _damage(target)
+    if problem:
+        aside = target.with_name(f"{target.name}.damaged")
+        target.rename(aside)
+        raise Refused(_damaged(path, (*problem, f"the copy is damaged too: {aside}")))
+    return size
+
+
+def _damage(path: Path) -> tuple[str, ...]:
+    """What a check of the whole file finds."""
+    with contextlib.closing(connect(path, readonly=True)) as copy:
+        try:
+            found = tuple(str(row[0]) for row in copy.execute("PRAGMA integrity_check(10)"))
+        except sqlite3.DatabaseError as error:
+            return (str(error),)
+    return () if found == ("ok",) else found
+
+
+def _damaged(path: Path, problems: tuple[str, ...]) -> StoreDamaged:
+    verify = Remedy(operation="verify", parameters={}, why="what can be read, and what is lost")
+    return StoreDamaged(path=str(path), problems=problems, remedies=(verify,))
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what a restore that was killed has left beside the store."""
+    for ending in ("", "-journal", "-wal", "-shm"):
+        path.with_name(f"{path.name}.restoring{ending}").unlink(missing_ok=True)
 
 
 def check_file(path: Path) -> None:
@@ -52,7 +80,7 @@ def restore(source: Path, path: Path, aside: Path) -> Path | None:
     """
     check_file(source)
     fresh = path.with_name(f"{path.name}.restoring")
-    fresh.unlink(missing_ok=True)
+    remove_leftovers(path)
     backup(source, fresh)
     _fold(path)
     moved = None

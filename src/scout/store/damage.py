@@ -12,16 +12,18 @@ from msgspec.structs import replace
 
 from scout.base.record import Record
 from scout.base.refusal import Refused, Remedy
+from scout.model.request_problem import StoreDamaged
 from scout.store.backup import check_file
 from scout.store.database import connect
 from scout.store.log import last_seq
 from scout.store.migrate import CURRENT, version_of
 from scout.store.wal import LogState, read_log, starts_well
 
-__all__ = ["Copy", "Report", "examine", "looks_sound"]
+__all__ = ["Copy", "Report", "check_start", "damaged", "examine", "looks_sound"]
 
 _MAGIC = b"SQLite format 3\0"
 _SHOWN = 20
+_QUICK = 64 << 20  # bytes that are checked at each start
 
 
 class Copy(Record):
@@ -68,6 +70,39 @@ class Report(Record):
         broken = (f"not to be read: {', '.join(self.unreadable)}",) if self.unreadable else ()
         untouched = "nothing was changed or deleted"
         return (f"{self.path} is damaged", *self.problems, gone, kept, *broken, *self.notes, untouched)
+
+
+def damaged(path: Path, problem: str = "") -> Refused:
+    """The refusal of a damaged store: what is wrong, what is lost, and the command that restores it."""
+    report = examine(path)
+    problems = report.problems or ((problem,) if problem else ())
+    remedies = report.remedies or _with_copies(path, report).remedies
+    return Refused(
+        StoreDamaged(
+            path=str(path), problems=problems, readable=report.events, lost=report.lost, remedies=remedies
+        )
+    )
+
+
+def check_start(path: Path) -> None:
+    """Refuse to open a store that is damaged, as far as a short look shows it.
+
+    The first bytes are looked at in any case, the whole file as long as that is quick: the time that a
+    start takes must not grow with the history.
+    """
+    if not looks_sound(path):
+        raise damaged(path)
+    if not path.is_file() or not 0 < path.stat().st_size <= _QUICK:
+        return
+    try:
+        with contextlib.closing(connect(path, readonly=True)) as store:
+            found = [str(row[0]) for row in store.execute("PRAGMA quick_check(1)")]
+    except sqlite3.OperationalError:
+        return  # it cannot be opened for another reason, which is said when it is
+    except sqlite3.DatabaseError as error:
+        raise damaged(path, str(error)) from None
+    if found != ["ok"]:
+        raise damaged(path, found[0])
 
 
 def examine(path: Path) -> Report:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from scout.store.checkpoint import Checkpointer, checkpoint
 from scout.store.migrate import migrate
-from scout.store.writer import Writer
+from scout.store.writer import Writer, refusal_of
 
 __all__ = ["Database", "connect"]
 
@@ -66,7 +66,10 @@ class Database:
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on a reader in a thread: it sees what is committed and never waits for the writer."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._readers, lambda: work(self._reader()))
+        try:
+            return await loop.run_in_executor(self._readers, lambda: work(self._reader()))
+        except sqlite3.DatabaseError as error:
+            raise refusal_of(error, str(self.path)) or error from None
 
     def glance(self) -> sqlite3.Connection:
         """A reader for a short look from the event loop; what it sees is committed."""

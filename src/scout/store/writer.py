@@ -12,15 +12,27 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
-from scout.base.refusal import Refused
-from scout.model.request_problem import StoreFull
+from scout.base.refusal import Refused, Remedy
+from scout.model.request_problem import StoreDamaged, StoreFull
 
-__all__ = ["Writer"]
+__all__ = ["Writer", "refusal_of"]
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], Any]
 
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _GROUP = 256  # a longer group would keep the loop from its other duties
+
+
+def refusal_of(error: sqlite3.Error, path: str) -> Refused | None:
+    """What SQLite says of the disk or of the file, as a refusal."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return Refused(StoreFull(path=path))
+    if code in _DAMAGED:
+        verify = Remedy(operation="verify", parameters={}, why="what can be read, and what is lost")
+        return Refused(StoreDamaged(path=path, problems=(str(error),), remedies=(verify,)))
+    return None
 
 
 class _Request(NamedTuple):
@@ -128,7 +140,7 @@ class Writer:
     def _work(self, request: _Request) -> Any:
         try:
             return request.work(self._connection)
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             raise self._refusal(error) from error
 
     async def _commit(self, outcomes: list[_Outcome]) -> None:
@@ -144,7 +156,5 @@ class Writer:
             outcome.deliver()
 
     def _refusal(self, error: sqlite3.Error) -> Exception:
-        """A full disk is a refusal that says so; anything else is a fault of ours."""
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
-            return Refused(StoreFull(path=self._path))
-        return error
+        """A full disk or a damaged file is a refusal that says so; anything else is a fault of ours."""
+        return refusal_of(error, self._path) or error
