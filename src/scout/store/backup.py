@@ -5,7 +5,7 @@ import sqlite3
 from pathlib import Path
 
 from scout.base.refusal import BadRequest, Refused, Remedy
-from scout.model.request_problem import StoreDamaged
+from scout.model.request_problem import StoreDamaged, StoreFull
 from scout.store.copying import copy_to, sync_folder
 from scout.store.database import connect
 from scout.store.migrate import CURRENT, version_of
@@ -15,18 +15,19 @@ __all__ = ["backup", "check_file", "remove_leftovers", "restore"]
 
 def backup(path: Path, target: Path) -> int:
     """Copy the store to a new file, its owner's alone; the size in bytes. An existing file is kept."""
-    source = connect(path, readonly=True)
     try:
-        size = copy_to(source, target)
+        with contextlib.closing(connect(path, readonly=True)) as source:
+            size = copy_to(source, target)
     except FileExistsError:
         raise Refused(BadRequest(problem=f"{target} is already there", field="target")) from None
-    finally:
-        source.close()
-    problem = _damage(target)
-    if problem:
-        aside = target.with_name(f"{target.name}.damaged")
-        target.rename(aside)
-        raise Refused(_damaged(path, (*problem, f"the copy is damaged too: {aside}")))
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
+            target.unlink(missing_ok=True)
+            raise Refused(StoreFull(path=str(target))) from None
+        raise _damaged(path, target, (str(error),)) from None
+    problems = _damage(target)
+    if problems:
+        raise _damaged(path, target, problems)
     return size
 
 
@@ -40,9 +41,14 @@ def _damage(path: Path) -> tuple[str, ...]:
     return () if found == ("ok",) else found
 
 
-def _damaged(path: Path, problems: tuple[str, ...]) -> StoreDamaged:
+def _damaged(path: Path, copy: Path, problems: tuple[str, ...]) -> Refused:
+    """The refusal to call a damaged copy a backup; it is kept under another name."""
+    if copy.exists():
+        aside = copy.with_name(f"{copy.name}.damaged")
+        copy.rename(aside)
+        problems = (*problems, f"the copy is damaged too: {aside}")
     verify = Remedy(operation="verify", parameters={}, why="what can be read, and what is lost")
-    return StoreDamaged(path=str(path), problems=problems, remedies=(verify,))
+    return Refused(StoreDamaged(path=str(path), problems=problems, remedies=(verify,)))
 
 
 def remove_leftovers(path: Path) -> None:
