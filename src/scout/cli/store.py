@@ -1,7 +1,6 @@
 """`verify`, `backup` and `restore`: on the store's file itself, so that they work without a daemon."""
 
 import json
-import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,7 +20,6 @@ from scout.store.backup import backup, restore
 from scout.store.damage import examine
 from scout.store.review import Review, review
 from scout.store.verify import verify
-from scout.store.writer import refusal_of
 
 __all__ = ["backup_command", "restore_command", "verify_command"]
 
@@ -48,11 +46,6 @@ def _refused(work: Callable[[], int], as_json: bool) -> None:
             return work()
         except Refused as refusal:
             raise Problem(refusal_json(refusal.diagnostic)) from None
-        except sqlite3.DatabaseError as error:
-            refusal = refusal_of(error, str(_store(there=False)))
-            if refusal is None:
-                raise
-            raise Problem(refusal_json(refusal.diagnostic)) from None
 
     run_guarded(guarded, as_json)
 
@@ -73,8 +66,8 @@ def verify_command(policy: bool, as_json: bool) -> None:
         store = _store()
         try:
             report = verify(store)
-        except sqlite3.DatabaseError as error:
-            return _show_damage(store, str(error), as_json)
+        except Refused:
+            return _show_damage(store, as_json)
         if as_json:
             out(json.dumps({"clean": report.clean, **plain(report)}))
             return 0 if report.clean else _DAMAGED
@@ -96,15 +89,13 @@ def verify_command(policy: bool, as_json: bool) -> None:
     _refused(work, as_json)
 
 
-def _show_damage(store: Path, problem: str, as_json: bool) -> int:
+def _show_damage(store: Path, as_json: bool) -> int:
     """What is left of a store that cannot be read to its end, and how to restore it."""
     report = examine(store)
-    problems = report.problems or (problem,)
     if as_json:
-        found = {**plain(report), "problems": list(problems), "lost": report.lost}
-        out(json.dumps({"clean": False, **found}))
+        out(json.dumps({"clean": False, **plain(report), "lost": report.lost}))
         return _DAMAGED
-    for line in report.lines if report.problems else (f"{store} is damaged", problem):
+    for line in report.lines:
         out(f"{paint('damage', 'red')}: {line}")
     _show_remedies(report.remedies or (_RESTORE,))
     return _DAMAGED

@@ -12,6 +12,7 @@ import msgspec
 from scout.base.record import Record
 from scout.model.event import read_event
 from scout.model.noun import NOUNS
+from scout.store.damage import damaged
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.log import project
@@ -50,7 +51,17 @@ class Report(Record):
 
 
 def verify(path: Path) -> Report:
-    """Check the file itself, that the log has no gaps, and that replaying it gives the same rows."""
+    """Check the file itself, that the log has no gaps, and that replaying it gives the same rows.
+
+    A file that cannot be read to its end is refused with what is wrong with it.
+    """
+    try:
+        return _verify(path)
+    except sqlite3.DatabaseError as error:
+        raise damaged(path, str(error)) from None
+
+
+def _verify(path: Path) -> Report:
     with tempfile.TemporaryDirectory(prefix="scout-verify-") as folder:
         store, copy = connect(path, readonly=True), connect(Path(folder) / "replayed.db")
         try:
