@@ -11,6 +11,7 @@ import pytest
 from scout.api import http
 from scout.broker import housekeeping
 from scout.model.delivery import DeliveryState
+from scout.model.token import TokenKind
 from scout.protocol.access import CreateToken, RevokeToken
 from scout.protocol.agents import WhoAmI
 from scout.protocol.asks import MakeAsk
@@ -43,7 +44,7 @@ async def end(stage: Served, token: str, how: str) -> None:
 
 
 async def token_of(stage: Served, name: str) -> str:
-    minted = await stage.rig.operator(CreateToken(kind="agent", agent=f"@{name}", expires_in=600))
+    minted = await stage.rig.operator(CreateToken(kind=TokenKind.AGENT, agent=f"@{name}", expires_in=600))
     return minted.secret
 
 
@@ -70,6 +71,7 @@ def test_an_open_wait_ends_and_takes_nothing_that_came_later(how: str, what: str
         await stage.rig.operator(Send(to="@waits", body="for whoever is there"))
         fresh = await stage.rig.seat(await token_of(stage, "waits"))
         (item,) = (await fresh.call(ListInbox())).items
+        assert item.delivery is not None
         assert item.delivery.state is DeliveryState.PENDING
 
     scene(play)(tmp_path)
