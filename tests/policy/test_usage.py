@@ -68,7 +68,9 @@ def test_more_text_never_costs_less(one: str, other: str) -> None:
         (Overhead.REPLY_CONTEXT, ValueClass.WORK_CONTEXT),
         (Overhead.DIAGNOSTIC, ValueClass.DIAGNOSTIC),
         (Overhead.SUMMARY, ValueClass.WORK_CONTEXT),
-        (Overhead.WAKE_PROMPT, ValueClass.BOILERPLATE),
+        (Overhead.WAKE_PROMPT, ValueClass.ROUTING),
+        (Overhead.ONBOARDING, ValueClass.ONBOARDING),
+        (Overhead.GUIDANCE, ValueClass.FEATURE_GUIDANCE),
     ],
 )
 def test_all_that_scout_adds_is_protocol_overhead(what: Overhead, value_class: ValueClass) -> None:

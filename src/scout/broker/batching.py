@@ -1,4 +1,4 @@
-"""Plain messages that waited for one turn are told in one: of one sender, in one conversation."""
+"""What is told in the turn of another message: more of the same sender, and mail that woke nobody."""
 
 from msgspec.structs import replace
 
@@ -7,9 +7,26 @@ from scout.broker.turn import Turn
 from scout.model.conversation import Message, MessageKind
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, is_due, lease
 
-__all__ = ["together"]
+__all__ = ["mail", "together"]
 
 _MOST = 50
+_LETTERS = 20
+
+
+def mail(turn: Turn, first: Delivery, by: str) -> list[tuple[Delivery, Message]]:
+    """What waits in the agent's inbox and woke no program: it rides with this turn, leased with it."""
+    waiting = turn.ledger.many(Delivery, "inbox", agent=first.target, after="", limit=_MOST)
+    quiet = [one for one in waiting if not one.wake and _is_free(turn, one, first)]
+    found = [(one, turn.ledger.get(Message, one.message_id)) for one in quiet[:_LETTERS]]
+    return [_with(turn, one, message, first, by) for one, message in found if message is not None]
+
+
+def _with(turn: Turn, one: Delivery, message: Message, first: Delivery, by: str) -> tuple[Delivery, Message]:
+    """Lease a delivery for the turn of another."""
+    leased = lease(one, by, turn.now, seconds=turn.rules.periods.lease)
+    way = {"endpoint_id": first.endpoint_id, "session_id": first.session_id, "carried_with": first.id}
+    settle.delivered(turn, one, replace(leased, **way), DeliveryMove.LEASE)
+    return leased, message
 
 
 def together(turn: Turn, first: Delivery, by: str) -> list[tuple[Delivery, Message]]:
@@ -18,20 +35,21 @@ def together(turn: Turn, first: Delivery, by: str) -> list[tuple[Delivery, Messa
         return []
     waiting = turn.ledger.many(Delivery, "inbox", agent=first.target, after=first.id, limit=_MOST)
     found = [(one, turn.ledger.get(Message, one.message_id)) for one in waiting if _fits(turn, one, first)]
-    taken = list[tuple[Delivery, Message]]()
-    for one, message in found:
-        if message is not None and _is_plain(message, one):
-            leased = lease(one, by, turn.now, seconds=turn.rules.periods.lease)
-            way = {"endpoint_id": first.endpoint_id, "session_id": first.session_id, "carried_with": first.id}
-            settle.delivered(turn, one, replace(leased, **way), DeliveryMove.LEASE)
-            taken.append((leased, message))
-    return taken
+    return [
+        _with(turn, one, message, first, by)
+        for one, message in found
+        if message is not None and _is_plain(message, one)
+    ]
 
 
 def _fits(turn: Turn, one: Delivery, first: Delivery) -> bool:
     same = (one.sender, one.conversation_id) == (first.sender, first.conversation_id)
+    return same and one.wake and _is_free(turn, one, first)
+
+
+def _is_free(turn: Turn, one: Delivery, first: Delivery) -> bool:
     here = one.session_id in (None, first.session_id)
-    return same and here and one.wake and one.state is DeliveryState.PENDING and is_due(one, turn.now)
+    return here and one.state is DeliveryState.PENDING and is_due(one, turn.now)
 
 
 def _is_plain(message: Message | None, delivery: Delivery) -> bool:

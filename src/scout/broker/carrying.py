@@ -121,8 +121,8 @@ class Carrier:
         """A program that is about to be started gets a credential of its session; one that runs has it."""
         kept = harness.capabilities.keeps_process
         if kept and not await harness.is_warm(opening.spec.session_id):
-            door, facts = await self._write(lambda turn: prompting.door(turn, opening.spec))
-            opening.spec = replace(opening.spec, door=door, environment=facts)
+            door, facts, rules = await self._write(lambda turn: prompting.door(turn, opening.spec))
+            opening.spec = replace(opening.spec, door=door, environment=facts, instructions=rules)
 
     async def _renew(self, prepared: Prepared) -> None:
         """Until the program has taken it, say that we are still at it."""

@@ -19,9 +19,14 @@ from scout.model.presence_event import EndpointRegistered, SessionStarted
 from scout.model.session import Session, native_id_of
 from scout.ports import SessionSpec
 
-__all__ = ["begun", "opening_of", "spec_of", "way_to"]
+__all__ = ["begun", "folder_of", "opening_of", "spec_of", "way_to"]
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def folder_of(agent: Agent) -> str | None:
+    """The folder in which an agent's programs run: the one that its settings name goes first."""
+    return agent.config.workspace_dir or agent.working_dir or agent.project_root
 
 
 def begun(
@@ -35,7 +40,7 @@ def begun(
     more: Mapping[str, Any] = _NOTHING,
 ) -> Endpoint:
     """A new session, of which nothing runs yet; `more` are further facts of its record."""
-    facts: dict[str, Any] = {"cwd": agent.working_dir or agent.project_root, **more}
+    facts: dict[str, Any] = {"cwd": folder_of(agent), **more}
     session = Session(
         id=turn.mint("ses"),
         created_at=turn.now,
@@ -83,7 +88,7 @@ def spec_of(turn: Turn, agent: Agent, endpoint: Endpoint) -> SessionSpec:
         session_id=endpoint.session_id or "",
         agent_id=agent.id,
         address=turn.address(agent.id),
-        cwd=(session.cwd if session else None) or agent.working_dir or agent.project_root,
+        cwd=(session.cwd if session else None) or folder_of(agent),
         model=endpoint.model or agent.config.model,
         permission=permission_of(agent, endpoint),
         command=agent.config.command,

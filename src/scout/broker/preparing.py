@@ -26,7 +26,7 @@ from scout.model.flight import Flight, FlightState
 from scout.model.session_problem import Layer
 from scout.model.token import Token
 from scout.policy.choose import Action, Choice, Demand
-from scout.ports import Failed, Prompt
+from scout.ports import Failed
 
 __all__ = ["open_session", "prepare", "resume"]
 
@@ -61,10 +61,19 @@ def prepare(turn: Turn, ident: str) -> Prepared | None:
         endpoint = reaching.move(turn, endpoint, EndpointMove.CLAIM)
     token = _token(turn, agent, leased, endpoint)
     more = batching.together(turn, leased, turns.HOLDER) if leased.flight_id is None else []
-    told = prompting.told(turn, agent, leased, endpoint, token.secret, more=[message for _, message in more])
-    prompting.charge(turn, told.contract, leased, endpoint)
-    prepared = _prepared(turn, agent, leased, endpoint, told.prompt, fresh=fresh, token_id=token.ident)
-    prepared.also = tuple(one.id for one, _ in more)
+    mail = batching.mail(turn, leased, turns.HOLDER)
+    told = prompting.told(
+        turn,
+        agent,
+        leased,
+        endpoint,
+        token.secret,
+        more=[message for _, message in more],
+        mail=[message for _, message in mail],
+    )
+    prompting.charge(turn, told, leased, endpoint)
+    prepared = _prepared(turn, agent, leased, endpoint, told, fresh=fresh, token_id=token.ident)
+    prepared.also = tuple(one.id for one, _ in (*more, *mail))
     return prepared
 
 
@@ -165,15 +174,15 @@ def _prepared(
     agent: Agent,
     delivery: Delivery,
     endpoint: Endpoint,
-    prompt: Prompt,
+    told: prompting.Told,
     *,
     fresh: bool,
     token_id: str | None,
 ) -> Prepared:
     return Prepared(
         harness=endpoint.harness or "",
-        spec=founding.spec_of(turn, agent, endpoint),
-        prompt=prompt,
+        spec=replace(founding.spec_of(turn, agent, endpoint), instructions=told.contract),
+        prompt=told.prompt,
         delivery_id=delivery.id,
         endpoint_id=endpoint.id,
         flight_id=delivery.flight_id,
@@ -191,8 +200,8 @@ def resume(turn: Turn, ident: str) -> Prepared | None:
     agent = turn.need(Agent, "agent", delivery.target)
     tokens = turn.ledger.many(Token, "tokens_of_session", session=endpoint.session_id, limit=_MANY)
     token_id = next((one.id for one in tokens if one.label == delivery.id), None)
-    prompt = prompting.told(turn, agent, delivery, endpoint, None).prompt
-    prepared = _prepared(turn, agent, delivery, endpoint, prompt, fresh=False, token_id=token_id)
+    told = prompting.told(turn, agent, delivery, endpoint, None)
+    prepared = _prepared(turn, agent, delivery, endpoint, told, fresh=False, token_id=token_id)
     flight = turn.ledger.get(Flight, delivery.flight_id)
     prepared.accepted = True
     prepared.unwanted = flight is not None and flight.state in (FlightState.CANCELLED, FlightState.FAILED)

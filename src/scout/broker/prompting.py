@@ -6,33 +6,40 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from scout.broker import credentials, spending, turns
+from scout.broker import credentials, founding, spending, turns
 from scout.broker.turn import Turn
-from scout.model.agent import Agent
+from scout.identity.path import Kind
+from scout.model.agent import Agent, PermissionProfile
 from scout.model.conversation import Message, MessageKind
 from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint, permission_of
 from scout.model.flight import Flight
 from scout.model.question import Question
 from scout.model.session import Session
+from scout.model.usage import Counters
 from scout.model.work_item import WorkItem
-from scout.policy.prompt import Contract, PromptContext, WorkContext, contract, cost, is_shell
+from scout.policy.handover import Mail, mail_text
+from scout.policy.prompt import PromptContext, WorkContext, contract, is_shell, turn_text
 from scout.policy.prompt import Turn as PromptTurn
+from scout.policy.usage import Overhead, overhead
 from scout.ports import Door, Prompt, SessionSpec
 from scout.protocol.tools import ROLE_TOOLS
 from scout.store.ledger import LAST
 
-__all__ = ["Told", "charge", "door", "told"]
+__all__ = ["Told", "charge", "door", "speaker", "told"]
 
 _FEW = 20
 _COMMAND_TOOLS = ("the `scout` command",)
+_PLAIN = ("command", "echo")  # they read the message itself, without Scout's lines
 
 
 class Told(NamedTuple):
-    """What the program is given, and the contract that it holds, if any."""
+    """What the program is given in one turn, and the parts of it that are Scout's own."""
 
     prompt: Prompt
-    contract: Contract | None
+    contract: str = ""
+    line: str = ""
+    context: str = ""
 
 
 def told(
@@ -43,31 +50,43 @@ def told(
     secret: str | None,
     *,
     more: Sequence[Message] = (),
+    mail: Sequence[Message] = (),
 ) -> Told:
-    """The message, those that are told with it, the contract around them, and how the program calls back.
+    """The message, those that are told with it, the mail that waited, and how the program calls back.
 
-    A plain program reads the message alone; the contract is in its environment.
+    A plain program reads the messages alone; the contract is in its environment.
     """
-    message = turn.ledger.get(Message, delivery.message_id)
+    message, harness = turn.ledger.get(Message, delivery.message_id), endpoint.harness or ""
     body = "\n\n".join(one.body for one in (message, *more) if one is not None)
+    letters = mail_text([_letter(turn, agent, one) for one in mail], harness)
     facts = _facts(turn, agent, delivery, endpoint, secret)
-    made, text = None, body
-    if endpoint.harness != "echo":
-        harness = endpoint.harness or ""
-        context = _context(turn, agent, delivery, endpoint, message)
-        if harness == "command":
-            made = contract(context, harness)
-            facts["SCOUT_CONTRACT"] = made.text
-        else:
-            made = contract(replace(context, body=body), harness)
-            text = made.text
+    context = _context(turn, agent, delivery, endpoint, message)
+    rules = contract(context, harness).text if harness != "echo" else ""
+    begin = turn_text(replace(context, body=body), harness)
+    first = body if harness in _PLAIN else begin.text
+    text = f"{first}\n\n{letters}" if letters else first
+    if harness == "command":
+        facts["SCOUT_CONTRACT"] = rules
     environment = {name: value for name, value in facts.items() if value}
-    run = turns.run_of(delivery)
-    return Told(Prompt(delivery_id=run, text=text, body=body, environment=environment), made)
+    whole = text if harness in _PLAIN else body
+    prompt = Prompt(delivery_id=turns.run_of(delivery), text=text, body=whole, environment=environment)
+    line = "" if harness in _PLAIN else begin.line
+    return Told(prompt, rules, line, "\n".join(filter(None, (begin.context, letters))))
 
 
-def door(turn: Turn, spec: SessionSpec) -> tuple[Door, dict[str, str]]:
-    """How the program of a session calls back: with a credential of the session, in place of older ones."""
+def speaker(turn: Turn, agent: Agent, sender: str) -> str:
+    """Who speaks, as an agent reads it: its own user is no stranger."""
+    person = turn.agent(sender)
+    mine = person is not None and person.kind is Kind.CONNECTOR and person.owner == agent.owner
+    return "your user" if mine else turn.address(sender)
+
+
+def _letter(turn: Turn, agent: Agent, message: Message) -> Mail:
+    return Mail(sender=speaker(turn, agent, message.sender), message_id=message.id, body=message.body)
+
+
+def door(turn: Turn, spec: SessionSpec) -> tuple[Door, dict[str, str], str]:
+    """How the program of a session calls back, with a credential in place of older ones; and its contract."""
     agent = turn.need(Agent, "agent", spec.agent_id)
     session = turn.need(Session, "session", spec.session_id)
     credentials.revoke_of_session(turn, session, "its program is started anew")
@@ -81,14 +100,30 @@ def door(turn: Turn, spec: SessionSpec) -> tuple[Door, dict[str, str]]:
         "SCOUT_SOCKET": status.socket,
         "SCOUT_TOKEN": secret,
     }
-    return Door(url=url, token=secret), {name: value for name, value in facts.items() if value}
+    rules = contract(_standing(turn, agent, session.harness, session.id, spec.permission), session.harness)
+    return Door(url=url, token=secret), {name: value for name, value in facts.items() if value}, rules.text
 
 
-def charge(turn: Turn, made: Contract | None, delivery: Delivery, endpoint: Endpoint) -> None:
-    """Report what the contract of one attempt costs."""
-    if made is not None:
-        about = spending.about(delivery, endpoint.harness, endpoint.model)
-        spending.reported(turn, cost(made, turn.mint("usg"), about, turn.now))
+def charge(turn: Turn, made: Told, delivery: Delivery, endpoint: Endpoint) -> None:
+    """Report what Scout adds to one attempt, each part by its worth."""
+    about = spending.about(delivery, endpoint.harness, endpoint.model)
+    session = turn.ledger.get(Session, endpoint.session_id)
+    known = session is not None and session.contract_at is not None
+    rules = Overhead.WRAPPING if known else Overhead.ONBOARDING
+    again = endpoint.harness == "command" or not known
+    attempt = Counters(dispatch_attempts=1)
+    spending.reported(
+        turn,
+        overhead(turn.mint("usg"), about, Overhead.WAKE_PROMPT, turn.now, prompt=made.line, counters=attempt),
+    )
+    parts = {
+        rules: made.contract if again else "",
+        Overhead.SUMMARY: made.context,
+        Overhead.DIAGNOSTIC: made.prompt.body if delivery.sender in turn.world.own_agents else "",
+    }
+    for what, text in parts.items():
+        if text:
+            spending.reported(turn, overhead(turn.mint("usg"), about, what, turn.now, prompt=text))
 
 
 def _facts(
@@ -106,28 +141,39 @@ def _facts(
     }
 
 
-def _context(
-    turn: Turn, agent: Agent, delivery: Delivery, endpoint: Endpoint, message: Message | None
+def _standing(
+    turn: Turn, agent: Agent, harness: str, session_id: str | None, permission: PermissionProfile
 ) -> PromptContext:
-    shell = is_shell(endpoint.harness or "")
+    """Who the agent is and where it works: what holds for a whole session."""
     return PromptContext(
         address=turn.address(agent.id),
         path=str(agent.path),
         role=agent.tool_role,
         turn=PromptTurn.STARTED,
-        session=endpoint.session_id,
+        instructions=agent.config.system_prompt,
+        session=session_id,
         project=agent.project_root,
-        directory=agent.working_dir,
+        directory=founding.folder_of(agent),
         branch=agent.birth_branch,
-        permission=permission_of(agent, endpoint),
+        permission=permission,
+        tools=_COMMAND_TOOLS if is_shell(harness) else ROLE_TOOLS[agent.tool_role],
+    )
+
+
+def _context(
+    turn: Turn, agent: Agent, delivery: Delivery, endpoint: Endpoint, message: Message | None
+) -> PromptContext:
+    profile = permission_of(agent, endpoint)
+    standing = _standing(turn, agent, endpoint.harness or "", endpoint.session_id, profile)
+    return replace(
+        standing,
         conversation=delivery.conversation_id,
-        sender=turn.address(delivery.sender),
+        sender=speaker(turn, agent, delivery.sender),
         ask=delivery.ask_id,
         flight=delivery.flight_id,
         question=_question(turn, agent, message),
         work=_work(turn, delivery),
         may_repeat=delivery.may_repeat,
-        tools=_COMMAND_TOOLS if shell else ROLE_TOOLS[agent.tool_role],
     )
 
 

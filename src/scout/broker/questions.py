@@ -58,7 +58,9 @@ def create(turn: Turn, request: CreateQuestion) -> QuestionView:
 
 
 def _responder(turn: Turn, address: str) -> Agent:
-    agent = turn.resolve(address).agent
+    """The agent that is to answer; a flight stands for the one who asked in it."""
+    flight = turn.ledger.get(Flight, address) if address.startswith("flt_") else None
+    agent = turn.resolve(flight.requester_id if flight else address).agent
     turn.permit(Deed.ADDRESS, subject_of(agent))
     if agent.id == turn.sender:
         raise Refused(BadRequest(problem="a question is for somebody else than who asks it", field="to"))

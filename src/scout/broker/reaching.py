@@ -199,7 +199,7 @@ def _lacks(turn: Turn, agent: Agent, harness: str) -> str:
 
 def _check_folder(turn: Turn, agent: Agent, harness: str) -> None:
     """Whether a program may be started in an agent's own folder."""
-    folder = agent.working_dir or agent.project_root
+    folder = agent.config.workspace_dir or agent.working_dir or agent.project_root
     if folder is None:
         return
     repository = (

@@ -4,8 +4,10 @@ from typing import NamedTuple
 
 from scout.broker import settle
 from scout.broker.prepared import Prepared
+from scout.broker.prompting import speaker
 from scout.broker.turn import Turn
 from scout.broker.turns import HOLDER
+from scout.model.agent import Agent
 from scout.model.ask import Ask
 from scout.model.conversation import Message
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, ack, is_due, lease, nack
@@ -37,7 +39,8 @@ def given(turn: Turn, ident: str, prepared: Prepared) -> Steered | None:
         return None
     leased = lease(delivery, HOLDER, turn.now, seconds=turn.rules.periods.lease)
     settle.delivered(turn, delivery, leased, DeliveryMove.LEASE)
-    mail = Mail(sender=turn.address(message.sender), message_id=message.id, body=message.body)
+    agent = turn.need(Agent, "agent", delivery.target)
+    mail = Mail(sender=speaker(turn, agent, message.sender), message_id=message.id, body=message.body)
     return Steered(delivery.id, mail_text([mail], prepared.harness))
 
 

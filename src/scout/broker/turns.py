@@ -41,7 +41,7 @@ from scout.model.session_problem import SessionFailed
 from scout.model.token import Token, TokenState, revoke_token
 from scout.model.usage import UsageSource
 from scout.model.waiting import WaitingKind, WaitingOn
-from scout.policy.usage import About, execution
+from scout.policy.usage import execution
 from scout.ports import Accepted, Completed, Failed, Identified, Limited, Spent, Started
 
 __all__ = [
@@ -110,6 +110,7 @@ def accepted(turn: Turn, prepared: Prepared, took: Accepted | None = None) -> No
     if took is not None and took.pid is not None:
         session = turn.need(Session, "session", prepared.spec.session_id)
         seen = observe_session(session, turn.now, pid=took.pid, pid_started=took.pid_started)
+        seen = replace(seen, contract_at=session.contract_at or turn.now)
         turn.record(SessionUpdated, seen, move="observe")
 
 
@@ -130,13 +131,8 @@ def sign_of_life(turn: Turn, prepared: Prepared, text: str) -> None:
 
 def spent(turn: Turn, prepared: Prepared, report: Spent) -> None:
     """What it cost."""
-    about = About(
-        agent_id=prepared.spec.agent_id,
-        harness=prepared.harness,
-        model=report.model or prepared.spec.model,
-        session_id=prepared.spec.session_id,
-        flight_id=prepared.flight_id,
-    )
+    delivery = turn.need(Delivery, "delivery", prepared.delivery_id)
+    about = spending.about(delivery, prepared.harness, report.model or prepared.spec.model)
     source = UsageSource.CHAR_HEURISTIC if report.estimated else UsageSource.PROVIDER_EXACT
     usage = execution(
         turn.mint("usg"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from scout.mcp import acts, asking, lines
+from scout.mcp import acts, asking, lines, reading
 from scout.mcp.session_tools import SESSION_TOOLS
 from scout.mcp.tool import Argument, Tool, arguments, one
 from scout.model.agent import ToolRole
@@ -154,11 +154,13 @@ _TABLE = (
     ),
     Tool(
         "question_create",
-        "Ask another agent for information, not for work.",
+        "Ask another agent for information, not for work. Without `to`: the one who asked in `flightId`.",
         one(questions.CreateQuestion),
         arguments("to", "body", "options", "flightId", "workItemId"),
         lines.question,
         shows=_QUESTION,
+        read=reading.question,
+        optional=("to",),
     ),
     Tool(
         "question_answer",
@@ -186,8 +188,8 @@ _TABLE = (
     ),
     Tool(
         "work_update",
-        "Change a work item: its fields, or with `move` its state. "
-        "`wait` takes on and ref, `hand_over` takes to, `submit` and `progress` take summary.",
+        "Change a work item: its fields, or its state. `state` waiting takes waitingOn (an address, a work "
+        "item or a sentence), review takes summary; nextMoveOwnerId alone hands it over; `move` names a step.",
         {
             "": work.UpdateWork,
             "start": work.StartWork,
@@ -215,9 +217,13 @@ _TABLE = (
             "to",
             "reason",
             "revision",
+            "nextMoveOwnerId",
+            state=Argument("", "waiting, review, working, done or cancelled"),
+            waitingOn=Argument("", "an address, a work item's id, or what must happen"),
         ),
         lines.work,
         shows=_WORK,
+        read=reading.work,
     ),
     Tool("work_get", "A work item and its steps.", one(work.GetWork), arguments("workItemId"), lines.work),
     Tool(

@@ -17,7 +17,10 @@ __all__ = ["Argument", "Tool", "arguments", "one"]
 
 
 class Argument(NamedTuple):
-    """An argument: the field of the request that it fills, and its own words where the field's do not fit."""
+    """An argument: the field of the request that it fills, and its own words where the field's do not fit.
+
+    Without a field it is a word that `read` turns into other arguments.
+    """
 
     field: str
     says: str = ""
@@ -27,6 +30,7 @@ class Tool(NamedTuple):
     """`requests` by the move that the argument `by` names, under "" without one; where the only move is
 
     `by` itself, the argument is a yes or no. `fixed` is what every call fills in.
+    `read` turns other words for the same call into these arguments; `optional` arguments it fills in itself.
     `shows` names the fields of a result that are told, all of them unless said; `line` says it in a line.
     """
 
@@ -41,6 +45,8 @@ class Tool(NamedTuple):
     also: tuple[str, ...] = ()
     by: str = "move"
     main: bool = False
+    read: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    optional: tuple[str, ...] = ()
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -52,6 +58,7 @@ class Tool(NamedTuple):
             name
             for name, one in self.arguments.items()
             if all(one.field in required_fields(request) for request in self.requests.values())
+            and name not in self.optional
         ]
         whole: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
         return {**whole, "required": needed} if needed else whole
@@ -59,7 +66,7 @@ class Tool(NamedTuple):
     def request(self, arguments: Mapping[str, Any]) -> Request[Any]:
         """The request that a call makes; whatever is wrong with it is refused by name."""
         check_outside(dict(arguments))
-        given = {name: value for name, value in arguments.items() if value is not None}
+        given = self.read({name: value for name, value in arguments.items() if value is not None})
         kind = self._kind(given.pop(self.by, "") if self._moves else "")
         fields = field_schemas(kind)
         for name in given:
@@ -100,6 +107,8 @@ class Tool(NamedTuple):
         raise Refused(BadRequest(problem=f"expected {ways}, got '{str(move)[:60]}'", field=self.by))
 
     def _property(self, name: str, argument: Argument) -> dict[str, Any]:
+        if not argument.field:
+            return {"type": "string", "description": argument.says}
         kinds = self.requests.values()
         found = next(schemas for kind in kinds if argument.field in (schemas := field_schemas(kind)))
         described = found[argument.field]

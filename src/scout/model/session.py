@@ -99,6 +99,7 @@ class Terminal(Record):
 class Session(Mutable):
     """One session of one agent on one node in one harness; none of the four ever changes.
 
+    `contract_at`: when its program first took a turn of Scout's, and with it the contract.
     `terminal`: a person has it open in a terminal of theirs, and is its only writer.
     """
 
@@ -122,6 +123,7 @@ class Session(Mutable):
     isolated_for: str | None = None
     forked_from: str | None = None
     terminal: Terminal | None = None
+    contract_at: Time | None = None
     reason: str = ""
     last_event_at: Time | None = None
     ended_at: Time | None = None

@@ -53,6 +53,8 @@ class Estimate(Record):
 class Overhead(StrEnum):
     """What Scout adds around a task."""
 
+    ONBOARDING = "onboarding"
+    GUIDANCE = "guidance"
     ROUTING = "routing"
     WRAPPING = "wrapping"
     REPLY_CONTEXT = "reply_context"
@@ -62,12 +64,14 @@ class Overhead(StrEnum):
 
 
 _VALUE = {
+    Overhead.ONBOARDING: ValueClass.ONBOARDING,
+    Overhead.GUIDANCE: ValueClass.FEATURE_GUIDANCE,
     Overhead.ROUTING: ValueClass.ROUTING,
     Overhead.WRAPPING: ValueClass.BOILERPLATE,
     Overhead.REPLY_CONTEXT: ValueClass.WORK_CONTEXT,
     Overhead.DIAGNOSTIC: ValueClass.DIAGNOSTIC,
     Overhead.SUMMARY: ValueClass.WORK_CONTEXT,
-    Overhead.WAKE_PROMPT: ValueClass.BOILERPLATE,
+    Overhead.WAKE_PROMPT: ValueClass.ROUTING,
 }
 
 
@@ -104,7 +108,7 @@ class BudgetDecision(Record):
 
 def estimate_tokens(text: str) -> Estimate:
     """A token for four ASCII characters, and one for each other character."""
-    ascii_characters = sum(character.isascii() for character in text)
+    ascii_characters = len(text.encode("ascii", "ignore"))
     others = len(text) - ascii_characters
     return Estimate(tokens=-(-ascii_characters // _CHARACTERS_PER_TOKEN) + others, characters=len(text))
 

@@ -94,6 +94,8 @@ class Door(Record):
 class SessionSpec(Record):
     """The session to start or go on with. `native_ids`: what the harness calls it, once that is known.
 
+    `instructions`: the contract, which its model is told once: as its system prompt where the harness has
+    one, else with its first prompt.
     `fork_of`: the native id of the session that it begins as a copy of. `door` and `environment` are for a
     program that is about to be started; one that runs already has its own. `idle`: seconds for which a
     program that is kept may be without a turn; none keeps it for good.
@@ -110,6 +112,7 @@ class SessionSpec(Record):
     fork_of: str | None = None
     door: Door | None = None
     environment: Mapping[str, str] = {}
+    instructions: str = ""
     idle: float | None = 300.0
 
 

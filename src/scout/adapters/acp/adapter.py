@@ -10,6 +10,7 @@ from scout.adapters.acp.events import INTERRUPTED, chosen
 from scout.adapters.acp.opening import Cannot, Opening, Session, has_said_nothing
 from scout.adapters.acp.turn import STOPPED, TurnOn, cancel_tag, open_request
 from scout.adapters.environment import environment_for
+from scout.adapters.instructions import first_prompt
 from scout.adapters.plain import Plain, not_attachable
 from scout.adapters.rpc import Rpc, RpcError
 from scout.adapters.spawn import Launch
@@ -209,7 +210,8 @@ class Acp(Plain):
             reason = "the program of the session had ended"
             raise Cannot(Failed(layer=Layer.PROCESS, reason=reason, again=True))
         wire, session = await self._ready(spec)
-        text = [{"type": "text", "text": prompt.text}]
+        words = first_prompt(spec, prompt, had_turns=_had_turns(self._wires(spec.session_id)))
+        text = [{"type": "text", "text": words}]
         params = {"sessionId": session.native_id, "prompt": text}
         try:
             await Rpc(wire).send(prompt.delivery_id, "session/prompt", params)
@@ -326,6 +328,10 @@ def _started(wire: Wire, session: Session) -> Started:
 def _accepted(wire: Wire) -> Accepted:
     process = wire.run.process
     return Accepted(pid=process.pid if process else None, pid_started=process.started if process else None)
+
+
+def _had_turns(wires: list[Wire]) -> bool:
+    return any(b'"session/prompt"' in one.text for wire in wires for one in wire.told())
 
 
 def _is_last(wire: Wire, delivery_id: str) -> bool:

@@ -13,7 +13,16 @@ from scout.adapters.claude import files, flags
 from scout.adapters.claude.door import knock
 from scout.adapters.claude.events import INTERRUPTED, Reading, answers, asked, cancelled_request
 from scout.adapters.claude.login import LOGIN, is_logged_in
-from scout.adapters.claude.programs import INSTALL, Cannot, Programs, ident_of, open_elsewhere, session_of
+from scout.adapters.claude.programs import (
+    INSTALL,
+    Cannot,
+    Programs,
+    ident_of,
+    is_scouts_own,
+    open_elsewhere,
+    session_of,
+)
+from scout.adapters.instructions import first_prompt
 from scout.adapters.plain import Plain, not_attachable
 from scout.adapters.rpc import message_of
 from scout.adapters.wire import Line, Wire, WireLimits
@@ -161,7 +170,9 @@ class Claude(Plain):
         if wire is not None:
             return wire
         wire = await self._programs.ready(spec)
-        if not await wire.tell(_said(prompt.text, prompt.delivery_id), prompt.delivery_id):
+        knows = is_scouts_own(spec) or self._programs.had_turns(spec.session_id)
+        text = first_prompt(spec, prompt, had_turns=knows)
+        if not await wire.tell(_said(text, prompt.delivery_id), prompt.delivery_id):
             raise Cannot(f"its program is gone: {await wire.how_it_ended()}", again=True)
         return wire
 

@@ -68,10 +68,12 @@ def command(
     *,
     root: bool,
     relays: Sequence[str] = (),
+    contract: str = "",
 ) -> tuple[str, ...]:
     """All words. `session`: which one it resumes; `servers`: the file that says where Scout is.
 
     `relays`: servers of the user's own settings that would speak for another session of Scout.
+    `contract`: the file that is added to the system prompt.
     """
     profile = spec.permission
     if root and profile is PermissionProfile.TRUSTED:
@@ -80,7 +82,8 @@ def command(
     scout = (f"--mcp-config={servers}", f"--allowedTools=mcp__{KEY}")
     denied = ",".join((*_DENIED.get(profile, ()), *(f"mcp__{name}" for name in relays)))
     deny = (f"--disallowedTools={denied}",) if denied else ()
-    return (program, *_SPEAKING, *session, *model, *scout, *_PROFILES[profile], *deny)
+    rules = (f"--append-system-prompt-file={contract}",) if contract else ()
+    return (program, *_SPEAKING, *session, *model, *scout, *_PROFILES[profile], *deny, *rules)
 
 
 def mcp_servers(door: Door) -> bytes:

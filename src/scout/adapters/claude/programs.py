@@ -21,7 +21,7 @@ from scout.base.refusal import Diagnostic, Remedy
 from scout.model.session_problem import HarnessUnavailable, Layer, Missing, SessionFailed
 from scout.ports import Failed, SessionSpec
 
-__all__ = ["INSTALL", "Cannot", "Programs", "ident_of", "open_elsewhere", "session_of"]
+__all__ = ["INSTALL", "Cannot", "Programs", "ident_of", "is_scouts_own", "open_elsewhere", "session_of"]
 
 INSTALL = "install Claude Code (npm install -g @anthropic-ai/claude-code) so that `claude` is on the PATH"
 _NAME = "claude"
@@ -66,6 +66,11 @@ def ident_of(name: str) -> str:
 def session_of(spec: SessionSpec) -> str:
     """What Claude Code calls this session, also before it has begun."""
     return spec.native_ids.get("session") or ident_of(spec.session_id)
+
+
+def is_scouts_own(spec: SessionSpec) -> bool:
+    """Whether Scout began the session: Claude Code keeps the system prompt that a session began with."""
+    return session_of(spec) == ident_of(spec.session_id) and spec.fork_of is None
 
 
 class Programs:
@@ -139,7 +144,10 @@ class Programs:
         _write(servers, flags.mcp_servers(spec.door))
         root = flags.as_root(environment)
         relays = await asyncio.to_thread(relays_of, environment, where)
-        words = flags.command(program, spec, session, str(servers), root=root, relays=relays)
+        contract = self._contract(spec, folder)
+        words = flags.command(
+            program, spec, session, str(servers), root=root, relays=relays, contract=contract
+        )
         try:
             began = await wire.begin(Launch(words, where, "", environment), self._limits)
         except (OSError, ValueError) as error:
@@ -147,6 +155,19 @@ class Programs:
         if not began:
             raise Cannot("its shell did not begin", again=True)
         return wire
+
+    def _contract(self, spec: SessionSpec, folder: Path) -> str:
+        """The file of the system prompt's addition; none where it cannot be in the system prompt."""
+        if not (spec.instructions and is_scouts_own(spec)):
+            return ""
+        file = folder / "contract.md"
+        _write(file, spec.instructions.encode())
+        return str(file)
+
+    def had_turns(self, session_id: str) -> bool:
+        """Whether Scout said anything in it."""
+        told = (one for wire in self.all(session_id) for one in wire.told())
+        return any(b'"type":"user"' in one.text for one in told)
 
     def _session(self, spec: SessionSpec) -> tuple[str, ...]:
         """Which session it goes on with: exactly the one that there is; a new one only before any turn."""

@@ -102,7 +102,8 @@ def thread_of(
         "approvalsReviewer": "user",
         "config": settings,
     }
-    return {**params, "model": spec.model} if spec.model else params
+    given = {"model": spec.model, "developerInstructions": spec.instructions}
+    return {**params, **{name: value for name, value in given.items() if value}}
 
 
 def _without_relays(home: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from scout.adapters.environment import environment_for
+from scout.adapters.instructions import first_prompt
 from scout.adapters.plain import Plain, not_attachable
 from scout.adapters.process import stop
 from scout.adapters.tmux.kept import Held, Kept, PaneTurn
@@ -194,8 +195,9 @@ class Tmux(Plain):
         ready = await self._settled(held, self._pace.ready)
         if ready is None:
             return _gone(kept, await held.server.look(held.pane))
+        words = first_prompt(spec, prompt, had_turns=kept.had_turns)
         kept.note(prompt.delivery_id, PaneTurn(before=ready.lines))
-        await held.server.paste(held.pane, typed(prompt.text))
+        await held.server.paste(held.pane, typed(words))
         blink = min(self._pace.quiet, _BLINK)
         pasted = await self._settled(held, self._pace.grace, changed_from=ready, quiet=blink)
         await held.server.press(held.pane, "Enter")

@@ -81,6 +81,11 @@ class Kept:
             return decode((self.folder / f"{_safe(delivery_id)}.json").read_bytes(), PaneTurn)
         return None
 
+    @property
+    def had_turns(self) -> bool:
+        """Whether anything was typed into it for Scout."""
+        return any(file.stem != _HELD for file in self.folder.glob("[!.]*.json"))
+
     def note(self, delivery_id: str, turn: PaneTurn) -> None:
         """So far it is."""
         self._write(delivery_id, turn)

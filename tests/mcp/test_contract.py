@@ -1,0 +1,105 @@
+"""Every call that the contract teaches is a call that the tools take, for each role."""
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scout.model.agent import ToolRole
+from scout.policy.prompt import template
+from scout.protocol.agents import ConfigureAgent
+from scout.protocol.asks import MakeAsk, StartFlight
+from scout.protocol.attention import AnswerAttention, ListAttention
+from scout.protocol.questions import CreateQuestion
+from scout.protocol.work import CreateWork, StartWork
+from tests.broker.stage import live, until
+from tests.mcp.stage import Served, facts, served
+
+_CALL = re.compile(r"`(\w+) \{(.*?)\}`")
+CALLS = sorted(set(_CALL.findall(template("claude"))))
+
+
+def arguments_of(taught: str, values: dict[str, Any]) -> dict[str, Any]:
+    """What stands between the braces, with a value for each name that has none."""
+    pairs = [one.partition(":") for one in taught.split(", ") if one]
+    return {name: json.loads(value) if value else values[name] for name, _, value in pairs}
+
+
+def test_the_contract_teaches_calls() -> None:
+    assert {name for name, _ in CALLS} == {
+        "ask", "invocations_wait", "question_create", "question_answer", "work_create", "work_update",
+        "operator_need", "messages_reply", "whoami", "messages_inbox",
+    }  # fmt: skip
+    assert len(CALLS) == 12
+
+
+@pytest.mark.parametrize("role", list(ToolRole))
+def test_every_call_of_the_contract_is_taken(role: ToolRole, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(tmp_path) as stage:
+            values = await _at_hand(stage, role)
+            for tool, taught in CALLS:
+                fresh = {**values, "workItemId": await _owned(stage)}
+                if tool == "invocations_wait":
+                    fresh["flightId"] = await _finished(stage)
+                told = await _called(stage, tool, arguments_of(taught, fresh))
+                if tool == "question_create":
+                    assert told["responderAddress"] == "@hudson"
+                if tool == "work_update":
+                    assert told["state"] in ("waiting", "review", "working", "open"), taught
+
+    asyncio.run(main())
+
+
+async def _called(stage: Served, tool: str, arguments: dict[str, Any]) -> Any:
+    async with stage.client("arc") as client:
+        call = asyncio.ensure_future(facts(client, tool, **arguments))
+        if tool == "operator_need":
+            (item,) = await until(lambda: _raised(stage))
+            await stage.rig.operator(AnswerAttention(attention_id=item.id, answer="green"))
+        return await call
+
+
+async def _finished(stage: Served) -> str:
+    """A flight that the agent asked for, which is over."""
+    await stage.rig.register("parrot", harness="echo")
+    arc = await stage.rig.agent("arc")
+    return (await arc.call(MakeAsk(to="@parrot", body="hello", wait=20))).flight_id
+
+
+async def _owned(stage: Served) -> str:
+    """A new work item of the agent's own, begun."""
+    hudson, arc = await stage.rig.agent("hudson"), await stage.rig.agent("arc")
+    item = await hudson.call(CreateWork(title="Fix it", owner_id="@arc"))
+    await arc.call(StartWork(work_item_id=item.id))
+    return item.id
+
+
+async def _raised(stage: Served) -> Any:
+    return (await stage.rig.operator(ListAttention())).items
+
+
+async def _at_hand(stage: Served, role: ToolRole) -> dict[str, Any]:
+    """An agent in the middle of its work: asked by another, with a question and a work item of its own."""
+    arc, hudson = await live(stage.rig, "arc"), await live(stage.rig, "hudson")
+    await stage.rig.operator(ConfigureAgent(address="@arc", tool_role=role))
+    asked = await hudson.call(MakeAsk(to="@arc", body="Please."))
+    await arc.call(StartFlight(flight_id=asked.flight_id))
+    question = await hudson.call(CreateQuestion(to="@arc", body="Which port?"))
+    await live(stage.rig, "bow")
+    return {
+        "to": "@bow",
+        "body": "here it is",
+        "flightId": asked.flight_id,
+        "questionId": question.id,
+        "answer": "8080",
+        "title": "More",
+        "ownerId": "@hudson",
+        "nextMoveOwnerId": "@hudson",
+        "waitingOn": "@hudson",
+        "question": "Which colour?",
+        "summary": "done so far",
+    }
