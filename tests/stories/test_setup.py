@@ -26,6 +26,28 @@ def asks(harness: str, other: str, body: str) -> str:
     return f"<<tool ask {wish}>> <<follow {CALLS[harness]}>> <<echo>>"
 
 
+@pytest.mark.parametrize("harness", ["claude", "codex"])
+def test_the_contract_is_told_once_and_a_turn_begins_with_one_line(machine: Machine, harness: str) -> None:
+    talkie = machine.repository("talkie", harness)
+    machine.say("ask", "--project", str(talkie), "First. <<say one>>")
+    session = machine.data("session", "list")["items"][0]["id"]
+    machine.say("agent", "register", "hudson")
+    machine.say("send", "@talkie", "By the way.")
+    machine.say("ask", "@talkie", "Second. <<say two>>")
+    machine.say("session", "stop", session)
+    machine.say("session", "attach", session, "--agent", "@talkie")
+    assert machine.say("ask", "@talkie", "Third. <<say three>>").strip() == "three"
+    last = machine.model.of({"claude": "/v1/messages", "codex": "/v1/responses"}[harness])[-1]
+    whole = json.dumps(last.body)
+    assert whole.count("# Scout contract") == 1
+    said = [turn.text for turn in last.heard.turns if "Scout: your user asks you." in turn.text]
+    assert len(said) == 3
+    assert "> By the way." in said[1]
+    assert all(len(text) < 700 for text in said)
+    shown = machine.say("session", "tail", session)
+    assert "# Scout contract" not in shown
+
+
 def test_after_setup_both_programs_are_asked_and_ask_each_other(machine: Machine) -> None:
     arc, bow = machine.repository("arc"), machine.repository("bow")
     assert "set up" in machine.say("setup", "claude", "--yes")

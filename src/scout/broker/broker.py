@@ -32,6 +32,7 @@ from scout.model.presence_event import SessionEvent
 from scout.model.session_problem import DirectoryNotAllowed
 from scout.model.usage import Counters
 from scout.policy.limits import Rules
+from scout.policy.usage import estimate_tokens
 from scout.ports import Blobs, Clock, Harness, Ids, Place, Places, Router, Runs, Sink, Snapshots
 from scout.protocol.agents import Identity
 from scout.protocol.overview import Status
@@ -102,6 +103,7 @@ class Broker:
         self.signs_of_life: dict[str, Endpoint] = {}
         self.identities: dict[tuple[str | None, ...], Identity] = {}
         self.counts: dict[str, Counters] = {}
+        self.refusal_tokens: dict[str, int] = {}
         self._admitted: dict[tuple[str | None, str | None, str | None], Admitted] = {}
         self._keeper: asyncio.Task[None] | None = None
         self._probing: asyncio.Task[None] | None = None
@@ -273,7 +275,8 @@ class Broker:
     def tally(self, name: str) -> None:
         self._tally[name] += 1
 
-    def count(self, agent_id: str, what: str) -> None:
+    def count(self, agent_id: str, what: str, text: str = "") -> None:
         """Something that costs an agent tokens; kept in memory until it is reported."""
         counters = self.counts.get(agent_id, Counters())
         self.counts[agent_id] = replace(counters, **{what: getattr(counters, what) + 1})
+        self.refusal_tokens[agent_id] = self.refusal_tokens.get(agent_id, 0) + estimate_tokens(text).tokens

@@ -33,6 +33,7 @@ class House(sweeping.House, Protocol):
     host_processes: HostProcesses
     signs_of_life: dict[str, Endpoint]
     counts: dict[str, Counters]
+    refusal_tokens: dict[str, int]
 
     async def as_system(self, work: Callable[[Turn], Any]) -> Any: ...
     async def probe(self, *, again: bool = False) -> None: ...
@@ -102,10 +103,12 @@ async def flush(house: House) -> None:
     seen, counts = list(house.signs_of_life.values()), dict(house.counts)
     house.signs_of_life.clear()
     house.counts.clear()
+    tokens = dict(house.refusal_tokens)
+    house.refusal_tokens.clear()
     if seen:
         await house.as_system(lambda turn: _refresh(turn, seen))
     if counts:
-        await house.as_system(lambda turn: spending.counted(turn, counts))
+        await house.as_system(lambda turn: spending.counted(turn, counts, tokens))
 
 
 def _refresh(turn: Turn, seen: list[Endpoint]) -> None:

@@ -66,6 +66,7 @@ def told(
     first = body if harness in _PLAIN else begin.text
     text = f"{first}\n\n{letters}" if letters else first
     if harness == "command":
+        rules = f"{rules}\n{begin.line}\n"
         facts["SCOUT_CONTRACT"] = rules
     environment = {name: value for name, value in facts.items() if value}
     whole = text if harness in _PLAIN else body
@@ -111,19 +112,17 @@ def charge(turn: Turn, made: Told, delivery: Delivery, endpoint: Endpoint) -> No
     known = session is not None and session.contract_at is not None
     rules = Overhead.WRAPPING if known else Overhead.ONBOARDING
     again = endpoint.harness == "command" or not known
-    attempt = Counters(dispatch_attempts=1)
-    spending.reported(
-        turn,
-        overhead(turn.mint("usg"), about, Overhead.WAKE_PROMPT, turn.now, prompt=made.line, counters=attempt),
-    )
     parts = {
+        Overhead.WAKE_PROMPT: made.line,
         rules: made.contract if again else "",
         Overhead.SUMMARY: made.context,
         Overhead.DIAGNOSTIC: made.prompt.body if delivery.sender in turn.world.own_agents else "",
     }
-    for what, text in parts.items():
-        if text:
-            spending.reported(turn, overhead(turn.mint("usg"), about, what, turn.now, prompt=text))
+    given = {what: text for what, text in parts.items() if text}
+    for number, (what, text) in enumerate(given.items()):
+        counters = Counters(dispatch_attempts=0 if number else 1)
+        report = overhead(turn.mint("usg"), about, what, turn.now, prompt=text, counters=counters)
+        spending.reported(turn, report)
 
 
 def _facts(

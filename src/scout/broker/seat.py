@@ -65,7 +65,7 @@ class Counter(Protocol):
     async def as_system(self, work: Callable[[Turn], T]) -> T: ...
     def glance(self) -> Ledger: ...
     def tally(self, name: str) -> None: ...
-    def count(self, agent_id: str, what: str) -> None: ...
+    def count(self, agent_id: str, what: str, text: str = "") -> None: ...
 
 
 class Seat:
@@ -84,7 +84,7 @@ class Seat:
             return answer
         except Refused as refusal:
             self._broker.tally("refused")
-            self._count("diagnostics_generated")
+            self._count("diagnostics_generated", refusal.diagnostic.message)
             problem = await self._with_projects(refusal.diagnostic)
             raise Refused(correct_remedies(request, problem)) from None
 
@@ -95,11 +95,11 @@ class Seat:
         world = self._broker.world
         return await asyncio.to_thread(with_projects, problem, world, self.who.caller)
 
-    def _count(self, what: str) -> None:
+    def _count(self, what: str, text: str = "") -> None:
         """What an agent is told costs it tokens; a person's time is not counted."""
         actor = self.who.actor
         if actor.kind is TokenKind.AGENT and actor.agent_id is not None:
-            self._broker.count(actor.agent_id, what)
+            self._broker.count(actor.agent_id, what, text)
 
     async def _answer(self, request: Request[Any]) -> Any:
         check_operation(self.who.actor, request.operation)

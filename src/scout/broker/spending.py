@@ -24,11 +24,12 @@ def reported(turn: Turn, usage: Usage) -> Usage:
     return turn.record(UsageReported, usage, move="report")
 
 
-def counted(turn: Turn, counts: Mapping[str, Counters]) -> None:
-    """Store what was counted in memory meanwhile: one report for each agent."""
+def counted(turn: Turn, counts: Mapping[str, Counters], tokens: Mapping[str, int]) -> None:
+    """Store what was counted in memory meanwhile: one report for each agent, with what its refusals cost."""
     for agent_id, counters in counts.items():
-        whose = About(agent_id=agent_id)
-        reported(turn, overhead(turn.mint("usg"), whose, Overhead.DIAGNOSTIC, turn.now, counters=counters))
+        whose, cost = About(agent_id=agent_id), tokens.get(agent_id, 0)
+        report = overhead(turn.mint("usg"), whose, Overhead.DIAGNOSTIC, turn.now, counters=counters)
+        reported(turn, replace(report, completion_tokens=cost, total_tokens=cost))
 
 
 def about(delivery: Delivery, harness: str | None = None, model: str | None = None) -> About:

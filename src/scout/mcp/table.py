@@ -189,7 +189,7 @@ _TABLE = (
     Tool(
         "work_update",
         "Change a work item: its fields, or its state. `state` waiting takes waitingOn (an address, a work "
-        "item or a sentence), review takes summary; nextMoveOwnerId alone hands it over; `move` names a step.",
+        "item or a sentence), review takes summary; nextMoveOwnerId alone hands it over; `move` is a step.",
         {
             "": work.UpdateWork,
             "start": work.StartWork,
