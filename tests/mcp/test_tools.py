@@ -229,8 +229,17 @@ async def test_talk(stage: Served, mode: str) -> None:
 async def test_channels(stage: Served) -> None:
     await stage.token("arc")
     await stage.rig.operator(CreateChannel(name="room", members=("arc",)))
+    await stage.rig.operator(CreateChannel(name="elsewhere"))  # what it could not read is not listed
     await stage.rig.operator(Send(channel="room", body="one"))
     async with stage.client("arc") as client:
+        (listed,) = (await facts(client, "channels_list"))["items"]
+        assert (listed["channel"], listed["unread"], len(listed["members"])) == ("room", 1, 2)
+        (waiting,) = (await facts(client, "messages_inbox"))["items"]
+        assert (waiting["channel"], waiting["body"], "deliveryId" in waiting) == ("room", "one", False)
+        assert waiting["seq"] > 0
+        assert (await facts(client, "messages_inbox", claim=True))["items"] == [waiting]
+        assert (await facts(client, "messages_inbox"))["items"] == []
+        assert (await facts(client, "channels_list"))["items"][0]["unread"] == 0
         await facts(client, "messages_send", channel="room", body="two")
         said = (await facts(client, "messages_channel", channel="room", limit=5))["items"]
         assert [one["body"] for one in said] == ["one", "two"]

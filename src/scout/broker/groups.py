@@ -83,9 +83,21 @@ def list_channels(turn: Turn, request: ListChannels) -> Page[ChannelView]:
     wanted = size(request.limit, turn.rules.limits)
     bound = after_number(request.cursor, _NEWEST)
     owner = turn.actor.user or turn.world.operator
-    found = turn.ledger.many(Conversation, "channels_of", owner=owner, before=bound, limit=wanted + 1)
+    if request.joined:
+        found = _joined(turn, bound)[: wanted + 1]
+    else:
+        found = turn.ledger.many(Conversation, "channels_of", owner=owner, before=bound, limit=wanted + 1)
     listed = page(found, wanted, lambda channel: int(channel.created_at))
     return Page(items=tuple(_shown(turn, one) for one in listed.items), next=listed.next)
+
+
+def _joined(turn: Turn, before: int) -> list[Conversation]:
+    """The channels that the caller takes part in, newest first."""
+    rows = turn.ledger.rows("followed_all", agent=turn.sender)
+    found = [turn.need(Conversation, "conversation", str(row[0])) for row in rows]
+    channels = [one for one in found if one.kind is ConversationKind.CHANNEL and one.archived_at is None]
+    channels = [one for one in channels if one.created_at < before]
+    return sorted(channels, key=lambda one: one.created_at, reverse=True)
 
 
 def show_channel(turn: Turn, request: ShowChannel) -> ChannelView:

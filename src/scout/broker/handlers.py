@@ -65,7 +65,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     who.ConfigureAgent: agents.configure,
     who.RetireAgent: agents.retire,
     who.ReviveAgent: agents.revive,
-    who.ReadFeed: overview.feed,
+    who.ReadFeed: overview.read_feed,
     who.Resolve: agents.what_it_means,
     who.Parse: parsing.parse,
     who.RegisterEndpoint: endpoints.register_endpoint,

@@ -1,12 +1,13 @@
 """The whole at a glance: what needs you, who works, what finished; and the log."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.broker import agents, attention, conversations, reaching
+from scout.broker import agents, attention, conversations, feed, reaching
 from scout.broker.held import count_held
 from scout.broker.page import before, cursor, page, size
 from scout.broker.turn import Turn
@@ -20,7 +21,6 @@ from scout.model.conversation import Conversation, Member, broadcast_id
 from scout.model.envelope import Event
 from scout.model.flight import Flight
 from scout.model.node import Node
-from scout.model.ref import Ref
 from scout.model.talk_event import AttentionEvent, MessagePosted
 from scout.policy.attention import may_read_attention
 from scout.policy.permit import Deed
@@ -44,11 +44,11 @@ from scout.store.search import Found, places_of
 from scout.store.search import search as find_words
 
 __all__ = [
-    "feed",
     "list_nodes",
     "log",
     "looked",
     "now",
+    "read_feed",
     "readable",
     "search",
     "status",
@@ -128,7 +128,9 @@ def list_nodes(turn: Turn, request: ListNodes) -> Page[Node]:
 
 def wanted_by(turn: Turn, request: Watch | ReadLog, look: Look) -> Callable[[Event], bool]:
     """Whether a fact is wanted by a filter, and the caller may read of it; `look` opens the store then."""
-    ids = {one for one in (_agent_id(turn, request), _conversation_id(turn, request), request.work) if one}
+    agent_id = _agent_id(turn, request)
+    reached = feed.reaches(turn, agent_id, look) if agent_id else None
+    ids = {one for one in (_conversation_id(turn, request), request.work) if one}
     family = request.family or ""
     subtree = AgentPath.parse(request.subtree) if isinstance(request, Watch) and request.subtree else None
     may_read = readable(turn, look)
@@ -138,7 +140,8 @@ def wanted_by(turn: Turn, request: Watch | ReadLog, look: Look) -> Callable[[Eve
         if family and not str(event.__struct_config__.tag).startswith(family):
             return False
         about = concerns(event)
-        return ids <= about and (inside is None or inside(about)) and may_read(event, about)
+        mine = reached is None or agent_id in about or reached(event)
+        return mine and ids <= about and (inside is None or inside(about)) and may_read(event, about)
 
     return wanted
 
@@ -200,19 +203,28 @@ def log(turn: Turn, request: ReadLog) -> Page[Event]:
     """The log, oldest first, as far as the caller may read it."""
     wanted = size(request.limit, turn.rules.limits)
     filtered = wanted_by(turn, request, lambda: turn.ledger)
+    agent_id = _agent_id(turn, request)
     if request.newest:
-        return Page(items=_last_of_log(turn, filtered, wanted))
+        return Page(items=_last_of_log(turn, agent_id, filtered, wanted))
     after = _number(request.after)
     found: list[Event] = []
     seen = 0
-    for event in turn.ledger.facts("events_after", after=after, limit=_SEARCHED):
+    for event in _facts(turn, agent_id, after):
         seen, after = seen + 1, event.seq
         if filtered(event):
             found.append(event)
         if len(found) == wanted:
             break
-    more = seen == _SEARCHED or len(found) == wanted
+    most = _SEARCHED if agent_id is None else _STRETCH
+    more = seen == most or len(found) == wanted
     return Page(items=tuple(found), next=str(after) if more else None)
+
+
+def _facts(turn: Turn, agent_id: str | None, after: int) -> Iterable[Event]:
+    """What one page of the log looks at: all of it, or what concerns one agent."""
+    if agent_id is None:
+        return turn.ledger.facts("events_after", after=after, limit=_SEARCHED)
+    return feed.facts_after(turn, agent_id, after, _STRETCH)
 
 
 def _number(after: int) -> int:
@@ -221,38 +233,39 @@ def _number(after: int) -> int:
     return after
 
 
-def _last_of_log(turn: Turn, filtered: Callable[[Event], bool], wanted: int) -> tuple[Event, ...]:
-    """The newest facts that are wanted, oldest first; looked for backwards, a stretch at a time."""
-    found: list[Event] = []
+def _last_of_log(
+    turn: Turn, agent_id: str | None, filtered: Callable[[Event], bool], wanted: int
+) -> tuple[Event, ...]:
+    """The newest facts that are wanted, oldest first; looked for backwards."""
+    back = _backwards(turn) if agent_id is None else feed.facts_before(turn, agent_id, _NEWEST)
+    newest = list(islice(filter(filtered, islice(back, _SEARCHED)), wanted))
+    return tuple(reversed(newest))
+
+
+def _backwards(turn: Turn) -> Iterator[Event]:
+    """The log from its end, read a stretch at a time."""
     end = turn.ledger.last_seq()
-    least = max(end - _SEARCHED, 0)
-    while end > least and len(found) < wanted:
-        begin = max(end - _STRETCH, least)
-        stretch = turn.ledger.facts("events_after", after=begin, limit=end - begin)
-        found = [*(event for event in stretch if filtered(event)), *found]
+    while end > 0:
+        begin = max(end - _STRETCH, 0)
+        yield from reversed(list(turn.ledger.facts("events_after", after=begin, limit=end - begin)))
         end = begin
-    return tuple(found[-wanted:])
 
 
-def feed(turn: Turn, request: ReadFeed) -> Page[Event]:
-    """What an agent did and what was done to it, oldest first."""
+def read_feed(turn: Turn, request: ReadFeed) -> Page[Event]:
+    """What concerns an agent, oldest first: messages, deliveries, flights, sessions, errors."""
     agent, after = agents.find(turn, request.address, Deed.READ), _number(request.after)
     wanted = size(request.limit, turn.rules.limits)
-    ref = str(Ref.to(agent.id))
-    sources = [
-        list(turn.ledger.facts(query, ref=ref, after=after, limit=wanted + 1))
-        for query in ("events_from", "events_at")
-    ]
+    found = feed.facts_after(turn, agent.id, after, wanted + 1)
+    looked_at = found[:wanted]
     may_read = readable(turn, lambda: turn.ledger)
-    merged = {one.seq: one for events in sources for one in events if _shows(may_read, one)}
-    ordered = [merged[seq] for seq in sorted(merged)]
-    shown = tuple(ordered[:wanted])
-    return Page(items=shown, next=str(shown[-1].seq) if len(ordered) > wanted else None)
+    shown = tuple(one for one in looked_at if _shows(may_read, one))
+    return Page(items=shown, next=str(looked_at[-1].seq) if len(found) > wanted else None)
 
 
 def _shows(may_read: Readable, event: Event) -> bool:
-    """Whether a fact of an agent that the caller may read is not private to others."""
-    return not isinstance(event, AttentionEvent) or may_read(event, frozenset())
+    """Whether a fact about an agent that the caller may read is not private to others."""
+    private = isinstance(event, AttentionEvent | MessagePosted)
+    return not private or may_read(event, concerns(event))
 
 
 def search(turn: Turn, request: Search) -> Page[Hit]:

@@ -13,10 +13,11 @@ from scout.model.event import event_type
 from scout.model.flight import FLIGHT
 from scout.protocol.agents import Identity, ReadFeed, WhoAmI
 from scout.protocol.asks import GetFlight, MakeAsk
+from scout.protocol.channels import ChannelView, ListChannels
 from scout.protocol.inbox import ClaimInbox, InboxItem, ListInbox, acknowledgements
 from scout.protocol.request import Page
 
-__all__ = ["ask", "feed", "inbox", "show_flight", "wait_for_flight", "who_am_i"]
+__all__ = ["ask", "feed", "inbox", "list_channels", "show_flight", "wait_for_flight", "who_am_i"]
 
 
 async def who_am_i(call: Call, _: WhoAmI) -> dict[str, Any]:
@@ -63,6 +64,17 @@ async def inbox(call: Call, request: ListInbox | ClaimInbox) -> Page[dict[str, A
         return Page(items=tuple(_item(one) for one in claimed.items))
     page = await call.scout.call(request)
     return Page(items=tuple(_item(one) for one in page.items), next=page.next)
+
+
+async def list_channels(call: Call, request: ListChannels) -> Page[dict[str, Any]]:
+    """The channels of the caller, who else is there, and how much it has not read."""
+    page = await call.scout.call(request)
+    return Page(items=tuple(_channel(one) for one in page.items), next=page.next)
+
+
+def _channel(channel: ChannelView) -> dict[str, Any]:
+    members = [one.address for one in channel.members]
+    return {"channel": channel.name, "unread": channel.unread, "members": members}
 
 
 async def feed(call: Call, request: ReadFeed) -> Page[dict[str, Any]]:

@@ -24,6 +24,7 @@ __all__ = [
     "asked",
     "attention",
     "card",
+    "channels",
     "feed",
     "flight",
     "identity",
@@ -89,6 +90,10 @@ def inbox(page: Page[dict[str, Any]]) -> str:
 def messages(page: Page[MessageLine]) -> str:
     last = page.items[-1] if page.items else None
     return f"{_count(page, 'message')}{f'; last: {_short(last.body)}' if last else ''}"
+
+
+def channels(page: Page[dict[str, Any]]) -> str:
+    return _listed(page, "channel", [f"{one['channel']} ({one['unread']} unread)" for one in page.items])
 
 
 def feed(page: Page[dict[str, Any]]) -> str:

@@ -11,6 +11,7 @@ from scout.protocol import (
     agents,
     asks,
     attention,
+    channels,
     inbox,
     insight,
     questions,
@@ -144,6 +145,15 @@ _TABLE = (
         lines.messages,
         shows=("id", "senderAddress", "kind", "body", "createdAt"),
         fixed={"newest": True},
+    ),
+    Tool(
+        "channels_list",
+        "The channels that you take part in, and how much is unread there.",
+        one(channels.ListChannels),
+        arguments(limit=Argument("limit", _LIMIT)),
+        lines.channels,
+        fixed={"joined": True},
+        act=acts.list_channels,
     ),
     Tool(
         "agents_resolve",

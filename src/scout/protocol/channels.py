@@ -111,6 +111,7 @@ class ListChannels(Request[Page[ChannelView]]):
     route: ClassVar[str] = "GET /v1/channels"
     permission: ClassVar[str] = "what you may see"
 
+    joined: Annotated[bool, says("only those you take part in")] = False
     cursor: Cursor = None
     limit: Limit = None
 

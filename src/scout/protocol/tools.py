@@ -16,6 +16,7 @@ _WORKER = (
     "messages_reply",
     "messages_inbox",
     "messages_channel",
+    "channels_list",
     "agents_resolve",
     "question_create",
     "question_answer",

@@ -95,6 +95,12 @@ SELECT f.conversation_id, f.read_seq, (
     ORDER BY m.seq LIMIT 1
 ) FROM followed f WHERE f.agent_id = :agent;
 
+-- followed_next: the same, with the next message of anybody after a number
+SELECT f.conversation_id, (
+    SELECT m.seq FROM messages m WHERE m.conversation_id = f.conversation_id AND m.seq > :after
+    ORDER BY m.seq LIMIT 1
+) FROM followed f WHERE f.agent_id = :agent;
+
 -- followed_back: the same, with the newest message before a number
 SELECT f.conversation_id, f.read_seq, (
     SELECT m.seq FROM messages m WHERE m.conversation_id = f.conversation_id AND m.seq < :before
