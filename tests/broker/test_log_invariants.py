@@ -18,7 +18,7 @@ from scout.policy.wake import WakeFacts, decide_wake
 from scout.protocol.agents import RetireAgent
 from scout.protocol.asks import CancelFlight, CompleteFlight, MakeAsk, RetryFlight, StartFlight
 from scout.protocol.channels import CreateChannel, JoinChannel
-from scout.protocol.inbox import AckInbox, ClaimInbox, NackInbox
+from scout.protocol.inbox import ClaimInbox, NackInbox, acknowledgements
 from scout.protocol.talk import Reply, Send
 from scout.store.verify import verify
 from tests.broker.rig import Rig, refused
@@ -40,7 +40,8 @@ async def rich(rig: Rig) -> list[Event]:
     await a.call(Send(channel="team", body="@b please look"))
     await rig.operator(Send(broadcast=True, body="to all"))
     claimed = await a.call(ClaimInbox())
-    await a.call(AckInbox(delivery_ids=(claimed.items[0].delivered.id,)))
+    for taken in acknowledgements((claimed.items[0], *(one for one in claimed.items if one.seq))):
+        await a.call(taken)
     await b.call(Send(to="@a", body="take this back"))
     for attempt in range(3):
         items = (await a.call(ClaimInbox())).items

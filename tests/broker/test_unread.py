@@ -7,6 +7,7 @@ from typing import Any
 from scout.model.envelope import record_of
 from scout.model.event import event_type
 from scout.protocol.agents import RetireAgent, ReviveAgent, ShowAgent
+from scout.protocol.asks import CancelFlight, FailFlight, IfUnreachable, MakeAsk
 from scout.protocol.channels import (
     CreateChannel,
     JoinChannel,
@@ -228,6 +229,31 @@ async def test_an_answer_says_to_what(rig: Rig) -> None:
     await arc.call(Reply(in_reply_to=sent.message_id, body="yes"))
     (item,) = (await rig.operator(ListInbox())).items
     assert (item.about, bodies((item,))) == ("is the parser done?", ["yes"])
+
+
+@staged
+async def test_a_reply_after_an_ask_came_to_nothing_reaches_its_asker(rig: Rig) -> None:
+    arc, hal = await rig.agent("arc"), await rig.agent("hal")
+    for end in ("cancel", "fail"):
+        asked = await hal.call(MakeAsk(to="@arc", body="count them", if_unreachable=IfUnreachable.QUEUE))
+        if end == "cancel":
+            await hal.call(CancelFlight(flight_id=asked.flight_id))
+        else:
+            await arc.call(FailFlight(flight_id=asked.flight_id, reason="cannot"))
+        for taken in acknowledgements((await hal.call(ClaimInbox())).items):
+            await hal.call(taken)  # that it failed
+        told = await arc.call(Reply(in_reply_to=asked.flight_id, body="there are 12"))
+        assert [one.state for one in told.deliveries] == ["pending"]
+        assert "its asker finds it in the inbox" in told.notes[0]
+        (item,) = (await hal.call(ListInbox())).items
+        assert (item.delivered.rule, item.delivered.wake, item.about) == ("note", False, "count them")
+        assert item.delivered.reason.startswith("a note after the end")
+        assert (await hal.call(ShowNow())).unread == 1
+        await hal.call(AckInbox(delivery_ids=(str(item.delivery_id),)))
+    done = await hal.call(MakeAsk(to="@arc", body="again", if_unreachable=IfUnreachable.QUEUE))
+    await arc.call(Reply(in_reply_to=done.flight_id, body="12"))
+    later = await arc.call(Reply(in_reply_to=done.flight_id, body="and one more thing"))
+    assert (later.deliveries, (await hal.call(ListInbox())).items) == ((), ())
 
 
 def test_the_places_follow_from_the_log(tmp_path: Path) -> None:

@@ -46,7 +46,9 @@ from scout.store.ledger import LAST
 
 __all__ = [
     "configure",
+    "count_agents",
     "find",
+    "is_agent",
     "move_project",
     "retire",
     "revive",
@@ -57,6 +59,7 @@ __all__ = [
 ]
 
 _NAMES = 20
+_COUNTED = 1000
 
 
 def who_am_i(turn: Turn, request: WhoAmI) -> Identity:
@@ -135,11 +138,22 @@ def _some(turn: Turn, request: Who, bound: str, limit: int) -> list[Agent]:
 def _is_listed(turn: Turn, request: Who, agent: Agent) -> bool:
     if agent.lifecycle is Lifecycle.RETIRED and not request.retired:
         return False
-    if agent.kind is Kind.SYSTEM and not request.all:
+    if not (request.all or is_agent(agent)):
         return False
     if request.online and not reaching.is_live(turn, agent):
         return False
     return turn.view.shows(agent)
+
+
+def is_agent(agent: Agent) -> bool:
+    """Whether it is an agent to people: neither a person, nor a part of Scout."""
+    return agent.kind not in (Kind.SYSTEM, Kind.CONNECTOR)
+
+
+def count_agents(turn: Turn) -> int:
+    """How many agents in service the caller sees, among the newest thousand: those that `who` lists."""
+    known = turn.ledger.many(Agent, "agents_all", before=LAST, limit=_COUNTED)
+    return sum(_is_listed(turn, Who(), one) for one in known)
 
 
 def show(turn: Turn, request: ShowAgent) -> AgentDetail:

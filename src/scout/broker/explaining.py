@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 from scout.base.refusal import BadRequest, Refused, code_of
 from scout.broker import attention, conversations, overview, owning
 from scout.broker.turn import Turn
 from scout.model.ask import Ask
+from scout.model.ask_event import DeliveryWoken
 from scout.model.concern import concerns
 from scout.model.conversation import Conversation, Message
-from scout.model.delivery import Delivery
+from scout.model.delivery import Delivery, DeliveryState
 from scout.model.envelope import Event, Wake, record_of
 from scout.model.event import event_type
 from scout.model.flight import Flight
@@ -29,11 +31,34 @@ __all__ = ["why"]
 _MOST = 500
 _NEAR = 12  # events that one change adds before it routes what it says
 _AGENT = re.compile(r"agt_[0-9a-z]+")
+
+
+class Outcome(StrEnum):
+    """What became of a wake decision."""
+
+    WOKEN = "woken"
+    TOLD = "told"
+    QUEUED = "queued"
+    FAILED = "failed"
+    NOT_NEEDED = "not needed"
+    HELD = "held"
+    NOBODY = "nobody"
+
+
 _WORDS = {
-    Action.WAKE: "{who} was woken: it is the {rule}",
-    Action.DELIVER: "{who} was told and not woken: it is the {rule}",
-    Action.HOLD: "{who} has to be started by hand: it is the {rule}",
-    Action.NOBODY: "nobody was woken: {rule}",
+    Outcome.WOKEN: "{who} was woken: it is the {rule}",
+    Outcome.QUEUED: "{who} is queued and not woken yet: it is the {rule}",
+    Outcome.TOLD: "{who} was told and not woken: it is the {rule}",
+    Outcome.FAILED: "{who} could not be woken: it is the {rule}",
+    Outcome.NOT_NEEDED: "{who} was not woken, nobody needed it any more: it is the {rule}",
+    Outcome.HELD: "{who} has to be started by hand: it is the {rule}",
+    Outcome.NOBODY: "nobody was woken: {rule}",
+}
+_DECIDED = {Action.DELIVER: Outcome.TOLD, Action.HOLD: Outcome.HELD, Action.NOBODY: Outcome.NOBODY}
+_CARRIED = {
+    DeliveryState.ACKED: Outcome.WOKEN,
+    DeliveryState.DEAD_LETTERED: Outcome.FAILED,
+    DeliveryState.CANCELLED: Outcome.NOT_NEEDED,
 }
 
 
@@ -176,6 +201,20 @@ def _duty(wake: Wake | None) -> str | None:
     return duty.get("id")
 
 
+def _outcome(turn: Turn, event: Event) -> Outcome:
+    """What became of a decision, from the facts of its delivery."""
+    wake = event.metadata.wake
+    action = Action(wake.action) if wake else Action.NOBODY
+    if action is not Action.WAKE:
+        return _DECIDED[action]
+    delivery = turn.ledger.get(Delivery, event.target.id)
+    if delivery is None:
+        return Outcome.QUEUED
+    if any(isinstance(one, DeliveryWoken) for one in _at(turn, delivery.id)):
+        return Outcome.WOKEN
+    return _CARRIED.get(delivery.state, Outcome.QUEUED) if delivery.wake else Outcome.TOLD
+
+
 def _decision(turn: Turn, event: Event) -> Decision:
     wake = event.metadata.wake
     assert wake is not None  # only facts with a decision are asked for
@@ -191,6 +230,7 @@ def _decision(turn: Turn, event: Event) -> Decision:
         instead_of=turn.address(wake.instead_of) or None,
         facts=wake.facts,
         differs=_named(turn, differs(wake)),
+        outcome=_outcome(turn, event),
     )
 
 
@@ -215,8 +255,7 @@ def _named(turn: Turn, text: str) -> str:
 
 
 def _sentence(turn: Turn, story: _Story, facts: list[Event], decided: list[Event]) -> str:
-    wake = decided[-1].metadata.wake if decided else None
-    told = [_said(turn, wake)] if wake else []
+    told = [_said(turn, decided[-1])] if decided else []
     told += _state(story, facts)
     if not told and facts:
         last = _step(turn, facts[-1])
@@ -225,9 +264,11 @@ def _sentence(turn: Turn, story: _Story, facts: list[Event], decided: list[Event
     return " ".join(f"{one[:1].upper()}{one[1:]}." for one in told)
 
 
-def _said(turn: Turn, wake: Wake) -> str:
+def _said(turn: Turn, event: Event) -> str:
+    wake = event.metadata.wake
+    assert wake is not None  # only facts with a decision are told
     who = turn.address(wake.agent_id)
-    said = _WORDS[Action(wake.action)].format(who=who, rule=wake.rule)
+    said = _WORDS[_outcome(turn, event)].format(who=who, rule=wake.rule)
     if wake.rule == code_of(WakeBudget):
         said = f"{who} was not woken: {wake.reason}"
     passed = [f"{turn.address(one.agent_id)} was passed over: {one.why}" for one in wake.passed_over]

@@ -289,7 +289,8 @@ def reply(turn: Turn, request: Reply) -> Receipt:
     message = _answers(turn, request.in_reply_to)
     question = responding.answered_by(turn, message, turn.sender)
     if question is not None:
-        return _answer_of(turn, message, responding.answer(turn, question, body))
+        answered = _answer_of(turn, message, responding.answer(turn, question, body))
+        return replace(answered, to=turn.address(question.asker_id))
     flight = _asked(turn, message)
     if flight is not None and flight.target == turn.sender and flight.state not in FLIGHT.terminal:
         attachments = messages.attached(turn, request.attachments)
@@ -299,9 +300,11 @@ def reply(turn: Turn, request: Reply) -> Receipt:
         return Receipt(
             conversation_id=message.conversation_id,
             message_id=said,
+            to=turn.address(flight.requester_id),
             deliveries=tuple(posting.receipt_of(turn, one) for one in deliveries),
         )
-    return _said(turn, request, body, message, late=flight is not None and flight.target == turn.sender)
+    ended = flight if flight is not None and flight.target == turn.sender else None
+    return _said(turn, request, body, message, ended)
 
 
 def _answer_of(turn: Turn, asked: Message, told: Told[Question]) -> Receipt:
@@ -337,8 +340,9 @@ def _asked(turn: Turn, message: Message) -> Flight | None:
     return flight_named(turn, ask.id) if ask else None
 
 
-def _said(turn: Turn, request: Reply, body: str, message: Message, *, late: bool) -> Receipt:
+def _said(turn: Turn, request: Reply, body: str, message: Message, ended: Flight | None) -> Receipt:
     """An answer to a plain message; text after an ask's end is a note that wakes nobody."""
+    late = ended is not None
     target = turn.need(Agent, "agent", message.reply_to or message.sender)
     heard = not late and target.id not in (turn.sender, *turn.world.own_agents)
     if heard:
@@ -357,8 +361,19 @@ def _said(turn: Turn, request: Reply, body: str, message: Message, *, late: bool
     if heard:
         delivery = posting.deliver(turn, said, target.id, rule="reply", reason="an answer")
         receipts = (posting.receipt_of(turn, delivery),)
-    notes = ("the ask is finished: kept as a note",) if late else _unheard(turn, target)
-    return Receipt(conversation_id=said.conversation_id, message_id=said.id, deliveries=receipts, notes=notes)
+    notes = _unheard(turn, target)
+    if ended is not None:
+        noted = settle.note_after_end(turn, ended, said)
+        receipts = (posting.receipt_of(turn, noted),) if noted else ()
+        told = "; its asker finds it in the inbox" if noted else ""
+        notes = (f"the ask is {ended.state}: kept as a note{told}",)
+    return Receipt(
+        conversation_id=said.conversation_id,
+        message_id=said.id,
+        to=turn.address(target.id) if receipts else "",
+        deliveries=receipts,
+        notes=notes,
+    )
 
 
 def _check_heard(turn: Turn, message: Message, target: Agent) -> None:

@@ -11,6 +11,7 @@ from scout.broker.page import before, cursor, page, place_text, size
 from scout.broker.turn import Turn, subject_of
 from scout.broker.unread import LATEST, START, Position, Unread
 from scout.model.agent import Agent
+from scout.model.ask import Ask
 from scout.model.conversation import Conversation, ConversationKind, Message
 from scout.model.delivery import (
     DELIVERY,
@@ -23,6 +24,7 @@ from scout.model.delivery import (
     nack,
     renew,
 )
+from scout.model.flight import Flight
 from scout.model.request_problem import NotOwner
 from scout.policy.permit import Deed
 from scout.protocol.channels import ConversationView, MarkRead
@@ -44,6 +46,7 @@ from scout.protocol.request import Page
 __all__ = [
     "acked",
     "acknowledge",
+    "answers_to",
     "claim",
     "claimed",
     "get_delivery",
@@ -55,6 +58,7 @@ __all__ = [
 ]
 
 _MAIL = 1000  # as much as is counted
+_REPLIES = 20
 
 
 def _item(turn: Turn, one: Unread, *, read: bool = False) -> InboxItem:
@@ -267,6 +271,21 @@ def _mine(turn: Turn, ident: str) -> Delivery:
         needs = ("the token of its target",)
         raise Refused(NotOwner(noun="delivery", id=ident, owner_id=delivery.target, needs=needs))
     return delivery
+
+
+def answers_to(turn: Turn, flight_id: str) -> tuple[str, ...]:
+    """The deliveries to the caller that say how a flight ended, as far as they are unread."""
+    flight = turn.need(Flight, "flight", flight_id)
+    ask = turn.ledger.get(Ask, flight.ask_id)
+    if ask is None or ask.sender != turn.sender:
+        return ()
+    said = turn.ledger.many(Message, "replies_to", message=ask.message_id, limit=_REPLIES)
+    mail = [
+        delivery
+        for one in said
+        for delivery in turn.ledger.many(Delivery, "deliveries_of_message", message=one.id, limit=_REPLIES)
+    ]
+    return tuple(one.id for one in mail if one.target == turn.sender and _is_free(turn, one))
 
 
 # -- looking -----------------------------------------------------------------------------------------

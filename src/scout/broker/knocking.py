@@ -103,8 +103,8 @@ class Doors:
         except Exception:  # noqa: BLE001 (it is logged, and what was leased is given back)
             _LOG.exception("knocking at %s", found.session_id)
             went_in = False
-        if not went_in:
-            await self._write(lambda turn: _given_back(turn, found))
+        settled = _woken if went_in else _given_back
+        await self._write(lambda turn: settled(turn, found))
 
     def _may_wake(self, ledger: Ledger, agent_id: str) -> bool:
         """A look before the writer is troubled: most agents have no such session."""
@@ -177,6 +177,12 @@ def _knock(turn: Turn, session: Session, deliveries: list[Delivery]) -> _Knock:
 
 
 # -- what came to nothing ----------------------------------------------------------------------------
+
+
+def _woken(turn: Turn, knock: _Knock) -> None:
+    """The session's door took it: the first is what it was woken for."""
+    delivery = turn.need(Delivery, "delivery", knock.delivery_ids[0])
+    settle.record_wake(turn, delivery, f"the {knock.harness} session took it in")
 
 
 def _given_back(turn: Turn, knock: _Knock) -> None:

@@ -14,7 +14,7 @@ from scout.broker.turn import Turn
 from scout.broker.unread import count_unread
 from scout.broker.views import agent_view, flight_view
 from scout.identity.path import AgentPath
-from scout.model.agent import Agent, Lifecycle
+from scout.model.agent import Agent
 from scout.model.attention import Attention
 from scout.model.concern import concerns
 from scout.model.conversation import Conversation, Member, broadcast_id
@@ -92,15 +92,9 @@ def now(turn: Turn, request: ShowNow) -> Now:
         finished=tuple(flight_view(turn, one) for one in finished),
         finished_count=ledger.value("flights_finished_count", agent=me, since=moment, limit=_COUNTED),
         online=tuple(agent_view(turn, one) for one in live),
-        agents=_count_agents(turn),
+        agents=agents.count_agents(turn),
         paused=turn.world.paused,
     )
-
-
-def _count_agents(turn: Turn) -> int:
-    """How many the caller sees in service, among the newest thousand."""
-    known = turn.ledger.many(Agent, "agents_all", before=LAST, limit=_COUNTED)
-    return sum(turn.view.shows(one) and one.lifecycle is not Lifecycle.RETIRED for one in known)
 
 
 def _last_look(turn: Turn, me: str) -> Time | None:

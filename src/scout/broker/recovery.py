@@ -87,6 +87,8 @@ def settled(turn: Turn, ident: str, found: Found) -> bool:
         return leads
     after = settle_uncertain(delivery, found, turn.now, turn.rules.back_off)
     move = DeliveryMove.ACK if found is Found.TAKEN else DeliveryMove.EXPIRE
+    if found is Found.TAKEN and delivery.wake and leads:
+        settle.record_wake(turn, delivery, "its program had taken it before the restart")
     settle.delivered(turn, delivery, after, move)
     if found is not Found.TAKEN:
         ended(turn, delivery, "the broker was restarted")

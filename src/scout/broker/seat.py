@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Diagnostic, Refused
-from scout.broker import blobs, endpoints, overview, references, unread
+from scout.broker import blobs, endpoints, inbox, overview, references, unread
 from scout.broker.admission import Admitted
 from scout.broker.agents import who_am_i
 from scout.broker.awaiting import AWAITED
@@ -33,7 +33,7 @@ from scout.ports import Place
 from scout.protocol.agents import Heartbeat, Identity, WhoAmI
 from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.correction import correct_remedies
-from scout.protocol.inbox import ClaimInbox
+from scout.protocol.inbox import AckInbox, ClaimInbox
 from scout.protocol.insight import ShowBrief
 from scout.protocol.overview import Watch
 from scout.protocol.request import Request, Write, result_of
@@ -203,10 +203,18 @@ class Seat:
     async def _wait_for(self, request: GetFlight) -> Any:
         """Until it is finished, asks the caller or is another than was seen, or for as long as was asked."""
         view = await self._plain(request)
-        if not self._is_open(request, view):
-            return view
-        await self._finished(request, view.id)
-        return await self._plain(GetFlight(flight_id=view.id))
+        if self._is_open(request, view):
+            await self._finished(request, view.id)
+            view = await self._plain(GetFlight(flight_id=view.id))
+        if self.who.actor.kind is TokenKind.OPERATOR and view.state in FLIGHT.terminal:
+            await self._mark_answer_read(view.id)
+        return view
+
+    async def _mark_answer_read(self, flight_id: str) -> None:
+        """A person who waited for an answer has it: it is no mail any more."""
+        mail = await self._read(lambda turn: inbox.answers_to(turn, flight_id))
+        if mail:
+            await self._plain(AckInbox(delivery_ids=mail))
 
     async def _finished(self, request: GetFlight, flight_id: str, *, fresh: bool = False) -> Flight:
         """An asker who waits here is told here: the flight is known to be awaited all the while.

@@ -7,15 +7,17 @@ from scout.broker import needing, posting, responding, telling
 from scout.broker.final_text import hide_tokens
 from scout.broker.held import settle_held
 from scout.broker.turn import Turn
+from scout.model.agent import Lifecycle
 from scout.model.ask import Ask, ReplyMode
 from scout.model.ask_event import (
     DELIVERY_EVENTS,
     FLIGHT_EVENTS,
     DeliveryDeadLettered,
+    DeliveryWoken,
     FlightUpdated,
 )
 from scout.model.attention import AttentionKind
-from scout.model.conversation import Attachment, MessageKind
+from scout.model.conversation import Attachment, Message, MessageKind
 from scout.model.coupling import Trouble, close_delivery, follow_delivery, on_dead_lettered
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, bounce_of
 from scout.model.envelope import Metadata
@@ -38,7 +40,16 @@ from scout.model.work_item import WorkItem, WorkMove, WorkState
 from scout.policy.wake import Cause
 from scout.protocol.operations import command_line
 
-__all__ = ["answer", "came_back", "delivered", "finish", "note", "started"]
+__all__ = [
+    "answer",
+    "came_back",
+    "delivered",
+    "finish",
+    "note",
+    "note_after_end",
+    "record_wake",
+    "started",
+]
 
 _WORK_MOVES = {
     WorkState.WAITING: WorkMove.WAIT,
@@ -73,6 +84,25 @@ def delivered(
     elif dead:
         _bounce(turn, after)
     return after
+
+
+def record_wake(turn: Turn, delivery: Delivery, reason: str) -> None:
+    """Store that something was really woken for a delivery: a program took it, or a session's door did."""
+    turn.record(DeliveryWoken, delivery, move="wake", reason=reason)
+
+
+def note_after_end(turn: Turn, flight: Flight, message: Message) -> Delivery | None:
+    """The asker finds what was said after an ask came to nothing: it may be the answer. Nobody is woken."""
+    ask = turn.ledger.get(Ask, flight.ask_id)
+    came_to_nothing = flight.state in (FlightState.FAILED, FlightState.CANCELLED)
+    if ask is None or not came_to_nothing or ask.reply_mode is ReplyMode.NONE:
+        return None
+    asker = turn.agent(ask.reply_to or ask.sender)
+    if asker is None or asker.lifecycle is Lifecycle.RETIRED or asker.id in turn.world.own_agents:
+        return None
+    said = replace(message, flight_id=None)  # it is no part of the flight any more
+    reason = f"a note after the end: the ask {ask.id} is {flight.state}"
+    return posting.deliver(turn, said, asker.id, rule="note", reason=reason)
 
 
 def _follow(turn: Turn, flight: Flight, delivery: Delivery, trouble: Trouble) -> None:

@@ -104,8 +104,10 @@ def renewed(turn: Turn, prepared: Prepared) -> None:
 
 
 def accepted(turn: Turn, prepared: Prepared, took: Accepted | None = None) -> None:
-    """The program took the prompt: so the flight runs."""
+    """The program took the prompt: so it was woken, and the flight runs."""
     for delivery in _carried(turn, prepared):
+        if delivery.id == prepared.delivery_id and delivery.wake:
+            settle.record_wake(turn, delivery, f"{prepared.harness} took it")
         settle.delivered(turn, delivery, ack(delivery, HOLDER, turn.now), DeliveryMove.ACK)
     if took is not None and took.pid is not None:
         session = turn.need(Session, "session", prepared.spec.session_id)
@@ -229,7 +231,7 @@ def _said(turn: Turn, prepared: Prepared, done: Completed) -> None:
 
 def _noted(turn: Turn, flight: Flight, done: Completed) -> None:
     """Text after the end is kept as a note and wakes nobody."""
-    posting.post(
+    said = posting.post(
         turn,
         flight.conversation_id,
         done.text,
@@ -239,6 +241,7 @@ def _noted(turn: Turn, flight: Flight, done: Completed) -> None:
         ask_id=flight.ask_id,
         flight_id=flight.id,
     )
+    settle.note_after_end(turn, flight, said)
 
 
 def failed(turn: Turn, prepared: Prepared, problem: Failed) -> None:

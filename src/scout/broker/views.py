@@ -7,6 +7,7 @@ from msgspec.structs import asdict, replace
 from scout.base.record import Record
 from scout.broker.turn import Turn
 from scout.broker.unread import count_unread
+from scout.identity.path import Kind
 from scout.model.agent import Agent
 from scout.model.alias import Alias
 from scout.model.attention import Attention
@@ -16,7 +17,7 @@ from scout.model.endpoint import Endpoint
 from scout.model.flight import Flight, FlightPhase, FlightState
 from scout.model.question import Question
 from scout.model.session import Session
-from scout.model.status import agent_status
+from scout.model.status import AgentStatus, agent_status
 from scout.model.work_item import WorkItem
 from scout.policy.attention import may_read_attention
 from scout.policy.directory import Instance
@@ -68,8 +69,11 @@ def _shown(turn: Turn, agent: Agent, endpoints: list[Endpoint] | None) -> dict[s
     waits = turn.ledger.many(Attention, "attention_by_open", agent=agent.id, before=LAST, limit=_FEW)
     needs = [one for one in waits if one.source.id == agent.id]
     within = turn.rules.periods.online_within
+    status = agent_status(agent, endpoints, turn.now, flights=flights, attention=needs, within=within)
+    if agent.kind is Kind.CONNECTOR and agent.id == turn.actor.agent_id:
+        status = AgentStatus.ONLINE  # a person who asks is there
     return {
-        "status": agent_status(agent, endpoints, turn.now, flights=flights, attention=needs, within=within),
+        "status": status,
         "address": turn.address(agent.id),
         "alias": turn.alias(agent),
         "canonical": Instance(agent=agent).canonical,

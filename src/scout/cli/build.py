@@ -13,7 +13,7 @@ from scout.cli.complete import ADDRESSES, addresses
 from scout.cli.examples import EXAMPLES
 from scout.cli.overview import look
 from scout.cli.problem import Problem
-from scout.cli.verbs import DIRECTORIES, Manner
+from scout.cli.verbs import DIRECTORIES, Manner, inbox
 from scout.protocol.operation import Operation, Parameter
 from scout.protocol.operations import OPERATIONS
 from scout.protocol.request import Request
@@ -46,6 +46,8 @@ def build(operation: str, path: tuple[str, ...]) -> click.Command:
 def perform(row: Operation, parameters: dict[str, Any], manner: Manner) -> int:
     """Call it and show the answer."""
     assert row.request is not None
+    if row.name == "inbox":
+        return inbox(parameters, manner)
     return look(row.name, row.request.route, parameters, manner)
 
 

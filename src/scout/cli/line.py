@@ -26,6 +26,7 @@ ROUTES = {
     "send": "POST /v1/messages",
     "ask": "POST /v1/asks",
     "inbox": "GET /v1/inbox",
+    "inbox.ack": "POST /v1/inbox/ack",
     "who": "GET /v1/agents",
     "show": "GET /v1/agents/{address}",
     "whoami": "GET /v1/whoami",

@@ -62,7 +62,8 @@ def reply(words: list[str], parameters: dict[str, Any], manner: Manner, route: s
     _place_words(words, parameters, manner, True)
     line = manner.line()
     _attach(line, parameters)
-    _show_receipt(line.call(route, parameters, manner.key), "the conversation", manner)
+    receipt = line.call(route, parameters, manner.key)
+    _show_receipt(receipt, str(receipt.get("to") or "the conversation"), manner)
     return 0
 
 
@@ -94,15 +95,36 @@ def _leaves(parameters: dict[str, Any], manner: Manner) -> bool:
 
 
 def inbox(parameters: dict[str, Any], manner: Manner) -> int:
-    """Show what waits; nothing is taken."""
-    page = manner.line().call(ROUTES["inbox"], parameters)
+    """Show what is unread. For a person, what was shown is read then; for a program nothing is taken."""
+    line = manner.line()
+    page = line.call(ROUTES["inbox"], parameters)
     if manner.as_json:
         out(json.dumps(page))
         return 0
     show_items(page["items"])
+    is_person = not (manner.act_as or line.caller.has_own_token)
+    if is_person:
+        _mark_read(line, page["items"])
     if page.get("next"):
-        note(f"more: scout inbox --cursor {page['next']}")
+        note("more: scout inbox" if is_person and not parameters.get("all") else _more(page["next"]))
     return 0
+
+
+def _more(cursor: str) -> str:
+    return f"more: scout inbox --cursor {cursor}"
+
+
+def _mark_read(line: Line, items: list[dict[str, Any]]) -> None:
+    """What a person was shown is read; an ask stays until it is answered."""
+    unread = [item for item in items if not item.get("read")]
+    mail = [item["delivery"] for item in unread if item.get("delivery")]
+    ids = [one["id"] for one in mail if one["state"] == "pending" and not one.get("flightId")]
+    if ids:
+        line.call(ROUTES["inbox.ack"], {"deliveryIds": ids})
+    cursors = {item["conversationId"]: 0 for item in unread if item.get("seq")}
+    for ident in cursors:
+        last = max(item["seq"] for item in unread if item.get("conversationId") == ident)
+        line.call(ROUTES["inbox.ack"], {"conversationId": ident, "seq": last})
 
 
 def show_items(items: list[dict[str, Any]]) -> None:
@@ -110,7 +132,7 @@ def show_items(items: list[dict[str, Any]]) -> None:
     for item in items:
         out(_item(item))
     if not items:
-        out("nothing waits for you")
+        out("Your inbox is empty.")
 
 
 # ------------------------------------------------------------------------------- words and bodies
@@ -236,9 +258,10 @@ def _item(item: dict[str, Any]) -> str:
     shown = lines if len(lines) <= _PREVIEW else [*lines[:_PREVIEW], f"… {len(lines) - _PREVIEW} more lines"]
     kind = message.get("kind")
     what = "answers" if kind in ("final", "answer") else ("asks" if delivery.get("flightId") else "says")
+    what = "adds, after the end of the ask," if delivery.get("rule") == "note" else what
     place = " to everybody" if item.get("broadcast") else ""
     place = f" in {item['channel']}" if item.get("channel") else place
-    about = f" “{first_line(str(item['about']), 48)}”" if what == "answers" and item.get("about") else ""
+    about = f" “{first_line(str(item['about']), 48)}”" if what != "says" and item.get("about") else ""
     when = age(message.get("createdAt") or delivery.get("createdAt"))
     head = f"{paint(str(item.get('sender')), 'bold')} {what}{about}{place}, {when}"
     ids = (message.get("id"), delivery.get("id"), delivery.get("flightId"))

@@ -136,10 +136,14 @@ class DeliveryReceipt(Record):
 
 
 class Receipt(Record):
-    """What the sender of a message gets back once it is on disk; an alias that it used is pinned."""
+    """What the sender of a message gets back once it is on disk; an alias that it used is pinned.
+
+    `to`: the address that a reply went to.
+    """
 
     conversation_id: str
     message_id: str
+    to: str = ""
     deliveries: tuple[DeliveryReceipt, ...] = ()
     notes: tuple[str, ...] = ()
     alias_id: str | None = None

@@ -144,7 +144,7 @@ class Who(Request[Page[AgentView]]):
     project_root: Annotated[Words | None, says("only this project's")] = None
     online: Annotated[bool, says("only those that can be reached at once")] = False
     retired: Annotated[bool, says("the retired ones too")] = False
-    all: Annotated[bool, says("Scout's own too")] = False
+    all: Annotated[bool, says("people and Scout's own parts too")] = False
     cursor: Cursor = None
     limit: Limit = None
 

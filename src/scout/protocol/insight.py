@@ -44,7 +44,10 @@ class Step(Record):
 
 
 class Decision(Record):
-    """One wake decision as it was stored; `differs`: what today's policy would decide from its facts."""
+    """One wake decision as it was stored; `differs`: what today's policy would decide from its facts.
+
+    `outcome` is what became of it: woken, told, queued, failed, not needed, held or nobody.
+    """
 
     seq: int
     at: Time
@@ -57,6 +60,7 @@ class Decision(Record):
     instead_of: str | None = None
     facts: dict[str, Any]
     differs: str = ""
+    outcome: str = ""
 
 
 class Explanation(Record):
