@@ -107,7 +107,7 @@ def _item(item: InboxItem) -> dict[str, Any]:
 
 def _fact(event: Event) -> dict[str, Any]:
     record = record_of(event)
-    names = ("state", "phase", "reason", "problem", "body", "title", "answer", "output")
+    names = ("state", "phase", "reason", "problem", "body", "text", "title", "answer", "output")
     about = {name: getattr(record, name, None) for name in names}
     move = getattr(event.payload, "move", None)
     return compact(
