@@ -68,6 +68,8 @@ __all__ = [
     "taken",
 ]
 
+_MANY = 200
+
 
 # -- looking -----------------------------------------------------------------------------------------
 
@@ -318,12 +320,9 @@ def _answer_of(turn: Turn, asked: Message, told: Told[Question]) -> Receipt:
 
 
 def _answers(turn: Turn, ident: str | None) -> Message:
-    """The message that is answered: named by itself, its ask or flight, or the latest that came."""
+    """The message that is answered: named by itself, its ask or flight; else the open ask, or the latest."""
     if ident is None:
-        came = turn.ledger.many(Delivery, "deliveries_to", agent=turn.sender, before=LAST, limit=1)
-        if not came or came[0].message_id is None:
-            raise Refused(NotFound(noun="message to you", id="latest"))
-        return turn.need(Message, "message", came[0].message_id)
+        return _open_ask(turn) or _latest(turn)
     if ident.startswith(("ask_", "flt_")):
         ask = turn.need(Ask, "ask", flight_named(turn, ident).ask_id)
         ident = ask.message_id
@@ -333,6 +332,27 @@ def _answers(turn: Turn, ident: str | None) -> Message:
     conversation = turn.need(Conversation, "conversation", message.conversation_id)
     conversations.may_read(turn, conversation)
     return message
+
+
+def _open_ask(turn: Turn) -> Message | None:
+    """The ask that the calling session works on; else one of its agent that no other session has."""
+    mine = turn.actor.session_id
+    found = turn.ledger.many(Flight, "flights_open_to", agent=turn.sender, before=LAST, limit=_MANY)
+    taken = [one for one in found if one.started_at is not None]
+    own = [one for one in taken if mine is not None and one.session_id == mine]
+    free = [one for one in (*taken, *found) if one.session_id is None or mine is None]
+    for flight in (*own, *free):
+        return turn.need(Message, "message", turn.need(Ask, "ask", flight.ask_id).message_id)
+    return None
+
+
+def _latest(turn: Turn) -> Message:
+    """The latest message that came and was no ask: an ask that is finished is answered only by name."""
+    came = turn.ledger.many(Delivery, "deliveries_to", agent=turn.sender, before=LAST, limit=_MANY)
+    for delivery in came:
+        if delivery.flight_id is None and delivery.message_id is not None:
+            return turn.need(Message, "message", delivery.message_id)
+    raise Refused(NotFound(noun="message to you", id="latest"))
 
 
 def _asked(turn: Turn, message: Message) -> Flight | None:

@@ -1,32 +1,34 @@
 """What hosts report of the sessions they enrolled, and what each session is told at that moment."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from scout.broker import attention, briefing, deciding, endpoints, inbox, reaching, session_end
+from scout.broker import attention, briefing, deciding, endpoints, inbox, live_turn, reaching, session_end
 from scout.broker.admission import caller_of
 from scout.broker.turn import Turn, subject_of
-from scout.broker.unread import count_unread, mark_read
+from scout.broker.unread import START, Unread, count_unread, list_unread, mark_read
 from scout.model.agent import Agent
 from scout.model.attention import Attention, AttentionKind, Risk
-from scout.model.delivery import Delivery, DeliveryState
+from scout.model.delivery import Delivery, DeliveryState, is_due
 from scout.model.endpoint import Endpoint, EndpointMove, EndpointState, heard_from
 from scout.model.session import SESSION, Session, SessionMove, SessionState
 from scout.model.token import TokenKind
-from scout.policy.handover import Mail, Standing, mail_text, opening_lines, unread_line
+from scout.policy.handover import Mail, Standing, is_mail, mail_text, opening_lines, unread_line
 from scout.policy.permit import Deed
 from scout.protocol.agents import Heartbeat
 from scout.protocol.attention import DismissAttention, RaiseAttention
 from scout.protocol.enrolment import HookAnswer, HookEvent, ReportHook
-from scout.protocol.inbox import AckInbox, ClaimInbox, InboxItem
+from scout.protocol.inbox import AckInbox, InboxItem
 from scout.protocol.insight import ShowBrief
 from scout.store.ledger import LAST
 
-__all__ = ["MAILS", "mail_of", "report", "speak_as"]
+__all__ = ["MAILS", "mail_of", "report", "speak_as", "together"]
 
 MAILS = 3  # handed over at once: a session has a task of its own
 _SOME = 200
+_LOOKED_AT = 20
+_FETCHING = frozenset({HookEvent.STOP, HookEvent.TOOL_USE})
 
 
 def report(turn: Turn, request: ReportHook) -> HookAnswer:
@@ -34,7 +36,7 @@ def report(turn: Turn, request: ReportHook) -> HookAnswer:
     session = turn.need(Session, "session", request.session_id)
     agent = turn.need(Agent, "agent", session.agent_id)
     subject = replace(subject_of(agent), name=session.id, enrolled_by=session.enrolled_by)
-    turn.permit(Deed.FETCH_MAIL if request.event is HookEvent.STOP else Deed.REPORT_HOOK, subject)
+    turn.permit(Deed.FETCH_MAIL if request.event in _FETCHING else Deed.REPORT_HOOK, subject)
     speak_as(turn, agent, session)
     if request.event is not HookEvent.SESSION_END and session.state is not SessionState.LIVE:
         SESSION.after(session.state, SessionMove.READY)  # refuses: it has to enrol again
@@ -75,37 +77,78 @@ def _prompted(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
     """Its model reads what it was given: so what was handed over is taken, and its asks run."""
     _works(turn, session)
     _withdraw(turn, session)
-    held = _held(turn, session)
-    if held:
-        inbox.acknowledge(turn, AckInbox(delivery_ids=held))
+    typed = bool(request.prompt) and not is_mail(request.prompt)
+    taken = [] if typed else _held(turn, session)
+    if taken:
+        inbox.acknowledge(turn, AckInbox(delivery_ids=tuple(one.id for one in taken)))
+    live_turn.begin(turn, session, taken)
     return HookAnswer(context=unread_line(count_unread(turn, session.agent_id), session.harness))
 
 
-def _held(turn: Turn, session: Session) -> tuple[str, ...]:
+def _held(turn: Turn, session: Session) -> list[Delivery]:
     """What waits for its agent and was handed to this very session."""
     waiting = turn.ledger.many(Delivery, "inbox", agent=session.agent_id, after="", limit=_SOME)
-    held = [one for one in waiting if one.state is DeliveryState.LEASED and one.leased_by == session.id]
-    return tuple(one.id for one in held)
+    return [one for one in waiting if one.state is DeliveryState.LEASED and one.leased_by == session.id]
 
 
 def _stopped(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
-    """Between two turns there is room for what came meanwhile; without any, it is idle."""
+    """First the answer of the turn goes out; then there is room for what came meanwhile, or it is idle."""
     endpoint = _seen(turn, session)
     _withdraw(turn, session)
-    claimed = inbox.claim(turn, ClaimInbox(limit=MAILS)).items
-    if not claimed and endpoint is not None and endpoint.state is EndpointState.WORKING:
+    ended = live_turn.end(turn, session, request.last_text)
+    if ended.context:
+        return HookAnswer(context=ended.context, notice=ended.notice)
+    told = _handed_over(turn, session, _one_ask(_due(turn, session)))
+    if not told.context and endpoint is not None and endpoint.state is EndpointState.WORKING:
         reaching.move(turn, endpoint, EndpointMove.RELEASE)
-    for one in claimed:
+    return replace(told, notice=ended.notice)
+
+
+def _used_a_tool(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
+    """Between two tools there is room for plain mail; an ask has a turn of its own."""
+    return _handed_over(turn, session, _due(turn, session, asks=False)[:MAILS])
+
+
+def _due(turn: Turn, session: Session, *, asks: bool = True) -> list[Unread]:
+    """What the session may be handed now, oldest first."""
+
+    def wanted(one: Delivery) -> bool:
+        free = is_due(one, turn.now) and not one.wake and inbox.is_for(one, session.id)
+        return free and (asks or one.flight_id is None)
+
+    return list_unread(turn, session.agent_id, _LOOKED_AT, START, wanted)
+
+
+def _one_ask(found: Sequence[Unread]) -> list[Unread]:
+    """What is told in one turn: some plain messages, and one ask at most."""
+    deliveries = {one.id for one in together([one.delivery for one in found if one.delivery])}
+    kept = [one for one in found if one.delivery is None or one.delivery.id in deliveries]
+    return kept[:MAILS]
+
+
+def together(deliveries: Sequence[Delivery]) -> list[Delivery]:
+    """The same of deliveries alone."""
+    asks = [one for one in deliveries if one.flight_id is not None]
+    left_out = {one.id for one in asks[1:]}
+    return [one for one in deliveries if one.id not in left_out][:MAILS]
+
+
+def _handed_over(turn: Turn, session: Session, found: Sequence[Unread]) -> HookAnswer:
+    """Lease mail to the session and tell it; what was said to many is read by that."""
+    items = inbox.handed_over(turn, found)
+    for one in items:
         if one.conversation_id is not None and one.seq is not None:
             mark_read(turn, session.agent_id, one.conversation_id, one.seq)
-    text = mail_text([mail_of(one) for one in claimed], session.harness)
-    return HookAnswer(context=text, handed_over=tuple(one.delivery_id for one in claimed if one.delivery_id))
+    text = mail_text([mail_of(turn, one) for one in items], session.harness)
+    return HookAnswer(context=text, handed_over=tuple(one.delivery_id for one in items if one.delivery_id))
 
 
-def mail_of(item: InboxItem) -> Mail:
+def mail_of(turn: Turn, item: InboxItem) -> Mail:
     """One thing for a session, as it is told."""
     delivery, message = item.delivery, item.message
+    sender = delivery.sender if delivery else message.sender if message else None
     return Mail(
+        by_user=sender == turn.world.operator_agent,
         sender=item.sender,
         message_id=message.id if message else item.delivery_id or "",
         body=message.body if message else item.prompt,
@@ -137,6 +180,7 @@ _EVENTS: Mapping[HookEvent, Callable[[Turn, Session, ReportHook], HookAnswer]] =
     HookEvent.SESSION_START: _started,
     HookEvent.PROMPT_SUBMIT: _prompted,
     HookEvent.STOP: _stopped,
+    HookEvent.TOOL_USE: _used_a_tool,
     HookEvent.PERMISSION_REQUEST: _asked,
     HookEvent.SESSION_END: _ended,
 }

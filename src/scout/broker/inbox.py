@@ -51,7 +51,9 @@ __all__ = [
     "claimed",
     "get_delivery",
     "give_back",
+    "handed_over",
     "hold_longer",
+    "is_for",
     "list_deliveries",
     "list_inbox",
     "read_conversation",
@@ -136,17 +138,33 @@ def claim(turn: Turn, request: ClaimInbox) -> Claimed:
     """
     wanted = size(request.limit, turn.rules.limits)
     found = unread.list_unread(turn, turn.sender, wanted, START, lambda one: _is_free(turn, one))
+    return Claimed(items=handed_over(turn, found))
+
+
+def handed_over(turn: Turn, found: Sequence[Unread]) -> tuple[InboxItem, ...]:
+    """Lease what has a delivery to the caller, and show all of it."""
     taken = [Unread(one.message, _leased(turn, one.delivery) if one.delivery else None) for one in found]
-    return Claimed(items=tuple(_item(turn, one) for one in taken))
+    return tuple(_item(turn, one) for one in taken)
 
 
 def _is_free(turn: Turn, delivery: Delivery) -> bool:
-    return is_due(delivery, turn.now) and not delivery.wake
+    return is_due(delivery, turn.now) and not delivery.wake and _is_mine(turn, delivery)
 
 
 def _leased(turn: Turn, delivery: Delivery) -> Delivery:
     leased = lease(delivery, _holder(turn), turn.now, seconds=turn.rules.periods.lease)
     return settle.delivered(turn, delivery, leased, DeliveryMove.LEASE)
+
+
+def _is_mine(turn: Turn, delivery: Delivery) -> bool:
+    session_id = turn.actor.session_id
+    return session_id is None or is_for(delivery, session_id)
+
+
+def is_for(delivery: Delivery, session_id: str) -> bool:
+    """Whether a session may take it: it is for no other one, and no other holds it."""
+    held = delivery.leased_by if delivery.state is DeliveryState.LEASED else None
+    return delivery.session_id in (None, session_id) and held in (None, session_id)
 
 
 def claimed(turn: Turn, deliveries: Sequence[Delivery]) -> tuple[InboxItem, ...]:

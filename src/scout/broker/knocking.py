@@ -131,7 +131,7 @@ def _handed_over(turn: Turn, agent_id: str) -> _Knock | None:
         session = _idle_session(turn, delivery) if wakes else None
         if session is not None and not any(_is_held_by(one, session) for one in waiting):
             others = [one for one in due if one is not delivery and one.session_id in (None, session.id)]
-            return _knock(turn, session, [delivery, *others][: hosting.MAILS])
+            return _knock(turn, session, hosting.together([delivery, *others]))
     return None
 
 
@@ -171,7 +171,7 @@ def _knock(turn: Turn, session: Session, deliveries: list[Delivery]) -> _Knock:
         harness=session.harness,
         native_id=session.native_ids["session"],
         session_id=session.id,
-        text=mail_text([hosting.mail_of(one) for one in items], session.harness),
+        text=mail_text([hosting.mail_of(turn, one) for one in items], session.harness),
         delivery_ids=tuple(one.id for one in deliveries),
     )
 

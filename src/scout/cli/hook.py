@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -23,6 +24,9 @@ __all__ = ["EVENTS", "hook", "statusline"]
 _WAIT = 30.0  # seconds for which a permission request waits for a person elsewhere
 _SPARE = 10.0  # more than that, and the item is over by itself
 _POLL = 20.0
+_BEGINNING = 2000  # characters of a prompt: enough to tell whether Scout put it there
+_ANSWER = 60_000  # characters of an answer
+_TAIL = 500_000  # bytes of a transcript
 _LONGEST = 1_000_000  # characters of what a host says
 _SHOWN = 4000  # characters of what a tool wants to do
 _TELLING = ("command", "file_path", "path", "url", "pattern", "query", "description")
@@ -98,19 +102,69 @@ def _session_start(host: Host, facts: Facts, wait: float) -> None:
 
 
 def _prompt_submit(host: Host, facts: Facts, wait: float) -> None:
-    session, told = _told(host, facts, "prompt_submit")
+    session, told = _told(host, facts, "prompt_submit", prompt=str(facts.get("prompt") or "")[:_BEGINNING])
     _works(host, session, working=True)
     _add(facts, told["context"])
 
 
 def _stop(host: Host, facts: Facts, wait: float) -> None:
-    """Mail keeps the session going; that it was handed to the host is its receipt."""
-    session, told = _told(host, facts, "stop")
-    if not told["context"]:
+    """The turn's last text may be an answer; mail keeps the session going, and printing it is its receipt."""
+    session, told = _told(host, facts, "stop", lastText=_last_text(facts))
+    shown: Facts = {"systemMessage": told["notice"]} if told["notice"] else {}
+    if told["context"]:
+        shown |= {"decision": "block", "reason": told["context"]}
+    else:
         _works(host, session, working=False)
+    if shown:
+        _print(shown)
+    if told["handedOver"]:
+        host.report(session, "prompt_submit")
+
+
+def _last_text(facts: Facts) -> str:
+    """What the model said last, as the host says it or else as its transcript does."""
+    said = facts.get("last_assistant_message")
+    text = said if isinstance(said, str) else _transcribed(str(facts.get("transcript_path") or ""))
+    return text if len(text) <= _ANSWER else f"{text[:_ANSWER]}\n… (cut: the whole text is in the session)"
+
+
+def _transcribed(path: str) -> str:
+    """The text of the last message of the model in a transcript of Claude Code."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 (pathlib costs more)
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+        for line in reversed(file.read().splitlines()):
+            said = _said_in(line)
+            if said is not None:
+                return said
+    return ""
+
+
+def _said_in(line: bytes) -> str | None:
+    try:
+        entry = as_object(json.loads(line))
+    except ValueError:
+        return None
+    if entry.get("type") != "assistant":
+        return None
+    blocks = [as_object(one) for one in _listed(as_object(entry.get("message")).get("content"))]
+    texts = [str(one.get("text", "")) for one in blocks if one.get("type") == "text"]
+    return "\n".join(texts) or None
+
+
+def _listed(value: Any) -> list[Any]:
+    found: Any = value if isinstance(value, list) else []
+    return found
+
+
+def _tool_use(host: Host, facts: Facts, wait: float) -> None:
+    """Between two tools a session that is enrolled gets its plain mail."""
+    session = host.kept(str(facts["session_id"]))
+    if session is None:
         return
-    _print({"decision": "block", "reason": told["context"]})
-    host.report(session, "prompt_submit")
+    told = host.report(session, "tool_use")
+    if told["context"]:
+        _add(facts, told["context"])
+        host.call(session["token"], "POST", "/v1/inbox/ack", {"deliveryIds": told["handedOver"]})
 
 
 def _permission_request(host: Host, facts: Facts, wait: float) -> None:
@@ -149,6 +203,7 @@ EVENTS: dict[str, Callable[[Host, Facts, float], None]] = {
     "session_start": _session_start,
     "prompt_submit": _prompt_submit,
     "stop": _stop,
+    "tool_use": _tool_use,
     "permission_request": _permission_request,
     "session_end": _session_end,
 }

@@ -23,6 +23,7 @@ _EVENTS = {
     "session_start": ("SessionStart", 10),
     "prompt_submit": ("UserPromptSubmit", 10),
     "stop": ("Stop", 10),
+    "tool_use": ("PostToolUse", 10),
     "permission_request": ("PermissionRequest", _WAIT + 15),
     "session_end": ("SessionEnd", 3),  # Codex allows no more
 }

@@ -14,6 +14,7 @@ from scout.model.session_problem import Layer, SessionNotAttachable
 
 __all__ = [
     "SESSION",
+    "LiveTurn",
     "Session",
     "SessionClass",
     "SessionMove",
@@ -27,6 +28,7 @@ __all__ = [
     "hand_over",
     "lose_session",
     "native_id_of",
+    "note_turn",
     "observe_session",
     "ready_session",
     "resume_session",
@@ -96,6 +98,16 @@ class Terminal(Record):
     since: Time
 
 
+class LiveTurn(Record):
+    """The turn that a session of a person is in. `alone_for`: the flight whose ask alone began it.
+
+    `reminded`: the flights whose answer the agent was already asked for.
+    """
+
+    alone_for: str | None = None
+    reminded: tuple[str, ...] = ()
+
+
 class Session(Mutable):
     """One session of one agent on one node in one harness; none of the four ever changes.
 
@@ -124,6 +136,7 @@ class Session(Mutable):
     forked_from: str | None = None
     terminal: Terminal | None = None
     contract_at: Time | None = None
+    live_turn: LiveTurn | None = None
     reason: str = ""
     last_event_at: Time | None = None
     ended_at: Time | None = None
@@ -152,6 +165,7 @@ def end_session(
         pid=None,
         pid_started=None,
         terminal=None,
+        live_turn=None,
         ended_at=now,
     )
 
@@ -203,6 +217,11 @@ def hand_over(session: Session, terminal: Terminal, now: Time) -> Session:
 def give_back(session: Session, now: Time) -> Session:
     """It is free again."""
     return changed("session", session, now, terminal=None, last_event_at=now)
+
+
+def note_turn(session: Session, turn: LiveTurn, now: Time) -> Session:
+    """The session with what is known of the turn that it is in; nothing is kept of an ordinary one."""
+    return changed("session", session, now, live_turn=None if turn == LiveTurn() else turn, last_event_at=now)
 
 
 def native_id_of(session: Session) -> str | None:

@@ -16,6 +16,7 @@ class HookEvent(StrEnum):
     SESSION_START = "session_start"
     PROMPT_SUBMIT = "prompt_submit"
     STOP = "stop"
+    TOOL_USE = "tool_use"
     PERMISSION_REQUEST = "permission_request"
     SESSION_END = "session_end"
 
@@ -54,9 +55,13 @@ class Enrol(Write[Enrolled]):
 
 
 class HookAnswer(Record):
-    """What the session is told now; `handed_over` is the mail in it, `attention_id` what a person decides."""
+    """What the session is told now; `handed_over` is the mail in it, `attention_id` what a person decides.
+
+    `notice`: what the person at the session is shown.
+    """
 
     context: str = ""
+    notice: str = ""
     handed_over: tuple[str, ...] = ()
     attention_id: str | None = None
 
@@ -71,6 +76,8 @@ class ReportHook(Write[HookAnswer]):
 
     session_id: Annotated[Words, says("the session's id")]
     event: Annotated[HookEvent, says("what happened")]
+    prompt: Annotated[str, says("of a prompt: how it begins")] = ""
+    last_text: Annotated[str, says("of a stop: what the model said last")] = ""
     title: Annotated[Words, says("of a permission request: what for, in a line")] = ""
     body: Annotated[str, says("of a permission request: more about it")] = ""
     expires_in: Annotated[float, says("of a permission request: seconds until its host asks elsewhere")] = 60

@@ -1,0 +1,96 @@
+"""A day with Claude Code and Codex open in a terminal: they are asked, they answer, they are closed."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.running import Shell
+from tests.daemon.daemons import Daemon, daemon, eventually
+from tests.live.model.server import scripted_model
+from tests.live.terminals import TERMINALS, Terminal, tmux_here
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+class Desk:
+    """A person's terminal with a program open in it, another terminal beside it, and the daemon."""
+
+    def __init__(self, program: Terminal, shell: Shell, broker: Daemon) -> None:
+        self.program = program
+        self.shell = shell
+        self._broker = broker
+
+    def sessions(self) -> list[Any]:
+        return [one for one in self._broker.call("GET", "/v1/sessions").json["items"] if one["nativeIds"]]
+
+    def is_idle(self) -> bool:
+        found = self.sessions()
+        ready = bool(found) and self.program.ready in self.program.screen
+        agent = f"/v1/agents/{found[0]['agentId']}" if ready else ""
+        return ready and [one["state"] for one in self._broker.call("GET", agent).json["endpoints"]] == [
+            "idle"
+        ]
+
+    def ask(self, body: str, *words: str) -> Any:
+        return self.shell.data("ask", "--project", str(self.program.work), body, *words)
+
+    def flight(self, ident: str) -> Any:
+        return self.shell.data("flight", "get", ident)
+
+    def is_on_screen(self, text: str) -> bool:
+        return text in " ".join(self.program.screen.split())
+
+
+@contextlib.contextmanager
+def a_desk(folder: Path, name: str) -> Generator[Desk]:
+    tmux_here()
+    with scripted_model() as model:
+        program = TERMINALS[name](folder / "t", model.url)
+        path = f"{folder / 't' / 'bin'}:/usr/bin:/bin"
+        with daemon(folder / "home", PATH=path, **program.environ) as broker:
+            shell = Shell(folder)
+            program.seed()
+            shell.say("setup", name, "--yes", **program.environ)
+            with program.open():
+                desk = Desk(program, shell, broker)
+                try:
+                    eventually(desk.is_idle, within=60)
+                except AssertionError:
+                    raise AssertionError(program.screen) from None
+                yield desk
+
+
+@pytest.mark.parametrize("name", TERMINALS)
+def test_i_ask_my_open_session_and_it_answers_in_plain_text(tmp_path: Path, name: str) -> None:
+    with a_desk(tmp_path, name) as desk:
+        # I ask from another terminal. The model calls no tool of Scout's: it just answers.
+        done = desk.ask("What is 2+2? <<say It is 4.>>", "--wait", "60")
+        assert (done["state"], done["output"]) == ("completed", "It is 4."), desk.program.screen
+        # The session shows the question, the answer, and that it was sent.
+        assert "What is 2+2?" in desk.program.screen
+        eventually(lambda: desk.is_on_screen("Scout: sent this answer to you."), within=20)
+        # Nothing else was started, and the session waits for me again.
+        assert len(desk.sessions()) == 1
+        eventually(desk.is_idle, within=20)
+
+
+@pytest.mark.parametrize("name", TERMINALS)
+def test_i_kill_the_program_in_the_middle_and_the_ask_says_so(tmp_path: Path, name: str) -> None:
+    with a_desk(tmp_path, name) as desk:
+        asked = desk.ask("Think. <<stall 60>> <<say Done.>>", "--no-wait")
+        eventually(lambda: desk.flight(asked["flightId"])["state"] == "running", within=60)
+        (session,) = desk.sessions()
+        os.kill(session["pid"], signal.SIGKILL)
+        waited = desk.shell.type("wait", asked["flightId"], "--timeout", "60")
+        assert "program is gone" in waited.stderr
+        over = desk.flight(asked["flightId"])
+        assert over["state"] == "failed"
+        assert "program is gone" in over["reason"]
+        assert over["error"]["remedies"][0]["operation"] == "flight.retry"
+        assert [one["state"] for one in desk.sessions()] == ["ended"]
+        assert desk.shell.data("now")["open"] == []
