@@ -67,8 +67,9 @@ class Scene:
         wish = Enrol(cwd=str(folder), harness="claude", native_session_id=native, **process)
         return await self.seat.call(wish)
 
-    async def told(self, session: Enrolled, event: HookEvent) -> HookAnswer:
-        return await self.seat.call(ReportHook(session_id=session.session.id, event=event))
+    async def told(self, session: Enrolled, event: HookEvent, last_text: str = "") -> HookAnswer:
+        report = ReportHook(session_id=session.session.id, event=event, last_text=last_text)
+        return await self.seat.call(report)
 
     async def ask(self, session: Enrolled, body: str, **more: Any) -> str:
         to = {} if "target_session_id" in more else {"to": session.address}
@@ -172,7 +173,9 @@ def test_nobody_knocks_twice_before_there_was_a_sign(tmp_path: Path) -> None:
         await one.quiet()
         assert len(one.door.knocks) == 1
         await one.told(session, HookEvent.PROMPT_SUBMIT)
-        assert "> second\n" in (await one.told(session, HookEvent.STOP)).context
+        told = await one.told(session, HookEvent.STOP, "the first answer")
+        assert "> second\n" in told.context
+        assert told.notice == "Scout: sent this answer to you."
 
     played(scene, tmp_path)
 

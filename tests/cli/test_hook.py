@@ -109,9 +109,64 @@ def test_mail_keeps_the_session_going_and_is_taken_by_that(hosted: Hosted) -> No
     assert blocked["decision"] == "block"
     assert "> Review this." in blocked["reason"]
     assert hosted.data("flight", "get", receipt["flightId"])["state"] == "running"
-    assert hosted.told("stop", "Stop", stop_hook_active=True) is None
     hosted.say("reply", "Looks good.", SCOUT_TOKEN=hosted.kept()["token"])
     assert hosted.data("flight", "get", receipt["flightId"])["output"] == "Looks good."
+    assert hosted.told("stop", "Stop", stop_hook_active=True, last_assistant_message="I answered.") is None
+
+
+def test_the_last_text_of_a_turn_that_an_ask_began_is_its_answer(hosted: Hosted) -> None:
+    hosted.hook("session_start")
+    receipt = hosted.data("ask", "@talkie", "Review this.", "--no-wait")
+    assert hosted.told("stop", "Stop")["decision"] == "block"
+    shown = hosted.told("stop", "Stop", stop_hook_active=True, last_assistant_message="Looks good.")
+    assert shown == {"systemMessage": "Scout: sent this answer to you."}
+    flight = hosted.data("flight", "get", receipt["flightId"])
+    assert (flight["output"], flight["completedBy"]) == ("Looks good.", "final_text")
+
+
+def test_a_host_that_does_not_say_the_last_text_has_it_in_its_transcript(hosted: Hosted) -> None:
+    transcript = hosted.folder / "transcript.jsonl"
+    said = {"type": "assistant", "message": {"content": [{"type": "text", "text": "Looks good."}]}}
+    transcript.write_text(f"{json.dumps(said)}\nhalf a line")
+    hosted.hook("session_start")
+    receipt = hosted.data("ask", "@talkie", "Review this.", "--no-wait")
+    hosted.hook("stop")
+    hosted.hook("stop", transcript_path=str(transcript))
+    assert hosted.data("flight", "get", receipt["flightId"])["output"] == "Looks good."
+
+
+def test_what_a_person_typed_into_is_handed_to_nobody_and_then_waits_for_them(hosted: Hosted) -> None:
+    hosted.hook("session_start")
+    receipt = hosted.data("ask", "@talkie", "Review this.", "--no-wait")
+    hosted.hook("stop")
+    hosted.hook("prompt_submit", prompt="Wait, first do something else.")
+    reminded = hosted.told("stop", "Stop", last_assistant_message="A secret of mine.")
+    assert reminded["decision"] == "block"
+    assert "This still waits for your answer:" in reminded["reason"]
+    assert "> Review this." in reminded["reason"]
+    assert hosted.told("stop", "Stop", last_assistant_message="Another.") is None
+    flight = hosted.data("flight", "get", receipt["flightId"])
+    assert (flight["state"], flight["waitingOn"]["kind"]) == ("waiting", "operator")
+    assert flight["reason"] == "its claude session ended a turn without an answer"
+    (item,) = hosted.data("attention")["items"]
+    assert item["title"].startswith("You wait for an answer of the claude session in ")
+    hosted.say("reply", "Looks good.", SCOUT_TOKEN=hosted.kept()["token"])
+    assert hosted.data("flight", "get", receipt["flightId"])["output"] == "Looks good."
+    assert hosted.data("attention")["items"] == []
+
+
+def test_plain_mail_comes_between_two_tools_and_an_ask_at_the_end_of_the_turn(hosted: Hosted) -> None:
+    assert hosted.told("tool_use", "PostToolUse") is None  # a session that nobody knows is left alone
+    hosted.hook("session_start")
+    assert hosted.told("tool_use", "PostToolUse") is None
+    hosted.say("send", "@talkie", "Look at line 7.")
+    hosted.say("ask", "@talkie", "Review this.", "--no-wait")
+    told = hosted.told("tool_use", "PostToolUse")["hookSpecificOutput"]
+    assert told["hookEventName"] == "PostToolUse"
+    assert "> Look at line 7." in told["additionalContext"]
+    assert "Review this." not in told["additionalContext"]
+    assert hosted.told("tool_use", "PostToolUse") is None
+    assert "> Review this." in hosted.told("stop", "Stop")["reason"]
 
 
 def test_a_hook_that_finds_its_session_gone_enrols_it_again(hosted: Hosted) -> None:

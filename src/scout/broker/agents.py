@@ -9,6 +9,7 @@ from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker import credentials, reaching, retiring, unread
 from scout.broker.page import before, page, size
 from scout.broker.registering import break_alias_named, checked_config
+from scout.broker.session_name import alias_of
 from scout.broker.turn import Turn, subject_of
 from scout.broker.views import agent_view, detail_of
 from scout.identity.path import Kind
@@ -72,7 +73,7 @@ def who_am_i(turn: Turn, request: WhoAmI) -> Identity:
         sender=turn.address(agent.id) if agent else None,
         agent_id=actor.agent_id,
         address=turn.address(agent.id) if agent else None,
-        alias=turn.alias(agent) if agent else None,
+        alias=alias_of(turn, actor.session_id) or (turn.alias(agent) if agent else None),
         canonical=Instance(agent=agent).canonical if agent else None,
         minimal=turn.minimal(agent) if agent else None,
         path=str(agent.path) if agent else None,

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scout.base.refusal import BadRequest, Refused
+from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker import reaching, registering, session_end
 from scout.broker.turn import Turn, subject_of
 from scout.identity.segment import fold
@@ -26,6 +26,7 @@ from scout.model.presence_event import (
     Reached,
 )
 from scout.model.session import Session
+from scout.model.target_problem import HarnessMismatch
 from scout.policy.permit import Deed
 from scout.protocol.agents import (
     Heartbeat,
@@ -69,33 +70,49 @@ def register_endpoint(turn: Turn, request: RegisterEndpoint) -> Endpoint:
     if steps is None:
         problem = f"a new endpoint is {', '.join(_FIRST)}, not {request.state}"
         raise Refused(BadRequest(problem=problem, field="state"))
+    session = _session(turn, agent, request.session_id)
     endpoint = Endpoint(
         id=turn.mint("ept"),
         created_at=turn.now,
         updated_at=turn.now,
         agent_id=agent.id,
         node=fold(request.node) if request.node else turn.world.node,
-        harness=request.harness,
+        harness=request.harness or (session.harness if session else None),
         model=request.model,
         transport=request.transport,
-        session_id=_session(turn, agent, request.session_id),
+        session_id=session.id if session else None,
         preferred=request.preferred,
         wake_policy=request.wake_policy,
         permission_profile=request.permission_profile,
         last_seen=turn.now,
     )
+    _check_session(turn, endpoint, session)
     turn.record(EndpointRegistered, endpoint, move="register")
     for step in steps:
         endpoint = reaching.move(turn, endpoint, step)
     return endpoint
 
 
-def _session(turn: Turn, agent: Agent, session_id: str | None) -> str | None:
+def _session(turn: Turn, agent: Agent, session_id: str | None) -> Session | None:
     """A session that an endpoint names is its agent's."""
     session = turn.need(Session, "session", session_id) if session_id else None
     if session is not None and session.agent_id != agent.id:
         raise turn.missing("session", session.id)
-    return session_id
+    return session
+
+
+def _check_session(turn: Turn, endpoint: Endpoint, session: Session | None) -> None:
+    """An endpoint is in the harness and on the node of its session; any other is refused."""
+    if session is None or (endpoint.harness, endpoint.node) == (session.harness, session.node):
+        return
+    address = turn.address(endpoint.agent_id)
+    right = {"agentId": endpoint.agent_id, "harness": session.harness, "sessionId": session.id}
+    remedy = Remedy(operation="endpoint.register", parameters=right, why="in the harness of its session")
+    requested = f"{endpoint.harness or 'nameless'} on {endpoint.node}"
+    attached = (f"{session.harness} on {session.node}",)
+    raise Refused(
+        HarnessMismatch(address=address, requested=requested, attached=attached, remedies=(remedy,))
+    )
 
 
 def update(turn: Turn, request: UpdateEndpoint) -> Endpoint:
@@ -107,7 +124,10 @@ def update(turn: Turn, request: UpdateEndpoint) -> Endpoint:
     names = ("preferred", "model", "session_id", "wake_policy", "permission_profile")
     changes: dict[str, Any] = {name: getattr(request, name) for name in names}
     given = {name: value for name, value in changes.items() if value is not None}
-    _session(turn, agent, request.session_id)
+    session = _session(turn, agent, request.session_id)
+    if session is not None and endpoint.harness is None:
+        given["harness"] = session.harness
+    _check_session(turn, replace(endpoint, harness=endpoint.harness or given.get("harness")), session)
     registering.check_profile(turn, request.permission_profile, endpoint.permission_profile)
     changed = update_endpoint(endpoint, turn.now, seen=request.revision, **given)
     if given:

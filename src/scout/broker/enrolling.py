@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused
 from scout.broker import credentials, reaching, registering
+from scout.broker.session_name import alias_of, name_of
 from scout.broker.turn import Turn
 from scout.identity.spelling import session_alias
 from scout.model.agent import Agent, Lifecycle
@@ -57,6 +58,7 @@ def enrol(turn: Turn, request: Enrol) -> Enrolled:
         agent_id=agent.id,
         address=turn.address(agent.id),
         minimal=turn.minimal(agent),
+        name=name_of(turn, session.id, agent.id),
         endpoint_id=endpoint.id,
         token=token,
         has_door=reaching.has_door(turn.world, session.harness),
@@ -110,6 +112,8 @@ def _begun(turn: Turn, request: Enrol) -> Session:
         enrolled_by=turn.actor.token_id,
         pid=request.parent_pid,
         pid_started=request.parent_started,
+        window_pid=request.window_pid,
+        window_started=request.window_started,
         cwd=turn.place.directory,
         model_observed=request.model,
         created_by=turn.sender,
@@ -125,6 +129,12 @@ def _in_service(turn: Turn, agent: Agent) -> Agent:
     if agent.lifecycle is Lifecycle.RETIRED:
         raise Refused(reaching.retired(turn, agent))
     return agent
+
+
+def _window(request: Enrol) -> tuple[int, str] | None:
+    if request.window_pid is None or request.window_started is None:
+        return None
+    return request.window_pid, request.window_started
 
 
 def _native(request: Enrol) -> dict[str, str]:
@@ -146,6 +156,7 @@ def _again(turn: Turn, session: Session, request: Enrol) -> Session:
         native_ids=_native(request),
         pid=request.parent_pid,
         pid_started=request.parent_started,
+        window=_window(request),
         model=request.model,
     )
     return turn.record(SessionUpdated, seen, move="enrol")
@@ -194,6 +205,7 @@ def _way(turn: Turn, agent: Agent, session: Session) -> Endpoint:
         model=session.model_observed,
         transport=Transport.PULL,
         session_id=session.id,
+        preferred=alias_of(turn, session.id) is None,
         last_seen=turn.now,
     )
     turn.record(EndpointRegistered, endpoint, move="enrol")

@@ -16,6 +16,7 @@ __all__ = ["HostProcesses", "House"]
 
 _MANY = 10_000
 _Process = tuple[int, str]
+_Seen = frozenset[_Process]
 
 
 class House(Protocol):
@@ -32,7 +33,7 @@ class HostProcesses:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self._known: dict[str, _Process] = {}
+        self._known: dict[str, _Seen] = {}
 
     async def begin(self) -> None:
         """Know which sessions were open when the broker stopped."""
@@ -42,11 +43,11 @@ class HostProcesses:
 
     def heard(self, session: Session) -> None:
         """A session began, moved to another process, or ended."""
-        process = _process_of(session)
-        if process is None:
-            self._known.pop(session.id, None)
+        seen = _processes_of(session)
+        if seen:
+            self._known[session.id] = seen
         else:
-            self._known[session.id] = process
+            self._known.pop(session.id, None)
 
     async def check(self) -> None:
         """End the sessions whose process is gone without a word."""
@@ -57,19 +58,25 @@ class HostProcesses:
             await self._house.as_system(lambda turn, one=ident, at=process: _end(turn, one, at))
 
 
-def _process_of(session: Session) -> _Process | None:
-    """The process of a live session that a person opened, where its host named one."""
+def _processes_of(session: Session) -> _Seen:
+    """The processes without which a live session that a person opened is over, as its host named them."""
     if session.origin is not SessionOrigin.ENROLLED or session.state is not SessionState.LIVE:
-        return None
-    return (session.pid, session.pid_started) if session.pid and session.pid_started else None
+        return frozenset()
+    named = ((session.pid, session.pid_started), (session.window_pid, session.window_started))
+    return frozenset((pid, started) for pid, started in named if pid and started)
 
 
-def _gone(runs: Runs, known: Mapping[str, _Process]) -> list[tuple[str, _Process]]:
-    return [(ident, process) for ident, process in known.items() if not runs.is_alive(*process)]
+def _gone(runs: Runs, known: Mapping[str, _Seen]) -> list[tuple[str, _Process]]:
+    return [
+        (ident, process)
+        for ident, processes in known.items()
+        for process in processes
+        if not runs.is_alive(*process)
+    ]
 
 
 def _end(turn: Turn, ident: str, process: _Process) -> None:
     session = turn.need(Session, "session", ident)
-    if _process_of(session) == process:
+    if process in _processes_of(session):
         reason = f"its {session.harness} program is gone (pid {process[0]})"
         session_end.end(turn, session, reason, layer=Layer.PROCESS)

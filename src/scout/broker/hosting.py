@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from scout.broker import attention, briefing, deciding, endpoints, inbox, live_turn, reaching, session_end
 from scout.broker.admission import caller_of
+from scout.broker.session_name import name_of
 from scout.broker.turn import Turn, subject_of
 from scout.broker.unread import START, Unread, count_unread, list_unread, mark_read
 from scout.model.agent import Agent
@@ -63,7 +64,7 @@ def _started(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
     _seen(turn, session)
     brief = briefing.brief(turn, ShowBrief())
     standing = Standing(
-        address=brief.me.address or "",
+        address=name_of(turn, session.id, session.agent_id),
         project=brief.me.project,
         asks=len(brief.flights),
         questions=len(brief.questions),
@@ -149,7 +150,7 @@ def mail_of(turn: Turn, item: InboxItem) -> Mail:
     sender = delivery.sender if delivery else message.sender if message else None
     return Mail(
         by_user=sender == turn.world.operator_agent,
-        sender=item.sender,
+        sender=name_of(turn, message.sender_session_id, message.sender) if message else item.sender,
         message_id=message.id if message else item.delivery_id or "",
         body=message.body if message else item.prompt,
         asks=delivery is not None and delivery.flight_id is not None,

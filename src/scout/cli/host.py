@@ -2,7 +2,7 @@
 
 Only the standard library's small parts: hooks run at every prompt of their host.
 """
-# ruff: noqa: PTH103, PTH105, PTH107, PTH116, PTH119, PTH123, PTH208 (pathlib costs more than all of this)
+# ruff: noqa: PTH103, PTH105, PTH107, PTH115, PTH116, PTH119, PTH123, PTH208 (pathlib costs more than all of this)
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ __all__ = [
     "process_of_host",
     "session_token",
     "started_at",
+    "window_of",
 ]
 
 TOKEN_FILE = "host.token"
@@ -88,12 +89,15 @@ class Host:
     def enrol(self, cwd: str, native: str | None = None, model: str | None = None) -> dict[str, Any]:
         """Enter the session; what it got is kept in a file that only this user reads."""
         pid, started = process_of_host(self.environ)
+        window = window_of(pid, cwd) if native else None
         wish = {
             "cwd": cwd,
             "harness": self.name,
             "nativeSessionId": native,
             "parentPid": pid,
             "parentStarted": started,
+            "windowPid": window[0] if window else None,
+            "windowStarted": window[1] if window else None,
             "model": model,
         }
         given = {name: value for name, value in wish.items() if value is not None}
@@ -101,7 +105,7 @@ class Host:
         kept = {
             "sessionId": told["session"]["id"],
             "endpointId": told["endpointId"],
-            "address": told["address"],
+            "address": told["name"],
             "token": told["token"],
             "harness": self.name,
             "native": native or told["session"]["nativeIds"].get("session"),
@@ -247,6 +251,48 @@ def process_of_host(environ: Mapping[str, str] = os.environ) -> tuple[int, str]:
             return pid, started
         pid = above
     return pid, _process(pid)[2]
+
+
+def window_of(pid: int, cwd: str) -> tuple[int, str] | None:
+    """The window in which a person has a session open, where its host is a server that outlives windows.
+
+    Codex runs its sessions in one server for all windows: the window is the youngest program of the same
+    name with a terminal, in the folder of the session.
+    """
+    if b"--managed-daemon" not in _command(pid).split(b"\0"):
+        return None
+    name, _, _ = _process(pid)
+    found = [one for one in _numbers() if _is_window(one, name, cwd)]
+    starts = [(int(_process(one)[2] or 0), one) for one in found]
+    return (max(starts)[1], str(max(starts)[0])) if starts else None
+
+
+def _is_window(pid: int, name: str, cwd: str) -> bool:
+    try:
+        return _fields(pid)[4] != "0" and _process(pid)[0] == name and os.readlink(f"/proc/{pid}/cwd") == cwd
+    except (OSError, IndexError):
+        return False
+
+
+def _numbers() -> list[int]:
+    try:
+        return [int(one) for one in os.listdir("/proc") if one.isdecimal()]
+    except OSError:
+        return []
+
+
+def _command(pid: int) -> bytes:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _fields(pid: int) -> list[str]:
+    """What the system says of a process after its name."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return file.read().decode("utf-8", "replace").rpartition(")")[2].split()
 
 
 def started_at(pid: int) -> str:

@@ -127,6 +127,9 @@ class Session(Mutable):
     pid: int | None = None
     # A pid is reused by the system; with its start time it names one process.
     pid_started: str | None = None
+    # Of a session whose program lives longer than the window that a person has open: that window's process.
+    window_pid: int | None = None
+    window_started: str | None = None
     cwd: str | None = None
     model_requested: str | None = None
     model_resolved: str | None = None
@@ -164,6 +167,8 @@ def end_session(
         session_class=session_class,
         pid=None,
         pid_started=None,
+        window_pid=None,
+        window_started=None,
         terminal=None,
         live_turn=None,
         ended_at=now,
@@ -238,11 +243,20 @@ def enrol_again(
     native_ids: dict[str, str],
     pid: int | None = None,
     pid_started: str | None = None,
+    window: tuple[int, str] | None = None,
     model: str | None = None,
 ) -> Session:
     """Its host came again: perhaps as another process, or with the name by which it knows the session."""
     seen = observe_session(session, now, model=model, pid=pid, pid_started=pid_started)
-    return msgspec.structs.replace(seen, enrolled_by=by, native_ids={**session.native_ids, **native_ids})
+    kept = (session.window_pid, session.window_started)
+    window_pid, window_started = window or kept
+    return msgspec.structs.replace(
+        seen,
+        enrolled_by=by,
+        native_ids={**session.native_ids, **native_ids},
+        window_pid=window_pid,
+        window_started=window_started,
+    )
 
 
 def _not_attachable(session: Session) -> SessionNotAttachable:

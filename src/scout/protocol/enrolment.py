@@ -24,13 +24,15 @@ class HookEvent(StrEnum):
 class Enrolled(Record):
     """The session, whose it is, and its own credential, which is shown this once.
 
-    `has_door`: it can be woken while it is idle, so its host says that it is there even then.
+    `name`: what others call exactly this session. `has_door`: it can be woken while it is idle, so its host
+    says that it is there even then.
     """
 
     session: Session
     agent_id: str
     address: str
     minimal: str
+    name: str
     endpoint_id: str
     token: str | None = None
     has_door: bool = False
@@ -51,6 +53,8 @@ class Enrol(Write[Enrolled]):
     native_session_id: Annotated[Words | None, says("what that program calls the session")] = None
     parent_pid: Annotated[int | None, says("its process")] = None
     parent_started: Annotated[Words | None, says("when that process began, as the system says it")] = None
+    window_pid: Annotated[int | None, says("the process of the window it is open in, if another")] = None
+    window_started: Annotated[Words | None, says("when that window's process began")] = None
     model: Annotated[Words | None, says("the model that answers there")] = None
 
 

@@ -353,6 +353,9 @@ SELECT data FROM aliases WHERE agent_id = :agent AND owner = :owner AND state <>
 SELECT a.data FROM aliases a CROSS JOIN sessions s ON s.id = a.session_id
 WHERE a.until_session_ends = 1 AND a.state <> 'removed' AND a.session_id > '' AND s.state IN ('ended', 'lost') LIMIT :limit;
 
+-- alias_of_session: the name that sets a live session apart
+SELECT data FROM aliases WHERE session_id = :session AND until_session_ends = 1 AND state <> 'removed';
+
 -- cards_by: the cards that somebody made, newest first
 SELECT data FROM cards WHERE created_by = :maker AND id < :before ORDER BY id DESC LIMIT :limit;
 
