@@ -97,14 +97,16 @@ async def test_a_new_process_node_or_session_is_a_new_endpoint(rig: Rig) -> None
     third = await arc.call(RegisterEndpoint(session_id=two.id))
     assert len({first.id, second.id, third.id}) == 3
     assert third.harness == "codex"  # as its session
-    bare = await arc.call(RegisterEndpoint())
+    bare = await arc.call(RegisterEndpoint(harness="codex"))
     learnt = await arc.call(UpdateEndpoint(endpoint_id=bare.id, session_id=one.id))
-    assert (learnt.session_id, learnt.harness) == (one.id, "codex")
+    assert learnt.session_id == one.id
+    nameless = await arc.call(RegisterEndpoint())
     claude = await arc.call(RegisterEndpoint(harness="claude"))
     for wish in wishes(
         RegisterEndpoint(harness="claude", session_id=two.id),
         RegisterEndpoint(harness="codex", session_id=two.id, node="Studio.local"),
         UpdateEndpoint(endpoint_id=claude.id, session_id=two.id),
+        UpdateEndpoint(endpoint_id=nameless.id, session_id=two.id),
     ):
         assert (await refused(arc.call(wish))).code == "harness_mismatch"
     foreign = await _session(rig, hal.agent.id)

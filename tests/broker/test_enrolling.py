@@ -238,7 +238,7 @@ async def test_the_start_says_who_you_are_what_you_owe_and_how_to_reply(rig: Rig
     first = (await told(seat, made, HookEvent.SESSION_START)).context.splitlines()
     assert first[0] == f"Scout: to other agents you are {made.minimal} in {folder(rig)}."
     assert first[1] == "You owe nothing."
-    assert "`messages_reply(body)`" in first[2]
+    assert "`messages_reply " in first[2]
     await rig.operator(MakeAsk(to=made.address, body="review this"))
     again = (await told(seat, made, HookEvent.SESSION_START)).context.splitlines()
     assert again[1].startswith("You owe: 1 ask, 1 unread message; ")

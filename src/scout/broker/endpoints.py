@@ -124,10 +124,7 @@ def update(turn: Turn, request: UpdateEndpoint) -> Endpoint:
     names = ("preferred", "model", "session_id", "wake_policy", "permission_profile")
     changes: dict[str, Any] = {name: getattr(request, name) for name in names}
     given = {name: value for name, value in changes.items() if value is not None}
-    session = _session(turn, agent, request.session_id)
-    if session is not None and endpoint.harness is None:
-        given["harness"] = session.harness
-    _check_session(turn, replace(endpoint, harness=endpoint.harness or given.get("harness")), session)
+    _check_session(turn, endpoint, _session(turn, agent, request.session_id))
     registering.check_profile(turn, request.permission_profile, endpoint.permission_profile)
     changed = update_endpoint(endpoint, turn.now, seen=request.revision, **given)
     if given:

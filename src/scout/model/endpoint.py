@@ -180,11 +180,8 @@ def move_endpoint(
 
 
 def update_endpoint(endpoint: Endpoint, now: Time, *, seen: int | None = None, **changes: Any) -> Endpoint:
-    """The endpoint with other settings; what makes it this endpoint stays.
-
-    It may learn its session once, and with it the harness.
-    """
-    learns = {name for name in ("session_id", "harness") if getattr(endpoint, name) is None}
+    """The endpoint with other settings; what makes it this endpoint stays. It may learn its session once."""
+    learns = {"session_id"} if endpoint.session_id is None else set[str]()
     for name in sorted(changes.keys() - _CHANGEABLE - learns):
         if changes[name] != getattr(endpoint, name, object()):
             problem = f"an endpoint's {name} never changes by an update: a new one is a new endpoint"
