@@ -151,9 +151,12 @@ def _said_in(line: bytes) -> str | None:
     return "\n".join(texts) or None
 
 
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
 def _listed(value: Any) -> list[Any]:
-    found: Any = value if isinstance(value, list) else []
-    return found
+    return value if _is_list(value) else []
 
 
 def _tool_use(host: Host, facts: Facts, wait: float) -> None:
