@@ -102,7 +102,7 @@ def test_what_was_there_stays_and_undo_brings_back_every_byte(served: Person) ->
     before = served.files()
     done = served.say("setup", "--yes")
     assert "Claude Code and Codex" in done
-    assert "now try, in a project: scout ask --project . " in done
+    assert "now try, in a project: scout ask --project . --harness claude " in done
     state = json.loads((served.person / ".claude.json").read_text())
     assert state["numStartups"] == 3
     assert state["mcpServers"]["scout"]["args"][-3:] == ["mcp", "--host", "claude"]
@@ -232,6 +232,36 @@ def test_nothing_found_says_which_there_are(me: Person) -> None:
     assert "claude, codex, cursor" in done.stderr
 
 
+def test_several_hosts_are_set_up_at_once_and_their_tools_need_no_approval(served: Person) -> None:
+    served.put(".claude/settings.json", '{"permissions": {"allow": ["Bash(ls)"]}}')
+    before = served.files()
+    served.say("setup", "claude", "codex", "--yes", "--harness", "codex")
+    settings = json.loads((served.person / ".claude/settings.json").read_text())
+    assert settings["permissions"]["allow"] == ["Bash(ls)", "mcp__scout"]
+    assert 'default_tools_approval_mode = "approve"' in (served.person / ".codex/config.toml").read_text()
+    assert served.data("config")["settings"]["harness"]["value"] == "codex"
+    served.say("setup", "claude", "codex", "--undo", "--yes")
+    assert served.files() == before
+    served.say("setup", "claude", "--yes", "--ask-each-time")
+    settings = json.loads((served.person / ".claude/settings.json").read_text())
+    assert settings["permissions"]["allow"] == ["Bash(ls)"]
+
+
+def test_what_a_person_allowed_themselves_stays(served: Person) -> None:
+    own = '{"permissions": {"allow": ["mcp__scout"]}}'
+    served.put(".claude/settings.json", own)
+    served.say("setup", "claude", "--yes")
+    served.say("setup", "claude", "--undo", "--yes")
+    assert (served.person / ".claude/settings.json").read_text() == own
+
+
+def test_a_dry_run_needs_no_host_on_the_machine(me: Person) -> None:
+    shown = me.type("setup", "--dry-run")
+    assert shown.returncode == 0, shown.stderr
+    assert "mcpServers" in shown.stdout
+    assert me.files() == {}
+
+
 def test_a_person_is_asked(served: Person) -> None:
     """At a terminal: the answer no writes nothing, yes does."""
     script = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"
@@ -258,7 +288,7 @@ def test_the_doctor_says_what_each_host_sees(served: Person) -> None:
             one["name"]: (one["ok"], one["says"]) for one in told["checks"] if one["name"].startswith("host ")
         }
 
-    assert hosts()["host cursor"] == (True, "Cursor is not set up; to do so: scout setup cursor")
+    assert hosts()["host cursor"] == (True, "Cursor is not set up: scout setup cursor")
     served.say("setup", "--yes")
     blind = "without hooks a server cannot see a prompt its host intercepts"
     assert hosts() == {
@@ -299,7 +329,7 @@ def test_a_table_goes_without_its_neighbours() -> None:
 DIFF = """\
 --- HOME/.codex/config.toml
 +++ HOME/.codex/config.toml
-@@ -1,2 +1,6 @@
+@@ -1,2 +1,7 @@
  [features]
 -x = true
 \\ No newline at end of file
@@ -308,6 +338,7 @@ DIFF = """\
 +[mcp_servers.scout]
 +command = "/bin/scout"
 +args = ["mcp", "--host", "codex"]
++default_tools_approval_mode = "approve"
 --- HOME/.codex/hooks.json
 +++ HOME/.codex/hooks.json
 @@ -1 +1 @@

@@ -5,6 +5,7 @@ from collections.abc import Generator
 
 import pytest
 
+from tests.daemon.daemons import eventually
 from tests.live.machine import Machine, a_machine
 
 # The first to come here installs the programs; once they are there, a story takes a few seconds.
@@ -46,6 +47,20 @@ def test_the_contract_is_told_once_and_a_turn_begins_with_one_line(machine: Mach
     assert all(len(text) < 700 for text in said)
     shown = machine.say("session", "tail", session)
     assert "# Scout contract" not in shown
+
+
+def test_an_idle_session_of_scout_is_no_obstacle_and_one_that_works_is_named_first(machine: Machine) -> None:
+    talkie = machine.repository("talkie", "claude")
+    machine.say("ask", "--project", str(talkie), "<<say hello>>")
+    done = machine.type("setup", "claude", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "an idle session of Scout's own" in done.stderr
+    flight = machine.ask(talkie, "<<stall 60>> <<say never>>")
+    eventually(lambda: machine.flight(flight)["state"] == "running", 30)
+    busy = machine.type("setup", "claude", "--undo")
+    assert "Write this?" not in busy.stdout
+    assert "try: scout session stop ses_" in busy.stderr
+    machine.say("flight", "cancel", flight)
 
 
 def test_after_setup_both_programs_are_asked_and_ask_each_other(machine: Machine) -> None:

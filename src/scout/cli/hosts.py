@@ -34,6 +34,7 @@ class Program(NamedTuple):
 
     words: tuple[str, ...]
     environ: dict[str, str]
+    allows_tools: bool = True  # the host calls Scout's tools without asking each time
 
     def line(self, *words: str) -> str:
         """A command for a shell."""
@@ -91,6 +92,39 @@ class JsonEntry:
         for name in reversed(self.path):
             told = {name: told}
         return json.dumps(told, indent=2)
+
+
+class JsonItem:
+    """A text in a list under some keys, beside those that are already there."""
+
+    empty = "{}\n"
+
+    def __init__(self, what: str, path: tuple[str, ...], text: str) -> None:
+        self.what, self.path, self.text = what, path, text
+
+    def put(self, text: str) -> str:
+        return text if self.is_in(text) else json_edit.append_to(text, self.path, self.text)
+
+    def remove(self, text: str) -> str:
+        there = self._list(text)
+        if self.text in there:
+            text = json_edit.remove_at(text, (*self.path, there.index(self.text)))
+        for depth in range(len(self.path), 0, -1):
+            text = _without_empty(text, self.path[:depth])
+        return text
+
+    def is_in(self, text: str) -> bool:
+        return self.text in self._list(text)
+
+    def snippet(self) -> str:
+        told: Any = [self.text]
+        for name in reversed(self.path):
+            told = {name: told}
+        return json.dumps(told, indent=2)
+
+    def _list(self, text: str) -> list[Any]:
+        there = json_edit.parse(text).at(self.path)
+        return there.value if there is not None and _is_list(there.value) else []
 
 
 class JsonHooks:
@@ -248,8 +282,10 @@ def _claude_files(environ: Mapping[str, str], program: Program) -> tuple[tuple[P
     settings = _claude(environ) / "settings.json"
     server = _stdio("claude", program, type="stdio")
     line = {"type": "command", "command": program.line("statusline", "--host", "claude")}
+    allow = JsonItem("permission", ("permissions", "allow"), "mcp__scout")
     return (
         (state, JsonEntry("MCP server", ("mcpServers", "scout"), server)),
+        *(((settings, allow),) if program.allows_tools else ()),
         (settings, JsonHooks("claude", program)),
         (settings, JsonEntry("status line", ("statusLine",), line, shy=True)),
     )
@@ -261,8 +297,11 @@ def _codex(environ: Mapping[str, str]) -> Path:
 
 def _codex_files(environ: Mapping[str, str], program: Program) -> tuple[tuple[Path, Addition], ...]:
     folder = _codex(environ)
+    approves = {"default_tools_approval_mode": "approve"} if program.allows_tools else {}
+    server = {**_stdio("codex", program), **approves}
+    server = {key: server[key] for key in sorted(server, key=lambda key: key == "env")}
     return (
-        (folder / "config.toml", TomlTable("MCP server", ("mcp_servers", "scout"), _stdio("codex", program))),
+        (folder / "config.toml", TomlTable("MCP server", ("mcp_servers", "scout"), server)),
         (folder / "hooks.json", JsonHooks("codex", program)),
     )
 

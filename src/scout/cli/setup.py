@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +14,72 @@ from scout.cli.host import TOKEN_FILE
 from scout.cli.hosts import HOSTS, Host, program_here
 from scout.cli.line import Line, on_terminal
 from scout.cli.placing import Change, Records, planned, undone, write
-from scout.cli.problem import Problem
+from scout.cli.problem import Problem, remedy
 from scout.cli.text import note, out, paint
 from scout.daemon.start import running
+from scout.settings.edit import set_value
+from scout.settings.load import read
 
 __all__ = ["command"]
 
 _LABEL = "scout setup"
-_ASK = "scout ask --project . 'Who are you, and what is this project about?'"
+_ASK = "scout ask --project . {harness}'Who are you, and what is this project about?'"
 
 
 @click.command("setup", epilog=epilog("setup"))
-@click.argument("host", required=False, type=click.Choice(list(HOSTS)))
+@click.argument("host", nargs=-1, type=click.Choice(list(HOSTS)))
 @click.option("--undo", is_flag=True, help="Take it back: the files become what they were.")
 @click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
 @click.option("--yes", is_flag=True, help="Write without asking.")
+@click.option("--harness", metavar="NAME", help="The harness for new sessions where none is named.")
+@click.option("--ask-each-time", is_flag=True, help="Let the host ask before each call of Scout's tools.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object; writes only with --yes.")
-def command(host: str | None, undo: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Connect Scout to a program you work in: the MCP server, and hooks where it has them.
+def command(
+    *,
+    host: tuple[str, ...],
+    undo: bool,
+    dry_run: bool,
+    yes: bool,
+    harness: str | None,
+    ask_each_time: bool,
+    as_json: bool,
+) -> None:
+    """Connect Scout to the programs you work in: the MCP server, and hooks where they have them.
 
     Without HOST, every one that is found on this machine. The exact change is shown and asked for.
     """
-    run_guarded(lambda: _setup(host, undo=undo, dry_run=dry_run, yes=yes, as_json=as_json), as_json)
+    run_guarded(
+        lambda: _setup(
+            host,
+            undo=undo,
+            dry_run=dry_run,
+            yes=yes,
+            harness=harness,
+            ask_each_time=ask_each_time,
+            as_json=as_json,
+        ),
+        as_json,
+    )
 
 
-def _setup(name: str | None, *, undo: bool, dry_run: bool, yes: bool, as_json: bool) -> int:
+def _setup(
+    names: tuple[str, ...],
+    *,
+    undo: bool,
+    dry_run: bool,
+    yes: bool,
+    harness: str | None,
+    ask_each_time: bool,
+    as_json: bool,
+) -> int:
     caller = Caller()
     _check_person(caller)
-    records, program = Records(caller.where.home), program_here(caller.environ)
-    hosts = _hosts(name, caller, records, undo=undo)
+    records = Records(caller.where.home)
+    program = program_here(caller.environ)._replace(allows_tools=not ask_each_time)
+    hosts = _hosts(names, caller, records, undo=undo, dry_run=dry_run)
+    if not dry_run:
+        for host in hosts:
+            _stop_idle(caller, host)
     plans = {
         one: undone(one, caller.environ, program, records) if undo else planned(one, caller.environ, program)
         for one in hosts
@@ -52,6 +90,8 @@ def _setup(name: str | None, *, undo: bool, dry_run: bool, yes: bool, as_json: b
     written = bool(not dry_run and (_confirmed(yes, as_json) if wanted else True))
     if written:
         _write(caller, records, plans, undo=undo)
+        if not undo:
+            _choose_harness(harness, asks=not (yes or as_json))
     if as_json:
         out(json.dumps(_told(plans, written=written and wanted)))
     else:
@@ -68,18 +108,24 @@ def _check_person(caller: Caller) -> None:
         raise Problem.of("forbidden", message, action="setup", subject="this machine", needs=["a person"])
 
 
-def _hosts(name: str | None, caller: Caller, records: Records, *, undo: bool) -> list[Host]:
-    if name is not None:
-        return [HOSTS[name]]
+def _hosts(
+    names: tuple[str, ...], caller: Caller, records: Records, *, undo: bool, dry_run: bool
+) -> list[Host]:
+    if names:
+        return [HOSTS[name] for name in dict.fromkeys(names)]
     if undo:
         return [HOSTS[one] for one in records.hosts() if one in HOSTS]
     found = [host for host in HOSTS.values() if host.is_here(caller.environ)]
-    if not found:
-        names = ", ".join(HOSTS)
+    if not found and not dry_run:
+        known = ", ".join(HOSTS)
         raise Problem.of(
-            "not_found", f"none of {names} was found; name one: scout setup claude", noun="host", id="any"
+            "not_found",
+            f"none of {known} was found; name one: scout setup claude",
+            noun="host",
+            id="any",
+            remedies=[remedy("setup", "scout setup claude")],
         )
-    return found
+    return found or [HOSTS["claude"], HOSTS["codex"]]
 
 
 # -- what a person sees ------------------------------------------------------------------------------
@@ -120,7 +166,7 @@ def _conclude(hosts: list[Host], *, wanted: bool, written: bool, undo: bool, dry
         names = " and ".join(host.title for host in hosts)
         out(f"{paint('set up', 'green')}: {names}; restart what is open. Undo: scout setup --undo")
     if written:
-        out(f"now try, in a project: {_ASK}")
+        out(f"now try, in a project: {_try_line(hosts)}")
     elif dry_run:
         note("nothing was written (--dry-run)")
 
@@ -136,7 +182,14 @@ def _told(plans: dict[Host, list[Change]], *, written: bool) -> dict[str, Any]:
         }
         for host, changes in plans.items()
     ]
-    return {"hosts": hosts, "written": written, "next": _ASK}
+    return {"hosts": hosts, "written": written, "next": _try_line(list(plans))}
+
+
+def _try_line(hosts: list[Host]) -> str:
+    """A first ask that works when it is pasted: it names a harness where none is the default."""
+    runs = [host.name for host in hosts if host.name in ("claude", "codex")]
+    named = f"--harness {runs[0]} " if runs and read().settings.harness is None else ""
+    return _ASK.format(harness=named)
 
 
 # -- what is done ------------------------------------------------------------------------------------
@@ -146,7 +199,6 @@ def _write(caller: Caller, records: Records, plans: dict[Host, list[Change]], *,
     if not undo:
         _make_token(caller)
     for host, changes in plans.items():
-        _check_idle(caller, host)
         if not undo and changes:
             records.add(host.name, changes)
         for change in changes:
@@ -157,15 +209,34 @@ def _write(caller: Caller, records: Records, plans: dict[Host, list[Change]], *,
         _end_token(caller)
 
 
-def _check_idle(caller: Caller, host: Host) -> None:
-    """Not while Scout itself drives a session of this host: it would read half of a change."""
+def _stop_idle(caller: Caller, host: Host) -> None:
+    """Stop Scout's own idle sessions of this host; one that works is left, and nothing is asked yet."""
     if running(caller.where.home) is None:
         return
-    sessions = Line(caller, start=False).call("GET /v1/sessions", {"limit": 200})["items"]
-    busy = [one["id"] for one in sessions if _is_driven(one, host.name)]
-    if busy:
-        message = f"Scout runs {host.title} now ({busy[0]}): try again when it has ended"
-        raise Problem.of("busy", message, reason="a session is under way", retryAfter=60)
+    line = Line(caller, start=False)
+    sessions = line.call("GET /v1/sessions", {"limit": 200, "live": True})["items"]
+    for one in sessions:
+        if not _is_driven(one, host.name):
+            continue
+        if line.call("GET /v1/sessions/{sessionId}", {"sessionId": one["id"]}).get("flightId"):
+            message = f"{one['address']} works in {host.title} now ({one['id']}); stop it, or wait for it"
+            stop = remedy("session.stop", f"scout session stop {one['id']}")
+            raise Problem.of("busy", message, reason="a session is working", retryAfter=60, remedies=[stop])
+        line.call("POST /v1/sessions/{sessionId}/stop", {"sessionId": one["id"]})
+        note(f"stopped {one['id']}, an idle session of Scout's own; it resumes when it is needed")
+
+
+def _choose_harness(named: str | None, *, asks: bool) -> None:
+    """Store the default harness: the one that is named, or the person's choice where several are ready."""
+    settings = read().settings
+    if named is None and settings.harness is None and asks and on_terminal():
+        ready = [one for one in ("claude", "codex") if shutil.which(one)]
+        if len(ready) > 1:
+            choice = click.Choice(ready)
+            named = click.prompt("Harness for new sessions", type=choice, default=ready[0])
+    if named is not None:
+        set_value(settings.config, "harness", named)
+        out(f"new sessions run in {named} where no harness is named")
 
 
 def _is_driven(session: dict[str, Any], harness: str) -> bool:
