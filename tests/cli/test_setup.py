@@ -344,7 +344,8 @@ DIFF = """\
 @@ -1 +1 @@
 -{"hooks": {"Stop": [{"hooks": []}]}}
 +{"hooks": {"Stop": [{"hooks": []}, HOOK(stop, 10)], "SessionStart": [HOOK(session_start, 10)], \
-"UserPromptSubmit": [HOOK(prompt_submit, 10)], "PermissionRequest": [HOOK(permission_request, 45)], \
+"UserPromptSubmit": [HOOK(prompt_submit, 10)], "PostToolUse": [HOOK(tool_use, 10)], \
+"PermissionRequest": [HOOK(permission_request, 45)], \
 "SessionEnd": [HOOK(session_end, 3)]}}
 """
 

@@ -59,12 +59,29 @@ class Terminal:
 
     @property
     def screen(self) -> str:
-        words = [*self._tmux, "capture-pane", "-p", "-S", "-", "-t", "it"]
+        return self.screen_of("it")
+
+    def screen_of(self, window: str) -> str:
+        """What a window shows, from its beginning."""
+        words = [*self._tmux, "capture-pane", "-p", "-S", "-", "-t", window]
         return subprocess.run(words, capture_output=True, text=True, check=False).stdout
 
     @contextlib.contextmanager
     def open(self) -> Generator[None]:
         """Open until the end of the test; then nothing of it is left."""
+        self._start("it")
+        try:
+            yield
+        finally:
+            self.end()
+
+    @contextlib.contextmanager
+    def beside(self, window: str) -> Generator[None]:
+        """The same program once more, in the same folder; it is closed with the first."""
+        self._start(window)
+        yield
+
+    def _start(self, window: str) -> None:
         plain = {
             "PATH": f"{self.folder / 'bin'}:/usr/bin:/bin",
             "HOME": str(self.folder),
@@ -78,11 +95,7 @@ class Terminal:
         told = [f"{name}={value}" for name, value in {**plain, **self.environ}.items()]
         line = shlex.join(["env", "-i", *told, *self.words()])
         size = ["-x", "140", "-y", "45", "-c", str(self.work)]
-        subprocess.run([*self._tmux, "new-session", "-d", "-s", "it", *size, line], check=True)
-        try:
-            yield
-        finally:
-            self.end()
+        subprocess.run([*self._tmux, "new-session", "-d", "-s", window, *size, line], check=True)
 
     def end(self) -> None:
         """Its terminal is closed; what it left running by itself is ended by its id."""

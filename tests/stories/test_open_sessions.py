@@ -94,3 +94,17 @@ def test_i_kill_the_program_in_the_middle_and_the_ask_says_so(tmp_path: Path, na
         assert over["error"]["remedies"][0]["operation"] == "flight.retry"
         assert [one["state"] for one in desk.sessions()] == ["ended"]
         assert desk.shell.data("now")["open"] == []
+
+
+def test_two_claudes_in_one_repository_have_two_names_and_talk(tmp_path: Path) -> None:
+    with a_desk(tmp_path, "claude") as desk, desk.program.beside("second"):
+        eventually(lambda: len(desk.sessions()) == 2, within=60)
+        second, first = desk.sessions()  # the newest first
+        # The status line of each says its own name.
+        eventually(lambda: "@work-2" in desk.program.screen_of("second"), within=30)
+        eventually(lambda: "@work" in desk.program.screen and "@work-2" not in desk.program.screen, within=30)
+        # Each is reached by its name.
+        for address, session in (("@work-2", second), ("@work", first)):
+            done = desk.shell.data("ask", address, f"Who? <<say I am {address}>>", "--wait", "60")
+            assert done["output"] == f"I am {address}"
+            assert done["sessionId"] == session["id"]
