@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from scout.adapters.echo import Echo
-from scout.broker import housekeeping
+from scout.broker import housekeeping, sweeping
 from scout.broker.seat import Seat
 from scout.broker.sweeping import found
 from scout.broker.turn import Turn
@@ -703,3 +703,33 @@ def test_the_cost_of_a_round_follows_what_is_due_and_not_what_there_is(tmp_path:
     few.mkdir()
     many.mkdir()
     assert steps(many, 3000) <= 1.05 * steps(few, 30)
+
+
+@staged
+async def test_a_mention_of_somebody_who_could_not_be_reached_is_reminded_of_too(rig: Rig) -> None:
+    ann = await rig.agent("ann")
+    await rig.register("away")
+    said = await ann.call(Send(body="@away please look at the build"))
+    await later(rig, HALF_HOUR + 1)
+    (first,) = await nudges(rig, said.message_id)
+    assert first.payload.rule == "delegation without an answer"
+    await later(rig, HALF_HOUR + 1)
+    assert "try: scout ask @away" in (await bodies(rig, "ann"))[-1]
+
+
+@staged
+async def test_a_clock_that_was_a_day_ahead_and_is_put_right_leaves_nothing_unlooked_at(rig: Rig) -> None:
+    rig.clock.ahead += 86_400
+    ann = await live(rig, "ann")
+    asked = await rig.operator(MakeAsk(to="@ann", body="x"))
+    await ann.call(StartFlight(flight_id=asked.flight_id))
+    await housekeeping.tidy(rig.broker)
+    rig.clock.ahead -= 86_400
+    now = rig.broker.world.clock.now()
+    before = await rig.operator(GetFlight(flight_id=asked.flight_id))
+    assert before.next_check_at is not None
+    assert before.next_check_at > now.plus(80_000)
+    await sweeping.realign(rig.broker)
+    after = await rig.operator(GetFlight(flight_id=asked.flight_id))
+    assert after.next_check_at is not None
+    assert after.next_check_at < now.plus(120)

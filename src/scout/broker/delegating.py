@@ -16,7 +16,7 @@ from scout.policy.wake import Role
 from scout.store import receipts
 from scout.store.ledger import Ledger
 
-__all__ = ["begin", "looked", "mark_of", "overdue", "watch"]
+__all__ = ["begin", "looked", "mark_of", "overdue", "rewind", "watch"]
 
 _WHO = "/system/sweeper"  # no user is called like that
 _MANY = 10_000
@@ -36,6 +36,11 @@ def begin(ledger: Ledger, now: Time) -> None:
 def looked(ledger: Ledger, until: Time) -> None:
     """Every delegation up to then was answered, or somebody has been reminded of it."""
     receipts.mark_look(ledger.connection, _WHO, until)
+
+
+def rewind(ledger: Ledger, now: Time) -> None:
+    """The clock was put back: what comes from here on is looked at again."""
+    receipts.rewind_look(ledger.connection, _WHO, now)
 
 
 def overdue(ledger: Ledger, this: Round, limit: int) -> list[Delivery]:

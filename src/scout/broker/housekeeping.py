@@ -47,6 +47,7 @@ class _Sleep:
         self._least = periods.wall_clock_gap
         self._before, self._ticks = clock.now(), clock.monotonic()
         self._gap: Gap | None = None
+        self.went_back = True  # or it may have, before the broker started
 
     def last(self) -> Gap | None:
         """The last time it slept, if it ever did."""
@@ -55,6 +56,8 @@ class _Sleep:
         self._before, self._ticks = now, ticks
         if jump.seconds > self._least:
             self._gap = jump
+        elif jump.seconds < -self._least:
+            self._gap, self.went_back = None, True
         return self._gap
 
 
@@ -65,7 +68,11 @@ async def keep(house: House, check: Callable[[], None], every: float = _EVERY) -
     while True:
         await asyncio.sleep(every)
         beat += 1
-        await _safely(_round(house, check, sleep.last()))
+        gap = sleep.last()
+        if sleep.went_back:
+            sleep.went_back = False
+            await _safely(sweeping.realign(house))
+        await _safely(_round(house, check, gap))
         if beat % _FLUSH == 0:
             await _safely(flush(house))
         if beat % _LOOK == 0:

@@ -352,7 +352,7 @@ def carried(
         message,
         reached,
         wake=route is not None and route.runs,
-        delegates=delegates and holder is not None and decision.action in (Action.WAKE, Action.HOLD),
+        delegates=delegates and _expects_answer(decision, reached),
         rule=decision.rule,
         reason=told_why(turn, decision),
         endpoint_id=route.endpoint.id if route and route.endpoint else None,
@@ -360,6 +360,13 @@ def carried(
         decision=decision.stored if holder else None,
         metadata=metadata,
     )
+
+
+def _expects_answer(decision: WakeDecision, reached: str) -> bool:
+    """Whether somebody was to act on it, also one who could not be reached then."""
+    if decision.holder is None:
+        return decision.instead_of is not None and decision.instead_of.agent_id == reached
+    return decision.action in (Action.WAKE, Action.HOLD)
 
 
 def _partner(turn: Turn, conversation: Conversation, target: Agent | None) -> str | None:

@@ -6,8 +6,10 @@ decided by `policy.sweep` from what is stored then: what has moved meanwhile is 
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
+
+from msgspec.structs import replace
 
 from scout.base.time import Time
 from scout.broker import checking, deciding, delegating, reminding, session_end, settle
@@ -23,7 +25,7 @@ from scout.model.conversation import Message
 from scout.model.delivery import CLOCK_SLACK, Delivery, DeliveryMove, dead_letter, expire
 from scout.model.directory_event import AliasRemoved, CardExpired, GrantExpired, TokenExpired
 from scout.model.endpoint import Endpoint
-from scout.model.flight import Flight
+from scout.model.flight import FLIGHT, Flight, note_flight
 from scout.model.grant import Grant, GrantMove, end_grant
 from scout.model.noun import NOUNS
 from scout.model.ref import Ref
@@ -34,9 +36,10 @@ from scout.policy.sweep import PERIODS, due_for
 from scout.policy.swept import Expire, Liveness, MarkStale, Nudge, Release, Round, Watch
 from scout.store.ledger import Ledger
 
-__all__ = ["Due", "House", "found", "sweep"]
+__all__ = ["Due", "House", "found", "realign", "sweep"]
 
 _LOG = logging.getLogger("scout.sweeper")
+_EVER = (1 << 62) - 1
 _SOME = 100  # records of a kind in one round; the next round takes the next ones
 
 # What says by itself when it is due.
@@ -75,6 +78,27 @@ async def sweep(house: House, gap: Gap | None = None) -> None:
     mark = due.looked
     if mark is not None:
         await house.as_sweeper(lambda turn: delegating.looked(turn.ledger, mark))
+
+
+async def realign(house: House) -> None:
+    """The clock was ahead and was put right: what was to be looked at in that future is looked at soon."""
+    now = house.world.clock.now()
+    ahead: list[str] = await house.read(lambda ledger: _from_the_future(ledger, now))
+    await house.as_sweeper(lambda turn: _look_soon(turn, ahead))
+
+
+def _from_the_future(ledger: Ledger, now: Time) -> list[str]:
+    opened = ledger.many(Flight, "flights_due", now=_EVER, limit=_EVER)
+    return [one.id for one in opened if one.updated_at > now]
+
+
+def _look_soon(turn: Turn, idents: Sequence[str]) -> None:
+    delegating.rewind(turn.ledger, turn.now)
+    for ident in idents:
+        flight = turn.ledger.get(Flight, ident)
+        if flight is not None and flight.state not in FLIGHT.terminal:
+            soon = turn.now.plus(turn.rules.periods.sweeps.flight_check)
+            settle.note(turn, replace(note_flight(flight, flight.phase, turn.now), next_check_at=soon))
 
 
 def _round(world: World, now: Time, gap: Gap | None) -> Round:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from scout.base.time import Time
 
-__all__ = ["Remembered", "forget", "has_older", "last_look", "mark_look", "recall", "remember"]
+__all__ = ["Remembered", "forget", "has_older", "last_look", "mark_look", "recall", "remember", "rewind_look"]
 
 
 class Remembered(NamedTuple):
@@ -57,6 +57,11 @@ def mark_look(connection: sqlite3.Connection, user: str, now: Time) -> None:
         "INSERT INTO looks VALUES (?, ?) ON CONFLICT (user) DO UPDATE SET time = max(time, excluded.time)",
         (user, int(now)),
     )
+
+
+def rewind_look(connection: sqlite3.Connection, user: str, now: Time) -> None:
+    """No look lies in the future: for when the clock was ahead and was put right."""
+    connection.execute("UPDATE looks SET time = min(time, ?) WHERE user = ?", (int(now), user))
 
 
 def has_older(connection: sqlite3.Connection, before: Time) -> bool:
