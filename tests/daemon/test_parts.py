@@ -140,23 +140,24 @@ def test_no_credential_is_written_to_the_log(tmp_path: Path) -> None:
 
 
 def test_a_systemd_unit_starts_the_daemon_in_the_foreground() -> None:
-    text = unit_text("systemd", "/opt/my scout/python", "/data/100%")
+    text = unit_text("systemd", "/opt/my scout/python", {"SCOUT_HOME": "/data/100%", "PATH": "/a:/b"})
+    assert 'Environment="PATH=/a:/b"' in text
     assert "ExecStart='/opt/my scout/python' -m scout.daemon --foreground\n" in text
     assert 'Environment="SCOUT_HOME=/data/100%%"\n' in text
     assert "KillMode=process\n" in text
 
 
 def test_a_launchd_unit_is_a_property_list() -> None:
-    unit = plistlib.loads(unit_text("launchd", "/opt/python", "/data/<a&b>").encode())
+    unit = plistlib.loads(unit_text("launchd", "/opt/python", {"SCOUT_HOME": "/data/<a&b>"}).encode())
     assert unit["ProgramArguments"] == ["/opt/python", "-m", "scout.daemon", "--foreground"]
     assert unit["EnvironmentVariables"] == {"SCOUT_HOME": "/data/<a&b>"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_unit_names_no_folder_unless_one_was_named(kind: str) -> None:
-    assert "SCOUT_HOME" not in unit_text(kind, "python", None)
+    assert "SCOUT_HOME" not in unit_text(kind, "python", {})
 
 
 def test_another_kind_of_unit_is_refused() -> None:
     with pytest.raises(Refused, match="systemd and launchd"):
-        unit_text("upstart", "python", "/data")
+        unit_text("upstart", "python", {})

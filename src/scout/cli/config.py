@@ -10,6 +10,7 @@ from scout.base.codec import plain
 from scout.base.refusal import Refused
 from scout.cli.show import refusal_json, write_json, write_refusal
 from scout.cli.text import note, out, paint, table
+from scout.daemon.start import running
 from scout.settings.edit import add_root, set_value
 from scout.settings.load import Loaded, load, read
 from scout.settings.record import SETTINGS
@@ -22,6 +23,9 @@ Examples:
   scout config set limits.openFlights 64
   scout config roots --add ~/code           # programs may be started below it
 """
+
+# What the command line reads itself, and what the daemon looks up when it needs it.
+_AT_ONCE = frozenset({"autostart", "roots"})
 
 _json = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 
@@ -63,6 +67,8 @@ def set_command(key: str, value: str, as_json: bool) -> None:
     _write({key: row})
     if not row["source"].startswith(("file ", "default")):
         note(f"the file has your value, but the {row['source']} goes before it")
+    elif key not in _AT_ONCE and running(read().settings.home) is not None:
+        note("the running daemon keeps the old value until: scout restart")
 
 
 @command.command("roots")

@@ -186,10 +186,10 @@ def _told(plans: dict[Host, list[Change]], *, written: bool) -> dict[str, Any]:
 
 
 def _try_line(hosts: list[Host]) -> str:
-    """A first ask that works when it is pasted: it names a harness where none is the default."""
+    """A first ask that works when it is pasted: it names the harness."""
     runs = [host.name for host in hosts if host.name in ("claude", "codex")]
-    named = f"--harness {runs[0]} " if runs and read().settings.harness is None else ""
-    return _ASK.format(harness=named)
+    named = read().settings.harness or next(iter(runs), None)
+    return _ASK.format(harness=f"--harness {named} " if named else "")
 
 
 # -- what is done ------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def _choose_harness(named: str | None, *, asks: bool) -> None:
             named = click.prompt("Harness for new sessions", type=choice, default=ready[0])
     if named is not None:
         set_value(settings.config, "harness", named)
-        out(f"new sessions run in {named} where no harness is named")
+        out(f"new sessions run in {named} where no harness is named; a running daemon: scout restart")
 
 
 def _is_driven(session: dict[str, Any], harness: str) -> bool:

@@ -1,10 +1,12 @@
 """`scout up --install`: the unit file that lets the system start the daemon, and its way back."""
 
+import os
 import sys
 from pathlib import Path
 
 from scout.cli.text import note, out, out_text
 from scout.daemon.unit import unit_text
+from scout.settings.record import SETTINGS
 
 __all__ = ["install", "place", "uninstall"]
 
@@ -29,10 +31,16 @@ def place(platform: str = sys.platform) -> tuple[str, Path]:
     return "systemd", Path.home() / ".config/systemd/user/scout.service"
 
 
+def _environment(home: str) -> dict[str, str]:
+    """The PATH and the settings in force: the system's own environment has neither."""
+    names = ("PATH", *(one.environment for one in SETTINGS.values()))
+    return {"SCOUT_HOME": home, **{name: os.environ[name] for name in names if os.environ.get(name)}}
+
+
 def install(home: str, printed: bool) -> int:
     """Write the unit file, or print it, and say what to do next."""
     kind, file = place()
-    text = unit_text(kind, sys.executable, home)
+    text = unit_text(kind, sys.executable, _environment(home))
     if printed:
         out_text(text.rstrip("\n"))
         return 0

@@ -1,6 +1,7 @@
 """Unit files, for those who let the system start the daemon."""
 
 import shlex
+from collections.abc import Mapping
 from xml.sax.saxutils import escape
 
 from scout.base.refusal import BadRequest, Refused
@@ -25,8 +26,8 @@ KillMode=process
 WantedBy=default.target
 """
 
-_LAUNCHD_HOME = """\
-  <key>EnvironmentVariables</key><dict><key>SCOUT_HOME</key><string>{home}</string></dict>
+_LAUNCHD_ENVIRONMENT = """\
+  <key>EnvironmentVariables</key><dict>{pairs}</dict>
 """
 
 _LAUNCHD = """\
@@ -47,19 +48,22 @@ _LAUNCHD = """\
 """
 
 
-def unit_text(kind: str, executable: str, home: str | None) -> str:
-    """The unit that starts `executable -m scout.daemon --foreground`.
+def unit_text(kind: str, executable: str, given: Mapping[str, str]) -> str:
+    """The unit that starts `executable -m scout.daemon --foreground` with the environment that is given.
 
-    `home` is what `SCOUT_HOME` says, None where it is not set: the folders are then the usual ones. The
-    system's stop ends the daemon alone: what it started goes on, as with `scout down`.
+    The system's stop ends the daemon alone: what it started keeps running, as with `scout down`.
     """
     words = [executable, "-m", "scout.daemon", "--foreground"]
     if kind == "systemd":
         command = shlex.join(words).replace("%", "%%")
-        environment = "" if home is None else f'Environment="SCOUT_HOME={home}"\n'.replace("%", "%%")
+        lines = (f'Environment="{name}={value}"\n' for name, value in given.items())
+        environment = "".join(lines).replace("%", "%%")
         return _SYSTEMD.format(command=command, environment=environment)
     if kind == "launchd":
         arguments = "\n".join(f"    <string>{escape(word)}</string>" for word in words)
-        environment = "" if home is None else _LAUNCHD_HOME.format(home=escape(home))
+        pairs = (
+            f"<key>{escape(name)}</key><string>{escape(value)}</string>" for name, value in given.items()
+        )
+        environment = _LAUNCHD_ENVIRONMENT.format(pairs="".join(pairs)) if given else ""
         return _LAUNCHD.format(arguments=arguments, environment=environment)
     raise Refused(BadRequest(problem=f"no unit of kind '{kind[:30]}'; there are {' and '.join(KINDS)}"))
