@@ -10,6 +10,7 @@ from scout.base.refusal import Refused
 from scout.broker import admission, alarm, housekeeping, runtimes, start
 from scout.broker.admission import Admitted
 from scout.broker.dispatch import Dispatcher
+from scout.broker.full_store import until_stored
 from scout.broker.host_processes import HostProcesses
 from scout.broker.memory import Memory
 from scout.broker.notifying import Notifier
@@ -93,7 +94,7 @@ class Broker:
         self._allow_root = allow_root
         self._read_roots = read_roots
         self.hub = Hub(rules.limits.stream_buffer)
-        self.dispatcher = Dispatcher(self.world, self.as_system, self.read)
+        self.dispatcher = Dispatcher(self.world, self._record, self.read)
         self._notifier = Notifier(self.world, sinks, self.as_system, self.read)
         self.warming = Warming(self.world, self.as_system, self.read, self.dispatcher)
         self.reviving = Reviving(self.world, self.as_system, self.dispatcher)
@@ -174,6 +175,10 @@ class Broker:
     async def as_system(self, work: Callable[[Turn], T]) -> T:
         """Run `work` in a transaction, as the broker itself."""
         return await self.write(admission.system(self.world), work)
+
+    async def _record(self, work: Callable[[Turn], T]) -> T:
+        """Record what has happened outside, as the broker itself: on a full disk, once there is room."""
+        return await until_stored(lambda: self.as_system(work), self.world.rules.back_off)
 
     async def as_sweeper(self, work: Callable[[Turn], T]) -> T:
         """The same, as the sweeper."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from scout.broker.full_store import until_stored
 from scout.broker.turn import Turn
 from scout.broker.world import World
 from scout.model.conversation import BODY_LIMIT, Attachment
@@ -31,7 +32,9 @@ async def keep_text(world: World, write: Write, done: Completed) -> Completed:
     if find_secrets(text):
         text = await write(lambda turn: hide_tokens(turn, text))
     limit = world.rules.limits.attachment
-    short, attachments = await asyncio.to_thread(_attach, world.blobs, text, limit)
+    short, attachments = await until_stored(
+        lambda: asyncio.to_thread(_attach, world.blobs, text, limit), world.rules.back_off
+    )
     return replace(done, text=short, attachments=(*done.attachments, *attachments))
 
 
