@@ -202,7 +202,8 @@ def test_a_persons_word_becomes_one_of_the_options(stage: Stage, answer: Answer,
         stream = acp.deliver(one.spec, one.prompt)
         needs = await asked(stream)
         assert needs.question == "May it use make a thing (execute)?"
-        assert needs.detail == '{"command": "make"}'
+        assert needs.wish is not None
+        assert needs.wish.command == "make"
         assert needs.options == ("Yes", "Yes, always", "No")
         assert not await acp.respond("ses_x", "1.99", answer)
         assert not await acp.respond("ses_other", needs.request, answer)

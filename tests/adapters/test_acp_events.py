@@ -88,7 +88,8 @@ def test_claude_agent_acp(tmp_path: Path) -> None:
     assert isinstance(needs, NeedsHuman)
     assert needs.request == "1.1"
     assert needs.question == "May it use sh -c 'id > /srv/work/allowed' (execute)?"
-    assert json.loads(needs.detail)["command"] == "sh -c 'id > /srv/work/allowed'"
+    assert needs.wish is not None
+    assert needs.wish.command == "sh -c 'id > /srv/work/allowed'"
     assert needs.options[-2:] == ("Allow", "Reject")
     assert (allowed[-1], denied[-1]) == (Completed(text="done"), Completed(text="so be it"))
     assert failed[-1] == Failed(layer=Layer.PROVIDER, reason="API Error: 400 it broke")

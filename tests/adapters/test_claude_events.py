@@ -77,7 +77,8 @@ def test_a_permission_is_asked_for_and_settled() -> None:
     events = played("permission")
     (need,) = (event for event in events if isinstance(event, NeedsHuman))
     assert (need.kind, need.question, need.options) == (Asked.PERMISSION, "Bash: touch f; curl x", ())
-    assert need.detail == '{"command":"touch f; curl x"}'
+    assert need.wish is not None
+    assert (need.wish.tool, need.wish.command, need.wish.arguments) == ("Bash", "touch f; curl x", "")
     assert Settled(request=need.request) in events
     (request,) = (one for one in messages("permission") if one["type"] == "control_request")
     assert answers(request, True, "") == {"behavior": "allow", "updatedInput": {"command": "touch f; curl x"}}

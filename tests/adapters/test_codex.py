@@ -210,7 +210,8 @@ def test_a_person_allows_or_denies_also_after_a_restart(stage: CodexStage, loop:
         needed, rest = await asked(before, one)
         assert needed.kind is Asked.PERMISSION
         assert needed.question == "May it run this command outside its sandbox? It must be."
-        assert f"echo ran >> {made}" in needed.detail
+        assert needed.wish is not None
+        assert f"echo ran >> {made}" in (needed.wish.command or "")
         again, other = await asked(after, one)
         assert again == needed
         assert not made.exists()

@@ -13,6 +13,7 @@ from scout.adapters.codex.events import Reader, failure
 from scout.adapters.codex.requests import asked, replied
 from scout.adapters.rpc import is_call, message_of
 from scout.base.time import Time
+from scout.model import permission
 from scout.model.session_problem import Layer, Missing
 from scout.ports import (
     Answer,
@@ -49,8 +50,9 @@ def events_of(messages: list[dict[str, Any]]) -> list[HarnessEvent]:
     return [event for event in told if event is not None and not isinstance(event, Other)]
 
 
-def needed(request: str = "1/0", **fields: Any) -> NeedsHuman:
-    return NeedsHuman(request=request, **fields)
+def needed(request: str = "1/0", wish: tuple[str, object] | None = None, **fields: Any) -> NeedsHuman:
+    made = permission.request_of(*wish, fields["question"]) if wish else None
+    return NeedsHuman(request=request, wish=made, **fields)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def needed(request: str = "1/0", **fields: Any) -> NeedsHuman:
                 ToolUse(name="command", detail="true"),
                 needed(
                     question="May it run this command outside its sandbox? It must.",
-                    detail="/bin/bash -lc true",
+                    wish=("shell", {"command": "/bin/bash -lc true"}),
                 ),
                 Settled(request="1/0"),
                 TWENTY,
@@ -84,7 +86,9 @@ def needed(request: str = "1/0", **fields: Any) -> NeedsHuman:
             "files_declined",
             [
                 ToolUse(name="edit", detail="/etc/scout.txt"),
-                needed(question="May it change these files?", detail="add /etc/scout.txt\nhello"),
+                needed(
+                    question="May it change these files?", wish=("apply_patch", "add /etc/scout.txt\nhello")
+                ),
                 Settled(request="1/0"),
                 TWENTY,
                 Completed(text="done"),
@@ -104,7 +108,7 @@ def needed(request: str = "1/0", **fields: Any) -> NeedsHuman:
             [
                 needed(
                     question="May it have these permissions for this turn? To fetch it.",
-                    detail='{"network": {"enabled": true}}',
+                    wish=("permissions", {"network": {"enabled": True}}),
                 ),
                 Settled(request="1/0"),
                 TWENTY,
@@ -115,7 +119,7 @@ def needed(request: str = "1/0", **fields: Any) -> NeedsHuman:
             "mcp_tool",
             [
                 ToolUse(name="x/poke", detail='{"a": "b"}'),
-                needed(question='Allow the x MCP server to run tool "poke"?', detail='{"a": "b"}'),
+                needed(question='Allow the x MCP server to run tool "poke"?', wish=("x", {"a": "b"})),
                 Settled(request="1/0"),
                 TWENTY,
                 Completed(text="done"),
@@ -293,7 +297,7 @@ def test_an_mcp_server_may_ask_for_one_thing() -> None:
     assert replied(message, YES) == {"action": "accept", "content": {"colour": "green"}}
     assert asked("1", elicitation({"a": {}, "b": {}})) is None
     link = elicitation({}, serverName="x", url="http://x/")
-    assert asked("1", link) == needed("1/3", question="x asks", detail="http://x/")
+    assert asked("1", link) == needed("1/3", question="x asks", wish=("x", "http://x/"))
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def test_a_notice_is_shown_by_the_program_that_is_there(tmp_path: Path, loop: st
     with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
         runner.run(Desktop(stand_in(tmp_path)).tell(NOTICE))
     # Texts are arguments, whatever is in them: no shell and no option reads them.
-    words = ["--urgency=critical", "--app-name=Scout", "--", "Scout: $(touch x) --help", "a b [0m"]
+    words = ["--urgency=critical", "--app-name=Scout", "--", "Scout: $(touch x) --help", "a ⏎ b\\x1b[0m"]
     assert said(tmp_path) == words
     assert not (tmp_path / "x").exists()
 
@@ -33,7 +33,7 @@ def test_a_notice_is_shown_by_the_program_that_is_there(tmp_path: Path, loop: st
 def test_the_other_program(tmp_path: Path) -> None:
     environ = stand_in(tmp_path, "osascript")
     asyncio.run(Desktop({**environ, "PATH": str(tmp_path)}).tell(NOTICE))
-    assert said(tmp_path, "osascript")[-2:] == ["Scout: $(touch x) --help", "a b [0m"]
+    assert said(tmp_path, "osascript")[-2:] == ["Scout: $(touch x) --help", "a ⏎ b\\x1b[0m"]
 
 
 def test_a_program_that_fails_or_is_not_there(tmp_path: Path) -> None:

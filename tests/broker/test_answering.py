@@ -80,8 +80,8 @@ async def test_a_permission_is_asked_of_the_person_and_the_yes_reaches_the_progr
     item = await waiting(rig, flight)
     assert (item.kind, item.title, item.body) == (
         AttentionKind.PERMISSION,
-        "Remove the folder?",
         "rm -r x",
+        "Remove the folder?",
     )
     view = await rig.operator(GetFlight(flight_id=flight))
     assert view.waiting_on is not None
@@ -105,10 +105,10 @@ async def test_a_no_a_silence_and_a_dismissal_are_a_no(rig: Rig, puppet: Puppet)
     item = await waiting(rig, flight)
     await rig.operator(DenyAttention(attention_id=item.id, reason="never"))
     second = await until(lambda: _other(rig, item.id))
-    assert second.title == "Two?"
+    assert second.body == "Two?"
     await later(rig, rig.broker.world.rules.periods.human_answer + 1)
     assert (await ended(rig, flight)).output == "no never\nno"
-    states = {one.title: one.state for one in (await rig.operator(ListAttention(all=True))).items}
+    states = {one.body: one.state for one in (await rig.operator(ListAttention(all=True))).items}
     assert states == {"One?": AttentionState.DENIED, "Two?": AttentionState.EXPIRED}
 
 

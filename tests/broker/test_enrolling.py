@@ -308,7 +308,9 @@ async def test_what_waits_is_mentioned_at_a_prompt(rig: Rig) -> None:
 async def test_a_permission_request_needs_the_person(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat)
-    asked = await told(seat, made, HookEvent.PERMISSION_REQUEST, title="Bash: rm -rf x", body="{}")
+    asked = await told(
+        seat, made, HookEvent.PERMISSION_REQUEST, tool="Bash", arguments={"command": "rm -rf x"}
+    )
     assert asked.attention_id is not None
     (item,) = (await rig.operator(ListAttention())).items
     assert (item.id, item.kind, item.title) == (asked.attention_id, "permission", "Bash: rm -rf x")

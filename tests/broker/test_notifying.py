@@ -78,7 +78,7 @@ def test_several_at_once_are_one_notice(tmp_path: Path) -> None:
         words = said(tmp_path / "bin")
         assert words[-2:] == [
             "Scout: 7 things need you",
-            "number 6 number 5 number 4 number 3 number 2 and 2 more",
+            "number 6 ⏎ number 5 ⏎ number 4 ⏎ number 3 ⏎ number 2 ⏎ and 2 more",
         ]
         assert len(words) == 5
 

@@ -211,7 +211,7 @@ def test_a_permission_is_decided_elsewhere(hosted: Hosted, words: tuple[str, ...
     wanted = {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}}
     assert told == (wanted if decision else None)
     item = hosted.data("attention", "--all")["items"][0]
-    assert (item["kind"], item["title"]) == ("permission", "Bash: rm -rf x")
+    assert (item["kind"], item["title"]) == ("permission", "Bash: rm -rf  x")
 
 
 def test_a_permission_that_nobody_decides_is_asked_in_the_session(hosted: Hosted) -> None:

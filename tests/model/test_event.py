@@ -45,6 +45,7 @@ TYPES = """
 collab.agent.heartbeat collab.agent.offline collab.agent.online collab.agent.registered
 collab.agent.retired collab.agent.revived collab.agent.sleeping collab.agent.updated collab.agent.woken
 collab.alias.broken collab.alias.created collab.alias.removed collab.alias.repaired collab.alias.retargeted
+collab.allowance.created collab.allowance.revoked
 collab.ask.created
 collab.attention.answered collab.attention.created collab.attention.denied collab.attention.dismissed
 collab.attention.expired collab.attention.notified collab.attention.resolved

@@ -18,6 +18,7 @@ def test_the_prefixes() -> None:
     assert {str(kind): prefix for kind, prefix in PREFIXES.items()} == {
         "agent": "agt",
         "alias": "als",
+        "allowance": "alw",
         "ask": "ask",
         "attention": "att",
         "binding": "bnd",

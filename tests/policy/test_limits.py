@@ -25,8 +25,11 @@ from scout.policy.limits import (
     alarm_of,
     check_ask_rate,
     check_attachment,
+    check_attention_rate,
     check_fan_out,
+    check_open_attention,
     check_open_flights,
+    check_person_rate,
     check_streams,
     check_wake_budget,
     gap_between,
@@ -60,6 +63,9 @@ def test_every_number_is_a_field_of_one_record_with_its_default() -> None:
             "runningTurns": None,
             "openFlights": 32,
             "asksPerMinute": 120,
+            "attentionPerMinute": 20,
+            "openAttention": 50,
+            "messagesToPersonPerMinute": 60,
             "wakesPerHour": 120,
             "askChain": 6,
             "fanOut": 8,
@@ -145,6 +151,28 @@ def test_attachments() -> None:
     assert refusal(check_attachment, "a.png", 101, limits) == TooLarge(
         what="attachment a.png", size=101, limit=100, remedies=(config("attachment", 200),)
     )
+
+
+def test_how_often_an_agent_turns_to_a_person() -> None:
+    limits = Limits(attention_per_minute=3, messages_to_person_per_minute=4, open_attention=2)
+    for check in (check_attention_rate, check_person_rate):
+        check("@arc", None, limits, NOW)
+        check("@arc", NOW.plus(-60), limits, NOW)
+    told = refusal(check_attention_rate, "@arc", NOW.plus(-48.5), limits, NOW)
+    assert told == RateLimited(
+        what="attention items per minute by @arc",
+        limit=3,
+        retry_after=11.5,
+        remedies=(config("attentionPerMinute", 6),),
+    )
+    told = refusal(check_person_rate, "@arc", NOW, limits, NOW)
+    assert isinstance(told, RateLimited)
+    assert (told.limit, told.retry_after) == (4, 60)
+    assert check_open_attention("@arc", 1, limits).limit == 2
+    full = refusal(check_open_attention, "@arc", 2, limits)
+    assert isinstance(full, RateLimited)
+    assert (full.what, full.retry_after) == ("open attention items of @arc", 60)
+    assert full.remedies[-1] == config("openAttention", 4)
 
 
 def test_asks_per_minute() -> None:

@@ -67,5 +67,10 @@ def _command(found: str, notice: Notice) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """A text as an argument: no control characters, and not longer than anybody reads there."""
-    return "".join(char if char.isprintable() else " " for char in text)[:_TEXT]
+    """A text as an argument: control characters are made visible, and what is too long says so."""
+    shown = "".join(char if char.isprintable() else _visible(char) for char in text)
+    return shown if len(shown) <= _TEXT else f"{shown[: _TEXT - 1]}…"
+
+
+def _visible(char: str) -> str:
+    return " ⏎ " if char == "\n" else char.encode("unicode_escape").decode()

@@ -1,10 +1,20 @@
 """What a program asks of a person in the middle of its turn, and how the answer gets back to it."""
 
 from scout.broker import needing
+from scout.broker.permissions import let_through
 from scout.broker.prepared import Prepared
 from scout.broker.turn import Turn
-from scout.model.attention import ATTENTION, Attention, AttentionKind, AttentionState, ReturnPath, Risk
+from scout.model.attention import (
+    ATTENTION,
+    Attention,
+    AttentionKind,
+    AttentionState,
+    ReturnPath,
+    Risk,
+    risk_of_permission,
+)
 from scout.model.flight import Flight
+from scout.model.permission import PermissionRequest, request_of, title_of_request
 from scout.ports import Answer, Asked, NeedsHuman, Settled
 from scout.store.ledger import LAST
 
@@ -20,7 +30,9 @@ def asked(turn: Turn, prepared: Prepared, need: NeedsHuman) -> Attention:
     Its flight waits for exactly this. Without an answer in time the program is told no.
     """
     flight = turn.ledger.get(Flight, prepared.flight_id)
-    item = _item_of(turn, prepared, need.request) or _put(turn, prepared, need, flight)
+    item = _item_of(turn, prepared, need.request)
+    if item is None:
+        item = let_through(turn, _put(turn, prepared, need, flight))
     if item.state not in ATTENTION.terminal:
         needing.blocked(turn, item, flight, None)
     return item
@@ -29,7 +41,7 @@ def asked(turn: Turn, prepared: Prepared, need: NeedsHuman) -> Attention:
 def _put(turn: Turn, prepared: Prepared, need: NeedsHuman, flight: Flight | None) -> Attention:
     spec = prepared.spec
     agent = turn.agent(spec.agent_id)
-    permission = need.kind is Asked.PERMISSION
+    wish = _wish(need)
     return needing.put(
         turn,
         _KINDS[need.kind],
@@ -37,9 +49,10 @@ def _put(turn: Turn, prepared: Prepared, need: NeedsHuman, flight: Flight | None
         source=spec.session_id,
         options=need.options,
         agent_id=spec.agent_id,
-        title=needing.title_of(need.question),
-        body=need.detail if permission else "\n".join(filter(None, (need.question, need.detail))),
-        risk=Risk.MEDIUM if permission else Risk.LOW,
+        title=title_of_request(wish) if wish else needing.title_of(need.question),
+        body=wish.words if wish else "\n".join(filter(None, (need.question, need.detail))),
+        risk=risk_of_permission(wish) if wish else Risk.LOW,
+        permission=wish,
         return_path=ReturnPath(
             session_id=spec.session_id,
             request=need.request,
@@ -48,6 +61,13 @@ def _put(turn: Turn, prepared: Prepared, need: NeedsHuman, flight: Flight | None
         ),
         expires_at=turn.now.plus(turn.rules.periods.human_answer),
     )
+
+
+def _wish(need: NeedsHuman) -> PermissionRequest | None:
+    """What a permission is asked for; a program that says it in words only is taken by them."""
+    if need.kind is not Asked.PERMISSION:
+        return None
+    return need.wish or request_of("", need.detail, need.question)
 
 
 def _item_of(turn: Turn, prepared: Prepared, request: str) -> Attention | None:

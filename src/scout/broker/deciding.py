@@ -1,12 +1,12 @@
 """Taking something out of the person's inbox: decided once; the answer travels back to what is blocked."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from scout.base.refusal import Refused, Remedy, WrongState
-from scout.broker import attention, messages, needing, posting, questions, work
-from scout.broker.turn import Turn, subject_of
+from scout.base.refusal import BadRequest, Refused, Remedy, WrongState
+from scout.broker import allowances, attention, messages, needing, posting, questions, work
+from scout.broker.turn import Turn
 from scout.model.attention import (
     ATTENTION,
     Attention,
@@ -26,21 +26,38 @@ from scout.model.session import Session, SessionState
 from scout.model.talk_event import ATTENTION_EVENTS
 from scout.model.work_item import WorkItem, WorkState
 from scout.policy.duty import Party
-from scout.policy.permit import Deed, Subject
+from scout.policy.permit import Deed
 from scout.policy.wake import Cause, Occasion
 from scout.protocol.attention import (
     AnswerAttention,
     ApproveAttention,
     AttentionView,
+    DecideAttention,
+    Decided,
+    Decision,
     DenyAttention,
     DismissAttention,
+    ListAttention,
 )
 from scout.protocol.questions import AnswerQuestion, CloseQuestion, DeclineQuestion, ReopenQuestion
 from scout.protocol.work import AcceptWork, ReopenWork, ResumeWork, SubmitWork
 
-__all__ = ["answer", "approve", "deny", "dismiss", "expired"]
+__all__ = ["answer", "approve", "decide_several", "deny", "dismiss", "expired"]
 
+_AT_ONCE = 200
 Deciding = AnswerAttention | ApproveAttention | DenyAttention | DismissAttention
+
+
+_DECISIONS: dict[AttentionMove, Callable[[str, DecideAttention], Deciding]] = {
+    AttentionMove.APPROVE: lambda ident, by: ApproveAttention(
+        attention_id=ident, reason=by.reason, always=by.always, scope=by.scope, until=by.until
+    ),
+    AttentionMove.DENY: lambda ident, by: DenyAttention(attention_id=ident, reason=by.reason),
+    AttentionMove.ANSWER: lambda ident, by: AnswerAttention(
+        attention_id=ident, answer=by.answer or "", reason=by.reason
+    ),
+    AttentionMove.DISMISS: lambda ident, by: DismissAttention(attention_id=ident, reason=by.reason),
+}
 
 
 def answer(turn: Turn, request: AnswerAttention) -> AttentionView:
@@ -63,35 +80,55 @@ def dismiss(turn: Turn, request: DismissAttention) -> AttentionView:
     return _decided(turn, request, AttentionMove.DISMISS)
 
 
+def decide_several(turn: Turn, request: DecideAttention) -> Decision:
+    """Each by itself: what cannot be decided is told, and hinders none of the others."""
+    if request.move not in _DECISIONS:
+        problem = f"a person can {', '.join(_DECISIONS)}, not {request.move}"
+        raise Refused(BadRequest(problem=problem, field="move"))
+    if request.always and request.move is not AttentionMove.APPROVE:
+        raise Refused(BadRequest(problem="only a yes can hold from now on", field="always"))
+    return Decision(items=tuple(_one_of(turn, request, ident) for ident in _chosen(turn, request)))
+
+
+def _chosen(turn: Turn, request: DecideAttention) -> list[str]:
+    """The items that are named, and those that the agent or the flight waits for now."""
+    chosen = list(request.attention_ids)
+    if request.agent is not None or request.flight is not None:
+        listing = ListAttention(agent=request.agent, flight=request.flight, limit=_AT_ONCE)
+        chosen += [one.id for one in attention.list_attention(turn, listing).items]
+    if not chosen and request.agent is None and request.flight is None:
+        problem = "which items? give attentionIds, an agent or a flight"
+        raise Refused(BadRequest(problem=problem, field="attentionIds"))
+    return list(dict.fromkeys(chosen))[:_AT_ONCE]
+
+
+def _one_of(turn: Turn, request: DecideAttention, ident: str) -> Decided:
+    made, known = _DECISIONS[request.move](ident, request), len(turn.events)
+    try:
+        item = _decided(turn, made, request.move, request.answer)
+    except Refused as refused:
+        if len(turn.events) > known:
+            raise  # half a decision is none: nothing of this act is kept
+        return Decided(attention_id=ident, decided=False, problem=refused.diagnostic.message)
+    return Decided(attention_id=item.id, decided=True, item=item)
+
+
 def _decided(turn: Turn, request: Deciding, move: AttentionMove, text: str | None = None) -> AttentionView:
     item = attention.find(turn, request.attention_id)
     if not (
         move is AttentionMove.DISMISS and item.source.id == turn.sender
     ):  # what one raised, one withdraws
-        turn.permit(Deed.APPROVE, _requester(turn, item))
+        turn.permit(Deed.APPROVE, attention.requester_of(turn, item))
     if item.state in ATTENTION.terminal:
         raise Refused(_too_late(turn, item, move))
     decided = decide_attention(
         item, move, turn.sender, turn.now, answer=text, reason=request.reason, seen=request.revision
     )
+    if isinstance(request, ApproveAttention) and request.always:
+        decided = replace(decided, allowance_id=allowances.remember(turn, item, request).id)
     turn.record(ATTENTION_EVENTS[move], decided, move=move, reason=request.reason)
     _travel(turn, decided, move)
     return attention.view_of(turn, decided)
-
-
-def _requester(turn: Turn, item: Attention) -> Subject:
-    """Who asked for it, by which credential: neither may say yes to it."""
-    raised = item.source.kind is RefKind.AGENT
-    agent = turn.agent(item.source.id if raised else item.agent_id)
-    first = next(iter(turn.ledger.facts("events_at", ref=f"attention:{item.id}", after=0, limit=1)), None)
-    by_token = first.metadata.token_id if first is not None and raised and not _is_own(turn, item) else None
-    subject = subject_of(agent) if agent else Subject(name=item.id)
-    return replace(subject, name=item.id, user=item.user, requester_token_id=by_token)
-
-
-def _is_own(turn: Turn, item: Attention) -> bool:
-    """Whether the broker raised it by itself, in whosever transaction that was."""
-    return item.source.id in turn.world.own_agents
 
 
 def _too_late(turn: Turn, item: Attention, move: AttentionMove) -> WrongState:

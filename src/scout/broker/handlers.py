@@ -6,6 +6,7 @@ from typing import Any
 from scout.broker import (
     accounting,
     agents,
+    allowances,
     asks,
     attention,
     blobs,
@@ -35,6 +36,7 @@ from scout.broker import (
 from scout.broker.turn import Turn
 from scout.protocol import access, channels, talk
 from scout.protocol import agents as who
+from scout.protocol import allowances as standing
 from scout.protocol import asks as does
 from scout.protocol import attention as needs
 from scout.protocol import enrolment as hosts
@@ -145,6 +147,11 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     needs.ApproveAttention: deciding.approve,
     needs.DenyAttention: deciding.deny,
     needs.DismissAttention: deciding.dismiss,
+    needs.DecideAttention: deciding.decide_several,
+    standing.AddAllowance: allowances.add,
+    standing.GetAllowance: allowances.get,
+    standing.ListAllowances: allowances.list_allowances,
+    standing.RevokeAllowance: allowances.revoke,
     tells.Why: explaining.why,
     tells.ShowBrief: briefing.brief,
     tells.ShowUsage: accounting.show,
@@ -179,6 +186,8 @@ def directory_of(request: Request[Any]) -> str | None:
             return request.new
         case does.MakeAsk():
             return request.project_path
+        case standing.AddAllowance():
+            return request.project
         case hosts.Enrol() | runs.StartSession() | runs.AttachSession():
             return request.cwd
         case _:

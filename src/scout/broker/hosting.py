@@ -10,15 +10,16 @@ from scout.broker.session_name import name_of
 from scout.broker.turn import Turn, subject_of
 from scout.broker.unread import START, Unread, count_unread, list_unread, mark_read
 from scout.model.agent import Agent
-from scout.model.attention import Attention, AttentionKind, Risk
+from scout.model.attention import Attention, AttentionKind
 from scout.model.delivery import Delivery, DeliveryState, is_due
 from scout.model.endpoint import Endpoint, EndpointMove, EndpointState, heard_from
+from scout.model.permission import request_of
 from scout.model.session import SESSION, Session, SessionMove, SessionState
 from scout.model.token import TokenKind
 from scout.policy.handover import Mail, Standing, is_mail, mail_text, opening_lines, unread_line
 from scout.policy.permit import Deed
 from scout.protocol.agents import Heartbeat
-from scout.protocol.attention import DismissAttention, RaiseAttention
+from scout.protocol.attention import DismissAttention
 from scout.protocol.enrolment import HookAnswer, HookEvent, ReportHook
 from scout.protocol.inbox import AckInbox, InboxItem
 from scout.protocol.insight import ShowBrief
@@ -161,14 +162,9 @@ def mail_of(turn: Turn, item: InboxItem) -> Mail:
 def _asked(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
     """A program wants to do what it may not: a person says yes or no, here or where it runs."""
     _works(turn, session)
-    wish = RaiseAttention(
-        title=request.title or f"{session.harness} asks for a permission",
-        kind=AttentionKind.PERMISSION,
-        body=request.body,
-        risk=Risk.MEDIUM,
-        expires_in=request.expires_in,
-    )
-    return HookAnswer(attention_id=attention.raise_item(turn, wish).id)
+    wish = request_of(request.tool or session.harness, request.arguments)
+    item = attention.raise_permission(turn, wish, request.expires_in)
+    return HookAnswer(attention_id=item.id)
 
 
 def _ended(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scout.base.refusal import BadRequest, Refused, code_of
-from scout.broker import alarm, conversations, naming, posting, reaching, registering
+from scout.broker import alarm, conversations, naming, needing, posting, reaching, registering
 from scout.broker.held import show_held
 from scout.broker.turn import Turn, subject_of
 from scout.identity.lexer import lex
@@ -19,12 +19,15 @@ from scout.model.conversation import (
     Message,
     Receipt,
     check_body,
+    dm_id,
 )
 from scout.model.delivery import Delivery
 from scout.model.envelope import Metadata
 from scout.model.request_problem import NotFound
 from scout.model.session_problem import WakeBudget
+from scout.model.token import TokenKind
 from scout.policy.duty import Party
+from scout.policy.limits import check_person_rate
 from scout.policy.permit import Deed, Subject
 from scout.policy.reach import Action, Reach
 from scout.policy.resolve import Resolution, resolve
@@ -37,6 +40,8 @@ from scout.store.ledger import LAST
 __all__ = ["attached", "carried", "decide", "occasion_place", "send", "told_why"]
 
 _HOUR = 3600
+_MINUTE = 60
+_NEWEST = (1 << 63) - 1
 _COUNTED = 200
 
 
@@ -49,6 +54,7 @@ def send(turn: Turn, request: Send) -> Receipt:
     target = targeting.target.agent if targeting.target else None
     if target is not None and card is None:
         turn.permit(Deed.ADDRESS, subject_of(target))
+    _check_person_rate(turn, target)
     conversation = _conversation(turn, request, target)
     decision = _decision(turn, request, targeting, conversation)
     metadata = _metadata(turn, request, targeting, decision, conversation)
@@ -78,6 +84,21 @@ def _waits(turn: Turn, decision: WakeDecision) -> list[str]:
     """Why whom it is for is not woken now, or another is."""
     pause = turn.world.paused if decision.action is Action.WAKE else None
     return [told for told in (told_why(turn, decision), pause.words if pause else "") if told]
+
+
+def _check_person_rate(turn: Turn, target: Agent | None) -> None:
+    """An agent writes so often to a person and no more; people and Scout may."""
+    actor, limits = turn.actor, turn.rules.limits
+    if target is None or actor.kind is not TokenKind.AGENT or not needing.is_person(target):
+        return
+    most, place = limits.messages_to_person_per_minute, dm_id(turn.sender, target.id)
+    back = turn.ledger.one(Message, "messages_back", conversation=place, some=most - 1)
+    if back is None or turn.now.since(back.created_at) >= _MINUTE:
+        return
+    newest = turn.ledger.many(Message, "messages_before", conversation=place, before=_NEWEST, limit=2 * most)
+    mine = [one.created_at for one in newest if one.sender == turn.sender]
+    if len(mine) >= most:
+        check_person_rate(turn.address(turn.sender), mine[most - 1], limits, turn.now)
 
 
 def _reply_to(turn: Turn, address: str | None) -> str | None:

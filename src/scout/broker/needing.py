@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from scout.broker.turn import Turn
 from scout.identity.path import AgentPath, Kind
 from scout.model.agent import Agent
@@ -20,8 +22,11 @@ from scout.model.flight import Flight, FlightMove, FlightState, resume_flight, w
 from scout.model.question import Question, QuestionState
 from scout.model.ref import Ref
 from scout.model.talk_event import ATTENTION_EVENTS, AttentionCreated, WorkItemUpdated
+from scout.model.token import TokenKind
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkItem, WorkMove, WorkState, resume_work, wait_work
+from scout.policy.limits import check_attention_rate, check_open_attention
+from scout.policy.permit import is_person_for
 from scout.store.ledger import LAST
 
 __all__ = [
@@ -71,6 +76,8 @@ def put(
         same = turn.ledger.one(Attention, "attention_same", user=user, dedupe=dedupe)
         if same is not None:
             return same
+    agent_id = more.get("agent_id")
+    _check_raising(turn, agent_id)
     item = Attention(
         id=turn.mint("att"),
         created_at=turn.now,
@@ -81,7 +88,25 @@ def put(
         actions=actions_for(kind, options),
         **more,
     )
-    return turn.record(AttentionCreated, check_attention(item), move="create")
+    ranked = replace(item, rank=_rank(turn, item)) if agent_id else item
+    return turn.record(AttentionCreated, check_attention(ranked), move="create")
+
+
+def _rank(turn: Turn, item: Attention) -> int:
+    return turn.ledger.value("attention_rank", user=item.user, agent=item.agent_id, urgency=item.urgency)
+
+
+def _check_raising(turn: Turn, agent_id: str | None) -> None:
+    """An agent raises so much and no more, so that it cannot bury what others raise; people and Scout may."""
+    actor, ledger, limits = turn.actor, turn.ledger, turn.rules.limits
+    if actor.kind is not TokenKind.AGENT or agent_id is None or is_person_for(actor, actor.user):
+        return
+    some = limits.attention_per_minute - 1
+    earlier = ledger.one(Attention, "attention_raised_before", agent=agent_id, some=some)
+    name = turn.address(agent_id)
+    check_attention_rate(name, earlier.created_at if earlier else None, limits, turn.now)
+    opened = ledger.value("attention_open_count", agent=agent_id, limit=limits.open_attention)
+    check_open_attention(name, opened, limits)
 
 
 # -- what somebody owes ------------------------------------------------------------------------------
@@ -195,10 +220,21 @@ def released(turn: Turn, item: Attention) -> list[Flight]:
     flights = [resume_flight(one, turn.now) for one in waiting]
     for flight in flights:
         turn.record(FLIGHT_EVENTS[step], flight, move=step, reason=reason)
+        _block_again(turn, item, flight)
     work = turn.ledger.get(WorkItem, item.return_path.work_item_id)
     if work is not None and work.state is WorkState.WAITING and _waits_for(work, item):
         turn.record(WorkItemUpdated, resume_work(work, turn.now), move=WorkMove.RESUME, reason=reason)
     return flights
+
+
+def _block_again(turn: Turn, decided: Attention, flight: Flight) -> None:
+    """A program that asked for several things at once waits for the next of them."""
+    raised = turn.ledger.many(
+        Attention, "attention_by_open", agent=decided.agent_id, before=LAST, limit=_MANY
+    )
+    others = [one for one in raised if one.return_path.flight_id == flight.id and one.return_path.request]
+    if others:
+        blocked(turn, others[-1], flight, None)
 
 
 def _waits_for(record: Flight | WorkItem, item: Attention) -> bool:

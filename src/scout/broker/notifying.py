@@ -14,6 +14,7 @@ from scout.broker.world import World
 from scout.model.attention import Attention, AttentionMove, AttentionState, notify_attention
 from scout.model.delivery import back_off
 from scout.model.envelope import Event
+from scout.model.permission import text_of_request
 from scout.model.talk_event import AttentionCreated, AttentionNotified
 from scout.ports import Notice, Sink
 from scout.store.ledger import Ledger
@@ -132,7 +133,7 @@ def _notice(items: Sequence[Attention]) -> Notice:
         return Notice(
             id=newest.id,
             title=newest.title,
-            text=newest.body,
+            text=text_of_request(newest.permission) if newest.permission else newest.body,
             kind=newest.kind,
             risk=newest.risk,
             agent=newest.agent_id or "",

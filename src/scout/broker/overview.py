@@ -8,14 +8,12 @@ from msgspec.structs import replace
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.broker import agents, attention, conversations, feed, reaching
-from scout.broker.held import count_held
 from scout.broker.page import before, cursor, page, size
 from scout.broker.turn import Turn
 from scout.broker.unread import count_unread
 from scout.broker.views import agent_view, flight_view
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent
-from scout.model.attention import Attention
 from scout.model.concern import concerns
 from scout.model.conversation import Conversation, Member, broadcast_id
 from scout.model.envelope import Event
@@ -74,7 +72,7 @@ def now(turn: Turn, request: ShowNow) -> Now:
     ledger, me = turn.ledger, turn.actor.agent_id or ""
     user = attention.inbox_of(turn)
     since = request.since or _last_look(turn, me)
-    needs = ledger.many(Attention, "attention_open", user=user, before=LAST, limit=_SHOWN) if user else []
+    needs = attention.in_turn(turn, user, limit=_SHOWN).items if user else ()
     if turn.is_operator:
         opened = ledger.many(Flight, "flights_due", now=1 << 62, limit=_SHOWN)
     else:
@@ -86,7 +84,8 @@ def now(turn: Turn, request: ShowNow) -> Now:
     return Now(
         at=turn.now,
         since=since,
-        needs_me=tuple(count_held(turn, one) for one in needs),
+        needs_me=tuple(attention.view_of(turn, one) for one in needs),
+        needs_by_agent=attention.needs_of(turn, user) if user else (),
         unread=count_unread(turn, me),
         open=tuple(flight_view(turn, one) for one in opened),
         finished=tuple(flight_view(turn, one) for one in finished),

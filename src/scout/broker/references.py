@@ -15,9 +15,21 @@ from msgspec.structs import replace
 from scout.base.ids import prefix_of
 from scout.base.record import Record
 from scout.base.refusal import Candidate, Refused, Remedy
-from scout.broker import attention, conversations, flights, history, inbox, naming, questions, sessions, work
+from scout.broker import (
+    allowances,
+    attention,
+    conversations,
+    flights,
+    history,
+    inbox,
+    naming,
+    questions,
+    sessions,
+    work,
+)
 from scout.broker.turn import Turn
 from scout.model.agent import Agent
+from scout.model.allowance import Allowance
 from scout.model.ask import Ask
 from scout.model.attention import Attention
 from scout.model.card import Card
@@ -33,6 +45,7 @@ from scout.model.target_problem import AmbiguousTarget
 from scout.model.token import Token
 from scout.model.work_item import WorkItem
 from scout.protocol.access import ListCards, ShowCard
+from scout.protocol.allowances import GetAllowance, ListAllowances
 from scout.protocol.asks import GetAsk, GetFlight, ListFlights
 from scout.protocol.attention import GetAttention, ListAttention
 from scout.protocol.channels import GetConversation, ListConversations
@@ -88,6 +101,10 @@ def _attention(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
     return Page(items=tuple(one for one in newest if named in (None, one.agent_id)))
 
 
+def _allowances(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
+    return allowances.list_allowances(turn, ListAllowances(all=not is_open, limit=_SHOWN))
+
+
 def _questions(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
     return questions.list_questions(turn, ListQuestions(owed=is_open, limit=_SHOWN))
 
@@ -111,6 +128,13 @@ def _agent(turn: Turn, ident: str) -> object:
 # The beginning of an id → what it is the id of.
 _NOUNS: Mapping[str, _Noun] = {
     "agt": _Noun("agent", Agent, _agent),
+    "alw": _Noun(
+        "allowance",
+        Allowance,
+        _reader(allowances.get, GetAllowance, "allowance_id"),
+        _allowances,
+        "allow.list",
+    ),
     "ask": _Noun("ask", Ask, _reader(flights.get_ask, GetAsk, "ask_id")),
     "att": _Noun(
         "attention item",
@@ -155,6 +179,9 @@ _FIELDS: Mapping[str, str] = {
     "reply_to_session_id": "ses",
     "session": "ses",
     "attention_id": "att",
+    "attention_ids": "att",
+    "allowance_id": "alw",
+    "flight": "flt",
     "question_id": "qst",
     "work_item_id": "wrk",
     "other": "wrk",
@@ -172,7 +199,7 @@ _FIELDS: Mapping[str, str] = {
     **dict.fromkeys(("id", "ref", "to", "address", "agent", "agent_id", "owner_id", "reviewer_id"), ""),
 }
 # Fields where an agent stands for its one open record of this noun.
-_OF_AGENTS = frozenset({"flight_id", "session_id", "attention_id"})
+_OF_AGENTS = frozenset({"flight_id", "session_id", "attention_id", "attention_ids"})
 
 
 def needs_expansion(request: Request[Any]) -> bool:

@@ -10,9 +10,9 @@ import click
 from scout.cli import verbs
 from scout.cli.attention_shapes import OPEN_STATES
 from scout.cli.build import epilog, every_option, parameters_of, run_guarded, tidy
-from scout.cli.follow import POLL, TICK
+from scout.cli.follow import POLL
 from scout.cli.line import Line
-from scout.cli.live import Progress
+from scout.cli.live import TICK, Progress
 from scout.cli.problem import DENIED, OPEN, UNANSWERED
 from scout.cli.shapes import show as show_answer
 from scout.cli.text import note, out, out_text

@@ -60,6 +60,11 @@ SECTIONS = {
         "inbox": "Read your messages.",
         "now": "Show what needs you, who is working and what is new.",
         "attention": "List what needs you, and decide it.",
+        "approve": "Say yes to what needs you.",
+        "deny": "Say no to what needs you.",
+        "answer": "Answer what needs you.",
+        "dismiss": "Put away what needs you, without an answer.",
+        "allow": "Let programs do something without asking you again.",
         "need": "Ask the person at this machine and wait.",
         "consult": "Ask the person without waiting.",
         "notify": "Tell the person something.",
@@ -98,7 +103,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "agent": ("register", "list", "config", "retire", "revive"),
     "alias": ("set", "list", "show", "remove", "repair"),
     "attachment": ("put", "get"),
-    "attention": ("list", "show", "answer", "approve", "deny", "dismiss", "raise"),
+    "allow": ("add", "list", "show", "revoke"),
+    "attention": ("list", "show", "answer", "approve", "deny", "dismiss", "decide", "raise"),
     "card": ("create", "list", "show", "revoke"),
     "channel": ("create", "list", "show", "join", "leave", "policy", "archive"),
     "conversation": ("list", "show", "read"),
@@ -157,6 +163,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 
 # Commands that are not simply one call: where they are written.
+_DECIDING = ("approve", "deny", "answer", "dismiss")
 MODULES = {
     "help": "scout.cli.help:command",
     "setup": "scout.cli.setup:command",
@@ -176,6 +183,9 @@ MODULES = {
     "session.tail": "scout.cli.transcript:tail",
     "flight.complete": "scout.cli.talk:complete",
     "need": "scout.cli.attention:need",
+    "allow": "scout.cli.allow:command",
+    **{verb: f"scout.cli.decisions:{verb}" for verb in _DECIDING},
+    **{f"attention.{verb}": f"scout.cli.decisions:{verb}" for verb in _DECIDING},
     "attention.show": "scout.cli.attention:show",
     "attachment.put": "scout.cli.talk:put",
     "attachment.get": "scout.cli.talk:get",
@@ -203,7 +213,7 @@ ALONE = {
 EVERYDAY: dict[str, tuple[str, ...]] = {
     "Begin": ("setup", "who", "agent"),
     "Talk": ("ask", "send", "inbox", "reply", "wait"),
-    "Decide and follow": ("now", "attention", "flight", "session", "watch"),
+    "Decide and follow": ("now", "attention", "approve", "deny", "flight", "session", "watch"),
     "The daemon": ("status", "down", "doctor"),
 }
 
@@ -231,7 +241,6 @@ SAME_AS: dict[str, tuple[str, ...]] = {
 # Words that could mean several commands, or none of ours: what their owners usually want.
 MEANINGS: dict[str, tuple[str, ...]] = {
     "add": ("scout agent register NAME --project .", "scout alias set NAME ADDRESS"),
-    "allow": ("scout attention", "scout config roots --add DIR", "scout grant add ACTION --agent ADDRESS"),
     "cancel": ("scout flight cancel", "scout interrupt ADDRESS"),
     "chat": ("scout ask ADDRESS TEXT", "scout open ADDRESS"),
     "connect": ("scout setup", "scout session attach"),

@@ -7,7 +7,7 @@ import sys
 import time
 
 from scout.cli.line import ROUTES
-from scout.cli.live import Progress, Watched, asked_of_a_person, decisions
+from scout.cli.live import Progress, Watched, asked_of_a_person
 from scout.cli.problem import OPEN, exit_code, tries
 from scout.cli.text import note, out, out_text, paint
 
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
     from scout.cli.line import Line
 
-__all__ = ["FINISHED", "POLL", "TICK", "follow", "settle"]
+__all__ = ["FINISHED", "POLL", "follow", "settle"]
 
 FINISHED = ("completed", "failed", "cancelled")
 POLL = 30.0  # seconds of one long poll when nobody looks
-TICK = 1.0  # and when somebody does
 
 
 def follow(line: Line, flight_id: str, budget: float | None, as_json: bool = False) -> int:
@@ -55,7 +54,7 @@ def settle(flight: dict[str, Any], as_json: bool = False) -> int:
         if question := _asked_by(flight):
             note(f"try: scout question answer {question} TEXT")
         if item := asked_of_a_person(flight):
-            note(f"try: {decisions(item)[0]}")
+            note(f"try: scout attention show {item}")
         for one in _known(flight):
             note(one)
         note(f"try: scout wait {flight['id']}")
@@ -101,12 +100,16 @@ def _wait(line: Line, flight_id: str, budget: float | None) -> dict[str, Any]:
     seen: int | None = None
     while True:
         left = None if budget is None else budget - (time.monotonic() - began)
-        step = min(TICK if progress else POLL, max(left, 0) if left is not None else POLL)
+        step = min(watched.step if progress else POLL, max(left, 0) if left is not None else POLL)
         asked = {"flightId": flight_id, "wait": round(step, 3), "seen": seen if progress else None}
         flight = line.call(ROUTES["flight.get"], asked)
-        if flight["state"] in FINISHED or _asked_by(flight) or (left is not None and left <= step):
+        if flight["state"] in FINISHED or (left is not None and left <= step):
+            return flight
+        question = _asked_by(flight)
+        if question and not watched.can_answer:
             return flight
         seen = flight.get("revision")
         if progress:
-            watched.tell(flight)
-            progress.show(watched.says(flight), flight, time.monotonic() - began)
+            watched.tell(question or asked_of_a_person(flight))
+            if not watched.listens():
+                progress.show(watched.says(flight), flight, time.monotonic() - began)

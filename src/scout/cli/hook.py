@@ -28,8 +28,6 @@ _BEGINNING = 2000  # characters of a prompt: enough to tell whether Scout put it
 _ANSWER = 60_000  # characters of an answer
 _TAIL = 500_000  # bytes of a transcript
 _LONGEST = 1_000_000  # characters of what a host says
-_SHOWN = 4000  # characters of what a tool wants to do
-_TELLING = ("command", "file_path", "path", "url", "pattern", "query", "description")
 
 
 def hook(words: list[str]) -> int:
@@ -172,7 +170,8 @@ def _tool_use(host: Host, facts: Facts, wait: float) -> None:
 
 def _permission_request(host: Host, facts: Facts, wait: float) -> None:
     """Wait for a person elsewhere; without a decision the host asks its own."""
-    wish = {"title": _title(facts), "body": _body(facts), "expiresIn": wait + _SPARE}
+    tool, given = str(facts.get("tool_name") or ""), as_object(facts.get("tool_input"))
+    wish = {"tool": tool, "arguments": given, "expiresIn": wait + _SPARE}
     session, told = _told(host, facts, "permission_request", **wish)
     item = f"/v1/attention/{quote(told['attentionId'])}"
     decided = _decided(host, session["token"], item, time.monotonic() + wait)
@@ -227,18 +226,6 @@ def _print(told: Facts) -> None:
     sys.stdout.flush()
 
 
-def _title(facts: Facts) -> str:
-    tool, wish = str(facts.get("tool_name") or "a tool"), as_object(facts.get("tool_input"))
-    telling = [str(wish[name]) for name in _TELLING if wish.get(name)]
-    line = " ".join(f"{tool}: {telling[0]}".split()) if telling else tool
-    return line if len(line) <= 120 else f"{line[:119]}…"
-
-
-def _body(facts: Facts) -> str:
-    wish = facts.get("tool_input")
-    return json.dumps(wish, indent=2, ensure_ascii=False)[:_SHOWN] if wish else ""
-
-
 # -- the status line ---------------------------------------------------------------------------------
 
 
@@ -249,7 +236,8 @@ def statusline(words: list[str]) -> int:
         kept = host.kept(str(_facts()["session_id"]))
         if kept is not None:
             now = host.call(kept["token"], "GET", "/v1/now")
-            out(_line(kept["address"], now["unread"], len(now["needsMe"])))
+            asked = host.call(kept["token"], "GET", "/v1/attention?raised=true")
+            out(_line(kept["address"], now["unread"], len(asked["items"])))
     except Exception as problem:  # noqa: BLE001 (the same)
         _say_why(problem)
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
@@ -14,10 +15,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from scout.cli.decision_prompt import DecisionPrompt
     from scout.cli.line import Line
 
-__all__ = ["Progress", "Watched", "asked_of_a_person", "decisions"]
+__all__ = ["TICK", "Progress", "Watched", "asked_of_a_person"]
 
+TICK = 1.0  # seconds of one look while somebody waits
 _QUIET = 10.0  # seconds without a sign of life that are not worth a word
 _WIDE = 110
 
@@ -65,6 +68,7 @@ class Watched:
         self._line = line
         self._places: dict[str, str] = {}
         self._told = set[str]()
+        self._prompt: DecisionPrompt | None = None
 
     def says(self, flight: dict[str, Any]) -> str:
         """Who and where, and the last thing that was seen of it."""
@@ -74,17 +78,53 @@ class Watched:
             does = _once(flight["state"], flight.get("phase"), does)
         return _once(who, does)
 
-    def tell(self, flight: dict[str, Any]) -> None:
-        """Say once, above the line, what a person must decide for it to go on."""
-        item = asked_of_a_person(flight)
-        if item is None or item in self._told:
+    @property
+    def step(self) -> float:
+        """How long one look may take: none while somebody may be typing."""
+        return 0.0 if self._prompt is not None else TICK
+
+    @functools.cached_property
+    def can_answer(self) -> bool:
+        """Whether what is asked can be answered right here."""
+        from scout.cli.decision_prompt import is_interactive
+
+        return is_interactive()
+
+    def tell(self, ref: str | None) -> None:
+        """Show once, above the line, what a person must decide for it to go on; take it here if possible."""
+        if self._prompt is not None and self._prompt.ref != ref:
+            note(f"{self._prompt.ref} was decided elsewhere")
+            self._prompt = None
+        if ref is None or ref in self._told:
             return
-        self._told.add(item)
-        known = self._known(ROUTES["attention.show"], {"attentionId": item})
+        self._told.add(ref)
         Progress.clear()
-        note(f"it waits for a person: {known.get('title') or item}")
-        for one in decisions(item, str(known.get("kind") or "")):
+        try:
+            self._ask(ref)
+        except Problem:  # the caller may not see it
+            note(f"it waits for a person: {ref}")
+
+    def _ask(self, ref: str) -> None:
+        from scout.cli.attention_shapes import commands, headline, wish_lines
+
+        if self.can_answer:
+            from scout.cli.decision_prompt import DecisionPrompt
+
+            prompt = DecisionPrompt(self._line, ref)
+            self._prompt = prompt if prompt.open else None
+            return
+        item = self._line.call(ROUTES["attention.show"], {"attentionId": ref})
+        note(f"it waits for a person: {headline(item)}")
+        for one in (*wish_lines(item), *commands(item)):
             note(f"  {one}")
+
+    def listens(self) -> bool:
+        """Whether a decision is taken here now; a typed line is taken."""
+        if self._prompt is not None:
+            self._prompt.listen(TICK / 2)
+            if not self._prompt.open:
+                self._prompt = None
+        return self._prompt is not None
 
     def _place(self, session_id: str | None) -> str:
         """The program and its folder; asked for once."""
@@ -123,13 +163,6 @@ def asked_of_a_person(flight: dict[str, Any]) -> str | None:
     on: dict[str, Any] = flight.get("waitingOn") or {}
     ref = str(on.get("ref") or "")
     return ref if flight["state"] == "waiting" and ref.startswith("att_") else None
-
-
-def decisions(item: str, kind: str = "") -> list[str]:
-    """The commands that answer an attention item."""
-    if kind in ("permission", "approval"):
-        return [f"scout attention approve {item}", f"scout attention deny {item}"]
-    return [f"scout attention answer {item} TEXT"] if kind else [f"scout attention show {item}"]
 
 
 def _short(path: str) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["look", "show_now", "show_status"]
 
 _SHOWN = 10
+_EACH = 3  # items of one agent; the rest is counted
 _PATIENCE = 15.0
 _EVENTS = ("log", "feed")
 
@@ -83,7 +84,7 @@ def _show(now: dict[str, Any]) -> None:
         from scout.cli.pause_shapes import pause_line
 
         out(pause_line(now["paused"]))
-    _section("Needs you", _needs(now["needsMe"]), len(now["needsMe"]), "scout attention")
+    _show_needs(now)
     _section("Working", flight_rows(now["open"], _SHOWN), len(now["open"]), "scout flight list --open")
     since = f" since {age(now['since'])}" if now.get("since") else ""
     finished = flight_rows(now["finished"], _SHOWN)
@@ -105,6 +106,21 @@ def _section(title: str, lines: list[str], total: int, more: str) -> None:
         out(line)
     if total > _SHOWN:
         out(f"  … and {total - _SHOWN} more: {more}")
+
+
+def _show_needs(now: dict[str, Any]) -> None:
+    """By agent, the riskiest first: how much each needs, and the first of it."""
+    agents = now["needsByAgent"]
+    if agents:
+        out(paint("Needs you", "bold"))
+    for agent in agents:
+        mine = [one for one in now["needsMe"] if one.get("agentId") == agent.get("agentId")][:_EACH]
+        who, risky = agent["address"] or "scout", f", {agent['high']} high risk" if agent["high"] else ""
+        out(f"  {who}: {agent['open']}{risky}")
+        for line in _needs(mine):
+            out(line)
+        if agent["open"] > len(mine):
+            out(f"  … and {agent['open'] - len(mine)} more: scout attention --agent {who}")
 
 
 def _needs(items: list[dict[str, Any]]) -> list[str]:

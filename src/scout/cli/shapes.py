@@ -31,6 +31,7 @@ __all__ = ["flight_rows", "is_repeated", "show", "show_page"]
 # Whose answers are shown by another file: the first word of the operation, the file and its table.
 _ELSEWHERE = {
     **dict.fromkeys(("attention", "need", "consult", "notify"), ("attention_shapes", "ATTENTION")),
+    "allow": ("allowance_shapes", "ALLOWANCES"),
     **dict.fromkeys(("why", "brief", "usage"), ("insight_shapes", "INSIGHT")),
     **dict.fromkeys(("topology", "flight.diff", "session.tail"), ("observation_shapes", "OBSERVATION")),
     **dict.fromkeys(("session", "wake", "interrupt", "runtimes"), ("session_shapes", "SESSIONS")),

@@ -7,6 +7,7 @@ from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.change import Mutable, moved
+from scout.model.permission import PermissionRequest
 from scout.model.ref import Ref
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "expire_attention",
     "is_blocking",
     "notify_attention",
+    "risk_of_permission",
 ]
 
 
@@ -94,6 +96,9 @@ class Risk(StrEnum):
     HIGH = "high"
 
 
+_URGENCY = {Risk.HIGH: 0, Risk.MEDIUM: 1, Risk.LOW: 2}
+
+
 class AttentionAction(Record):
     """One button: the move it makes, its words, and the text it answers with."""
 
@@ -114,7 +119,12 @@ class ReturnPath(Record, omit_defaults=True):
 
 
 class Attention(Mutable):
-    """One thing for one user. `source` is who or what raised it, `dedupe` what makes it the same thing."""
+    """One thing for one user. `source` is who or what raised it, `dedupe` what makes it the same thing.
+
+    `permission`: what a program wants to do, exactly. `rank`: the first open item of an agent and a risk
+    has 1, the next 2; lists go by it, so that agents take turns. `allowance_id`: the standing decision
+    that let it through.
+    """
 
     kind: AttentionKind
     user: str
@@ -132,6 +142,14 @@ class Attention(Mutable):
     reason: str = ""
     dedupe: str | None = None
     expires_at: Time | None = None
+    permission: PermissionRequest | None = None
+    rank: int = 1
+    allowance_id: str | None = None
+
+    @property
+    def urgency(self) -> int:
+        """How risky it is, the riskiest first."""
+        return _URGENCY[self.risk]
 
 
 _APPROVE = AttentionAction(move=AttentionMove.APPROVE, label="Approve")
@@ -159,6 +177,11 @@ def actions_for(kind: AttentionKind, options: tuple[str, ...] = ()) -> tuple[Att
     """The actions a kind has; options become one answer each."""
     answers = tuple(AttentionAction(move=AttentionMove.ANSWER, label=text, value=text) for text in options)
     return answers + _ACTIONS[kind]
+
+
+def risk_of_permission(request: PermissionRequest) -> Risk:
+    """What cannot be shown as it is, or not whole, risks most."""
+    return Risk.HIGH if request.hidden or request.cut else Risk.MEDIUM
 
 
 def check_attention(attention: Attention) -> Attention:

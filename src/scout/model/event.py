@@ -101,6 +101,8 @@ from scout.model.presence_event import (
     SessionUpdated,
 )
 from scout.model.talk_event import (
+    AllowanceCreated,
+    AllowanceRevoked,
     AttentionAnswered,
     AttentionCreated,
     AttentionDenied,
@@ -150,6 +152,8 @@ AnyEvent = (
     | AttentionAnswered
     | AttentionExpired
     | AttentionDismissed
+    | AllowanceCreated
+    | AllowanceRevoked
     | AskCreated
     | FlightQueued
     | FlightUpdated

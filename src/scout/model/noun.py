@@ -6,6 +6,7 @@ from scout.base.machine import Machine
 from scout.base.record import Record
 from scout.model.agent import AGENT, Agent
 from scout.model.alias import ALIAS, Alias
+from scout.model.allowance import ALLOWANCE, Allowance
 from scout.model.ask import Ask
 from scout.model.attention import ATTENTION, Attention
 from scout.model.binding import BINDING, Binding
@@ -54,6 +55,7 @@ _TABLE = (
     Noun(RefKind.QUESTION, Question, QUESTION),
     Noun(RefKind.WORK, WorkItem, WORK_ITEM),
     Noun(RefKind.ATTENTION, Attention, ATTENTION),
+    Noun(RefKind.ALLOWANCE, Allowance, ALLOWANCE),
     Noun(RefKind.BINDING, Binding, BINDING),
     Noun(RefKind.CARD, Card, CARD),
     Noun(RefKind.ALIAS, Alias, ALIAS),

@@ -13,6 +13,7 @@ class RefKind(StrEnum):
     """The nouns that an event can come from or go to."""
 
     AGENT = "agent"
+    ALLOWANCE = "allowance"
     ALIAS = "alias"
     ASK = "ask"
     ATTENTION = "attention"
@@ -37,6 +38,7 @@ class RefKind(StrEnum):
 
 PREFIXES = {
     RefKind.AGENT: "agt",
+    RefKind.ALLOWANCE: "alw",
     RefKind.ALIAS: "als",
     RefKind.ASK: "ask",
     RefKind.ATTENTION: "att",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from scout.base.record import Record
+from scout.model.allowance import Allowance
 from scout.model.attention import Attention, AttentionMove
 from scout.model.conversation import Attachment, Conversation, Member, Message, MessageKind
 from scout.model.envelope import Changed, Event
@@ -12,6 +13,9 @@ from scout.model.work_item import WorkItem
 __all__ = [
     "ATTENTION_EVENTS",
     "QUESTION_EVENTS",
+    "AllowanceCreated",
+    "AllowanceEvent",
+    "AllowanceRevoked",
     "AttentionAnswered",
     "AttentionCreated",
     "AttentionDenied",
@@ -222,6 +226,18 @@ class AttentionExpired(AttentionEvent, tag="collab.attention.expired"):
 
 class AttentionDismissed(AttentionEvent, tag="collab.attention.dismissed"):
     """The human put it away."""
+
+
+class AllowanceEvent(Event):
+    payload: Changed[Allowance]
+
+
+class AllowanceCreated(AllowanceEvent, tag="collab.allowance.created"):
+    """A person decided once for all later requests of the same shape."""
+
+
+class AllowanceRevoked(AllowanceEvent, tag="collab.allowance.revoked"):
+    """A person is asked again."""
 
 
 ATTENTION_EVENTS: Mapping[AttentionMove, type[AttentionEvent]] = {

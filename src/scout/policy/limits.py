@@ -31,8 +31,11 @@ __all__ = [
     "check_ask_rate",
     "check_attachment",
     "check_attachments",
+    "check_attention_rate",
     "check_fan_out",
+    "check_open_attention",
     "check_open_flights",
+    "check_person_rate",
     "check_streams",
     "check_wake_budget",
     "gap_between",
@@ -40,6 +43,7 @@ __all__ = [
     "raise_limit",
 ]
 
+_SOON = 60.0  # seconds after which it is worth a look whether a person has decided something
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 _ATTACHMENTS = 32  # of one message
@@ -54,6 +58,9 @@ class Limits(Record):
     running_turns: Count | None = None
     open_flights: Count = 32
     asks_per_minute: Count = 120
+    attention_per_minute: Count = 20
+    open_attention: Count = 50
+    messages_to_person_per_minute: Count = 60
     wakes_per_hour: Count = 120
     ask_chain: Count = 6
     fan_out: Count = 8
@@ -214,6 +221,32 @@ def check_ask_rate(sender: str, asks: Sequence[Time], limits: Limits, now: Time)
     return Within(what=what, used=len(recent), limit=limit)
 
 
+def check_attention_rate(agent: str, earlier: Time | None, limits: Limits, now: Time) -> None:
+    """Whether an agent may raise something; `earlier`: when it raised what is as many back as it may."""
+    what = f"attention items per minute by {agent}"
+    _check_pace(what, "attentionPerMinute", limits.attention_per_minute, earlier, now)
+
+
+def check_open_attention(agent: str, opened: int, limits: Limits) -> Within:
+    """Whether an agent may have one more open item."""
+    look = Remedy(operation="attention", parameters={"raised": True}, why="what it waits for")
+    what = f"open attention items of {agent}"
+    return _room(what, "openAttention", opened, limits.open_attention, look, retry_after=_SOON)
+
+
+def check_person_rate(sender: str, earlier: Time | None, limits: Limits, now: Time) -> None:
+    """Whether an agent may write to a person again; `earlier` as above."""
+    what = f"messages to a person per minute by {sender}"
+    _check_pace(what, "messagesToPersonPerMinute", limits.messages_to_person_per_minute, earlier, now)
+
+
+def _check_pace(what: str, setting: str, limit: int, earlier: Time | None, now: Time) -> None:
+    left = 60 - now.since(earlier) if earlier is not None else 0
+    if left > 0:
+        remedies = (raise_limit(setting, limit),)
+        raise Refused(RateLimited(what=what, limit=limit, retry_after=round(left, 3), remedies=remedies))
+
+
 def check_wake_budget(
     conversation_id: str, wakes: Sequence[Time], limits: Limits, now: Time, *, name: str = ""
 ) -> Within:
@@ -282,9 +315,12 @@ def check_attachment(name: str, size: int, limits: Limits) -> Within:
     return Within(what=f"bytes of {name}", used=size, limit=limits.attachment)
 
 
-def _room(what: str, setting: str, used: int, limit: int, *remedies: Remedy) -> Within:
+def _room(
+    what: str, setting: str, used: int, limit: int, *remedies: Remedy, retry_after: float = 0
+) -> Within:
     if used >= limit:
-        raise Refused(RateLimited(what=what, limit=limit, remedies=(*remedies, raise_limit(setting, limit))))
+        more = (*remedies, raise_limit(setting, limit))
+        raise Refused(RateLimited(what=what, limit=limit, retry_after=retry_after, remedies=more))
     return Within(what=what, used=used, limit=limit)
 
 

@@ -10,6 +10,7 @@ from scout.base.time import Time
 from scout.model.agent import PermissionProfile
 from scout.model.conversation import Attachment
 from scout.model.delivery import Found
+from scout.model.permission import PermissionRequest
 from scout.model.session_problem import Layer, Missing
 
 __all__ = [
@@ -188,7 +189,8 @@ class ToolUse(HarnessEvent, tag="tool_use"):
 class NeedsHuman(HarnessEvent, tag="needs_human"):
     """The program waits for a person; `request` is how it knows the answer again. Told again after a restart.
 
-    `observed`: it was only seen on a screen, so that what is answered is typed there.
+    `observed`: it was only seen on a screen, so that what is answered is typed there. `wish`: what exactly
+    a permission is asked for.
     """
 
     request: str
@@ -197,6 +199,7 @@ class NeedsHuman(HarnessEvent, tag="needs_human"):
     detail: str = ""
     options: tuple[str, ...] = ()
     observed: bool = False
+    wish: PermissionRequest | None = None
 
 
 class Settled(HarnessEvent, tag="settled"):

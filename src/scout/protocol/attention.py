@@ -2,23 +2,36 @@
 
 from typing import Annotated, ClassVar
 
-from scout.model.attention import Attention, AttentionKind, Risk
-from scout.protocol.agents import Cursor, Limit, Seen
-from scout.protocol.request import Key, Page, Request, Seconds, Words, Write, says
+from scout.base.record import Record
+from scout.base.time import Time
+from scout.model.allowance import AllowanceScope
+from scout.model.attention import Attention, AttentionKind, AttentionMove, Risk
+from scout.protocol.agents import Address, Cursor, Limit, Seen
+from scout.protocol.request import Key, Request, Seconds, Words, Write, says
 from scout.protocol.talk import Body
 
 __all__ = [
+    "AgentNeeds",
+    "Always",
     "AnswerAttention",
+    "AnyUse",
     "ApproveAttention",
+    "AttentionPage",
     "AttentionView",
     "Consult",
+    "DecideAttention",
+    "Decided",
+    "Decision",
     "DenyAttention",
     "DismissAttention",
+    "For",
     "GetAttention",
     "ListAttention",
     "Need",
     "Notify",
+    "PathPattern",
     "RaiseAttention",
+    "Until",
 ]
 
 AttentionId = Annotated[Words, says("the item's id")]
@@ -30,14 +43,41 @@ FlightOf = Annotated[Words | None, says("the flight that is blocked by it; the o
 WorkOf = Annotated[Words | None, says("the work item that is blocked by it")]
 
 
+_STANDING: dict[str, str] = {"scope": "for", "anyUse": "any-use"}
+Always = Annotated[bool, says("let the same through from now on, without asking")]
+For = Annotated[AllowanceScope | None, says("for whom: agent, project or everywhere; default agent")]
+Until = Annotated[Time | None, says("until when; default until it is revoked")]
+AnyUse = Annotated[bool, says("any use of the same tool, not only this one")]
+PathPattern = Annotated[Words | None, says("the same tool on files that match this absolute pattern")]
+
+
 class AttentionView(Attention):
-    """An attention item, and how the agent that raised it is called."""
+    """An attention item, how those behind it are called, and whether you may decide it."""
 
     agent_address: str = ""
+    decided_by_address: str | None = None
+    may_decide: bool = False
 
 
-class ListAttention(Request[Page[AttentionView]]):
-    """List what needs you, newest first."""
+class AgentNeeds(Record):
+    """How much one agent needs of you, and how much of it is risky; Scout itself has no agent."""
+
+    agent_id: str | None
+    address: str
+    open: int
+    high: int
+
+
+class AttentionPage(Record):
+    """Items, and how much each agent needs of you in all."""
+
+    items: tuple[AttentionView, ...]
+    next: str | None = None
+    agents: tuple[AgentNeeds, ...] = ()
+
+
+class ListAttention(Request[AttentionPage]):
+    """List what needs you: by risk, then in turn by agent, oldest first; with --all, newest first."""
 
     operation: ClassVar[str] = "attention"
     route: ClassVar[str] = "GET /v1/attention"
@@ -45,6 +85,8 @@ class ListAttention(Request[Page[AttentionView]]):
 
     all: Annotated[bool, says("also what is settled")] = False
     kind: Annotated[AttentionKind | None, says("only of this kind")] = None
+    agent: Annotated[Address | None, says("only of this agent")] = None
+    flight: Annotated[Words | None, says("only of this flight")] = None
     raised: Annotated[bool, says("what you raised yourself, instead of what needs you")] = False
     cursor: Cursor = None
     limit: Limit = None
@@ -166,10 +208,17 @@ class _Decide(Write[AttentionView]):
 
 
 class ApproveAttention(_Decide, Write[AttentionView]):
-    """Say yes: what was asked for may be done, or is done."""
+    """Say yes: what was asked for may be done, or is done. --always: the same is let through from now on."""
 
     operation: ClassVar[str] = "attention.approve"
     route: ClassVar[str] = "POST /v1/attention/{attentionId}/approve"
+    flags: ClassVar[dict[str, str]] = _STANDING
+
+    always: Always = False
+    scope: For = None
+    until: Until = None
+    any_use: AnyUse = False
+    path: PathPattern = None
 
 
 class DenyAttention(_Decide, Write[AttentionView]):
@@ -185,3 +234,38 @@ class DismissAttention(_Decide, Write[AttentionView]):
     operation: ClassVar[str] = "attention.dismiss"
     permission: ClassVar[str] = "its user, or who raised it"
     route: ClassVar[str] = "POST /v1/attention/{attentionId}/dismiss"
+
+
+class Decided(Record):
+    """How one item of several fared: as it is now, or why it was not decided."""
+
+    attention_id: str
+    decided: bool
+    item: AttentionView | None = None
+    problem: str = ""
+
+
+class Decision(Record):
+    """What came of deciding several items; each was decided by itself."""
+
+    items: tuple[Decided, ...]
+
+
+class DecideAttention(Write[Decision]):
+    """Decide several items in one act: a selection, or all that one agent or one flight waits for."""
+
+    operation: ClassVar[str] = "attention.decide"
+    route: ClassVar[str] = "POST /v1/attention/decide"
+    words: ClassVar[tuple[str, ...]] = ("move",)
+    flags: ClassVar[dict[str, str]] = {**_STANDING, "attentionIds": "id"}
+    permission: ClassVar[str] = "the user of the items, never who raised them"
+
+    move: Annotated[AttentionMove, says("approve, deny, answer or dismiss")]
+    attention_ids: Annotated[tuple[Words, ...], says("an item; several may be given")] = ()
+    agent: Annotated[Address | None, says("all open items of this agent")] = None
+    flight: Annotated[Words | None, says("all open items of this flight")] = None
+    answer: Annotated[str | None, says("the text of an answer")] = None
+    reason: Annotated[Words, says("why")] = ""
+    always: Always = False
+    scope: For = None
+    until: Until = None

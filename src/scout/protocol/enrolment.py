@@ -1,7 +1,7 @@
 """Requests of the programs that people work in: a session enrols itself and reports what happens in it."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from scout.base.record import Record
 from scout.model.session import Session
@@ -82,6 +82,6 @@ class ReportHook(Write[HookAnswer]):
     event: Annotated[HookEvent, says("what happened")]
     prompt: Annotated[str, says("of a prompt: how it begins")] = ""
     last_text: Annotated[str, says("of a stop: what the model said last")] = ""
-    title: Annotated[Words, says("of a permission request: what for, in a line")] = ""
-    body: Annotated[str, says("of a permission request: more about it")] = ""
+    tool: Annotated[str, says("of a permission request: the tool that is to be used")] = ""
+    arguments: Annotated[dict[str, Any], says("of a permission request: what the tool is given")] = {}
     expires_in: Annotated[float, says("of a permission request: seconds until its host asks elsewhere")] = 60

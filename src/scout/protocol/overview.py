@@ -4,11 +4,11 @@ from typing import Annotated, ClassVar
 
 from scout.base.record import Record
 from scout.base.time import Time
-from scout.model.attention import Attention
 from scout.model.event import AnyEvent
 from scout.model.node import Node, Pause
 from scout.protocol.agents import AgentView, Cursor, Limit
 from scout.protocol.asks import FlightView
+from scout.protocol.attention import AgentNeeds, AttentionView
 from scout.protocol.request import Page, Request, Words, Write, says
 
 __all__ = [
@@ -51,7 +51,8 @@ class Now(Record):
 
     at: Time
     since: Time | None
-    needs_me: tuple[Attention, ...]
+    needs_me: tuple[AttentionView, ...]
+    needs_by_agent: tuple[AgentNeeds, ...]
     unread: int
     open: tuple[FlightView, ...]
     finished: tuple[FlightView, ...]

@@ -12,6 +12,7 @@ from scout.base.codec import decode, stored
 from scout.base.record import Record
 from scout.model.agent import Agent
 from scout.model.alias import Alias
+from scout.model.allowance import Allowance
 from scout.model.ask import Ask
 from scout.model.attention import Attention
 from scout.model.binding import Binding
@@ -145,7 +146,12 @@ _TABLES = (
         WorkItem,
         ("owner_id", "requester_id", "next_move_owner_id", "state", "awaits", "settled_at"),
     ),
-    Table("attention", Attention, ("user", "agent_id", "state", "dedupe", "expires_at")),
+    Table(
+        "attention",
+        Attention,
+        ("user", "agent_id", "state", "dedupe", "expires_at", "urgency", "rank", "allowance_id"),
+    ),
+    Table("allowances", Allowance, ("user", "kind", "subject", "state")),
     Table("bindings", Binding, ("state",)),
     Table("cards", Card, ("agent_id", "created_by", "state", "expires_at")),
     Table(

@@ -5,7 +5,8 @@ import re
 from typing import Any
 
 from scout.adapters.run_server import KEY
-from scout.adapters.transcript import Entry, clipped, inner, items, text
+from scout.adapters.transcript import Entry, inner, items, text
+from scout.model.permission import request_of
 from scout.model.session_problem import Layer, Missing
 from scout.ports import (
     Answer,
@@ -78,13 +79,13 @@ class Reader:
         known = self._tools[str(call.get("toolCallId"))]
         options = tuple(text(one, "name") for one in items(params.get("options")))
         question = f"May it use {known.get('title') or 'a tool'} ({known.get('kind') or 'other'})?"
-        given = json.dumps(known.get("rawInput") or "", ensure_ascii=False).strip('"')
+        wish = request_of(str(known.get("kind") or "tool"), known.get("rawInput") or "", question)
         needs = NeedsHuman(
             request=request,
             question=question,
             kind=Asked.PERMISSION,
-            detail=clipped(given, _WIDTH),
             options=options,
+            wish=wish,
         )
         return [*shown, needs]
 

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from scout.adapters.transcript import Entry, inner, items, text
-from scout.base.codec import encode
 from scout.base.time import Time
+from scout.model.permission import request_of, title_of_request
 from scout.model.session_problem import Layer, Missing
 from scout.ports import (
     Asked,
@@ -34,7 +34,6 @@ __all__ = ["INTERRUPTED", "Reading", "answers", "asked", "cancelled_request"]
 INTERRUPTED = "interrupted"
 _QUESTION = "AskUserQuestion"
 _WIDTH = 300
-_DETAIL = 4000
 _TELLING = (
     "command",
     "file_path",
@@ -206,9 +205,8 @@ def asked(message: Entry) -> NeedsHuman | None:
     if text(request, "tool_name") == _QUESTION and (questions := _questions(given)):
         return _question(ident, questions)
     tool = text(request, "display_name") or text(request, "tool_name")
-    parts = (text(request, "decision_reason"), encode(given).decode())
-    detail = "\n".join(filter(None, parts))[:_DETAIL]
-    return NeedsHuman(request=ident, question=f"{tool}: {_brief(given)}".rstrip(": "), detail=detail)
+    wish = request_of(tool, given, text(request, "decision_reason"))
+    return NeedsHuman(request=ident, question=title_of_request(wish), wish=wish)
 
 
 def answers(message: Entry, allow: bool, said: str) -> Entry:

@@ -4,12 +4,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from scout.adapters.transcript import Entry, inner, items, text
+from scout.model.permission import request_of
 from scout.ports import Answer, Asked, NeedsHuman
 
 __all__ = ["asked", "replied", "request_name"]
 
-_DETAIL = 2000
 _COMMAND = "item/commandExecution/requestApproval"
 _FILES = "item/fileChange/requestApproval"
 _PERMISSIONS = "item/permissions/requestApproval"
@@ -29,7 +31,7 @@ def asked(program: str, message: Entry, changes: str = "") -> NeedsHuman | None:
     needed = ask(request_name(program, message.get("id")), params) if ask else None
     if needed is None or method != _FILES or not changes:
         return needed
-    return NeedsHuman(request=needed.request, question=needed.question, detail=changes[:_DETAIL])
+    return replace(needed, wish=request_of("apply_patch", changes, needed.question))
 
 
 def replied(message: Entry, answer: Answer) -> Any:
@@ -45,19 +47,23 @@ def _command(request: str, params: Entry) -> NeedsHuman:
     question = f"May it reach {host}?" if host else "May it run this command outside its sandbox?"
     if text(params, "kind") == "writeStdin":
         question = "May it write to this command?"
-    return NeedsHuman(request=request, question=_because(question, params), detail=command[:_DETAIL])
+    words, tool = _because(question, params), f"network {host}" if host else "shell"
+    return _permission(request, words, tool, {"command": command} if command else "")
+
+
+def _permission(request: str, words: str, tool: str, given: object) -> NeedsHuman:
+    return NeedsHuman(request=request, question=words, wish=request_of(tool, given, words))
 
 
 def _files(request: str, params: Entry) -> NeedsHuman:
     root = text(params, "grantRoot")
     question = f"May it write below {root} from now on?" if root else "May it change these files?"
-    return NeedsHuman(request=request, question=_because(question, params))
+    return _permission(request, _because(question, params), "apply_patch", {"path": root} if root else "")
 
 
 def _permissions(request: str, params: Entry) -> NeedsHuman:
-    wanted = json.dumps(_granted(params), ensure_ascii=False)
     question = _because("May it have these permissions for this turn?", params)
-    return NeedsHuman(request=request, question=question, detail=wanted[:_DETAIL])
+    return _permission(request, question, "permissions", _granted(params))
 
 
 def _elicitation(request: str, params: Entry) -> NeedsHuman | None:
@@ -70,9 +76,8 @@ def _elicitation(request: str, params: Entry) -> NeedsHuman | None:
         (field,) = fields.values()
         options = tuple(str(one) for one in items(field.get("enum")))
         return NeedsHuman(request=request, question=message, kind=Asked.QUESTION, options=options)
-    given = inner(params, "_meta").get("tool_params")
-    detail = text(params, "url") or (json.dumps(given, ensure_ascii=False) if given else "")
-    return NeedsHuman(request=request, question=message, detail=detail[:_DETAIL])
+    given = text(params, "url") or inner(params, "_meta").get("tool_params")
+    return _permission(request, message, text(params, "serverName"), given)
 
 
 def _questions(request: str, params: Entry) -> NeedsHuman | None:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from scout.adapters.tmux.pane import Shown
 from scout.adapters.tmux.screen import Wish, asked, is_ready
-from scout.ports import HarnessEvent, NeedsHuman, Progress, Settled
+from scout.model.permission import PermissionRequest, observed_request
+from scout.ports import Asked, HarnessEvent, NeedsHuman, Progress, Settled
 
 __all__ = ["Pace", "Watch", "request_of"]
 
@@ -61,7 +62,12 @@ class Watch:
                 detail=wish.detail,
                 options=wish.options,
                 observed=True,
+                wish=_wish(wish) if wish.kind is Asked.PERMISSION else None,
             )
+
+
+def _wish(wish: Wish) -> PermissionRequest:
+    return observed_request("\n".join(filter(None, (wish.detail, wish.question))), wish.question)
 
 
 def request_of(delivery_id: str, shown: Shown) -> str:

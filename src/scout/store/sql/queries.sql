@@ -74,6 +74,9 @@ ORDER BY created_at DESC LIMIT :limit;
 -- messages_after: a conversation's messages, oldest first
 SELECT data FROM messages WHERE conversation_id = :conversation AND seq > :after ORDER BY seq LIMIT :limit;
 
+-- messages_back: what was said in a conversation last but some
+SELECT data FROM messages WHERE conversation_id = :conversation ORDER BY seq DESC LIMIT 1 OFFSET :some;
+
 -- messages_before: a conversation's messages, newest first
 SELECT data FROM messages WHERE conversation_id = :conversation AND seq < :before ORDER BY seq DESC LIMIT :limit;
 
@@ -310,6 +313,40 @@ WHERE r.work_item_id = :item ORDER BY r.from_id LIMIT :limit;
 -- attention_open: what needs a user, newest first
 SELECT data FROM attention WHERE user = :user AND state IN ('open', 'notified') AND id < :before
 ORDER BY id DESC LIMIT :limit;
+
+-- attention_in_turn: the same by risk, then in turn by agent, oldest first
+SELECT data FROM attention WHERE user = :user AND state IN ('open', 'notified')
+AND (urgency, rank, id) > (:urgency, :rank, :after)
+ORDER BY urgency, rank, id LIMIT :limit;
+
+-- attention_counts: how much needs a user, by agent and risk
+SELECT agent_id, urgency, count(*) FROM attention WHERE user = :user AND state IN ('open', 'notified')
+GROUP BY agent_id, urgency;
+
+-- attention_open_count: how many open items an agent has at most
+SELECT count(*) FROM (
+    SELECT 1 FROM attention WHERE agent_id = :agent AND state IN ('open', 'notified') LIMIT :limit
+) r;
+
+-- attention_rank: the next place in the row of an agent's open items of one risk
+SELECT coalesce(max(rank), 0) + 1 FROM attention
+WHERE user = :user AND agent_id = :agent AND urgency = :urgency AND state IN ('open', 'notified');
+
+-- attention_raised_before: what an agent raised last but some
+SELECT data FROM attention WHERE agent_id = :agent ORDER BY id DESC LIMIT 1 OFFSET :some;
+
+-- allowances_about: the standing decisions of a user about one command or tool, or those with a pattern
+SELECT data FROM allowances WHERE user = :user AND kind = :what AND subject = :subject AND state = 'active'
+ORDER BY id LIMIT :limit;
+
+-- attention_let_through: what a standing decision answered, newest first
+SELECT data FROM attention WHERE allowance_id = :allowance ORDER BY id DESC LIMIT :limit;
+
+-- allowances_open: the standing decisions of a user that are not revoked, newest first
+SELECT data FROM allowances WHERE user = :user AND state = 'active' AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- allowances_all: all of them, newest first
+SELECT data FROM allowances WHERE user = :user AND id < :before ORDER BY id DESC LIMIT :limit;
 
 -- attention_all: what needed a user, newest first
 SELECT data FROM attention WHERE user = :user AND id < :before ORDER BY id DESC LIMIT :limit;

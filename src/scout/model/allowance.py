@@ -1,0 +1,118 @@
+"""A standing decision of a person: what programs may do without asking again, for whom, until when."""
+
+from enum import StrEnum
+
+from scout.base.machine import Machine
+from scout.base.refusal import BadRequest, Refused
+from scout.base.time import Time
+from scout.model.change import Mutable, moved
+
+__all__ = [
+    "ALLOWANCE",
+    "Allowance",
+    "AllowanceKind",
+    "AllowanceMove",
+    "AllowanceScope",
+    "AllowanceState",
+    "check_allowance",
+    "is_valid_allowance",
+    "revoke_allowance",
+]
+
+
+class AllowanceState(StrEnum):
+    ACTIVE = "active"
+    REVOKED = "revoked"
+
+
+class AllowanceMove(StrEnum):
+    REVOKE = "revoke"
+
+
+ALLOWANCE = Machine(
+    "allowance",
+    AllowanceState.ACTIVE,
+    {
+        AllowanceState.ACTIVE: {AllowanceMove.REVOKE: AllowanceState.REVOKED},
+        AllowanceState.REVOKED: {},
+    },
+)
+
+
+class AllowanceScope(StrEnum):
+    """For whom it holds."""
+
+    AGENT = "agent"
+    PROJECT = "project"
+    EVERYWHERE = "everywhere"
+
+
+class AllowanceKind(StrEnum):
+    """What of a request it looks at: the exact command, the tool, or the file."""
+
+    COMMAND = "command"
+    TOOL = "tool"
+    PATH = "path"
+
+
+class Allowance(Mutable):
+    """`command` is compared character by character. `arguments` are those of the tool; None: any.
+
+    `path` is an absolute pattern: `*` and `?` stand for characters of one name, `**` for any folders.
+    `attention_id` is the item that a person was deciding.
+    """
+
+    kind: AllowanceKind
+    user: str
+    scope: AllowanceScope
+    agent_id: str | None = None
+    project_root: str | None = None
+    tool: str | None = None
+    command: str | None = None
+    arguments: str | None = None
+    path: str | None = None
+    state: AllowanceState = AllowanceState.ACTIVE
+    reason: str = ""
+    expires_at: Time | None = None
+    created_by: str
+    attention_id: str | None = None
+
+    @property
+    def subject(self) -> str:
+        """By what it is looked for: the command, else the tool; patterns are looked through."""
+        if self.kind is AllowanceKind.COMMAND:
+            return self.command or ""
+        return (self.tool or "") if self.kind is AllowanceKind.TOOL else ""
+
+
+def check_allowance(allowance: Allowance) -> Allowance:
+    """The same allowance, or the refusal of one that does not say for whom or what."""
+    wanted = {
+        AllowanceKind.COMMAND: allowance.command,
+        AllowanceKind.TOOL: allowance.tool,
+        AllowanceKind.PATH: allowance.path,
+    }[allowance.kind]
+    if not wanted:
+        raise Refused(BadRequest(problem=f"which {allowance.kind} may be used?", field=allowance.kind))
+    path = allowance.path
+    if path is not None and (not path.startswith("/") or {".", "..", ""} & set(path.split("/")[1:])):
+        problem = "a path pattern is absolute, such as /work/src/**, without '.' and '..'"
+        raise Refused(BadRequest(problem=problem, field="path"))
+    if allowance.scope is AllowanceScope.PROJECT and not allowance.project_root:
+        raise Refused(BadRequest(problem="which project? it has none", field="project"))
+    if allowance.scope is AllowanceScope.AGENT and not allowance.agent_id:
+        raise Refused(BadRequest(problem="which agent?", field="agent"))
+    return allowance
+
+
+def is_valid_allowance(allowance: Allowance, now: Time) -> bool:
+    """Whether it holds now."""
+    in_time = allowance.expires_at is None or allowance.expires_at > now
+    return allowance.state is AllowanceState.ACTIVE and in_time
+
+
+def revoke_allowance(
+    allowance: Allowance, now: Time, *, reason: str = "", seen: int | None = None
+) -> Allowance:
+    """Taken back: from now on a person is asked again."""
+    return moved(ALLOWANCE, allowance, AllowanceMove.REVOKE, now, seen=seen, reason=reason)

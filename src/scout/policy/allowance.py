@@ -1,0 +1,127 @@
+"""Whether a standing decision answers a request: the same shape, for that agent, within its profile."""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, cast
+
+from scout.base.record import Record
+from scout.base.time import Time
+from scout.model.agent import PermissionProfile
+from scout.model.allowance import Allowance, AllowanceKind, AllowanceScope, is_valid_allowance
+from scout.model.permission import PermissionRequest
+
+__all__ = ["Asker", "allowance_for", "is_within_profile", "matches_path"]
+
+# Tools that only look, by the names that the harnesses give them.
+_READS = frozenset({"Read", "Grep", "Glob", "LS", "NotebookRead", "WebFetch", "WebSearch", "read", "search"})
+# How long a command may take does not make it another command.
+_NEUTRAL = frozenset({"timeout"})
+
+
+class Asker(Record):
+    """Whose program asks, where it works, and what its profile lets it do."""
+
+    user: str
+    agent_id: str | None = None
+    project_root: str | None = None
+    directory: str | None = None
+    profile: PermissionProfile = PermissionProfile.WORKSPACE_WRITE
+
+
+def allowance_for(
+    allowances: Iterable[Allowance], request: PermissionRequest, asker: Asker, now: Time
+) -> Allowance | None:
+    """The first standing decision that answers a request; what cannot be seen whole is never answered so."""
+    if request.observed or request.cut:
+        return None
+    return next((one for one in allowances if _answers(one, request, asker, now)), None)
+
+
+def _answers(allowance: Allowance, request: PermissionRequest, asker: Asker, now: Time) -> bool:
+    return (
+        is_valid_allowance(allowance, now)
+        and _is_for(allowance, asker)
+        and _covers(allowance, request, asker)
+        and is_within_profile(allowance, request, asker)
+    )
+
+
+def _is_for(allowance: Allowance, asker: Asker) -> bool:
+    if allowance.user != asker.user:
+        return False
+    if allowance.scope is AllowanceScope.AGENT:
+        return allowance.agent_id == asker.agent_id
+    in_project = asker.project_root is not None and allowance.project_root == asker.project_root
+    return in_project or allowance.scope is AllowanceScope.EVERYWHERE
+
+
+def _covers(allowance: Allowance, request: PermissionRequest, asker: Asker) -> bool:
+    if allowance.tool is not None and allowance.tool != request.tool:
+        return False
+    if allowance.arguments is not None and not _same(allowance.arguments, request.arguments):
+        return False
+    if allowance.kind is AllowanceKind.COMMAND:
+        return request.command is not None and allowance.command == request.command
+    if allowance.kind is AllowanceKind.TOOL:
+        return True
+    path = _absolute(request.path, asker)
+    is_file = request.command is None and path is not None
+    return is_file and matches_path(allowance.path or "", path or "")
+
+
+def _same(one: str, other: str) -> bool:
+    return one == other or _material(one) == _material(other)
+
+
+def _material(arguments: str) -> Any:
+    """Arguments without what changes nothing about what is done."""
+    if not arguments.startswith("{"):
+        return arguments or {}
+    fields = cast("dict[str, Any]", json.loads(arguments))
+    return {name: value for name, value in fields.items() if name not in _NEUTRAL}
+
+
+def is_within_profile(allowance: Allowance, request: PermissionRequest, asker: Asker) -> bool:
+    """Whether a standing decision gives no more than the profile of who asks; the rest a person decides.
+
+    Who may only look is given no command and no change. Who may write in its workspace is given exact
+    commands and requests, and files of its workspace.
+    """
+    if asker.profile is PermissionProfile.TRUSTED:
+        return True
+    if asker.profile is not PermissionProfile.WORKSPACE_WRITE:
+        return request.command is None and request.tool in _READS
+    if allowance.kind is AllowanceKind.COMMAND or allowance.arguments is not None or request.tool in _READS:
+        return True
+    return request.command is None and _in_workspace(request, asker)
+
+
+def _in_workspace(request: PermissionRequest, asker: Asker) -> bool:
+    path = _absolute(request.path, asker)
+    roots = [root for root in (asker.project_root, asker.directory) if root]
+    return path is not None and any(path.startswith(f"{root.rstrip('/')}/") for root in roots)
+
+
+def _absolute(path: str | None, asker: Asker) -> str | None:
+    """A path as it is meant; one that climbs has no plain meaning."""
+    if not path or (not path.startswith("/") and not asker.directory):
+        return None
+    whole = path if path.startswith("/") else f"{(asker.directory or '').rstrip('/')}/{path}"
+    return None if {".", "..", ""} & set(whole.split("/")[1:]) else whole
+
+
+def matches_path(pattern: str, path: str) -> bool:
+    """Whether a whole path is meant by a pattern; only `*`, `?` and `**` stand for anything else."""
+    return re.fullmatch(_expression(pattern), path, re.DOTALL) is not None
+
+
+def _expression(pattern: str) -> str:
+    words = {"**": r"[^/]+(?:/[^/]+)*"}
+    names = [words.get(name) or "".join(map(_letter, name)) for name in pattern.split("/")]
+    whole = "/".join(names)
+    return whole.replace(rf"/{words['**']}/", r"/(?:[^/]+/)*")
+
+
+def _letter(letter: str) -> str:
+    return {"*": "[^/]*", "?": "[^/]"}.get(letter) or re.escape(letter)

@@ -1,0 +1,75 @@
+"""Requests about standing decisions: what programs may do without asking a person again."""
+
+from typing import Annotated, ClassVar
+
+from scout.base.time import Time
+from scout.model.allowance import Allowance
+from scout.protocol.agents import Address, Cursor, Limit
+from scout.protocol.attention import AttentionView
+from scout.protocol.request import Page, Request, Words, Write, says
+
+__all__ = ["AddAllowance", "AllowanceView", "GetAllowance", "ListAllowances", "RevokeAllowance"]
+
+AllowanceId = Annotated[Words, says("the standing decision's id")]
+
+
+class AllowanceView(Allowance):
+    """A standing decision, for whom it is, whether its time is over, and what it let through last."""
+
+    agent_address: str = ""
+    expired: bool = False
+    let_through: tuple[AttentionView, ...] = ()
+
+
+class AddAllowance(Write[AllowanceView]):
+    """Let programs do something without asking: an exact command, a tool, or a tool on some files."""
+
+    operation: ClassVar[str] = "allow.add"
+    route: ClassVar[str] = "POST /v1/allowances"
+    status: ClassVar[int] = 201
+    words: ClassVar[tuple[str, ...]] = ("command",)
+    permission: ClassVar[str] = "a person"
+
+    command: Annotated[Words | None, says("this exact command")] = None
+    tool: Annotated[Words | None, says("this tool, as its program calls it")] = None
+    path: Annotated[Words | None, says("files that match this absolute pattern, such as /work/src/**")] = None
+    agent: Annotated[Address | None, says("for this agent")] = None
+    project: Annotated[Words | None, says("or in this project")] = None
+    everywhere: Annotated[bool, says("or for all your agents")] = False
+    until: Annotated[Time | None, says("until when; default until it is revoked")] = None
+    reason: Annotated[Words, says("why")] = ""
+
+
+class ListAllowances(Request[Page[AllowanceView]]):
+    """List standing decisions, newest first."""
+
+    operation: ClassVar[str] = "allow.list"
+    route: ClassVar[str] = "GET /v1/allowances"
+    permission: ClassVar[str] = "a person"
+
+    all: Annotated[bool, says("also those that are revoked or whose time is over")] = False
+    cursor: Cursor = None
+    limit: Limit = None
+
+
+class GetAllowance(Request[AllowanceView]):
+    """Show a standing decision and what it let through."""
+
+    operation: ClassVar[str] = "allow.show"
+    route: ClassVar[str] = "GET /v1/allowances/{allowanceId}"
+    words: ClassVar[tuple[str, ...]] = ("allowanceId",)
+    permission: ClassVar[str] = "a person"
+
+    allowance_id: AllowanceId
+
+
+class RevokeAllowance(Write[AllowanceView]):
+    """Take a standing decision back: from now on you are asked again."""
+
+    operation: ClassVar[str] = "allow.revoke"
+    route: ClassVar[str] = "POST /v1/allowances/{allowanceId}/revoke"
+    words: ClassVar[tuple[str, ...]] = ("allowanceId",)
+    permission: ClassVar[str] = "a person"
+
+    allowance_id: AllowanceId
+    reason: Annotated[Words, says("why")] = "revoked"
