@@ -168,7 +168,11 @@ def test_status_and_final_wake_nobody(tmp_path: Path, kind: MessageKind) -> None
                 "nobody",
                 f"{kind} wakes nobody",
             )
-        assert (await bodies(rig, "hal")) == ["@hal done", "@hal done"]  # who is named finds it one day
+        assert (await bodies(rig, "hal")) == [
+            "@hal done",
+            "@hal done",
+            "done",
+        ]  # it is unread, and woke nobody
 
     played(scene, tmp_path)
 

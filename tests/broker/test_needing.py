@@ -33,7 +33,13 @@ from scout.protocol.attention import (
 )
 from scout.protocol.inbox import ListInbox
 from scout.protocol.overview import ShowNow, Watch
-from scout.protocol.questions import AnswerQuestion, CreateQuestion, GetQuestion
+from scout.protocol.questions import (
+    AnswerQuestion,
+    CloseQuestion,
+    CreateQuestion,
+    GetQuestion,
+    ReopenQuestion,
+)
 from scout.protocol.talk import Send
 from scout.protocol.work import CreateWork, GetWork, ResumeWork, StartWork, SubmitWork, UpdateWork, WaitWork
 from tests.broker.rig import Rig, refused, staged
@@ -342,17 +348,19 @@ async def test_a_question_that_is_put_away_is_declined(rig: Rig) -> None:
 
 
 @staged
-async def test_an_answer_for_the_person_is_closed_or_asked_again(rig: Rig) -> None:
+async def test_an_answer_for_the_person_is_mail_and_nothing_to_decide(rig: Rig) -> None:
     seat = await live(rig, "knows")
     asked = await rig.operator(CreateQuestion(to="@knows", body="Which port?"))
     await seat.call(AnswerQuestion(question_id=asked.id, answer="80"))
-    item = await the_item(rig)
-    assert (item.kind, item.title, item.body) == (AttentionKind.REVIEW, "answered: Which port?", "80")
-    await rig.operator(DenyAttention(attention_id=item.id, reason="with TLS, please"))
+    assert not await open_items(rig)
+    (item,) = (await rig.operator(ListInbox())).items
+    assert item.message is not None
+    assert (item.message.kind, item.message.body, item.about) == (MessageKind.ANSWER, "80", "Which port?")
+    await rig.operator(ReopenQuestion(question_id=asked.id, reason="with TLS, please"))
     again = await seat.call(GetQuestion(question_id=asked.id))
     assert (again.state, again.reason) == (QuestionState.OPEN, "with TLS, please")
     await seat.call(AnswerQuestion(question_id=asked.id, answer="443"))
-    await rig.operator(ApproveAttention(attention_id=(await the_item(rig)).id))
+    await rig.operator(CloseQuestion(question_id=asked.id))
     assert (await seat.call(GetQuestion(question_id=asked.id))).state is QuestionState.CLOSED
     assert not await open_items(rig)
 

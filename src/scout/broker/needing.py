@@ -144,11 +144,11 @@ def _asked(turn: Turn, record: Question | WorkItem | Flight) -> Attention | None
     return item if item is not None and item.state not in ATTENTION.terminal else None
 
 
-def _matter(record: Question | WorkItem) -> _Matter:
+def _matter(record: Question | WorkItem) -> _Matter | None:
     if isinstance(record, Question):
-        if record.state is QuestionState.OPEN:
-            return _Matter(AttentionKind.QUESTION, title_of(record.body), record.asker_id)
-        return _Matter(AttentionKind.REVIEW, title_of(f"answered: {record.body}"), record.responder_id)
+        if record.state is not QuestionState.OPEN:
+            return None  # its answer is mail: there is nothing to decide
+        return _Matter(AttentionKind.QUESTION, title_of(record.body), record.asker_id)
     if record.state is WorkState.REVIEW:
         return _Matter(AttentionKind.REVIEW, title_of(f"review: {record.title}"), record.owner_id)
     if record.state is not WorkState.WAITING:
