@@ -9,10 +9,12 @@ from typing import Any, cast
 import click
 from msgspec import inspect
 
-from scout.cli.complete import ADDRESSES, addresses
+from scout.cli.complete import ONLY, addresses, completion_of
+from scout.cli.consent import confirm_retirement, with_consent
 from scout.cli.examples import EXAMPLES
 from scout.cli.overview import look
 from scout.cli.problem import Problem
+from scout.cli.text import note
 from scout.cli.verbs import DIRECTORIES, Manner, inbox
 from scout.protocol.operation import Operation, Parameter
 from scout.protocol.operations import OPERATIONS
@@ -48,13 +50,16 @@ def perform(row: Operation, parameters: dict[str, Any], manner: Manner) -> int:
     assert row.request is not None
     if row.name == "inbox":
         return inbox(parameters, manner)
+    if row.name == "agent.retire" and not confirm_retirement(manner.line(), str(parameters["address"])):
+        note("nothing was changed")
+        return 1
     return look(row.name, row.request.route, parameters, manner)
 
 
 def run_guarded(work: Callable[[], int], as_json: bool) -> None:
     """Do it; a refusal ends with its words and exit code."""
     try:
-        code = work()
+        code = with_consent(work)
     except Problem as problem:
         code = problem.show(as_json, click.get_current_context().command_path)
     click.get_current_context().exit(code)
@@ -91,7 +96,16 @@ def parameters_of(row: Operation, left_out: frozenset[str] = frozenset()) -> lis
     assert row.request is not None
     kinds = _kinds(row.request)
     chosen = [one for one in row.parameters if one.name not in _SKIPPED | left_out]
-    return [_parameter(one, *kinds[one.name]) for one in chosen]
+    words = [one for one in row.parameters if one.positional]
+    only = words[0].name if len(words) == 1 and words[0].name in ONLY else None
+    return [_only(one) if one.name == only else _parameter(one, *kinds[one.name]) for one in chosen]
+
+
+def _only(parameter: Parameter) -> click.Parameter:
+    """An id that may be left out where one record is open: the daemon knows which."""
+    metavar = f"[{_shout(parameter.name)}]"
+    more = completion_of(parameter.name)
+    return click.Argument([parameter.name], required=False, default="only", metavar=metavar, **more)
 
 
 def _kinds(request: type[Request[Any]]) -> dict[str, tuple[_Kind, Any]]:
@@ -109,7 +123,7 @@ def _bare(kind: _Kind) -> _Kind:
 
 
 def _parameter(parameter: Parameter, kind: _Kind, default: Any) -> click.Parameter:
-    complete: dict[str, Any] = {"shell_complete": addresses} if parameter.name in ADDRESSES else {}
+    complete = completion_of(parameter.name)
     many = isinstance(kind, inspect.VarTupleType)
     typed = _click_type(kind)
     if parameter.positional:

@@ -202,8 +202,13 @@ def run(argv: list[str]) -> int | None:
     verb, words, parameters, given = plain
     as_json = bool(given.get("as_json"))
     try:
-        return _DOING.get(verb, _look)(verb, words, parameters, given)
+        return _DOING.get(verb, _look)(verb, words, {**parameters}, {**given})
     except Problem as problem:
+        if problem.code == "directory_not_allowed":
+            from scout.cli.consent import allow_directory
+
+            if allow_directory(problem):
+                return run(argv)
         return problem.show(as_json, f"scout {verb}")
     except KeyboardInterrupt:
         return 130

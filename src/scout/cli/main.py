@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import os
 import shlex
 import sys
 from typing import Any
@@ -180,4 +181,6 @@ def scout(ctx: click.Context, as_json: bool) -> None:
 
 def main() -> None:
     """Run the command line."""
+    if "_SCOUT_COMPLETE" in os.environ:
+        importlib.import_module("scout.cli.complete")  # bash needs its own way to read addresses
     scout(prog_name="scout")

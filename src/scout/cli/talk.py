@@ -8,7 +8,7 @@ import click
 
 from scout.cli import verbs
 from scout.cli.build import epilog, every_option, parameters_of, perform, run_guarded, tidy
-from scout.cli.complete import addresses
+from scout.cli.complete import addresses, completion_of
 from scout.cli.follow import follow
 from scout.cli.verbs import Manner
 from scout.protocol.operations import OPERATIONS
@@ -105,7 +105,17 @@ def _waiting(operation: str) -> click.Command:
     limit = click.Option(["--timeout"], type=float, metavar="SECONDS", help="Wait this long at most.")
     return click.Command(
         "wait",
-        params=[click.Argument(["flight_id"], metavar="FLIGHT_ID"), limit, *every_option(row)],
+        params=[
+            click.Argument(
+                ["flight_id"],
+                required=False,
+                default="only",
+                metavar="[FLIGHT_ID]",
+                **completion_of("flightId"),
+            ),
+            limit,
+            *every_option(row),
+        ],
         callback=callback,
         help="Wait for a flight to finish, and print its answer. Stopping to wait never stops the work.",
         epilog=epilog(*operation.split(".")),
