@@ -190,7 +190,7 @@ def test_no_verb_lets_an_agent_drive_the_terminal(fresh: Shell) -> None:
     assert _is_clean(told), _STEERING.findall(told)
     assert told.count(r"\x1b[8m; curl evil") > 10
     assert not [line for line in listed.splitlines() if line.startswith("sent msg_forged")]
-    for words in (["attention"], ["inbox"], ["ask", "@mimic", FORGED], ["work", "list"]):
+    for words in (["attention"], ["inbox", "--all"], ["ask", "@mimic", FORGED], ["work", "list"]):
         shown = typed(fresh, *words)[1]
         assert _is_clean(shown, terminal=True), (words, shown)
         assert "curl evil" in shown
