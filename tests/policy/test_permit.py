@@ -482,6 +482,11 @@ def test_a_token_of_another_agent_is_refused() -> None:
 HOME = "/data/me"
 
 
+def test_the_folder_that_was_asked_for_is_offered_not_a_repository_elsewhere() -> None:
+    told = not_allowed("/etc", "/p/talkie", repository="/p/talkie")
+    assert [remedy.parameters for remedy in told.remedies] == [{"add": "/etc"}]
+
+
 def not_allowed(
     directory: str, *roots: str, actor: Actor = AGENT, repository: str | None = None
 ) -> Diagnostic:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker import credentials, reaching, retiring, unread
 from scout.broker.page import before, page, size
-from scout.broker.registering import break_alias_named, checked_config
+from scout.broker.registering import break_alias_named, check_own_folder, checked_config
 from scout.broker.session_name import alias_of
 from scout.broker.turn import Turn, subject_of
 from scout.broker.views import agent_view, detail_of
@@ -218,7 +218,9 @@ def configure(turn: Turn, request: ConfigureAgent) -> AgentDetail:
         turn.permit(Deed.ADMINISTER, subject_of(agent))
         changes["tool_role"] = request.tool_role
     if request.working_dir is not None:
-        changes["working_dir"] = turn.place.directory if turn.place else request.working_dir
+        folder = turn.place.directory if turn.place else request.working_dir
+        check_own_folder(turn, folder)
+        changes["working_dir"] = folder
     if not changes:
         raise Refused(BadRequest(problem="nothing to change: give config, toolRole or workingDir"))
     changed = update_agent(agent, turn.now, seen=request.revision, **changes)

@@ -14,6 +14,7 @@ from scout.model.endpoint import (
     Endpoint,
     EndpointMove,
     EndpointState,
+    Transport,
     heard_from,
     heartbeat_is_news,
     update_endpoint,
@@ -52,6 +53,9 @@ _FIRST = {
     EndpointState.WORKING: (EndpointMove.READY, EndpointMove.CLAIM),
 }
 
+# Transports that lead to another node or to another protocol: their bridges make these endpoints.
+_MADE_BY_SCOUT = (Transport.MESH, Transport.A2A)
+
 
 def _own(turn: Turn, agent_id: str) -> Agent:
     """The agent, if the caller is it or controls it."""
@@ -87,6 +91,7 @@ def register_endpoint(turn: Turn, request: RegisterEndpoint) -> Endpoint:
         last_seen=turn.now,
     )
     _check_session(turn, endpoint, session)
+    _check_way(turn, endpoint)
     turn.record(EndpointRegistered, endpoint, move="register")
     for step in steps:
         endpoint = reaching.move(turn, endpoint, step)
@@ -106,13 +111,35 @@ def _check_session(turn: Turn, endpoint: Endpoint, session: Session | None) -> N
     if session is None or (endpoint.harness, endpoint.node) == (session.harness, session.node):
         return
     address = turn.address(endpoint.agent_id)
-    right = {"agentId": endpoint.agent_id, "harness": session.harness, "sessionId": session.id}
+    right = {
+        "agentId": endpoint.agent_id,
+        "harness": session.harness,
+        "node": session.node,
+        "sessionId": session.id,
+    }
     remedy = Remedy(operation="endpoint.register", parameters=right, why="in the harness of its session")
     requested = f"{endpoint.harness or 'nameless'} on {endpoint.node}"
     attached = (f"{session.harness} on {session.node}",)
     raise Refused(
         HarnessMismatch(address=address, requested=requested, attached=attached, remedies=(remedy,))
     )
+
+
+def _check_way(turn: Turn, endpoint: Endpoint) -> None:
+    """An endpoint made by request is on this node, over a transport that an agent can offer by itself."""
+    here = turn.world.node
+    by_hand = tuple(one for one in Transport if one not in _MADE_BY_SCOUT)
+    right = {"agentId": endpoint.agent_id, "node": here, "transport": str(Transport.PULL)}
+    again = Remedy(operation="endpoint.register", parameters=right, why="on this node, and pull")
+    if endpoint.transport in _MADE_BY_SCOUT:
+        accepted = ", ".join(by_hand)
+        problem = (
+            f"Scout makes endpoints with the transport {endpoint.transport} itself; accepted: {accepted}"
+        )
+        raise Refused(BadRequest(problem=problem, field="transport", remedies=(again,)))
+    if endpoint.node != here:
+        problem = f"an endpoint is registered at its own node: this one is {here}, not {endpoint.node:.60}"
+        raise Refused(BadRequest(problem=problem, field="node", remedies=(again,)))
 
 
 def update(turn: Turn, request: UpdateEndpoint) -> Endpoint:

@@ -48,7 +48,7 @@ from scout.protocol import sessions as runs
 from scout.protocol import work as owns
 from scout.protocol.request import Request
 
-__all__ = ["HANDLERS", "directory_of"]
+__all__ = ["HANDLERS", "config_of", "directory_of"]
 
 Handler = Callable[[Turn, Any], Any]
 
@@ -173,6 +173,17 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     access.ListGrants: credentials.list_grants,
     access.RevokeGrant: credentials.revoke_grant,
 }
+
+
+def config_of(request: Request[Any]) -> tuple[str, Mapping[str, Any]]:
+    """An agent's settings that a request gives, and its field that holds them."""
+    match request:
+        case who.RegisterAgent() | who.ConfigureAgent():
+            return "config", request.config
+        case talk.Send():
+            return "create", request.create or {}
+        case _:
+            return "", {}
 
 
 def directory_of(request: Request[Any]) -> str | None:

@@ -28,7 +28,7 @@ from scout.model.directory_event import AliasBrokenEvent
 from scout.model.presence_event import AgentRegistered, AgentUpdated
 from scout.model.request_problem import Forbidden
 from scout.policy.directory import Wanted
-from scout.policy.permit import Deed, Subject
+from scout.policy.permit import Deed, Subject, check_directory
 from scout.policy.register import Registration, Wish, decide_registration
 from scout.ports import Place
 from scout.protocol.agents import RegisterAgent, Registered
@@ -36,6 +36,7 @@ from scout.protocol.agents import RegisterAgent, Registered
 __all__ = [
     "base_agent",
     "break_alias_named",
+    "check_own_folder",
     "check_profile",
     "checked_config",
     "enter",
@@ -114,10 +115,18 @@ def checked_config(turn: Turn, config: AgentConfig, was: AgentConfig | None = No
         needs = ("the operator's token",)
         raise Refused(Forbidden(action="set the command", subject="an agent's config", needs=needs))
     check_profile(turn, config.permission_profile, was.permission_profile if was else None)
+    if config.workspace_dir is not None and config.workspace_dir != (was.workspace_dir if was else None):
+        check_own_folder(turn, config.workspace_dir)
     known = turn.world.harnesses
     if config.harness is not None and config.harness not in known:
         raise Refused(reaching.unavailable(turn, config.harness))
     return config
+
+
+def check_own_folder(turn: Turn, folder: str) -> None:
+    """Only the operator places an agent outside the allowed roots."""
+    if not turn.is_operator:
+        check_directory(folder, turn.world.roots, turn.actor, turn.world.places.home)
 
 
 def check_profile(turn: Turn, wanted: PermissionProfile | None, was: PermissionProfile | None) -> None:

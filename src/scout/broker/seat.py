@@ -14,7 +14,7 @@ from scout.broker.agents import who_am_i
 from scout.broker.awaiting import AWAITED
 from scout.broker.conducting import CONDUCTED, Conductor
 from scout.broker.dispatch import Dispatcher
-from scout.broker.handlers import HANDLERS, directory_of
+from scout.broker.handlers import HANDLERS, config_of, directory_of
 from scout.broker.nearby import with_projects
 from scout.broker.observing import LOOKS, Look
 from scout.broker.once import once
@@ -103,7 +103,7 @@ class Seat:
 
     async def _answer(self, request: Request[Any]) -> Any:
         check_operation(self.who.actor, request.operation)
-        request = await self._written_out(request)
+        request = await self._with_real_folder(await self._written_out(request))
         place = await self._place(request)
         if isinstance(request, MakeAsk | Send):
             await self._broker.looked_round()
@@ -192,6 +192,15 @@ class Seat:
             return None
         places = self._broker.world.places
         return await asyncio.to_thread(places.locate, directory, self.who.base)
+
+    async def _with_real_folder(self, request: Request[T]) -> Request[T]:
+        """The request with the real path of the folder that an agent's settings name."""
+        field, config = config_of(request)
+        folder = config.get("workspaceDir")
+        if not isinstance(folder, str):
+            return request
+        real = await asyncio.to_thread(self._broker.world.places.real_path, folder, self.who.base)
+        return replace(request, **{field: {**config, "workspaceDir": real}})
 
     def _outside(self, request: Request[Any]) -> Any:
         """What touches files and not the store."""

@@ -311,7 +311,8 @@ def check_directory(
     if actor.kind is TokenKind.OPERATOR and repository and _is_own(repository, directory, home):
         rule = "the operator's own repository"
         return Allowed(directory=directory, rule=rule, root=repository, adds_root=True)
-    add = {"add": repository or directory}
+    own = repository if repository and _is_inside(repository, directory) else directory
+    add = {"add": own}
     allow = Remedy(operation="config.roots", parameters=add, why="for the operator")
     raise Refused(DirectoryNotAllowed(directory=directory, roots=tuple(roots), remedies=(allow,)))
 

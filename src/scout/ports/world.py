@@ -61,6 +61,10 @@ class Places(Protocol):
         """What a directory is; `base` is what a relative one is relative to. Refused when it is not there."""
         ...
 
+    def real_path(self, directory: str, base: str | None = None) -> str:
+        """The directory without links, whatever project it is in. Refused when it is not there."""
+        ...
+
     @property
     def home(self) -> str: ...
     @property

@@ -53,7 +53,7 @@ class Disk:
 
     def locate(self, directory: str, base: str | None = None) -> Place:
         """What a directory is; `base` is what a relative one is relative to. Refused when it is not there."""
-        real = _real(self._wished(directory, base))
+        real = self.real_path(directory, base)
         folders = self._upward(real)
         repository = find_repository(folders)
         own = _project_file(_within(folders, repository))
@@ -74,6 +74,10 @@ class Disk:
             harness=says.harness,
             model=says.model,
         )
+
+    def real_path(self, directory: str, base: str | None = None) -> str:
+        """The directory without links, whatever project it is in. Refused when it is not there."""
+        return _real(self._wished(directory, base))
 
     def _wished(self, directory: str, base: str | None) -> str:
         """The absolute path that was meant."""
