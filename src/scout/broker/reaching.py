@@ -250,8 +250,8 @@ def unavailable(turn: Turn, harness: str, agent: Agent | None = None) -> Harness
         return HarnessUnavailable(harness=harness, missing=Missing.BINARY, hint=hint, remedies=(remedy,))
     probe = world.ready.get(harness)
     missing = (probe.missing if probe else None) or Missing.BINARY
-    hint = probe.hint if probe else ""
-    return HarnessUnavailable(harness=harness, missing=missing, hint=hint, remedies=(look,))
+    hint, program = (probe.hint, probe.program) if probe else ("", "")
+    return HarnessUnavailable(harness=harness, missing=missing, hint=hint, program=program, remedies=(look,))
 
 
 def _none_ready(turn: Turn, agent: Agent) -> AmbiguousEndpoint:

@@ -66,6 +66,7 @@ def _runtime(harness: Harness, probe: Probe, *, checked: bool) -> Runtime:
         version=probe.version,
         missing=probe.missing,
         hint=probe.hint,
+        program=probe.program,
         capabilities=facts,
         native_profiles=profiles,
         notes=probe.notes,

@@ -18,6 +18,7 @@ from scout.cli.hosts import HOSTS, Addition, Host, program_here
 from scout.cli.json_edit import NotJson
 from scout.cli.line import ROUTES, Line
 from scout.cli.problem import Problem
+from scout.cli.shell_path import explain_path
 from scout.cli.wire import Lost
 from scout.daemon.start import running
 from scout.protocol.operations import command_line
@@ -28,7 +29,6 @@ from scout.store.damage import examine
 __all__ = ["CHECKS", "Result"]
 
 _SPACE = 256 * 1024 * 1024
-_HARNESSES = ("claude", "codex", "gemini", "opencode", "tmux", "git")
 
 
 class Result:
@@ -127,9 +127,21 @@ def _store(caller: Caller, fix: bool) -> Iterator[Result]:
 
 
 def _harnesses(caller: Caller, fix: bool) -> Iterator[Result]:
-    found = [name for name in _HARNESSES if shutil.which(name)]
-    there = ", ".join(["echo", "command", *found])
-    yield Result("programs", True, f"found {there}")
+    """Which harnesses the daemon could run now; it has the PATH of the shell that started it."""
+    try:
+        runtimes = Line(caller, start=False).call("GET /v1/runtimes", {})["items"]
+    except (Problem, Lost, OSError):
+        yield Result("programs", True, "only a daemon that runs can say which harnesses are ready", hint=True)
+        return
+    ready = ", ".join(one["name"] for one in runtimes if one["ready"])
+    yield Result("programs", True, f"ready: {ready}")
+    for one in runtimes:
+        if sentence := explain_path(one, caller.environ):
+            yield Result("programs", False, sentence, "scout restart")
+        elif not one["ready"] and one.get("missing") != "binary":
+            yield Result(
+                "programs", True, f"{one['name']}: {one.get('hint') or one.get('missing')}", hint=True
+            )
 
 
 def _sinks(caller: Caller, fix: bool) -> Iterator[Result]:

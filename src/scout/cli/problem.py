@@ -57,6 +57,8 @@ class Problem(Exception):  # noqa: N818 (a refusal is an answer, not an error)
     def _write(self, command: str) -> None:
         message = str(self.told.get("message") or self.told.get("detail") or self.told.get("title") or "")
         note(f"{paint(self.code, 'red', sys.stderr)}: {message}")
+        if self.told.get("program"):
+            self._write_path()
         named = [str(one["address"]) for one in self.told.get("candidates") or ()]
         others = [name for name in named if name not in message]
         if others:
@@ -64,6 +66,13 @@ class Problem(Exception):  # noqa: N818 (a refusal is an answer, not an error)
         helps = self.code == "bad_request" and command
         for line in tries(self.told, fall_back=not helps) or [f"try: {command} --help"]:
             note(line)
+
+    def _write_path(self) -> None:
+        """A program that this shell finds: the daemon has an older PATH."""
+        from scout.cli.shell_path import explain_path
+
+        if sentence := explain_path(self.told):
+            note(f"  {sentence}")
 
 
 def remedy(operation: str, command: str = "", why: str = "") -> dict[str, Any]:

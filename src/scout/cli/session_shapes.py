@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from scout.cli.shell_path import explain_path
 from scout.cli.text import age, fields, note, out, paint, short_id, table, wrap
 
 __all__ = ["SESSIONS", "run_row"]
@@ -81,8 +82,8 @@ def _show_runtimes(page: dict[str, Any]) -> None:
     items: list[dict[str, Any]] = page["items"]
     out(table(("harness", "ready", "version", "can", "lacks"), [_row(one) for one in items]))
     for one in items:
-        if one.get("hint") and not one["ready"]:
-            note(wrap(str(one["hint"]), f"{one['name']}: "))
+        if lacks := explain_path(one) or (not one["ready"] and one.get("hint")):
+            note(wrap(str(lacks), f"{one['name']}: "))
         for text in one["notes"] if one["checks"] else ():
             note(text)
         for check in one["checks"]:

@@ -68,8 +68,9 @@ class NoSession(Diagnostic, tag="no_session"):
 class HarnessUnavailable(Diagnostic, tag="harness_unavailable"):
     """The harness cannot run on this machine: its program, its login or a version is missing.
 
-    `hint` says how to install it or log in. `scout runtimes` shows every harness and what it
-    lacks; `scout doctor` checks them again.
+    `hint` says how to install it or log in, `program` names what the daemon did not find on its PATH;
+    a daemon keeps the PATH of the shell that started it, until `scout restart`. `scout runtimes` shows
+    every harness and what it lacks; `scout doctor` checks them again.
     """
 
     family: ClassVar[Family] = Family.UNREACHABLE
@@ -77,6 +78,7 @@ class HarnessUnavailable(Diagnostic, tag="harness_unavailable"):
     harness: str
     missing: Missing
     hint: str = ""
+    program: str = ""
 
     @property
     def message(self) -> str:

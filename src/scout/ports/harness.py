@@ -75,6 +75,7 @@ class Capabilities(Record):
 class Probe(Record):
     """Whether a harness could run here now; `missing` and `hint` say what to do when not.
 
+    `program`: what was looked for on the PATH of the daemon and was not there.
     `notes`: what its profiles do not enforce by themselves, a sentence each.
     """
 
@@ -82,6 +83,7 @@ class Probe(Record):
     version: str | None = None
     missing: Missing | None = None
     hint: str = ""
+    program: str = ""
     notes: tuple[str, ...] = ()
 
 

@@ -236,13 +236,17 @@ class CheckLine(Record):
 
 
 class Runtime(Record):
-    """A harness: whether it is ready, what it lacks, what it can do, and what it does not enforce."""
+    """A harness: whether it is ready, what it lacks, what it can do, and what it does not enforce.
+
+    `program`: what the daemon did not find on its PATH.
+    """
 
     name: str
     ready: bool
     version: str | None = None
     missing: Missing | None = None
     hint: str = ""
+    program: str = ""
     capabilities: Mapping[str, bool | str]
     native_profiles: tuple[PermissionProfile, ...] = ()
     notes: tuple[str, ...] = ()

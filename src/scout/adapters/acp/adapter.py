@@ -92,8 +92,9 @@ class Acp(Plain):
     async def probe(self) -> Probe:
         """Without a program of its own, each agent names one."""
         if self._program and shutil.which(self._program[0]) is None:
-            hint = f"install {self._program[0]}, so that it is on the PATH of the daemon"
-            return Probe(ready=False, missing=Missing.BINARY, hint=hint, notes=_NOTES)
+            program = self._program[0]
+            hint = f"install {program}, so that it is on the PATH of the daemon"
+            return Probe(ready=False, missing=Missing.BINARY, hint=hint, program=program, notes=_NOTES)
         return Probe(ready=True, notes=_NOTES)
 
     async def start(self, spec: SessionSpec) -> Started:

@@ -85,7 +85,7 @@ class Claude(Plain):
         notes = flags.notes(flags.as_root(environment))
         program = shutil.which(self.name, path=environment["PATH"])
         if program is None:
-            return Probe(ready=False, missing=Missing.BINARY, hint=INSTALL, notes=notes)
+            return Probe(ready=False, missing=Missing.BINARY, hint=INSTALL, program=self.name, notes=notes)
         version = await _version(program, environment)
         if not is_logged_in(self._programs.home, environment):
             return Probe(ready=False, version=version, missing=Missing.LOGIN, hint=LOGIN, notes=notes)

@@ -49,8 +49,10 @@ class Cannot(Exception):  # noqa: N818 (a signal between two methods)
         failed = self.failed
         if failed.missing is not None:
             look = Remedy(operation="runtimes", parameters={"check": _NAME}, why="see what it lacks")
-            hint = INSTALL if failed.missing is Missing.BINARY else failed.reason
-            return HarnessUnavailable(harness=_NAME, missing=failed.missing, hint=hint, remedies=(look,))
+            hint, program = (INSTALL, _NAME) if failed.missing is Missing.BINARY else (failed.reason, "")
+            return HarnessUnavailable(
+                harness=_NAME, missing=failed.missing, hint=hint, program=program, remedies=(look,)
+            )
         if failed.layer is Layer.SESSION:
             return not_attachable(_NAME, spec, session_of(spec), failed.reason)
         return SessionFailed(

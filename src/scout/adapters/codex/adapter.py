@@ -75,7 +75,9 @@ class Codex(Plain):
         environment = self._programs.environment()
         program = flags.program(environment)
         if program is None:
-            return Probe(ready=False, missing=Missing.BINARY, hint=flags.INSTALL, notes=flags.NOTES)
+            return Probe(
+                ready=False, missing=Missing.BINARY, hint=flags.INSTALL, program=self.name, notes=flags.NOTES
+            )
         version = await _version(program, environment)
         if not flags.is_logged_in(environment):
             return Probe(

@@ -46,8 +46,9 @@ class Cannot(Exception):  # noqa: N818 (a signal between two methods)
         failed = self.failed
         if failed.missing is not None:
             look = Remedy(operation="runtimes", parameters={"check": _NAME}, why="see what it lacks")
+            program = _NAME if failed.missing is Missing.BINARY else ""
             return HarnessUnavailable(
-                harness=_NAME, missing=failed.missing, hint=flags.INSTALL, remedies=(look,)
+                harness=_NAME, missing=failed.missing, hint=flags.INSTALL, program=program, remedies=(look,)
             )
         if failed.layer is Layer.SESSION and (thread := spec.native_ids.get("thread") or spec.fork_of):
             return not_attachable(_NAME, spec, thread, failed.reason)

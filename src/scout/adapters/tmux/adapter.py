@@ -70,7 +70,9 @@ class Tmux(Plain):
 
     async def probe(self) -> Probe:
         if shutil.which("tmux") is None:
-            return Probe(ready=False, missing=Missing.BINARY, hint="install tmux", notes=_NOTES)
+            return Probe(
+                ready=False, missing=Missing.BINARY, hint="install tmux", program=self.name, notes=_NOTES
+            )
         return Probe(ready=True, version=(await Server(()).run("-V") or "").strip() or None, notes=_NOTES)
 
     # -- sessions --------------------------------------------------------------------------------
@@ -307,21 +309,24 @@ def _program(spec: SessionSpec) -> str:
     if not spec.command:
         raise Refused(_unavailable(spec, Missing.BINARY, "no command is set for it"))
     if shutil.which("tmux") is None:
-        raise Refused(_unavailable(spec, Missing.BINARY, "install tmux"))
+        raise Refused(_unavailable(spec, Missing.BINARY, "install tmux", "tmux"))
     program = spec.command[0]
     wanted = str(Path(spec.cwd or ".") / program) if "/" in program else program
     found = shutil.which(wanted, path=environment_for(spec.environment)["PATH"])
     if found is None:
-        raise Refused(_unavailable(spec, Missing.BINARY, f"the program {program} was not found"))
+        hint = f"the program {program} was not found"
+        raise Refused(_unavailable(spec, Missing.BINARY, hint, program))
     if spec.cwd is not None and not Path(spec.cwd).is_dir():
         raise Refused(_unavailable(spec, Missing.BINARY, f"its directory {spec.cwd} is not there"))
     return str(Path(found).absolute())
 
 
-def _unavailable(spec: SessionSpec, missing: Missing, hint: str) -> HarnessUnavailable:
+def _unavailable(spec: SessionSpec, missing: Missing, hint: str, program: str = "") -> HarnessUnavailable:
     parameters = {"address": spec.address, "config": {"command": ["program", "argument"]}}
     remedy = Remedy(operation="agent.config", parameters=parameters, why="the program and its arguments")
-    return HarnessUnavailable(harness=Tmux.name, missing=missing, hint=hint, remedies=(remedy,))
+    return HarnessUnavailable(
+        harness=Tmux.name, missing=missing, hint=hint, program=program, remedies=(remedy,)
+    )
 
 
 def _tokens(text: str) -> int:
