@@ -75,6 +75,15 @@ def test_what_a_finished_program_left_in_its_session_ends(loop: str, tmp_path: P
     assert _alive(_pids(pids)) == []
 
 
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system shows no environments")
+def test_what_a_finished_program_left_outside_its_session_ends(loop: str, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    stray = f"setsid sh -c 'echo $$ >{pids}; exec sleep 1000' & until [ -s {pids} ]; do sleep 0.01; done; echo done"
+    events = run_on(loop, collect(Command(tmp_path / "sessions"), turn("", "sh", "-c", stray)))
+    assert events[-1] == Completed(text="done")
+    assert _alive(_pids(pids)) == []
+
+
 def test_a_stop_is_not_cut_short_by_cancelling_its_caller(loop: str, tmp_path: Path) -> None:
     ready, one = tmp_path / "ready", turn("", "sh", "-c", f'trap "" TERM; touch {tmp_path}/ready; sleep 1000')
     names = one.spec.session_id, one.prompt.delivery_id

@@ -5,6 +5,7 @@ import os
 import plistlib
 import socket
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,6 @@ def test_a_lock_file_that_says_nothing_is_no_fault(tmp_path: Path, text: str) ->
 def test_a_secret_is_made_once_and_kept(tmp_path: Path) -> None:
     file = tmp_path / "token"
     assert operator_token(file, lambda: "sct_one") == "sct_one"
-    file.chmod(0o644)
     assert operator_token(file, lambda: "sct_two") == "sct_one"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     file.write_text("")
@@ -72,6 +72,39 @@ def test_a_secret_is_made_once_and_kept(tmp_path: Path) -> None:
     assert len(node_key(tmp_path / "node.key")) == 32
     assert node_key(tmp_path / "node.key") == node_key(tmp_path / "node.key")
     assert {one.name for one in tmp_path.iterdir()} == {"token", "node.key"}
+
+
+@pytest.mark.parametrize(
+    ("plant", "why"),
+    [
+        (lambda file, other: file.symlink_to(other), "it is a link"),
+        (lambda file, other: file.hardlink_to(other), "it has a second name elsewhere"),
+        (lambda file, other: (file.write_text("sct_planted"), file.chmod(0o644)), "mode 0644"),
+        (lambda file, other: os.mkfifo(file, 0o600), "it is not a regular file"),
+        (lambda file, other: file.mkdir(), "it is not a regular file"),
+    ],
+    ids=["link", "hard link", "open", "pipe", "folder"],
+)
+def test_a_planted_secret_is_refused(tmp_path: Path, plant: Callable[[Path, Path], object], why: str) -> None:
+    file, other = tmp_path / "token", tmp_path / "other"
+    other.write_text("sct_planted")
+    other.chmod(0o600)
+    plant(file, other)
+    with pytest.raises(Refused) as refused:
+        operator_token(file, lambda: "sct_own")
+    assert why in str(refused.value)
+    (remedy,) = refused.value.diagnostic.remedies
+    assert f"rm {file}" in (remedy.why or "")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="NOT PROVED HERE: needs root to give a file away")
+def test_the_secret_of_another_user_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("sct_planted")
+    file.chmod(0o600)
+    os.chown(file, 65534, 65534)
+    with pytest.raises(Refused, match="belongs to user 65534"):
+        operator_token(file, lambda: "sct_own")
 
 
 def test_the_socket_is_the_owners_and_replaces_a_stale_one(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scout.adapters.process_table import Identity, boot, family, is_alive, send
-from scout.adapters.spawn import Launch, reap, spawn
+from scout.adapters.spawn import MARK, Launch, reap, spawn
 from scout.adapters.tail import Tail
 
 __all__ = ["Limits", "Run", "RunState", "follow", "stop"]
@@ -108,7 +108,8 @@ class Run:
     def members(self, known: set[Identity] | None = None) -> set[Identity]:
         """Every process of the run that is there; none of an earlier boot is."""
         begun = self._begun or self._read_pid()
-        return family(begun[0], known or ()) if begun and begun[1] == boot() else set()
+        mark = f"{MARK}={self.folder}"
+        return family(begun[0], known or (), mark) if begun and begun[1] == boot() else set()
 
     async def taken(self, seconds: float) -> Identity | None:
         """Its process, as soon as it has begun."""

@@ -55,15 +55,18 @@ def is_alive(process: Identity) -> bool:
     return entry is not None and entry.identity == process and not entry.zombie
 
 
-def family(leader: Identity, known: Iterable[Identity] = ()) -> set[Identity]:
+def family(leader: Identity, known: Iterable[Identity] = (), mark: str = "") -> set[Identity]:
     """Who runs in the session of `leader`, who is `known` already, and all their descendants.
 
-    A child that began a session of its own is found through its parent, so look before the parent dies.
+    A child that left the session and lost its parent is found by the `mark` in its environment, NAME=VALUE,
+    where the system shows environments.
     """
     table = processes()
     roots = {one.pid for one in known if one.pid in table and table[one.pid].identity == one}
     if _is_ours(leader, table):
         roots |= {pid for pid, one in table.items() if leader.pid in {pid, one.session, one.group}}
+    if mark and _PROC:
+        roots |= {pid for pid, one in table.items() if _is_later(one, leader) and _is_marked(pid, mark)}
     members = _with_descendants(roots, table)
     return {table[pid].identity for pid in members if not table[pid].zombie}
 
@@ -79,6 +82,19 @@ def _is_ours(leader: Identity, table: dict[int, Entry]) -> bool:
     """The system gives a pid away again only when no session or group bears its number any more."""
     entry = table.get(leader.pid)
     return entry is None or entry.identity == leader
+
+
+def _is_later(entry: Entry, leader: Identity) -> bool:
+    """Only who began after the leader can have its mark: few are looked at."""
+    return not entry.zombie and int(entry.identity.started) >= int(leader.started)
+
+
+def _is_marked(pid: int, mark: str) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 (as for stat)
+            return mark.encode() in file.read().split(b"\0")
+    except OSError:
+        return False  # it is another user's, or gone
 
 
 def _with_descendants(roots: set[int], table: dict[int, Entry]) -> set[int]:

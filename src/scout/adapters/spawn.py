@@ -12,7 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Launch", "reap", "spawn"]
+__all__ = ["MARK", "Launch", "reap", "spawn"]
+
+MARK = "SCOUT_RUN"  # in the environment of everything that a run starts: the folder of the run
 
 # A trap is not handed down: the program itself dies of these signals, the shell stays to say so.
 _SHELL = r"""
@@ -49,7 +51,7 @@ def spawn(launch: Launch, folder: Path) -> None:
     pid = os.posix_spawn(
         "/bin/sh",
         words,
-        dict(launch.environment),
+        {**launch.environment, MARK: str(folder)},
         file_actions=_own_files(),
         setsid=True,
         setsigmask=(),

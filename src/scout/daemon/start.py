@@ -74,7 +74,7 @@ def start(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=dict(os.environ if environ is None else environ),
+        env=_own_environment(os.environ if environ is None else environ),
         cwd="/",
         start_new_session=True,
     )
@@ -118,6 +118,11 @@ def stop(home: str, timeout: float = 15.0) -> bool:
             return True
         time.sleep(_PAUSE)
     return False
+
+
+def _own_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Without the mark of the run in which the command was typed: the daemon does not end with that run."""
+    return {name: value for name, value in environ.items() if name != "SCOUT_RUN"}
 
 
 def _announced(process: subprocess.Popen[bytes], timeout: float) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.settings.record import Settings
 
-__all__ = ["NETWORK", "file_system", "prepare", "refuse_network"]
+__all__ = ["NETWORK", "file_system", "make_private", "prepare", "refuse_network"]
 
 _MOUNTS = Path("/proc/self/mountinfo")
 _ESCAPE = re.compile(r"\\([0-7]{3})")
@@ -33,6 +33,13 @@ def prepare(settings: Settings) -> None:
         _own(folder)
     if Path(settings.runtime).is_symlink():
         raise _refusal(settings.runtime, "it is a link")
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder and all that are missing above it, each of them mode 0700."""
+    if not folder.is_dir():
+        make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def refuse_network(home: str, mounts: str) -> None:
@@ -61,7 +68,7 @@ def file_system(path: str, mounts: str) -> str | None:
 def _own(folder: str) -> None:
     path = Path(folder)
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path)
         seen = path.stat()
         if folder == "/" or seen.st_mode & stat.S_ISVTX or seen.st_uid != os.getuid():
             raise _refusal(folder, "it belongs to others too")

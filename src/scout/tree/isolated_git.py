@@ -20,6 +20,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import NamedTuple
 
+from scout.settings.folder import make_private
 from scout.tree.git import Repository, small_text
 
 __all__ = ["GitFailed", "IsolatedGit", "Output", "open_git"]
@@ -125,6 +126,7 @@ class IsolatedGit:
                     stdout=subprocess.PIPE,
                     stderr=complaints,
                     start_new_session=True,
+                    umask=0o077,
                 )
             except OSError as error:
                 raise GitFailed(f"git cannot be run in {self._top}: {error.strerror}") from None
@@ -142,7 +144,7 @@ class IsolatedGit:
 def open_git(repository: Repository, folder: Path, end: float) -> Generator[IsolatedGit]:
     """Git on this repository; new objects stay below `folder`, everything else is removed afterwards."""
     objects = folder / "objects"
-    objects.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(objects)
     own = Path(tempfile.mkdtemp(prefix="git-", dir=folder))
     try:
         _fill(own, repository, end)

@@ -16,6 +16,7 @@ from scout.base.codec import decode, encode
 from scout.base.record import Record
 from scout.base.refusal import Refused
 from scout.ports import Change
+from scout.settings.folder import make_private
 from scout.tree.git import Repository, find_repository
 from scout.tree.isolated_git import GitFailed, Output, open_git
 
@@ -130,9 +131,10 @@ class GitSnapshots:
             return None
 
     def _keep(self, folder: Path, flight_id: str, kept: _Kept) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(folder)
         path = folder / f"{_safe(flight_id)}.json"
         written = path.with_suffix(".new")
+        written.touch(mode=0o600)
         written.write_bytes(encode(kept))
         written.replace(path)
 

@@ -33,6 +33,7 @@ from scout.ports import (
     Started,
     UsageKind,
 )
+from scout.settings.folder import make_private
 
 __all__ = ["Acp"]
 
@@ -272,7 +273,7 @@ class Acp(Plain):
         """Where it runs; without a directory of its agent, in an empty one of its own."""
         if spec.cwd is None:
             scratch = self._folder(spec.session_id) / "work"
-            scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(scratch)
             return scratch
         directory = Path(spec.cwd)
         if not directory.is_dir():

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from scout.adapters.environment import environment_for
 from scout.adapters.process_table import Identity, boot, processes
 from scout.adapters.tmux.screen import lines_of
+from scout.settings.folder import make_private
 
 __all__ = ["Pane", "Server", "Shown", "own_server", "write_environment", "write_process"]
 
@@ -161,7 +162,7 @@ def _remove(socket: Path) -> None:
 
 def _folder_of(socket: Path) -> None:
     """Where a socket is, for nobody else: a folder of another user is not used."""
-    socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(socket.parent)
     if socket.parent.stat().st_uid != os.getuid():
         raise OSError(f"{socket.parent} is another user's")
 
