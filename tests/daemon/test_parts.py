@@ -74,18 +74,31 @@ def test_a_secret_is_made_once_and_kept(tmp_path: Path) -> None:
     assert {one.name for one in tmp_path.iterdir()} == {"token", "node.key"}
 
 
-@pytest.mark.parametrize(
-    ("plant", "why"),
-    [
-        (lambda file, other: file.symlink_to(other), "it is a link"),
-        (lambda file, other: file.hardlink_to(other), "it has a second name elsewhere"),
-        (lambda file, other: (file.write_text("sct_planted"), file.chmod(0o644)), "mode 0644"),
-        (lambda file, other: os.mkfifo(file, 0o600), "it is not a regular file"),
-        (lambda file, other: file.mkdir(), "it is not a regular file"),
-    ],
-    ids=["link", "hard link", "open", "pipe", "folder"],
-)
-def test_a_planted_secret_is_refused(tmp_path: Path, plant: Callable[[Path, Path], object], why: str) -> None:
+def _plant_open(file: Path, _: Path) -> None:
+    file.write_text("sct_planted")
+    file.chmod(0o644)
+
+
+def _plant_pipe(file: Path, _: Path) -> None:
+    os.mkfifo(file, 0o600)
+
+
+def _plant_folder(file: Path, _: Path) -> None:
+    file.mkdir()
+
+
+PLANTED: dict[str, tuple[Callable[[Path, Path], None], str]] = {
+    "link": (Path.symlink_to, "it is a link"),
+    "hard link": (Path.hardlink_to, "it has a second name elsewhere"),
+    "open": (_plant_open, "mode 0644"),
+    "pipe": (_plant_pipe, "it is not a regular file"),
+    "folder": (_plant_folder, "it is not a regular file"),
+}
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_a_planted_secret_is_refused(tmp_path: Path, kind: str) -> None:
+    plant, why = PLANTED[kind]
     file, other = tmp_path / "token", tmp_path / "other"
     other.write_text("sct_planted")
     other.chmod(0o600)
