@@ -7,6 +7,7 @@ import pytest
 
 from scout.base.codec import decode, encode, render
 from scout.base.refusal import (
+    PLACEHOLDER,
     BadRequest,
     Candidate,
     Diagnostic,
@@ -222,7 +223,8 @@ def test_a_conflict_says_what_would_be_taken_instead() -> None:
 def test_a_limit_says_how_much_there_was_and_may_be() -> None:
     body = refusal(check_body, "x" * 262_145)
     assert (body.code, body.what, body.size, body.limit) == ("too_large", "body", 262_145, 262_144)
-    assert commands(body) == ["scout send --attach FILE 'see the attachment'"]
+    (attach,) = body.remedies
+    assert (attach.operation, attach.parameters["attachments"]) == ("send", PLACEHOLDER)
     file = refusal(check_attachment, "log.txt", 11, Limits(attachment=10))
     assert (file.code, file.size, file.limit) == ("too_large", 11, 10)
     asks = [Time(T0 + second * 1_000_000) for second in range(3)]

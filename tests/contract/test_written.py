@@ -96,6 +96,8 @@ MAY_READ = {
     "broker/messages.py": {"lex"},
     "broker/naming.py": {"lex", "parse_handle"},
     "broker/nearby.py": {"lex"},
+    "broker/waking.py": {"lex", "parse_handle"},
+    "mcp/reading.py": {"lex"},
 }
 NAMES = {"definition_id", "workspace", "workspace_qualifier", "profile", "birth_branch", "canonical"}
 RESOLVER = {"handle", "resolve", "fleet", "fleet_file", "nearest", "directory"}

@@ -71,7 +71,7 @@ from tests.model.samples import (
 ON = WaitingOn(kind=WaitingKind.ACTOR)
 ATTACH = Remedy(
     operation="send",
-    parameters={"body": "see the attachment", "attachments": ["FILE"]},
+    parameters={"body": "see the attachment", "attachments": "…"},
     why="attach it as a file",
 )
 NEAR = ("no_session", "session_busy", "session_failed")

@@ -24,7 +24,8 @@ def written_remedies() -> Iterator[tuple[str, str, list[str] | None]]:
                 names = given["parameters"]
                 literal = isinstance(names, ast.Dict) and None not in names.keys
                 keys = [ast.literal_eval(key) for key in names.keys if key] if literal else None  # type: ignore[union-attr] (a Dict)
-                yield f"{file.name}:{node.lineno}", ast.literal_eval(given["operation"]), keys
+                if isinstance(given["operation"], ast.Constant):
+                    yield f"{file.name}:{node.lineno}", ast.literal_eval(given["operation"]), keys
 
 
 @pytest.mark.rows("R0-93", "R0-94", "R3.5-2")
