@@ -200,7 +200,7 @@ async def test_a_name_nobody_has_may_be_a_project_nearby(rig: Rig) -> None:
     assert problem.code == "unknown_target"
     assert f"project:{other}" in [one.address for one in problem.candidates]
     remedy = problem.remedies[0]
-    assert (remedy.operation, remedy.parameters["projectPath"]) == ("ask", str(other))
+    assert (remedy.operation, remedy.parameters["address"]) == ("resolve", f"project:{other}")
     asked = await person.call(MakeAsk(project_path=str(other), body="hello", harness="echo", wait=10))
     assert asked.output == "hello"
     assert (await person.call(Resolve(address="@other"))).path == "/ada/agent/other"

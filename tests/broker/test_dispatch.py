@@ -106,7 +106,12 @@ async def test_the_way_of_an_ask(rig: Rig) -> None:
     delivery = (await rig.operator(ListDeliveries(target="@parrot"))).items[0]
     await until(lambda: running(rig, asked.flight_id))
     assert await story(rig, asked.flight_id) == ["flight.queued", "flight.updated", "flight.started"]
-    assert await story(rig, delivery.id) == ["delivery.requested", "delivery.leased", "delivery.acked"]
+    assert await story(rig, delivery.id) == [
+        "delivery.requested",
+        "delivery.leased",
+        "delivery.woken",
+        "delivery.acked",
+    ]
     waking = await log(rig, "collab.flight.updated")
     assert record_of(waking[0]).phase == "waking"
     view = await of(rig, asked.flight_id)

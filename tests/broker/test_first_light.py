@@ -33,7 +33,6 @@ def test_send_ask_reply(tmp_path: Path) -> None:
         assert [agent.minimal for agent in (await rig.operator(Who())).items] == [
             "@parrot",
             "@arc",
-            "/ada/direct",
         ]
 
     played(scene, tmp_path)

@@ -154,6 +154,7 @@ async def test_a_feed_has_every_fact_that_concerns_an_agent_and_is_what_the_log_
 async def test_a_feed_costs_what_it_shows(rig: Rig) -> None:
     """However much others say, and in however many channels they do, a page reads as many events."""
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
+    await rig.register("hal2")
     for number in range(5):
         await rig.operator(CreateChannel(name=f"c{number}", members=("@arc",)))
 
@@ -178,7 +179,7 @@ async def test_a_feed_costs_what_it_shows(rig: Rig) -> None:
     await rig.operator(Send(channel="c0", body="for arc"))
     before = await steps()
     for number in range(150):
-        await hal.call(Send(to="operator", body=f"{number}"))
+        await hal.call(Send(to="@hal2", body=f"{number}"))
         await arc.call(Send(channel=f"c{number % 5}", body=f"{number}"))
     last = (await rig.operator(ReadLog(agent="@arc", newest=True, limit=1))).items[0].seq
     await arc.call(AckInbox(conversation_id=(await rig.operator(ShowChannel(name="c0"))).id, seq=last))

@@ -168,8 +168,7 @@ FOLDER = os.path.realpath("/usr/bin")  # short enough to be read as the path of 
 async def test_a_path_that_is_a_directory_is_offered_as_a_project(rig: Rig) -> None:
     folder = FOLDER
     there = await refused(rig.operator(Send(to=folder, body="x")))
-    asks = [remedy for remedy in there.remedies if remedy.operation == "ask"]
-    assert [remedy.parameters["projectPath"] for remedy in asks] == [folder]
+    assert [remedy.parameters for remedy in there.remedies] == [{"to": f"project:{folder}", "body": "x"}]
     nowhere = await refused(rig.operator(Send(to="/ada/agent/nobody", body="x")))
-    assert [remedy.operation for remedy in nowhere.remedies if "projectPath" in remedy.parameters] == []
+    assert [one for one in nowhere.remedies if "project:" in str(one.parameters)] == []
     assert nowhere.remedies

@@ -130,7 +130,7 @@ def test_every_noun_has_its_table_and_every_table_its_columns(store: sqlite3.Con
     assert {noun.record for noun in NOUNS.values()} | {Member} == {table.record for table in TABLES.values()}
     for table in TABLES.values():
         found = [row[1] for row in store.execute(f"PRAGMA table_info({table.name})")]
-        assert found == ["id", *table.columns, "data"]
+        assert sorted(found) == sorted(["id", *table.columns, "data"])
     for name, columns in DERIVED_TABLES.items():
         assert [row[1] for row in store.execute(f"PRAGMA table_info({name})")] == list(columns)
 

@@ -14,9 +14,12 @@ _LETTERS = 20
 
 
 def mail(turn: Turn, first: Delivery, by: str) -> list[tuple[Delivery, Message]]:
-    """What waits in the agent's inbox and woke no program: it rides with this turn, leased with it."""
+    """What waits in the agent's inbox and woke no program: it rides with this turn, leased with it.
+
+    An ask never does, held or not: it has a turn of its own.
+    """
     waiting = turn.ledger.many(Delivery, "inbox", agent=first.target, after="", limit=_MOST)
-    quiet = [one for one in waiting if not one.wake and _is_free(turn, one, first)]
+    quiet = [one for one in waiting if not (one.wake or one.flight_id) and _is_free(turn, one, first)]
     found = [(one, turn.ledger.get(Message, one.message_id)) for one in quiet[:_LETTERS]]
     return [_with(turn, one, message, first, by) for one, message in found if message is not None]
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
+from scout.base.codec import plain
 from scout.base.refusal import PLACEHOLDER, Diagnostic, Remedy
 from scout.protocol.request import Request
 
@@ -33,7 +34,7 @@ def _key(remedy: Remedy) -> str:
 
 def _parameters(request: Request[Any]) -> dict[str, Any]:
     """What the caller said, by the names of the wire; defaults are left out."""
-    said = cast(dict[str, Any], msgspec.to_builtins(request))
+    said: dict[str, Any] = plain(request)
     defaults = {field.encode_name: field.default for field in msgspec.structs.fields(type(request))}
     return {
         name: value
