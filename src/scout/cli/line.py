@@ -123,6 +123,7 @@ class Line:
 
     def _start_or_say(self, why: str) -> None:
         if not (self.start and self.caller.may_start):
+            self._check_daemon()
             raise self._not_running(why)
         from scout.cli.start import start_for
 
@@ -132,7 +133,8 @@ class Line:
         place, started, problem = self.caller.place(), False, ""
         for pause in (*_PAUSES, None):
             try:
-                return exchange(place, method, target, headers, body, timeout=_PATIENCE)
+                silent = self._check_daemon
+                return exchange(place, method, target, headers, body, timeout=_PATIENCE, silent=silent)
             except Lost as lost:
                 problem = f"the daemon at {place.name} broke the connection ({lost})"
             except OSError as error:
@@ -149,6 +151,17 @@ class Line:
         raise Problem.of(
             "busy", problem, reason="the connection broke", retryAfter=1, remedies=[remedy("doctor")]
         )
+
+    def _check_daemon(self) -> None:
+        """Refuse at once when the daemon of this home runs and cannot answer."""
+        if self.caller.place().socket != self.caller.where.socket:
+            return
+        from scout.cli.start import not_answering
+        from scout.daemon.start import NotAnswering, is_hindered, running
+
+        found = running(self.caller.where.home)
+        if found is not None and is_hindered(found):
+            raise not_answering(NotAnswering(found))
 
     def _not_running(self, why: str) -> Problem:
         message = f"no daemon answers at {self.caller.place().name} ({why})"

@@ -45,10 +45,13 @@ def look(operation: str, route: str, parameters: dict[str, Any], manner: Manner)
 
 def show_status(manner: Manner) -> int:
     """Whether the daemon runs, and where; it is never started by this."""
-    from scout.daemon.start import running, wait_ready
+    from scout.cli.start import not_answering
+    from scout.daemon.start import NotAnswering, running, wait_ready
 
     home = Caller().where.home
     found = wait_ready(home, _PATIENCE) if running(home) else None
+    if found is None and (silent := running(home)):
+        raise not_answering(NotAnswering(silent))
     if found is None:
         message = f"no daemon runs for {home}"
         raise Problem.of("not_running", message, home=home, remedies=[remedy("up")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scout.cli.problem import Problem, remedy
 from scout.cli.text import note
-from scout.daemon.start import NotStarted, start
+from scout.daemon.start import NotAnswering, NotStarted, start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scout.cli.caller import Caller
     from scout.daemon.start import Running
 
-__all__ = ["ensure", "start_for"]
+__all__ = ["ensure", "not_answering", "start_for"]
 
 
 def start_for(caller: Caller) -> None:
@@ -28,9 +28,17 @@ def ensure(caller: Caller, arguments: Sequence[str] = ()) -> tuple[Running, bool
     """The daemon, started unless it runs; whether it was started here."""
     try:
         return start(caller.where.home, arguments=arguments, environ=caller.environ)
+    except NotAnswering as silent:
+        raise not_answering(silent) from None
     except NotStarted as refused:
         code = str(refused.problem.get("code") or "busy")
         raise Problem.of(code, str(refused), **_doctor(refused.problem)) from None
+
+
+def not_answering(silent: NotAnswering) -> Problem:
+    """A daemon that runs and does not answer: only replacing it helps."""
+    reason = "the daemon does not answer"
+    return Problem.of("busy", str(silent), reason=reason, remedies=[remedy("restart"), remedy("doctor")])
 
 
 def _doctor(told: dict[str, Any]) -> dict[str, Any]:

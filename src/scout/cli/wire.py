@@ -16,6 +16,8 @@ __all__ = ["Answer", "Lost", "Place", "exchange", "quote", "stream"]
 
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
+_SILENCE = 3.0  # seconds without an answer, after which somebody looks whether the daemon is well
+
 
 class Lost(Exception):  # noqa: N818 (a fact about the connection)
     """The connection ended before the answer was complete."""
@@ -81,12 +83,24 @@ def quote(text: str) -> str:
 
 
 def exchange(
-    place: Place, method: str, target: str, headers: dict[str, str], body: bytes = b"", *, timeout: float
+    place: Place,
+    method: str,
+    target: str,
+    headers: dict[str, str],
+    body: bytes = b"",
+    *,
+    timeout: float,
+    silent: Callable[[], None] = lambda: None,
 ) -> Answer:
-    """One request and its whole answer; `Lost` when the connection breaks in between."""
+    """One request and its whole answer; `Lost` when the connection breaks in between.
+
+    `silent` is called once when nothing has come back for a while; it may raise.
+    """
     with place.connect(timeout) as line:
         try:
             line.sendall(_request(place, method, target, headers, body))
+            if place.socket and not _speaks(line, timeout):
+                silent()
             with line.makefile("rb") as answer:
                 status, got = _head(answer)
                 return Answer(status, got, b"".join(_body(answer, got)))
@@ -128,6 +142,18 @@ def _request(place: Place, method: str, target: str, headers: dict[str, str], bo
     if body or method != "GET":
         lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+
+
+def _speaks(line: socket.socket, timeout: float) -> bool:
+    """Whether an answer begins soon; nothing of it is taken."""
+    line.settimeout(min(_SILENCE, timeout))
+    try:
+        line.recv(1, socket.MSG_PEEK)
+    except TimeoutError:
+        return False
+    finally:
+        line.settimeout(timeout)
+    return True
 
 
 def _head(answer: BinaryIO) -> tuple[int, dict[str, str]]:

@@ -18,9 +18,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-__all__ = ["NotStarted", "Running", "running", "start", "stop", "wait_ready"]
+__all__ = [
+    "NotAnswering",
+    "NotStarted",
+    "Running",
+    "hindrance",
+    "is_hindered",
+    "running",
+    "start",
+    "stop",
+    "wait_ready",
+]
 
 _PAUSE = 0.02
+_HINDERED = 1.0  # seconds: a daemon that stops removes its socket a moment before it is gone
 
 
 class Running:
@@ -49,6 +60,13 @@ class NotStarted(Exception):  # noqa: N818 (an answer, not a fault)
         super().__init__(problem.get("message", ""))
         self.problem = dict(problem)
         self.exit_code = exit_code
+
+
+class NotAnswering(NotStarted):
+    """There is a daemon already, and it does not answer."""
+
+    def __init__(self, found: Running) -> None:
+        super().__init__({"message": f"the daemon (pid {found.pid}) is running, but {hindrance(found)}"}, 9)
 
 
 def running(home: str) -> Running | None:
@@ -85,21 +103,46 @@ def start(
         process.wait(timeout)
         ready = wait_ready(home, timeout)
         if ready is None:
-            raise NotStarted({"message": "another daemon is starting and does not answer"}, 9)
+            raise NotAnswering(running(home) or Running(told["already"]))
         return ready, False
     process.returncode = 0  # it outlives this process: nobody waits for it
     return Running(told["ready"]), True
 
 
 def wait_ready(home: str, timeout: float) -> Running | None:
-    """The daemon of a data folder as soon as it answers; None when it does not in time."""
-    until = time.monotonic() + timeout
+    """The daemon of a data folder as soon as it answers; None when it does not in time, or cannot."""
+    until, fine_at = time.monotonic() + timeout, time.monotonic()
     while time.monotonic() < until:
         found = running(home)
-        if found is not None and found.socket and _answers(found.socket):
-            return found
+        if found is None or not is_hindered(found):
+            fine_at = time.monotonic()
+            if found is not None and found.socket and _answers(found.socket):
+                return found
+        elif time.monotonic() - fine_at > _HINDERED:
+            return None
         time.sleep(_PAUSE)
     return None
+
+
+def hindrance(found: Running) -> str:
+    """Why a running daemon does not answer, as the end of a sentence."""
+    if _is_suspended(found.pid):
+        return f"it is suspended: `kill -CONT {found.pid}` resumes it"
+    if found.socket and not os.path.exists(found.socket):  # noqa: PTH110 (as in lock)
+        return f"its socket {found.socket} is gone"
+    return f"it does not answer at {found.socket}" if found.socket else "it is still starting"
+
+
+def is_hindered(found: Running) -> bool:
+    """Whether waiting is of no use."""
+    return bool(found.socket) and (_is_suspended(found.pid) or not os.path.exists(found.socket))  # noqa: PTH110 (as in lock)
+
+
+def _is_suspended(pid: int) -> bool:
+    """Whether the process was stopped by a signal; not known where there is no /proc."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 (as in lock)
+        return file.read().rpartition(b") ")[2][:1] in (b"T", b"t")
+    return False
 
 
 def stop(home: str, timeout: float = 15.0) -> bool:
@@ -111,6 +154,7 @@ def stop(home: str, timeout: float = 15.0) -> bool:
         return True
     if found.pid:
         os.kill(found.pid, signal.SIGTERM)
+        os.kill(found.pid, signal.SIGCONT)  # one that is suspended would not notice
     until = time.monotonic() + timeout
     while time.monotonic() < until:
         if not lock.held(home):
