@@ -350,6 +350,7 @@ ABSENT = {
     "depth_cap": "the tree is not built yet",
     "peer_unreachable": "the mesh is not built yet",
     "store_full": "tests/stories/test_full_disk.py",
+    "store_damaged": "a damaged file is named at start: tests/stories/test_faults.py",
     "busy": "the daemon is stopping, or its connection broke: tests/cli/test_daemon.py",
     "session_busy": "two terminals take one session: tests/cli/test_sessions.py",
     "session_not_attachable": "a session that a harness does not know: tests/cli/test_sessions.py",
