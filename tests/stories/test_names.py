@@ -1,9 +1,14 @@
 """A name means one agent, stays the same while sessions come and go, and says so when it is broken."""
 
+import asyncio
 from collections.abc import Generator
 from typing import Any
+from urllib.parse import quote
 
+import httpx2
 import pytest
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.cli.running import a_shell, start_daemon
 from tests.daemon.daemons import Daemon
@@ -16,6 +21,18 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 def stage() -> Generator[Stage]:
     with a_shell() as shell:
         yield Stage(shell, Daemon(shell.home, start_daemon(shell)))
+
+
+async def use(stage: Stage, token: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """What a tool answers to an agent."""
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
+        transport = streamable_http_client(f"{stage.daemon.running.url}/mcp", http_client=http)
+        async with Client(transport) as client:
+            result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result
+    assert result.structured_content is not None
+    return result.structured_content
 
 
 def test_an_agent_cannot_pretend_to_be_elsewhere(stage: Stage) -> None:
@@ -54,3 +71,32 @@ def test_an_agent_cannot_pretend_to_be_elsewhere(stage: Stage) -> None:
         assert refused.json["remedies"][0]["command"] == "scout config roots --add /etc"
     # The operator may.
     assert stage.daemon.call("PATCH", "/v1/agents/%40arc", {"workingDir": "/etc"}).status == 200
+
+
+def test_a_name_means_one_instance_and_outlives_its_session(stage: Stage) -> None:
+    shell, daemon = stage.shell, stage.daemon
+
+    def resolve(address: str) -> dict[str, Any]:
+        found: dict[str, Any] = shell.data("resolve", address)
+        over_http = daemon.call("GET", f"/v1/resolve?address={quote(address)}").json
+        assert over_http.items() <= found.items()
+        return found
+
+    token = stage.agent("aa", harness="echo")
+    assert shell.say("ask", "@aa", "hello").strip() == "hello"
+    stage.endpoint("aa", "codex")
+    # Each instance has its own address, and that address leads back to it.
+    for harness in ("echo", "codex"):
+        found = resolve(f"@aa#{harness}")
+        assert f".harness:{harness}." in found["canonical"], found
+        assert found["minimal"] == f"@aa.harness:{harness}"
+        assert resolve(found["minimal"])["endpointId"] == found["endpointId"]
+    used = asyncio.run(use(stage, token, "agents_resolve", {"address": "@aa#codex"}))
+    assert used["minimal"] == "@aa.harness:codex"
+
+    # Its sessions end; its name stays.
+    shell.say("session", "stop", "@aa#echo")
+    daemon.call("DELETE", f"/v1/endpoints/{resolve('@aa#codex')['endpointId']}")
+    (listed,) = shell.data("who")["items"]
+    assert (listed["address"], listed["minimal"], listed["path"]) == ("@aa", "@aa", "/me/agent/aa")
+    assert daemon.call("GET", "/v1/whoami", token=token).json["minimal"] == "@aa"

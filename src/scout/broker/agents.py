@@ -24,7 +24,7 @@ from scout.model.agent import (
 )
 from scout.model.diagnostic import NameTaken
 from scout.model.presence_event import AGENT_EVENTS, AgentUpdated
-from scout.policy.directory import Caller, Instance, Wanted
+from scout.policy.directory import Caller, Instance, Wanted, instance_of
 from scout.policy.permit import Deed, Subject
 from scout.policy.resolve import resolve
 from scout.protocol.agents import (
@@ -67,6 +67,7 @@ def who_am_i(turn: Turn, request: WhoAmI) -> Identity:
     """Whom the credential stands for."""
     actor, world = turn.actor, turn.world
     agent = turn.ledger.get(Agent, actor.agent_id)
+    own = turn.instance(agent, actor.session_id) if agent else None
     return Identity(
         kind=actor.kind,
         token_id=actor.token_id,
@@ -74,8 +75,8 @@ def who_am_i(turn: Turn, request: WhoAmI) -> Identity:
         agent_id=actor.agent_id,
         address=turn.address(agent.id) if agent else None,
         alias=alias_of(turn, actor.session_id) or (turn.alias(agent) if agent else None),
-        canonical=Instance(agent=agent).canonical if agent else None,
-        minimal=turn.minimal(agent) if agent else None,
+        canonical=(own if actor.session_id else Instance(agent=own.agent)).canonical if own else None,
+        minimal=turn.minimal(own) if own else None,
         path=str(agent.path) if agent else None,
         birth_branch=agent.birth_branch if agent else None,
         role=agent.tool_role if agent else None,
@@ -175,7 +176,7 @@ def what_it_means(turn: Turn, request: Resolve) -> Resolved:
         harness=choice.harness,
         address=turn.address(agent.id),
         canonical=found.canonical,
-        minimal=turn.minimal(agent),
+        minimal=turn.minimal(instance_of(agent, endpoint)),
         path=str(agent.path),
         birth_branch=agent.birth_branch,
         rule=found.rule,

@@ -57,7 +57,7 @@ def enrol(turn: Turn, request: Enrol) -> Enrolled:
         session=session,
         agent_id=agent.id,
         address=turn.address(agent.id),
-        minimal=turn.minimal(agent),
+        minimal=turn.minimal(turn.instance(agent, session.id)),
         name=name_of(turn, session.id, agent.id),
         endpoint_id=endpoint.id,
         token=token,

@@ -20,7 +20,7 @@ from scout.model.ref import Ref
 from scout.model.request_problem import Forbidden, NotFound
 from scout.model.token import TokenKind
 from scout.policy.agent_address import agent_address, shorter_alias
-from scout.policy.directory import Caller, Instance, instances_of
+from scout.policy.directory import Caller, Instance, instance_of
 from scout.policy.permit import Actor, Deed, Permission, Subject, permit
 from scout.policy.resolve import Resolution, minimal, resolve
 from scout.ports import Place
@@ -249,10 +249,17 @@ class Turn:
         """An alias of the caller's that is shorter than the agent's address, shown beside it."""
         return shorter_alias(agent, self.address(agent.id), self.everybody)
 
-    def minimal(self, agent: Agent) -> str:
-        """The shortest address that reaches an agent."""
-        endpoints = self.directory.endpoints(agent.id)
-        return minimal(instances_of(agent, endpoints)[0], self.directory, self.now)
+    def instance(self, agent: Agent, session_id: str | None = None) -> Instance:
+        """The instance that one session of an agent is; without one, what the agent's own name means."""
+        try:
+            found = self.resolve(f"session:{session_id}" if session_id else str(agent.path))
+        except Refused:
+            return Instance(agent=agent)
+        return instance_of(agent, found.choice.endpoint if found.agent.id == agent.id else None)
+
+    def minimal(self, instance: Instance) -> str:
+        """The shortest address that reaches an instance."""
+        return minimal(instance, self.directory, self.now)
 
     def need(self, kind: type[T], noun: str, ident: str) -> T:
         """The record with this id, or the refusal that there is none."""

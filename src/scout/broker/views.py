@@ -77,7 +77,7 @@ def _shown(turn: Turn, agent: Agent, endpoints: list[Endpoint] | None) -> dict[s
         "address": turn.address(agent.id),
         "alias": turn.alias(agent),
         "canonical": Instance(agent=agent).canonical,
-        "minimal": turn.minimal(agent),
+        "minimal": turn.minimal(turn.instance(agent)),
         "label": agent.path.label(agent.config.name, agent.config.username),
     }
 

@@ -14,7 +14,7 @@ from scout.cli.show import refusal_json, write_fields, write_json, write_refusal
 from scout.cli.text import out
 from scout.cli.verbs import Manner
 from scout.model.wire import SYNONYMS
-from scout.policy.directory import Instance, instances_of
+from scout.policy.directory import Instance, instance_of
 from scout.policy.fleet_file import FleetFile, read_fleet
 from scout.policy.resolve import Resolution, minimal, resolve
 from scout.protocol.agents import Resolve
@@ -128,8 +128,7 @@ def _answer(file: FleetFile, fleet: str, address: str, explain: bool, as_json: b
 
 
 def _describe(file: FleetFile, found: Resolution) -> dict[str, Any]:
-    endpoint = found.choice.endpoint
-    instance = instances_of(found.agent, [endpoint] if endpoint else [])[0]
+    instance = instance_of(found.agent, found.choice.endpoint)
     return {
         "form": found.form,
         "instance": file.key_of(found.endpoint_id or found.agent.id),

@@ -10,11 +10,20 @@ from scout.identity.path import AgentPath
 from scout.identity.segment import fold
 from scout.model.agent import Agent
 from scout.model.alias import Alias
-from scout.model.endpoint import Endpoint
+from scout.model.endpoint import Endpoint, EndpointState
 from scout.model.node import Node
 from scout.model.session import Session
 
-__all__ = ["OUTSIDE", "Caller", "Directory", "Instance", "Wanted", "instances_of"]
+__all__ = [
+    "OUTSIDE",
+    "Caller",
+    "Directory",
+    "Instance",
+    "Wanted",
+    "instance_of",
+    "instances_of",
+    "is_instance",
+]
 
 
 class Caller(Record):
@@ -145,6 +154,17 @@ def _named(
         node=fold(node) or None,
     )
     return address, address.canonical
+
+
+def instance_of(agent: Agent, endpoint: Endpoint | None) -> Instance:
+    """The instance that one endpoint is; without one, the agent with neither harness nor model."""
+    return instances_of(agent, [endpoint] if endpoint else [])[0]
+
+
+def is_instance(endpoint: Endpoint) -> bool:
+    """Whether a name may mean this endpoint: not once it stopped or failed, nor if one ask alone has it."""
+    ended = endpoint.state in (EndpointState.STOPPED, EndpointState.FAILED)
+    return not ended and endpoint.isolated_for is None
 
 
 def instances_of(agent: Agent, endpoints: Sequence[Endpoint]) -> tuple[Instance, ...]:

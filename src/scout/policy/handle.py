@@ -17,7 +17,16 @@ from scout.model.session import Session
 from scout.policy import unresolved
 from scout.policy.agent_address import agent_address, exact_match, find_address, wanted_by
 from scout.policy.choose import Action, Choice, Demand, choose
-from scout.policy.directory import OUTSIDE, Caller, Directory, Instance, Wanted, instances_of
+from scout.policy.directory import (
+    OUTSIDE,
+    Caller,
+    Directory,
+    Instance,
+    Wanted,
+    instance_of,
+    instances_of,
+    is_instance,
+)
 
 __all__ = ["Handles", "Resolution", "Step", "Stuck", "minimal"]
 
@@ -63,7 +72,9 @@ def minimal(instance: Instance, directory: Directory, now: Time) -> str:
 
     def means_the_same(shorter: Address) -> bool:
         try:
-            found = Handles(shorter.canonical, "handle", directory, OUTSIDE, now).means(shorter)
+            handles = Handles(shorter.canonical, "handle", directory, OUTSIDE, now)
+            handles.needs_endpoint = bool(instance.harness or instance.model)
+            found = handles.means(shorter)
         except (Stuck, Refused):
             return False
         return found.agent.id == instance.agent.id and found.canonical == instance.canonical
@@ -73,9 +84,9 @@ def minimal(instance: Instance, directory: Directory, now: Time) -> str:
     if instance.address is None:
         return min((str(instance.agent.path), *(f"@{name}" for name in sorted(usable))), key=len)
     shortest = minimal_text(instance.address, means_the_same, usable)
-    # An alias that was broken by this very name hides it; the path is never hidden.
+    # A broken alias may hide the name, and some endpoints have none but their session's: then the agent's.
     hidden = shortest == instance.canonical and not means_the_same(instance.address)
-    return str(instance.agent.path) if hidden else shortest
+    return agent_address(instance.agent, directory) if hidden else shortest
 
 
 class Handles:
@@ -229,7 +240,8 @@ class Handles:
         visible = [one for one in self.directory.endpoints(agent.id) if one.isolated_for in whose]
         pool = [one for one in visible if endpoint_id in (None, one.id)]
         spelt = (demand.harness, demand.model)
-        equal = [one for one in instances_of(agent, pool) if (one.harness, one.model) == spelt]
+        named = instances_of(agent, [one for one in pool if is_instance(one)])
+        equal = [one for one in named if one.endpoints and (one.harness, one.model) == spelt]
         if equal and not demand.session_id:
             pool = list(equal[0].endpoints)
         asked = replace(demand, caller=self.caller)
@@ -240,13 +252,12 @@ class Handles:
             if self.needs_endpoint or not isinstance(told, _OF_ENDPOINTS):
                 raise Stuck(lambda: replace(told, candidates=self._others(agent, demand, told))) from None
             choice = Choice(action=Action.START, rule="no endpoint is needed", harness=demand.harness)
-        chosen = [choice.endpoint] if choice.endpoint else []
         return Resolution(
             text=self.text,
             form=self.form,
             agent=agent,
             choice=choice,
-            canonical=instances_of(agent, chosen)[0].canonical,
+            canonical=instance_of(agent, choice.endpoint).canonical,
             rule=rule,
             steps=tuple(self.steps),
         )
@@ -286,7 +297,12 @@ class Handles:
 
     def _instances(self, agents: Iterable[Agent], asked: Demand) -> tuple[Candidate, ...]:
         """Each agent's instances under their addresses, told apart by what was asked for."""
-        found = (one for agent in agents for one in instances_of(agent, self.directory.endpoints(agent.id)))
+        known = ((agent, self.directory.endpoints(agent.id)) for agent in agents)
+        found = (
+            one
+            for agent, endpoints in known
+            for one in instances_of(agent, [each for each in endpoints if is_instance(each)])
+        )
         named = (self._candidate(one, asked) for one in found)
         return tuple({one.address: one for one in named}.values())[:_SHOWN]
 
