@@ -25,6 +25,8 @@ from scout.policy.limits import (
     alarm_of,
     check_ask_rate,
     check_attachment,
+    check_attachments,
+    check_attachments_total,
     check_attention_rate,
     check_fan_out,
     check_open_attention,
@@ -75,6 +77,12 @@ def test_every_number_is_a_field_of_one_record_with_its_default() -> None:
             "streamBuffer": 1000,
             "body": 262_144,
             "attachment": 10_485_760,
+            "attachmentsTotal": 5_368_709_120,
+            "runOutput": 67_108_864,
+            "programOutput": 536_870_912,
+            "runOutputTotal": 2_147_483_648,
+            "pictures": 268_435_456,
+            "picturesTotal": 2_147_483_648,
             "page": 50,
             "pageMost": 200,
             "tokensPerDay": None,
@@ -151,6 +159,15 @@ def test_attachments() -> None:
     assert refusal(check_attachment, "a.png", 101, limits) == TooLarge(
         what="attachment a.png", size=101, limit=100, remedies=(config("attachment", 200),)
     )
+
+
+def test_all_attachments_together() -> None:
+    check_attachments(["a"] * 32)
+    assert refusal(check_attachments, ["a"] * 33).code == "bad_request"
+    assert check_attachments_total(60, 40, 100).used == 100
+    told = refusal(check_attachments_total, 60, 41, 100)
+    assert isinstance(told, TooLarge)
+    assert (told.size, told.limit, told.remedies) == (101, 100, (config("attachmentsTotal", 200),))
 
 
 def test_how_often_an_agent_turns_to_a_person() -> None:

@@ -2,7 +2,12 @@
 
 from pathlib import Path
 
+from scout.adapters.outputs import transcript_size
+from scout.adapters.process import Run, RunState
 from scout.adapters.process_table import Identity, is_alive
+from scout.adapters.removed_runs import note_removed, read_removed
+from scout.policy.disk import StoredFolder
+from scout.ports.folders import Measured, measure, remove_folder
 
 __all__ = ["Runs"]
 
@@ -15,6 +20,7 @@ class Runs:
 
     def __init__(self, sessions: Path) -> None:
         self._sessions = sessions.absolute()
+        self._measured: dict[Path, Measured] = {}  # of runs that have ended, and so do not grow
 
     def is_alive(self, pid: int, started: str) -> bool:
         return is_alive(Identity(pid, started))
@@ -28,6 +34,27 @@ class Runs:
                 file.seek(max(0, newest.stat().st_size - _TAIL))
                 text = file.read(_TAIL).decode("utf-8", "replace")
         except (OSError, ValueError):
-            return ()  # it has no folder, or no run in it
+            removed = read_removed(folder)  # it has no folder, or no run in it
+            return (removed.message,) if removed.count else ()
         said = [line.rstrip()[:_WIDTH] for line in text.split("\n")]
         return tuple([line for line in said if line.strip()][-lines:])
+
+    def list_stored(self) -> tuple[StoredFolder, ...]:
+        found = {run: self._stored(run) for run in self._sessions.glob("*/*") if (run / "pid").is_file()}
+        self._measured = {run: known for run, known in self._measured.items() if run in found}
+        return tuple(found.values())
+
+    def _stored(self, run: Path) -> StoredFolder:
+        session, name = run.parent.name, run.name
+        if run not in self._measured and Run(run).state() is RunState.RUNNING:
+            return StoredFolder(session_id=session, name=name, size=measure(run).size)
+        if run not in self._measured:
+            self._measured[run] = measure(run)
+        size, written = self._measured[run]
+        return StoredFolder(session_id=session, name=name, size=size, ended=written)
+
+    def remove(self, folder: StoredFolder) -> None:
+        session = self._sessions / Path(folder.session_id).name
+        run = session / Path(folder.name).name
+        note_removed(session, run.name, transcript_size(run))
+        remove_folder(run)

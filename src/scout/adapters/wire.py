@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 from scout.adapters import keeper
 from scout.adapters.process import Run, RunState, stop
+from scout.adapters.removed_runs import read_removed
 from scout.adapters.spawn import Launch, reap
 from scout.adapters.tail import last_line
 
-__all__ = ["Line", "Told", "Wire", "WireLimits", "wires"]
+__all__ = ["Line", "Told", "Wire", "WireLimits", "next_number", "wires"]
 
 _CHUNK = 1 << 20
 _LINES = 200  # at a stretch
@@ -58,6 +59,12 @@ def wires(folder: Path) -> list["Wire"]:
     """The programs that a session has had, the newest last."""
     numbers = sorted(int(one.name) for one in folder.glob("*") if one.name.isdecimal())
     return [Wire(folder / str(number)) for number in numbers]
+
+
+def next_number(folder: Path) -> int:
+    """The number of a session's next program: higher than that of any it has had, removed ones included."""
+    known = [int(wire.run.folder.name) for wire in wires(folder)]
+    return max([read_removed(folder).last, *known]) + 1
 
 
 class Wire:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from scout.base.refusal import Refused
 from scout.broker import admission, alarm, housekeeping, runtimes, start
 from scout.broker.admission import Admitted
+from scout.broker.disk_caps import DiskCaps
 from scout.broker.dispatch import Dispatcher
 from scout.broker.full_store import until_stored
 from scout.broker.host_processes import HostProcesses
@@ -98,6 +99,7 @@ class Broker:
         self._notifier = Notifier(self.world, sinks, self.as_system, self.read)
         self.warming = Warming(self.world, self.as_system, self.read, self.dispatcher)
         self.reviving = Reviving(self.world, self.as_system, self.dispatcher)
+        self.disk_caps = DiskCaps(self)
         self.terminals = Terminals(self)
         self.host_processes = HostProcesses(self)
         self.suggesting = Suggesting(self.world, self.as_system, self.read, router)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from scout.broker import spending, sweeping
+from scout.broker.disk_caps import DiskCaps
 from scout.broker.host_processes import HostProcesses
 from scout.broker.terminals import Terminals
 from scout.broker.turn import Turn
@@ -22,6 +23,7 @@ _LOG = logging.getLogger("scout.housekeeping")
 _EVERY = 1.0
 _SOME = 200
 _FLUSH = 15  # seconds between writing signs of life to their rows
+_CAPS = 3  # seconds between looks at what runs left on the disk, if there were any
 _LOOK = 60  # seconds between looks at harnesses that lacked something
 
 
@@ -29,6 +31,7 @@ class House(sweeping.House, Protocol):
     """The broker, as far as this looks at it."""
 
     warming: Warming
+    disk_caps: DiskCaps
     terminals: Terminals
     host_processes: HostProcesses
     signs_of_life: dict[str, Endpoint]
@@ -75,6 +78,8 @@ async def keep(house: House, check: Callable[[], None], every: float = _EVERY) -
         await _safely(_round(house, check, gap))
         if beat % _FLUSH == 0:
             await _safely(flush(house))
+        if beat % _CAPS == 0:
+            await _safely(house.disk_caps.check())
         if beat % _LOOK == 0:
             await _safely(house.probe(again=True))
 

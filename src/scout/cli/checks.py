@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from scout import __version__
 from scout.adapters.desktop import program
+from scout.adapters.runs import Runs
 from scout.base.refusal import Refused
 from scout.cli.caller import Caller
 from scout.cli.host import TOKEN_FILE
@@ -21,10 +22,12 @@ from scout.cli.problem import Problem
 from scout.cli.shell_path import explain_path
 from scout.cli.wire import Lost
 from scout.daemon.start import running
+from scout.ports.folders import measure
 from scout.protocol.operations import command_line
 from scout.settings.load import read
 from scout.store.backup import check_file
 from scout.store.damage import examine
+from scout.tree.snapshots import GitSnapshots
 
 __all__ = ["CHECKS", "Result"]
 
@@ -126,6 +129,28 @@ def _store(caller: Caller, fix: bool) -> Iterator[Result]:
         yield Result("store", True, f"{file.stat().st_size // 1024} KiB, undamaged")
 
 
+def _usage(caller: Caller, fix: bool) -> Iterator[Result]:
+    """What runs, pictures and attachments take on the disk, and how much they may take."""
+    settings = read().settings
+    limits, sessions = settings.rules.limits, Path(settings.sessions)
+    runs, pictures = Runs(sessions).list_stored(), GitSnapshots(sessions).list_stored()
+    attachments = measure(Path(settings.blobs)).size
+    yield _used("runs", sum(one.size for one in runs), limits.run_output_total)
+    yield _used("pictures", sum(one.size for one in pictures), limits.pictures_total)
+    yield _used("attachments", attachments, limits.attachments_total, refuses=True)
+
+
+def _used(name: str, used: int, cap: int, *, refuses: bool = False) -> Result:
+    """Runs and pictures make room by themselves; attachments are refused when there is none."""
+    full = refuses and used >= cap
+    remedy = f"scout config set limits.attachmentsTotal {2 * cap}"
+    return Result(name, not full, f"{_amount(used)} used of {_amount(cap)}", remedy)
+
+
+def _amount(size: int) -> str:
+    return f"{size / 1024**2:.1f} MiB" if size >= 1024**2 else f"{-(-size // 1024)} KiB"
+
+
 def _harnesses(caller: Caller, fix: bool) -> Iterator[Result]:
     """Which harnesses the daemon could run now; it has the PATH of the shell that started it."""
     try:
@@ -207,6 +232,7 @@ CHECKS: tuple[_Check, ...] = (
     _folder,
     _daemon,
     _store,
+    _usage,
     _harnesses,
     _hosts,
     _sinks,

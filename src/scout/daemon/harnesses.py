@@ -7,7 +7,9 @@ from scout.adapters.claude.adapter import Claude
 from scout.adapters.codex.adapter import Codex
 from scout.adapters.command import Command
 from scout.adapters.echo import Echo
+from scout.adapters.process import Limits
 from scout.adapters.tmux.adapter import Tmux
+from scout.adapters.wire import WireLimits
 from scout.ports import Harness
 from scout.settings.record import Settings
 
@@ -20,13 +22,16 @@ _ACP = {"gemini": ("gemini", "--acp"), "opencode": ("opencode", "acp")}
 def harnesses(settings: Settings) -> dict[str, Harness]:
     """By name, in the order in which they are shown."""
     sessions, also = Path(settings.sessions), settings.environment
+    caps = settings.rules.limits
+    kept = WireLimits(output=caps.program_output)
+    once = Limits(flood=caps.run_output, log=min(Limits().log, caps.run_output))
     made: list[Harness] = [
-        Claude(sessions, also),
-        Codex(sessions, also),
-        Acp(sessions, also),
-        *(Acp(sessions, also, name=name, program=program) for name, program in _ACP.items()),
+        Claude(sessions, also, kept),
+        Codex(sessions, also, kept),
+        Acp(sessions, also, limits=kept),
+        *(Acp(sessions, also, name=name, program=program, limits=kept) for name, program in _ACP.items()),
         Tmux(sessions, also),
-        Command(sessions, environment=also),
+        Command(sessions, once, environment=also),
         Echo(),
     ]
     return {one.name: one for one in made}

@@ -101,6 +101,7 @@ async def _listen(
 
 
 def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
+    limits = settings.rules.limits
     return Broker(
         database,
         rules=settings.rules,
@@ -109,14 +110,14 @@ def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
         clock=SystemClock(),
         ids=ids,
         places=Disk(),
-        blobs=FolderBlobs(Path(settings.blobs), settings.rules.limits.attachment),
+        blobs=FolderBlobs(Path(settings.blobs), limits.attachment, limits.attachments_total),
         harnesses=harnesses(settings),
         version=__version__,
         sinks=_sinks(settings, ids),
         allow_root=lambda root: _allow(settings, root),
         read_roots=_roots,
         router=_router(settings),
-        snapshots=GitSnapshots(Path(settings.sessions)),
+        snapshots=GitSnapshots(Path(settings.sessions), most=limits.pictures),
         runs=Runs(Path(settings.sessions)),
     )
 

@@ -31,6 +31,7 @@ __all__ = [
     "check_ask_rate",
     "check_attachment",
     "check_attachments",
+    "check_attachments_total",
     "check_attention_rate",
     "check_fan_out",
     "check_open_attention",
@@ -46,6 +47,7 @@ __all__ = [
 _SOON = 60.0  # seconds after which it is worth a look whether a person has decided something
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
+_MIB = 1024 * 1024
 _ATTACHMENTS = 32  # of one message
 
 
@@ -69,7 +71,13 @@ class Limits(Record):
     streams: Count = 16
     stream_buffer: Count = 1000
     body: Count = BODY_LIMIT
-    attachment: Count = 10 * 1024 * 1024
+    attachment: Count = 10 * _MIB
+    attachments_total: Count = 5120 * _MIB
+    run_output: Count = 64 * _MIB
+    program_output: Count = 512 * _MIB
+    run_output_total: Count = 2048 * _MIB
+    pictures: Count = 256 * _MIB
+    pictures_total: Count = 2048 * _MIB
     page: Count = 50
     page_most: Count = 200
     tokens_per_day: Count | None = None
@@ -313,6 +321,15 @@ def check_attachment(name: str, size: int, limits: Limits) -> Within:
         problem = TooLarge(what=f"attachment {name}", size=size, limit=limits.attachment, remedies=remedies)
         raise Refused(problem)
     return Within(what=f"bytes of {name}", used=size, limit=limits.attachment)
+
+
+def check_attachments_total(used: int, size: int, limit: int) -> Within:
+    """Whether there is room for one more file among all attachments."""
+    if used + size > limit:
+        remedies = (raise_limit("attachmentsTotal", limit),)
+        what = "total of all attachments, with this one,"
+        raise Refused(TooLarge(what=what, size=used + size, limit=limit, remedies=remedies))
+    return Within(what="bytes of all attachments", used=used + size, limit=limit)
 
 
 def _room(

@@ -39,6 +39,7 @@ from scout.ports.world import (
     Places,
     Router,
     Runs,
+    SessionFolders,
     Sink,
     Snapshots,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "Router",
     "Runs",
     "Said",
+    "SessionFolders",
     "SessionSpec",
     "Settled",
     "Sink",

@@ -4,6 +4,7 @@ from typing import Protocol
 
 from scout.base.record import Record
 from scout.base.time import Time
+from scout.policy.disk import StoredFolder
 
 __all__ = [
     "Blobs",
@@ -15,6 +16,7 @@ __all__ = [
     "Places",
     "Router",
     "Runs",
+    "SessionFolders",
     "Sink",
     "Snapshots",
 ]
@@ -79,7 +81,19 @@ class Blobs(Protocol):
     def size(self, sha256: str) -> int | None: ...
 
 
-class Runs(Protocol):
+class SessionFolders(Protocol):
+    """What sessions leave on the disk, one folder for each thing that can be removed."""
+
+    def list_stored(self) -> tuple[StoredFolder, ...]:
+        """All of it, with its size."""
+        ...
+
+    def remove(self, folder: StoredFolder) -> None:
+        """Remove one of these for ever; whoever looks for it later is told so."""
+        ...
+
+
+class Runs(SessionFolders, Protocol):
     """The processes of this machine, and what the programs of sessions left behind."""
 
     def is_alive(self, pid: int, started: str) -> bool:
@@ -107,7 +121,7 @@ class Change(Record):
     problem: str = ""
 
 
-class Snapshots(Protocol):
+class Snapshots(SessionFolders, Protocol):
     """Pictures of the work trees in which programs work, kept elsewhere; the trees are only read.
 
     Each takes a bounded time. What could not be taken is known by `change`.

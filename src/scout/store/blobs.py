@@ -6,10 +6,13 @@ import hashlib
 import os
 import re
 import secrets
+import threading
 from pathlib import Path
 
 from scout.base.refusal import Refused
 from scout.model.request_problem import StoreFull, TooLarge
+from scout.policy.limits import Limits, check_attachments_total
+from scout.ports.folders import measure, size_on_disk
 from scout.store.copying import sync_folder
 
 __all__ = ["FolderBlobs"]
@@ -21,9 +24,12 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 class FolderBlobs:
     """`aa/bb/aabb…`: two levels of folders, so that none of them grows large."""
 
-    def __init__(self, folder: Path, limit: int) -> None:
+    def __init__(self, folder: Path, limit: int, total: int = Limits().attachments_total) -> None:
         self._folder = folder
         self._limit = limit
+        self._total = total
+        self._used: int | None = None  # counted when it is first asked for
+        self._counting = threading.Lock()
 
     def put(self, data: bytes) -> str:
         """Store the bytes once; their name, when they are on disk."""
@@ -32,13 +38,28 @@ class FolderBlobs:
         name = hashlib.sha256(data).hexdigest()
         place = self._place(name)
         if not place.exists():
+            check_attachments_total(self.used(), len(data), self._total)
             try:
                 self._write(place, data)
+                self._count(place)
             except OSError as error:
                 if error.errno in _FULL:
                     raise Refused(StoreFull(path=str(self._folder))) from None
                 raise
         return name
+
+    def used(self) -> int:
+        """The bytes that all files take on the disk."""
+        with self._counting:
+            if self._used is None:
+                self._used = measure(self._folder).size
+            return self._used
+
+    def _count(self, place: Path) -> None:
+        size = size_on_disk(place.stat())
+        with self._counting:
+            if self._used is not None:
+                self._used += size
 
     def get(self, sha256: str) -> bytes | None:
         """The bytes of that name, or None; a file whose bytes are others is a fault and never handed out."""

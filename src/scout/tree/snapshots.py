@@ -15,7 +15,9 @@ from pathlib import Path
 from scout.base.codec import decode, encode
 from scout.base.record import Record
 from scout.base.refusal import Refused
+from scout.policy.disk import StoredFolder
 from scout.ports import Change
+from scout.ports.folders import measure, remove_folder
 from scout.settings.folder import make_private
 from scout.tree.git import Repository, find_repository
 from scout.tree.isolated_git import GitFailed, Output, open_git
@@ -23,6 +25,8 @@ from scout.tree.isolated_git import GitFailed, Output, open_git
 __all__ = ["GitSnapshots"]
 
 _SAFE = re.compile(r"\w[\w.-]*", re.ASCII)
+_NAME, _REMOVED = "snapshots", "removed-pictures"
+_GONE = "the pictures of its folder were removed to stay within limits.picturesTotal"
 _PATIENCE = 3  # a person who asks waits longer than a turn
 
 
@@ -67,7 +71,8 @@ class GitSnapshots:
         folder = self._folder(session_id)
         kept = self._kept(folder, flight_id)
         if kept is None:
-            return Change(problem="no picture of its folder was taken before it began")
+            removed = (folder.parent / _REMOVED).exists()
+            return Change(problem=_GONE if removed else "no picture of its folder was taken before it began")
         if kept.problem:
             return Change(problem=kept.problem)
         end = self._end(_PATIENCE)
@@ -88,6 +93,18 @@ class GitSnapshots:
             patch=text.text,
             cut=text.cut,
         )
+
+    # -- room on the disk ------------------------------------------------------------------------
+
+    def list_stored(self) -> tuple[StoredFolder, ...]:
+        """The pictures of each session, which share what is the same in them."""
+        return tuple(_stored(folder) for folder in self._sessions.glob(f"*/{_NAME}"))
+
+    def remove(self, folder: StoredFolder) -> None:
+        """Remove the pictures of a session."""
+        pictures = self._folder(folder.session_id)
+        (pictures.parent / _REMOVED).touch(mode=0o600)
+        remove_folder(pictures)
 
     # -- taking one ------------------------------------------------------------------------------
 
@@ -122,7 +139,7 @@ class GitSnapshots:
     # -- what is kept ----------------------------------------------------------------------------
 
     def _folder(self, session_id: str) -> Path:
-        return self._sessions / _safe(session_id) / "snapshots"
+        return self._sessions / _safe(session_id) / _NAME
 
     def _kept(self, folder: Path, flight_id: str) -> _Kept | None:
         try:
@@ -137,6 +154,11 @@ class GitSnapshots:
         written.touch(mode=0o600)
         written.write_bytes(encode(kept))
         written.replace(path)
+
+
+def _stored(folder: Path) -> StoredFolder:
+    size, written = measure(folder)
+    return StoredFolder(session_id=folder.parent.name, name=_NAME, size=size, ended=written)
 
 
 def _repository(directory: str) -> Repository:

@@ -15,7 +15,7 @@ from scout.adapters.plain import Plain, not_attachable
 from scout.adapters.rpc import Rpc, RpcError
 from scout.adapters.spawn import Launch
 from scout.adapters.transcript import inner, items
-from scout.adapters.wire import Wire, WireLimits, wires
+from scout.adapters.wire import Wire, WireLimits, next_number, wires
 from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.model.agent import PermissionProfile
 from scout.model.delivery import Found
@@ -191,8 +191,7 @@ class Acp(Plain):
 
     def _next(self, session_id: str) -> Wire:
         folder = self._folder(session_id)
-        numbers = [int(one.run.folder.name) for one in self._wires(session_id)]
-        wire = Wire(folder / str(max(numbers, default=0) + 1))
+        wire = Wire(folder / str(next_number(folder)))
         return self._held.setdefault(wire.run.folder, wire)
 
     def _running(self, session_id: str) -> Wire | None:

@@ -16,7 +16,7 @@ from scout.adapters.plain import not_attachable
 from scout.adapters.rpc import message_of
 from scout.adapters.spawn import Launch
 from scout.adapters.transcript import Entry, inner, items, text
-from scout.adapters.wire import Wire, WireLimits, wires
+from scout.adapters.wire import Wire, WireLimits, next_number, wires
 from scout.base.refusal import Diagnostic, Remedy
 from scout.model.session_problem import HarnessUnavailable, Layer, Missing, SessionFailed
 from scout.ports import Failed, SessionSpec
@@ -139,7 +139,7 @@ class Programs:
         environment = self.environment(spec)
         program = _program(environment)
         session, where = self._session(spec), str(self._directory(spec))
-        folder = self._folder(spec.session_id) / str(len(self.all(spec.session_id)) + 1)
+        folder = self._folder(spec.session_id) / str(next_number(self._folder(spec.session_id)))
         wire = self._known.setdefault(folder, Wire(folder))
         wire.run.prepare()
         servers = folder / "mcp.json"

@@ -11,7 +11,7 @@ from scout.adapters.codex.program import Program
 from scout.adapters.plain import not_attachable
 from scout.adapters.rpc import RpcError
 from scout.adapters.spawn import Launch
-from scout.adapters.wire import Wire, WireLimits, wires
+from scout.adapters.wire import Wire, WireLimits, next_number, wires
 from scout.base.refusal import Diagnostic, Remedy
 from scout.model.session_problem import HarnessUnavailable, Layer, Missing, SessionFailed
 from scout.ports import Failed, SessionSpec
@@ -140,8 +140,8 @@ class Programs:
         if codex is None:
             reason = f"the program codex was not found; {flags.INSTALL}"
             raise Cannot(reason, missing=Missing.BINARY)
-        number = len(self.all(spec.session_id)) + 1
-        program = self._program(Wire(self._folder(spec.session_id) / str(number)))
+        folder = self._folder(spec.session_id)
+        program = self._program(Wire(folder / str(next_number(folder))))
         launch = Launch((str(codex), "app-server"), str(self._directory(spec)), "", environment)
         async with self._beginning:
             await self._launched(program, launch)
