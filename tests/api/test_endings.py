@@ -48,6 +48,7 @@ async def token_of(stage: Served, name: str) -> str:
     return minted.secret
 
 
+@pytest.mark.rows("R7-16")
 @pytest.mark.parametrize("how", ["revoked", "expired"])
 @pytest.mark.parametrize("what", ["inbox", "flight", "need"])
 def test_an_open_wait_ends_and_takes_nothing_that_came_later(how: str, what: str, tmp_path: Any) -> None:
@@ -77,6 +78,7 @@ def test_an_open_wait_ends_and_takes_nothing_that_came_later(how: str, what: str
     scene(play)(tmp_path)
 
 
+@pytest.mark.rows("R7-16")
 @scene
 async def test_an_mcp_session_ends_with_its_stream_and_its_running_call(stage: Served) -> None:
     seat = await live(stage.rig, "waits")
@@ -98,6 +100,7 @@ async def test_an_mcp_session_ends_with_its_stream_and_its_running_call(stage: S
     assert again.status_code == 401
 
 
+@pytest.mark.rows("R7-9")
 @pytest.mark.parametrize("path", ["/v1/messages", "/mcp"])
 def test_a_key_given_twice_is_refused(path: str, tmp_path: Any) -> None:
     async def play(stage: Served) -> None:

@@ -23,6 +23,7 @@ def test_this_machine_is_reached_by_its_own_names(host: str) -> None:
     check({"host": host})
 
 
+@pytest.mark.rows("R7-4")
 @pytest.mark.parametrize(
     "host",
     [

@@ -18,12 +18,14 @@ def head(line: str, *headers: str) -> bytes:
     return "\r\n".join((line, "Host: localhost", *headers, "Connection: close", "", "")).encode("latin-1")
 
 
+@pytest.mark.rows("R4.2-6")
 def test_health_needs_no_credential(live: Daemon) -> None:
     reply = live.call("GET", "/health", token=None)
     assert (reply.status, reply.json["status"]) == (200, "ok")
     assert set(reply.headers) == {"content-type", "content-length"}  # not which server it is, not the time
 
 
+@pytest.mark.rows("R4.2-6")
 def test_metrics_are_numbers_without_names(live: Daemon) -> None:
     live.register("metered")
     reply = live.call("GET", "/metrics", token=None)
@@ -73,6 +75,7 @@ def test_without_a_credential_nothing_is_told(live: Daemon, authorization: str) 
     assert reply.headers["www-authenticate"].startswith("Bearer")
 
 
+@pytest.mark.rows("R7-1", "R7-2")
 def test_an_agents_token_is_that_agent_and_may_not_act_as_another(live: Daemon) -> None:
     token = live.register("bound")["token"]
     live.register("unbound")
@@ -95,6 +98,7 @@ def test_a_header_that_says_nothing_readable_is_refused(live: Daemon, header: st
     _is_problem(live.call("GET", "/v1/whoami", headers={header: value}), 400, "bad_request")
 
 
+@pytest.mark.rows("R7-4")
 @pytest.mark.parametrize(
     "headers",
     [
@@ -144,6 +148,7 @@ def test_a_head_request_has_no_body(live: Daemon) -> None:
     assert live.call("HEAD", "/v1/events").status == 405
 
 
+@pytest.mark.rows("R7-21")
 def test_a_body_that_is_too_large_is_refused_before_it_is_read(live: Daemon) -> None:
     declared = head(
         "POST /v1/messages HTTP/1.1", f"Authorization: Bearer {live.token}", "Content-Length: 2000000"
@@ -242,7 +247,7 @@ def test_an_unknown_target_is_a_problem_with_what_to_do(live: Daemon) -> None:
     assert any("teapot" in candidate["address"] for candidate in reply.json["candidates"])
 
 
-@pytest.mark.rows("R0-45")
+@pytest.mark.rows("R0-45", "R4.2-5")
 @pytest.mark.slow
 def test_a_page_has_fifty_items_and_never_more_than_two_hundred(live: Daemon) -> None:
     live.register("paging")
@@ -254,7 +259,7 @@ def test_a_page_has_fifty_items_and_never_more_than_two_hundred(live: Daemon) ->
     assert len(live.call("GET", "/v1/messages?to=paging&limit=200").json["items"]) == 200
 
 
-@pytest.mark.rows("R0-44")
+@pytest.mark.rows("R0-44", "R4.2-5")
 def test_a_list_is_a_page_with_an_opaque_cursor(live: Daemon) -> None:
     for number in range(3):
         live.register(f"paged{number}")

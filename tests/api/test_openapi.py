@@ -29,6 +29,7 @@ def resolved(reference: str) -> Any:
     return found
 
 
+@pytest.mark.rows("R4.2-2")
 def test_every_operation_is_described() -> None:
     assert set(OPERATIONS) == {request.operation for request in REQUESTS}
     for method, path, operation in OPERATIONS.values():
@@ -90,6 +91,7 @@ def _run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.rows("R7-8")
 @pytest.mark.slow
 @pytest.mark.timeout(320)
 def test_the_daemon_does_what_the_document_says(tmp_path: Path) -> None:

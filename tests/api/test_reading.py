@@ -134,6 +134,7 @@ def test_backslash_u_zero_as_text_is_only_text() -> None:
     assert posted("/v1/messages", b'{"to":"a","body":"\\\\u0000"}') == talk.Send(to="a", body="\\u0000")
 
 
+@pytest.mark.rows("R4.2-4")
 def test_an_unknown_field_is_refused_with_the_nearest() -> None:
     told = refusal(posted, "/v1/messages", b'{"to":"a","bdy":"x"}')
     assert (told.field, told.candidates[0].address) == ("bdy", "body")
@@ -143,6 +144,7 @@ def test_a_body_takes_no_query() -> None:
     assert refusal(posted, "/v1/messages", b"{}", query=b"to=arc").field == "to"
 
 
+@pytest.mark.rows("R7-8")
 @given(st.sampled_from(ROUTES.all), st.binary(max_size=60), st.binary(max_size=60))
 def test_whatever_comes_is_read_or_refused(route: Any, query: bytes, body: bytes) -> None:
     path = route.template.replace("{", "").replace("}", "").encode()

@@ -10,6 +10,7 @@ from scout.protocol.operations import REQUESTS
 ROUTES = Routes()
 
 
+@pytest.mark.rows("R4.2-2")
 @pytest.mark.parametrize("request_type", REQUESTS, ids=lambda request: request.operation)
 def test_every_operation_has_a_route_that_finds_it(request_type: type) -> None:
     route = route_of(request_type)

@@ -32,6 +32,7 @@ def test_a_stream_is_not_kept_back_on_its_way(live: Daemon) -> None:
         assert "x-accel-buffering: no" in stream.head
 
 
+@pytest.mark.rows("R4.2-3")
 def test_a_stream_goes_on_after_the_last_event_seen(live: Daemon) -> None:
     live.register("resumed")
     query = "?family=collab.message"
@@ -119,6 +120,7 @@ def test_a_stream_is_told_when_the_daemon_stops(tmp_path: Path) -> None:
     assert last.data["code"] == "busy"
 
 
+@pytest.mark.rows("R7-21")
 @pytest.mark.slow
 def test_a_client_may_open_only_so_many_streams(tmp_path: Path) -> None:
     with daemon(tmp_path / "home", SCOUT_LIMITS_STREAMS="1") as one, Stream(one).begun():

@@ -51,6 +51,7 @@ def test_what_is_hidden_is_spelled_out_and_joined_emoji_are_left() -> None:
     assert [text.width(word) for word in ("abc", "語語", "e\u0301", "\x1b")] == [3, 4, 1, 4]
 
 
+@pytest.mark.rows("R4.1-1")
 def test_json_stays_exact(capsys: pytest.CaptureFixture[str]) -> None:
     text.out(json.dumps({"body": FORGED}))
     assert json.loads(capsys.readouterr().out) == {"body": FORGED}
@@ -181,6 +182,7 @@ def _single(shell: Shell) -> list[list[str]]:
     return [*shown, ["message", "show", message], ["why", message]]
 
 
+@pytest.mark.rows("R7-12")
 @pytest.mark.slow
 def test_no_verb_lets_an_agent_drive_the_terminal(fresh: Shell) -> None:
     fresh.say("up")

@@ -31,6 +31,7 @@ def paths() -> Iterator[tuple[str, ...]]:
         yield from ((name, word) for word in GROUPS.get(name, ()))
 
 
+@pytest.mark.rows("R4.1-1")
 @pytest.mark.parametrize("path", list(paths()), ids=" ".join)
 def test_help_ends_with_examples_and_needs_no_daemon(path: tuple[str, ...]) -> None:
     shown = run(*path, "--help")
@@ -69,7 +70,7 @@ def test_aliases_of_commands_name_operations() -> None:
 # -- without a daemon ---------------------------------------------------------------------------
 
 
-@pytest.mark.rows("R0-35")
+@pytest.mark.rows("R0-35", "R4.1-15")
 @pytest.mark.parametrize(
     "words",
     [
@@ -230,6 +231,7 @@ HEAVY = (
 )
 
 
+@pytest.mark.rows("R4.1-23")
 @pytest.mark.parametrize("words", [("send", "@a", "x"), ("ask", "@a", "x"), ("inbox",)], ids=lambda w: w[0])
 def test_the_warm_path_loads_nothing_heavy(words: tuple[str, ...]) -> None:
     probe = (

@@ -17,7 +17,7 @@ from tests.cli.running import Shell, start_daemon
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.rows("R0-34")
+@pytest.mark.rows("R0-34", "R4.1-15")
 def test_a_verb_starts_the_daemon_and_says_so_once(fresh: Shell) -> None:
     first = fresh.type("whoami", SCOUT_AUTOSTART="1")
     assert first.returncode == 0, first.stderr
@@ -123,7 +123,7 @@ def test_a_unit_file_is_printed_written_and_taken_away(fresh: Shell) -> None:
 # -- the store ----------------------------------------------------------------------------------
 
 
-@pytest.mark.rows("R2.3-29")
+@pytest.mark.rows("R2.3-29", "R6-5")
 def test_verify_backup_and_restore(fresh: Shell) -> None:
     assert fresh.type("verify").returncode == Family.UNKNOWN.exit_code
     start_daemon(fresh)
@@ -145,7 +145,7 @@ def test_verify_backup_and_restore(fresh: Shell) -> None:
     assert bodies == ["kept"]
 
 
-@pytest.mark.rows("R2.3-29")
+@pytest.mark.rows("R2.3-29", "R6-2")
 def test_verify_prints_the_difference(fresh: Shell) -> None:
     import sqlite3
 

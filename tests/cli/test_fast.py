@@ -11,6 +11,7 @@ from scout.cli.main import scout
 from scout.protocol.operations import OPERATIONS
 
 
+@pytest.mark.rows("R4.1-4")
 @pytest.mark.parametrize(
     ("argv", "verb", "words", "parameters", "manner"),
     [

@@ -266,6 +266,7 @@ def test_shells_between_the_host_and_its_hook_are_passed_over() -> None:
     assert process_of_host({"CLAUDE_PID": "1"})[0] == 1
 
 
+@pytest.mark.rows("R4.1-3")
 def test_the_command_line_inside_the_session_speaks_as_the_session(hosted: Hosted) -> None:
     facts = json.dumps({"session_id": "n-1", "cwd": str(hosted.project("talkie"))})
     refused = hosted.type("whoami", CLAUDECODE="1")

@@ -26,6 +26,7 @@ def test_a_message_is_sent_and_found_again(shell: Shell) -> None:
     assert "from standard input" in shell.say("message", "list", "--to", "@arc", "--newest")
 
 
+@pytest.mark.rows("R4.1-16")
 def test_a_body_comes_from_a_file_and_files_are_attached(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "body.md").write_text("# Title\n")
     (tmp_path / "data.bin").write_bytes(bytes(range(256)))
@@ -40,7 +41,7 @@ def test_a_body_comes_from_a_file_and_files_are_attached(shell: Shell, tmp_path:
     assert shell.data("attachment", "put", str(tmp_path / "data.bin"))["sha256"] == attached["sha256"]
 
 
-@pytest.mark.rows("R3.1-27", "R3.1-29")
+@pytest.mark.rows("R3.1-27", "R3.1-29", "R4.1-4")
 def test_an_ask_is_waited_for_or_not(shell: Shell) -> None:
     answered = shell.type("ask", "@arc", "say hello")
     assert (answered.returncode, "say hello" in answered.stdout) == (0, True)
@@ -74,7 +75,7 @@ def test_a_flight_that_nobody_runs_is_left_cancelled_and_retried(shell: Shell) -
     assert flight[:14] in shell.say("flight", "list", "--mine")
 
 
-@pytest.mark.rows("R3.1-21")
+@pytest.mark.rows("R3.1-21", "R4.1-2")
 def test_a_project_is_named_from_where_one_stands(shell: Shell) -> None:
     shell.project("bow")
     arc = shell.project("arc")
@@ -228,6 +229,7 @@ def test_project_move_and_retirement(shell: Shell) -> None:
 # -- on a terminal ------------------------------------------------------------------------------
 
 
+@pytest.mark.rows("R4.1-17")
 def test_progress_is_shown_and_ctrl_c_leaves_the_work_running(shell: Shell) -> None:
     shell.say("agent", "register", "long", "--project", ".", "--harness", "echo", cwd=shell.project("long"))
     code, shown = typed(shell, "ask", "@long", "!hang", until="echo in work/long · ")
@@ -237,6 +239,7 @@ def test_progress_is_shown_and_ctrl_c_leaves_the_work_running(shell: Shell) -> N
     shell.say("flight", "cancel", flight)
 
 
+@pytest.mark.rows("R4.1-18")
 def test_colours_are_for_terminals_whose_owner_wants_them(shell: Shell) -> None:
     assert "\x1b[32msent" in typed(shell, "send", "@arc", "x")[1]
     assert "\x1b[" not in typed(shell, "send", "@arc", "x", NO_COLOR="1")[1]
@@ -250,6 +253,7 @@ def test_a_look_on_a_terminal_counts_as_one(shell: Shell) -> None:
     assert "news" not in typed(shell)[1]
 
 
+@pytest.mark.rows("R4.1-16")
 def test_a_text_is_written_in_the_editor(shell: Shell) -> None:
     editor = "sh -c 'echo written by hand > \"$1\"' -"
     code, shown = typed(shell, "send", "@arc", EDITOR=editor)
@@ -267,6 +271,7 @@ def test_a_thread_is_spoken_in_without_an_address(shell: Shell) -> None:
     assert said["conversationId"] != root["conversationId"]
 
 
+@pytest.mark.rows("R7-7")
 def test_the_remedy_of_a_folder_that_is_not_allowed_works_at_once(shell: Shell, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()

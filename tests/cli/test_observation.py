@@ -77,6 +77,7 @@ def test_what_a_flight_changed_is_one_command_away(shell: Shell) -> None:
     assert f"scout session tail {flight['sessionId']}" in refused.stderr
 
 
+@pytest.mark.rows("R5.2-1")
 def test_a_session_is_followed_until_ctrl_c(shell: Shell) -> None:
     worker(shell, "told", 'echo looking >&2\n[ -e "$GO" ] && echo again >&2\necho fine')
     session = shell.data("ask", "@told", "x")["sessionId"]
@@ -107,6 +108,7 @@ def test_a_session_is_followed_until_ctrl_c(shell: Shell) -> None:
     assert (code, "\x1b[32massistant\x1b[0m fine" in shown) == (130, True)
 
 
+@pytest.mark.rows("R5.4-1")
 def test_this_machine_is_shown_with_what_could_be_attached(capsys: pytest.CaptureFixture[str]) -> None:
     attach = {"operation": "session.attach", "parameters": {"session": "abc", "harness": "codex"}, "why": ""}
     seen: dict[str, Any] = {

@@ -330,6 +330,7 @@ def test_help_has_examples_and_needs_nothing(name: str) -> None:
     assert f"scout {name}" in shown.stdout
 
 
+@pytest.mark.rows("R4.1-19")
 def test_an_unknown_command_is_no_stack_trace() -> None:
     result = process("frobnicate")
     assert result.returncode == 2

@@ -123,6 +123,7 @@ def with_client(shell: Shell, cwd: Path, scene: Callable[[ClientSession], Awaita
     asyncio.run(asyncio.wait_for(play(), 60))
 
 
+@pytest.mark.rows("R4.3-1")
 def test_the_reference_client_speaks_through_it(hosted: Hosted) -> None:
     async def scene(session: ClientSession) -> None:
         tools = {tool.name for tool in (await session.list_tools()).tools}

@@ -75,7 +75,7 @@ def soon(check: Callable[[], Any]) -> Any:
     return found
 
 
-@pytest.mark.rows("R0-40", "R0-41")
+@pytest.mark.rows("R0-40", "R0-41", "R5.2-6")
 def test_down_leaves_programs_running_and_lists_them_and_stop_ends_them(fresh: Shell) -> None:
     web = Web(fresh, start_daemon(fresh))
     web.register("slow", "command", ["sleep", "60"])
@@ -93,7 +93,7 @@ def test_down_leaves_programs_running_and_lists_them_and_stop_ends_them(fresh: S
     assert not alive(session["pid"])
 
 
-@pytest.mark.rows("R3.1-30", "R3.1-31")
+@pytest.mark.rows("R3.1-30", "R3.1-31", "R5.2-1", "R5.1-2")
 def test_an_agent_is_woken_interrupted_and_its_session_stopped(fresh: Shell) -> None:
     web = Web(fresh, start_daemon(fresh))
     web.register("slow", "command", ["sleep", "60"])
@@ -159,6 +159,7 @@ main()
 """
 
 
+@pytest.mark.rows("R5.2-5")
 def test_a_session_is_opened_in_a_terminal_and_given_back(fresh: Shell, tmp_path: Path) -> None:
     script = tmp_path / "daemon.py"
     script.write_text(DAEMON)

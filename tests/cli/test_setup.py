@@ -232,6 +232,7 @@ def test_nothing_found_says_which_there_are(me: Person) -> None:
     assert "claude, codex, cursor" in done.stderr
 
 
+@pytest.mark.rows("R5.3-6")
 def test_several_hosts_are_set_up_at_once_and_their_tools_need_no_approval(served: Person) -> None:
     served.put(".claude/settings.json", '{"permissions": {"allow": ["Bash(ls)"]}}')
     before = served.files()

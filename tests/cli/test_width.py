@@ -93,6 +93,7 @@ def _read(descriptor: int) -> bytes:
         return b""  # the other side is closed
 
 
+@pytest.mark.rows("R4.1-10", "R4.1-22")
 @pytest.mark.slow
 def test_no_list_is_wider_than_the_terminal(fresh: Shell) -> None:
     fresh.say("up")

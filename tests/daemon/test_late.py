@@ -48,6 +48,7 @@ async def _who(running: Daemon, token: str) -> str:
         return result.structured_content["minimal"]
 
 
+@pytest.mark.rows("R6-7")
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks into /proc")
 def test_a_daemon_listens_first_and_who_comes_early_is_served(tmp_path: Path) -> None:
     with daemon(tmp_path / "home") as running:

@@ -120,6 +120,7 @@ def test_the_secret_of_another_user_is_refused(tmp_path: Path) -> None:
         operator_token(file, lambda: "sct_own")
 
 
+@pytest.mark.rows("R7-3")
 def test_the_socket_is_the_owners_and_replaces_a_stale_one(tmp_path: Path) -> None:
     path = tmp_path / "run" / "s"
     listen_unix(path).close()
@@ -162,6 +163,7 @@ def test_where_nothing_is_known_of_processes_none_is_named(tmp_path: Path) -> No
     assert holder_of(1, tmp_path) == (None, "")
 
 
+@pytest.mark.rows("R7-20")
 def test_no_credential_is_written_to_the_log(tmp_path: Path) -> None:
     file = tmp_path / "logs" / "scout.log"
     handlers = open_journal(file, level="info", foreground=False)

@@ -19,7 +19,7 @@ from tests.daemon.daemons import Daemon, Reply, daemon, environment, eventually
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.rows("R0-19", "R0-20")
+@pytest.mark.rows("R0-19", "R0-20", "R7-3")
 def test_everything_on_disk_is_the_owners_alone(tmp_path: Path) -> None:
     with daemon(tmp_path / "home") as one:
         one.call("POST", "/v1/attachments", {"name": "a", "data": "YQ=="})
@@ -127,6 +127,7 @@ def test_the_port_is_7432_on_loopback_unless_said(tmp_path: Path) -> None:
     assert running.url == "http://127.0.0.1:7432"
 
 
+@pytest.mark.rows("R7-5")
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_listening_for_others_must_be_asked_for_by_name(tmp_path: Path, host: str) -> None:
     home = tmp_path / "home"

@@ -70,6 +70,7 @@ def _over_stdio(hosted: Hosted) -> Inspector:
     )
 
 
+@pytest.mark.rows("R4.3-10")
 @pytest.mark.parametrize("era", _ERAS)
 @pytest.mark.parametrize(("door", "name"), [(_over_http, "@arc"), (_over_stdio, "@talkie")])
 def test_it_lists_and_calls_tools(

@@ -14,6 +14,7 @@ from tests.live.terminals import TERMINALS, Terminal, tmux_here
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
+@pytest.mark.rows("R4.3-11", "R5.1-4")
 @pytest.mark.parametrize("name", TERMINALS)
 def test_an_ask_wakes_the_session_that_a_person_has_open(tmp_path: Path, name: str) -> None:
     tmux_here()

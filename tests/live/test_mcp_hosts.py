@@ -136,6 +136,7 @@ def test_a_token_does_not_open_the_url_of_another(stage: Stage, host: Host) -> N
 # -- asking --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rows("R4.3-10")
 def test_it_asks_waits_and_has_the_result(stage: Stage, host: Host) -> None:
     stage.agent("parrot", harness="echo")
     stage.agent("runner", harness="command", config={"command": [sys.executable, "-c", _PROGRAM]})
@@ -209,6 +210,7 @@ def test_a_refusal_tells_the_model_what_to_call_next(stage: Stage, host: Host) -
     assert stage.flights() == [("arc", "parrot", "hello")]
 
 
+@pytest.mark.rows("R4.3-2")
 def test_a_tool_outside_the_role_is_not_offered(stage: Stage, host: Host) -> None:
     stage.agent("bow", toolRole="worker")
     script = f"<<tool whoami>> <<force {host.prefix}agents_search {{}}>> <<say done>>"

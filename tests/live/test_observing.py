@@ -34,6 +34,7 @@ def shown(scout: Daemon, query: str = "") -> dict[str, dict[str, Any]]:
     return {one["harness"]: one for one in items if one.get("title") == PROMPT}
 
 
+@pytest.mark.rows("R5.4-1")
 def test_real_sessions_are_seen_while_they_run_and_read_when_they_are_over(tmp_path: Path) -> None:
     homes = {name: tmp_path / name / name for name in FILES}
     environ = {"CLAUDE_CONFIG_DIR": str(homes["claude"]), "CODEX_HOME": str(homes["codex"])}

@@ -63,6 +63,7 @@ def test_a_project_is_asked_and_asked_again(machine: Machine, harness: str) -> N
     ]  # nothing of ours was left there
 
 
+@pytest.mark.rows("R5.1-3")
 @pytest.mark.parametrize("harness", BOTH)
 def test_a_permission_is_asked_of_the_person_and_decides(machine: Machine, harness: str) -> None:
     talkie = machine.repository("talkie", harness)
@@ -105,6 +106,7 @@ def test_a_question_of_the_program_is_answered(machine: Machine) -> None:
     assert "blue" in machine.ended(flight)["output"]
 
 
+@pytest.mark.rows("R5.2-4")
 @pytest.mark.parametrize("harness", BOTH)
 def test_a_turn_can_be_cancelled_and_a_killed_program_is_said_to_be_dead(
     machine: Machine, harness: str
@@ -142,6 +144,7 @@ def _program(machine: Machine, harness: str) -> int:
     raise AssertionError(f"no {harness} runs")
 
 
+@pytest.mark.rows("R5.2-3")
 @pytest.mark.parametrize("harness", BOTH)
 def test_a_broker_that_was_killed_collects_what_was_done_meanwhile(machine: Machine, harness: str) -> None:
     talkie = machine.repository("talkie", harness)

@@ -52,7 +52,7 @@ async def test_an_older_client_negotiates(stage: Served) -> None:
     assert '"protocolVersion":"2025-06-18"' in reply.text
 
 
-@pytest.mark.rows("R1.6-21", "R1.6-22", "R1.6-24")
+@pytest.mark.rows("R1.6-21", "R1.6-22", "R1.6-24", "R4.3-1")
 @scene
 async def test_an_agent_has_a_url_of_its_own_under_every_form_of_its_name(stage: Served) -> None:
     await stage.token("arc")
@@ -151,6 +151,7 @@ async def test_a_session_belongs_to_the_credential_that_opened_it(stage: Served)
         assert (await stage.request("DELETE", "/mcp", token, headers=session)).status_code == status
 
 
+@pytest.mark.rows("R7-16")
 @scene
 async def test_a_revoked_token_ends_its_sessions_at_once(stage: Served) -> None:
     async with stage.client("arc") as client:

@@ -22,6 +22,7 @@ _RED = 3  # lower it with the baseline
 _SHAPES = {"mcp_types", "mcp.shared.exceptions", "mcp.shared.subscriptions"}
 
 
+@pytest.mark.rows("R4.3-9")
 @pytest.mark.slow
 @pytest.mark.timeout(600)  # the first to come here installs the suite; once it is there, half a minute
 @pytest.mark.parametrize("revision", _BASELINE)

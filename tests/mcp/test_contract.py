@@ -36,6 +36,7 @@ def test_the_contract_teaches_calls() -> None:
     assert len(CALLS) == 12
 
 
+@pytest.mark.rows("R5.3-2")
 @pytest.mark.parametrize("role", list(ToolRole))
 def test_every_call_of_the_contract_is_taken(role: ToolRole, tmp_path: Path) -> None:
     async def main() -> None:

@@ -1,5 +1,6 @@
 """Asks as tasks: a client that follows tasks by itself, on the wire as the extension defines it."""
 
+import pytest
 from typing import Any
 
 from scout.broker.seat import Seat
@@ -61,6 +62,7 @@ async def _take(seat: Seat) -> None:
     await seat.call(AckInbox(delivery_ids=tuple(item.delivered.id for item in claimed.items)))
 
 
+@pytest.mark.rows("R4.3-8")
 @scene
 async def test_an_ask_is_a_task_and_the_task_is_the_flight(stage: Served) -> None:
     hudson, arc = await live(stage.rig, "hudson"), await _client(stage)
@@ -172,6 +174,7 @@ async def test_a_question_can_be_declined_at_the_client(stage: Served) -> None:
         assert (await hudson.call(GetQuestion(question_id=asked.id))).state == state
 
 
+@pytest.mark.rows("R7-2")
 @scene
 async def test_what_the_person_is_asked_no_agent_answers(stage: Served) -> None:
     hudson, arc = await live(stage.rig, "hudson"), await _client(stage, **FORMS)

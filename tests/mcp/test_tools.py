@@ -162,6 +162,7 @@ def test_a_line_spells_the_next_call_as_json() -> None:
 # -- over the wire -------------------------------------------------------------------------------------
 
 
+@pytest.mark.rows("R4.3-2")
 @scene
 async def test_a_role_has_its_tools_and_no_others(stage: Served) -> None:
     await stage.token("arc")
@@ -178,7 +179,7 @@ async def test_a_role_has_its_tools_and_no_others(stage: Served) -> None:
                 assert told["candidates"][0]["address"] == "messages_send"
 
 
-@pytest.mark.rows("R3.5-5")
+@pytest.mark.rows("R3.5-5", "R4.3-3")
 @scene
 async def test_a_refusal_is_a_tool_error_with_the_next_call(stage: Served) -> None:
     await stage.token("hudson")

@@ -93,6 +93,7 @@ def _waits(stage: Served, flight_id: str) -> bool:
     return stage.rig.broker.waiters.is_awaited(f"end of {flight_id}")
 
 
+@pytest.mark.rows("R4.3-6")
 @scenes
 async def test_a_cancelled_wait_ends_at_once_and_the_work_goes_on(stage: Served, mode: str) -> None:
     await live(stage.rig, "hudson")
@@ -195,6 +196,7 @@ def test_a_question_that_stays_open_says_where_the_answer_will_come(
     play(tmp_path)
 
 
+@pytest.mark.rows("R4.3-7")
 @scenes
 async def test_a_form_at_the_client_is_answered_first(stage: Served, mode: str) -> None:
     async def fill(_: Any, params: ElicitRequestParams) -> ElicitResult:
@@ -210,6 +212,7 @@ async def test_a_form_at_the_client_is_answered_first(stage: Served, mode: str) 
         assert (await stage.rig.operator(ListAttention())).items == ()
 
 
+@pytest.mark.rows("R4.3-7")
 @scenes
 async def test_a_form_that_is_not_filled_leaves_it_to_the_inbox(stage: Served, mode: str) -> None:
     async def decline(_: Any, __: ElicitRequestParams) -> ElicitResult:

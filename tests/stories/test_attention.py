@@ -65,6 +65,7 @@ def a_pane(machine: Machine, *words: str) -> Generator[Pane]:
         subprocess.run([*pane._tmux, "kill-server"], check=False, capture_output=True)
 
 
+@pytest.mark.rows("R4.1-9", "R7-13")
 def test_a_person_says_yes_inside_the_waiting_ask_and_sees_what_to() -> None:
     tmux_here()
     command = "dd if=/dev/null of=one && echo " + "long " * 30 + "&& dd if=/dev/null of=two"
@@ -86,6 +87,7 @@ def test_a_person_says_yes_inside_the_waiting_ask_and_sees_what_to() -> None:
         assert (talkie / "two").exists()
 
 
+@pytest.mark.rows("R7-13")
 def test_a_hostile_command_is_shown_as_it_is_on_every_surface() -> None:
     """A session that a person opened reports what it wants to do, as its hook does."""
     with a_shell() as shell:
@@ -119,6 +121,7 @@ def test_a_hostile_command_is_shown_as_it_is_on_every_surface() -> None:
         assert (kept["permission"]["command"], kept["state"]) == (HOSTILE, "resolved")
 
 
+@pytest.mark.rows("R7-14")
 def test_a_standing_decision_lets_the_second_run_through_until_it_is_revoked() -> None:
     with a_machine("claude") as machine:
         talkie = machine.repository("talkie", "claude")
@@ -154,6 +157,7 @@ def need(scout: Daemon, token: str, question: str, **more: Any) -> Any:
     return scout.call("POST", "/v1/attention/need", {"question": question, **more}, token=token)
 
 
+@pytest.mark.rows("R7-11")
 def test_a_flood_of_needs_buries_nobody(tmp_path: Path) -> None:
     limits = {"SCOUT_LIMITS_ATTENTION_PER_MINUTE": "200", "SCOUT_LIMITS_OPEN_ATTENTION": "60"}
     with daemon(tmp_path / "home", **limits) as scout:

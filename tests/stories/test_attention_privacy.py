@@ -56,6 +56,7 @@ def leaks(text: str) -> list[str]:
     return [text[max(one.start() - 200, 0) : one.end() + 50] for one in re.finditer("nightingale", text)]
 
 
+@pytest.mark.rows("R7-10")
 @pytest.mark.parametrize("about", ["a flight", "a work item"])
 def test_a_question_and_its_answer_are_private(tmp_path: Path, about: str) -> None:
     with daemon(tmp_path / "home") as scout:

@@ -9,6 +9,7 @@ import pytest
 from tests.cli.running import a_shell, start_daemon
 
 
+@pytest.mark.rows("R6-4")
 @pytest.mark.slow
 def test_a_damaged_store_is_named_and_restored() -> None:
     with a_shell() as shell:
@@ -53,6 +54,7 @@ def scribble(file: Path) -> None:
             store.write(os.urandom(4096))
 
 
+@pytest.mark.rows("R7-15")
 @pytest.mark.slow
 def test_a_hostile_folder_runs_nothing() -> None:
     """A folder from somewhere else, whose .git names a program for every occasion."""

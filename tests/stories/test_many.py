@@ -61,6 +61,7 @@ def registered(me: Shell, name: str) -> str:
     return str(me.data("agent", "register", name)["token"])
 
 
+@pytest.mark.rows("R4.3-5")
 def test_what_is_said_to_many_is_unread_for_each_of_them(me: Shell) -> None:
     url = me.data("status")["url"]
     program = Puller(url, registered(me, "puller"))
@@ -95,6 +96,7 @@ def test_what_is_said_to_many_is_unread_for_each_of_them(me: Shell) -> None:
     assert {"main is frozen until noon", "who writes the notes?"} <= {one.get("text") for one in feed}
 
 
+@pytest.mark.rows("R4.1-13")
 def test_a_persons_inbox_is_a_mailbox(me: Shell) -> None:
     url = me.data("status")["url"]
     arc = Puller(url, registered(me, "arc"))

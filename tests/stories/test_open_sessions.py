@@ -79,6 +79,7 @@ def test_i_ask_my_open_session_and_it_answers_in_plain_text(tmp_path: Path, name
         eventually(desk.is_idle, within=20)
 
 
+@pytest.mark.rows("R5.2-7")
 @pytest.mark.parametrize("name", TERMINALS)
 def test_i_kill_the_program_in_the_middle_and_the_ask_says_so(tmp_path: Path, name: str) -> None:
     with a_desk(tmp_path, name) as desk:

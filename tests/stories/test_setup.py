@@ -27,6 +27,7 @@ def asks(harness: str, other: str, body: str) -> str:
     return f"<<tool ask {wish}>> <<follow {CALLS[harness]}>> <<echo>>"
 
 
+@pytest.mark.rows("R5.3-1", "R5.3-7")
 @pytest.mark.parametrize("harness", ["claude", "codex"])
 def test_the_contract_is_told_once_and_a_turn_begins_with_one_line(machine: Machine, harness: str) -> None:
     talkie = machine.repository("talkie", harness)
@@ -63,6 +64,7 @@ def test_an_idle_session_of_scout_is_no_obstacle_and_one_that_works_is_named_fir
     machine.say("flight", "cancel", flight)
 
 
+@pytest.mark.rows("R5.3-5")
 def test_after_setup_both_programs_are_asked_and_ask_each_other(machine: Machine) -> None:
     arc, bow = machine.repository("arc"), machine.repository("bow")
     assert "set up" in machine.say("setup", "claude", "--yes")

@@ -97,6 +97,7 @@ def test_a_chain_of_asks_longer_than_the_limit_still_ends(tmp_path: Path) -> Non
         eventually(lambda: all_are(scout, [other], "completed"))
 
 
+@pytest.mark.rows("R5.2-2")
 def test_two_asks_to_one_agent_say_that_it_is_busy(tmp_path: Path) -> None:
     with daemon(tmp_path / "home", SCOUT_ROOTS=str(tmp_path)) as scout:
         scout.register("one", command=worker(tmp_path, "one"))
