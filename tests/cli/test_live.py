@@ -179,6 +179,7 @@ def test_the_socket_is_preferred_and_a_url_can_be_given(shell: Shell) -> None:
     assert shell.data("whoami", **unreachable)
 
 
+@pytest.mark.rows("R4.1-24")
 def test_completion_knows_verbs_and_addresses(shell: Shell) -> None:
     verbs = shell.type(_SCOUT_COMPLETE="bash_complete", COMP_WORDS="scout fl", COMP_CWORD="1").stdout
     assert verbs.split() == ["plain,flight"]

@@ -1,7 +1,8 @@
 """Asks as tasks: a client that follows tasks by itself, on the wire as the extension defines it."""
 
-import pytest
 from typing import Any
+
+import pytest
 
 from scout.broker.seat import Seat
 from scout.protocol.asks import CompleteFlight, FailFlight, GetFlight

@@ -38,6 +38,7 @@ def _complete(shell: Shell, line: str, folder: Path) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.rows("R4.1-24")
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here: completion in it is not proved")
 def test_tab_completes_names_behind_an_at_ids_and_harnesses(fresh: Shell, tmp_path: Path) -> None:
     fresh.say("up")
@@ -51,6 +52,7 @@ def test_tab_completes_names_behind_an_at_ids_and_harnesses(fresh: Shell, tmp_pa
     assert _complete(fresh, "scout ask --harness cla", tmp_path) == ["claude"]
 
 
+@pytest.mark.rows("R4.1-14")
 def test_a_folder_that_is_not_allowed_yet_is_asked_for_and_the_command_is_done(fresh: Shell) -> None:
     outside = fresh.folder / "outside"
     (outside / ".scout").mkdir(parents=True)
