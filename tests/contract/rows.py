@@ -5,6 +5,7 @@ line, HTTP, MCP, the Python client, a real daemon or the real programs. Tests of
 """
 
 import ast
+import functools
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ ROWS_FILE = Path(__file__).with_name("requirements.toml")
 SURFACES = ("stories/", "live/", "cli/", "api/", "mcp/", "client/", "daemon/", "browser/")
 
 
+@functools.cache
 def rows() -> list[dict[str, Any]]:
     return tomllib.loads(ROWS_FILE.read_text())["row"]
 
@@ -43,6 +45,7 @@ def _claimed(decorator: ast.expr) -> list[str]:
     return []
 
 
+@functools.cache
 def tests_by_row() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for test, claimed in marked_tests():

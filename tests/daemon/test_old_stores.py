@@ -19,5 +19,5 @@ def test_the_oldest_store_is_served_and_a_copy_kept(tmp_path: Path) -> None:
     with daemon(home) as scout:
         found = scout.call("GET", "/v1/work?all=true").json["items"]
         assert [one["title"] for one in found] == ["fix the parser"]
-        assert scout.call("GET", "/v1/resolve?address=@arc").json["path"] == "/me/agent/arc"
+        assert scout.call("GET", "/v1/resolve?address=@arc").json["path"].startswith("/me/agent/arc")
     assert [*home.glob("scout.db.before-*")]
