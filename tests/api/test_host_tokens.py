@@ -20,7 +20,7 @@ def test_a_host_token_enrols_reports_and_fetches_and_nothing_else(live: Daemon, 
     assert told.status == 200, told.body
     assert "hello" in told.body.decode()
 
-    refused = [
+    refused: list[tuple[str, str, object]] = [
         ("GET", "/v1/agents", None),
         ("GET", "/v1/messages?to=@x", None),
         ("GET", "/v1/attention", None),
