@@ -57,9 +57,11 @@ def test_a_need_waits_for_the_answer_that_another_terminal_gives(shell: Shell) -
     waiting = asking(shell, environ, "need", "Deploy", "now?", "--option", "yes", "--option", "no")
     item = until(lambda: titled(shell, "Deploy now?"))
     listed = shell.say("attention")
-    assert f"scout attention answer {item['id']} yes" in listed
-    assert f"scout attention dismiss {item['id']}" in listed
-    shell.say("attention", "answer", item["id"], "yes")
+    short = item["id"][:14]
+    assert f"scout answer {short} yes" in listed
+    assert f"scout dismiss {short}" in listed
+    assert item["id"] not in listed
+    shell.say("answer", short, "yes")
     out, _ = waiting.communicate(timeout=20)
     assert (waiting.returncode, out) == (0, "yes\n")
     late = shell.type("attention", "answer", item["id"], "no")

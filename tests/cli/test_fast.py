@@ -41,6 +41,9 @@ from scout.protocol.operations import OPERATIONS
         (["watch", "--count", "3", "--json"], "watch", [], {}, {"count": 3, "as_json": True}),
         (["wait", "flt_1", "--timeout", "2"], "wait", ["flt_1"], {}, {"timeout": 2.0}),
         (["status"], "status", [], {}, {}),
+        (["approve", "att_1", "--always"], "approve", ["att_1"], {"always": True}, {}),
+        (["deny", "@a", "not", "now", "--json"], "deny", ["@a", "not", "now"], {}, {"as_json": True}),
+        (["dismiss", "--all-of", "@a"], "dismiss", [], {}, {"all_of": "@a"}),
     ],
 )
 def test_plain_forms_are_read(
@@ -65,6 +68,8 @@ def test_plain_forms_are_read(
         ["inbox", "--limit", "many"],
         ["inbox", "--idempotency-key", "k"],
         ["ask", "--wait", "long", "@a", "x"],
+        ["approve", "att_1", "--for", "project"],
+        ["attention", "show", "att_1"],
         ["--version"],
     ],
 )

@@ -202,8 +202,14 @@ def test_the_warm_path_loads_nothing_heavy(shell: Shell) -> None:
         ("log",),
         ("watch", "--after", "0", "--count", "3"),
     )
+    needs = {"SCOUT_TOKEN": shell.data("agent", "register", "needs")["token"]}
+    deciding: list[tuple[str, ...]] = [
+        (move, shell.data("attention", "raise", f"{move}?", **needs)["id"])
+        for move in ("approve", "deny", "dismiss")
+    ]
+    deciding.append(("answer", shell.data("need", "really?", "--no-wait", **needs)["id"], "yes"))
     looking = ("", "who", "status", "attention", "latest", "flight list", "session list", "work", "question")
-    for words in (*talking, *(tuple(verb.split()) for verb in looking)):
+    for words in (*talking, *deciding, *(tuple(verb.split()) for verb in looking)):
         done = subprocess.run(
             [sys.executable, "-c", probe, *words],
             env=shell.environ,

@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 
-from scout.cli.text import age, clean, fields, note, out, paint, width
+from scout.cli.text import age, clean, fields, note, out, paint, short_ids, width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _columns() -> int:
 # -- items -------------------------------------------------------------------------------------------
 
 
-def commands(item: dict[str, Any]) -> list[str]:
+def commands(item: dict[str, Any], name: str | None = None) -> list[str]:
     """What can be typed about an item; nothing about one that is decided, or that is another's to decide."""
     if item["state"] not in OPEN_STATES:
         return []
@@ -105,17 +105,17 @@ def commands(item: dict[str, Any]) -> list[str]:
     for action in item.get("actions") or ():
         if not mine and action["move"] != "dismiss":
             continue
-        words = ["scout", str(action["move"]), str(item["id"])]
+        words = ["scout", str(action["move"]), name or str(item["id"])]
         text = action.get("value") or ("…" if action["move"] == "answer" else None)
         found.append(shlex.join([*words, *([str(text)] if text else [])]))
     return list(dict.fromkeys(found))
 
 
-def headline(item: dict[str, Any]) -> str:
-    """What it is, how risky, and since when."""
+def headline(item: dict[str, Any], name: str | None = None) -> str:
+    """Which it is, by its id or a shorter name, how risky, and since when."""
     risk = f" {paint(str(item['risk']), _RISKY[item['risk']])} risk" if item["risk"] in _RISKY else ""
     state = "" if item["state"] in OPEN_STATES else f", {_outcome(item)}"
-    return f"{item['id']}  {item['kind']}{risk}, {age(item['createdAt'])}{state}"
+    return f"{name or item['id']}  {item['kind']}{risk}, {age(item['createdAt'])}{state}"
 
 
 def _outcome(item: dict[str, Any]) -> str:
@@ -189,13 +189,14 @@ def _show_raised(item: dict[str, Any]) -> None:
 def _show_list(page: dict[str, Any]) -> None:
     """By agent, so that none buries what another needs: how much there is, then each item whole."""
     counts = {one.get("agentId"): one for one in page.get("agents") or ()}
+    names = short_ids(str(item["id"]) for item in page["items"])
     groups: dict[Any, list[dict[str, Any]]] = {}
     for item in page["items"]:
         groups.setdefault(item.get("agentId"), []).append(item)
     for agent_id, items in groups.items():
         out(_group(items, counts.get(agent_id)))
         for item in items:
-            _show_listed(item)
+            _show_listed(item, names[str(item["id"])])
     if not page["items"]:
         out("nothing needs you")
     if page.get("next"):
@@ -210,15 +211,15 @@ def _group(items: list[dict[str, Any]], count: dict[str, Any] | None) -> str:
     return f"{who}: {total} open{risky}" if still else f"{who}: {total}"
 
 
-def _show_listed(item: dict[str, Any]) -> None:
+def _show_listed(item: dict[str, Any], name: str) -> None:
     lines = wish_lines(item)
-    out(f"  {headline(item)}")
+    out(f"  {headline(item, name)}")
     for line in lines[:_MANY]:
         out(f"    {line}")
     if len(lines) > _MANY:
-        out(f"    … {len(lines) - _MANY} more lines: scout attention show {item['id']}")
+        out(f"    … {len(lines) - _MANY} more lines: scout attention show {name}")
         return
-    for line in commands(item):
+    for line in commands(item, name):
         out(f"    {paint(line, 'dim')}")
 
 

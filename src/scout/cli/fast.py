@@ -26,6 +26,7 @@ _OF_LOG = {
     "--work": ("work", "text"),
     "--family": ("family", "text"),
 }
+_DECIDES = {"--reason": ("reason", "text"), "--revision": ("revision", "int")}
 
 # Verb → flag → (wire name, kind of value).
 FLAGS: dict[str, dict[str, tuple[str, str]]] = {
@@ -54,6 +55,15 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
     "who": {"--online": ("online", "flag"), "--all": ("all", "flag"), **_PAGE},
     "inbox": {"--all": ("all", "flag"), **_PAGE},
     "attention": {"--all": ("all", "flag"), **_PAGE},
+    "approve": {
+        **_DECIDES,
+        "--always": ("always", "flag"),
+        "--until": ("until", "text"),
+        "--any-use": ("anyUse", "flag"),
+    },
+    "deny": _DECIDES,
+    "answer": _DECIDES,
+    "dismiss": _DECIDES,
     "latest": _PAGE,
     "log": {**_OF_LOG, "--newest": ("newest", "flag"), "--limit": ("limit", "int")},
     "watch": _OF_LOG,
@@ -78,12 +88,13 @@ MANNER: dict[str, dict[str, tuple[str, str]]] = {
         "--notify": ("notify", "flag"),
     },
     "wait": {"--timeout": ("timeout", "float")},
+    **{key: {"--all-of": ("all_of", "text")} for key in ("approve", "deny", "answer", "dismiss")},
     "watch": {"--count": ("count", "int")},
 }
 _EVERY = {"--json": ("as_json", "flag"), "--as": ("act_as", "text")}
 _KEY = {"--idempotency-key": ("key", "text")}
-_WRITES = ("send", "ask")
-_WORDS = {"send": 10**6, "ask": 10**6, "wait": 1, "who": 1}  # how many words the verb takes; others none
+_WRITES = ("send", "ask", "approve", "deny", "answer", "dismiss")
+_WORDS = {**dict.fromkeys(_WRITES, 10**6), "wait": 1, "who": 1}  # how many words the verb takes; others none
 _NO_CALLER = ("status",)  # verbs without --as
 
 
@@ -240,6 +251,12 @@ def _wait(verb: str, words: list[str], parameters: dict[str, Any], given: dict[s
     return follow(manner.line(), words[0] if words else "only", timeout, manner.as_json)
 
 
+def _decide(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
+    from scout.cli.decision_calls import decide
+
+    return decide(verb, words, given.pop("all_of", None), parameters, _manner(given))
+
+
 def _watch(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
     from scout.cli.stream import follow_log
 
@@ -265,5 +282,6 @@ _DOING: dict[str, Callable[[str, list[str], dict[str, Any], dict[str, Any]], int
     "ask": _speak,
     "inbox": _read_inbox,
     "wait": _wait,
+    **dict.fromkeys(("approve", "deny", "answer", "dismiss"), _decide),
     "watch": _watch,
 }

@@ -46,6 +46,8 @@ ROUTES = {
     "attention.approve": "POST /v1/attention/{attentionId}/approve",
     "attention.deny": "POST /v1/attention/{attentionId}/deny",
     "attention.answer": "POST /v1/attention/{attentionId}/answer",
+    "attention.dismiss": "POST /v1/attention/{attentionId}/dismiss",
+    "attention.decide": "POST /v1/attention/decide",
     "question.show": "GET /v1/questions/{questionId}",
     "question.answer": "POST /v1/questions/{questionId}/answer",
     "attachment.put": "POST /v1/attachments",
