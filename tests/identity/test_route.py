@@ -26,7 +26,10 @@ from tests.identity.refusals import NO_READING, malformed, told
     ],
 )
 def test_the_word_after_the_operator_is_the_target(text: str, command: str, target: str, body: str) -> None:
-    assert find_route(text) == Route(command=command, target=lex(f">>{target}"), body=body)
+    found = find_route(text)
+    assert found is not None
+    assert found == Route(command=command, target=lex(f">>{target}"), address=found.address, body=body)
+    assert found.address.removeprefix("@") == target.removeprefix("@")
     assert find_route(text.encode()) == find_route(text)
 
 
@@ -35,12 +38,14 @@ def test_the_word_after_the_operator_is_the_target(text: str, command: str, targ
     "target", ["root", "operator", "/u1/telegram", "session:ses_1", "branch:main.x", "agt_01", "../sub/1"]
 )
 def test_a_target_is_any_form(target: str) -> None:
-    assert find_route(f"x >> {target} do it") == Route(command="x", target=lex(target), body="do it")
+    assert find_route(f"x >> {target} do it") == Route(
+        command="x", target=lex(target), address=target, body="do it"
+    )
 
 
 @pytest.mark.parametrize("tail", [",", ";", ":", "!", ",;:!"])
 def test_punctuation_after_the_target(tail: str) -> None:
-    assert find_route(f">> X{tail} go") == Route(command="", target=lex(">>X"), body="go")
+    assert find_route(f">> X{tail} go") == Route(command="", target=lex(">>X"), address="@X", body="go")
 
 
 @pytest.mark.rows("R1.2-42")

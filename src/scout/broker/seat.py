@@ -37,6 +37,7 @@ from scout.protocol.inbox import AckInbox, ClaimInbox
 from scout.protocol.insight import ShowBrief
 from scout.protocol.overview import Watch
 from scout.protocol.request import Request, Write, result_of
+from scout.protocol.route_operator import apply_route
 from scout.protocol.talk import GetBlob, PutBlob, Send
 from scout.store.ledger import Ledger
 
@@ -78,6 +79,7 @@ class Seat:
     async def call(self, request: Request[T]) -> T:
         """Answer a request. What changes something is on disk before the answer is given."""
         try:
+            request = apply_route(request)
             answer = await self._answer(request)
             if isinstance(request, ShowBrief):
                 self._count("orientation_commands_avoided")

@@ -120,7 +120,7 @@ def _verb(argv: list[str]) -> tuple[str, list[str]]:
     if not argv or argv == ["--json"]:
         return "now", argv
     first, *rest = argv
-    if first.startswith("@"):
+    if first.startswith(("@", ">>")):
         return "ask", _implicit(argv)
     if f"{first} list" not in FLAGS:
         return first, rest
@@ -130,7 +130,9 @@ def _verb(argv: list[str]) -> tuple[str, list[str]]:
 
 
 def _implicit(argv: list[str]) -> list[str]:
-    """`scout @agent text` and `scout '@agent text'` are asks."""
+    """`scout @agent text`, `scout '@agent text'` and `scout '>> agent text'` are asks."""
+    if argv[0].startswith(">>"):
+        return argv
     to, space, body = argv[0].partition(" ")
     return [to, body, *argv[1:]] if space else argv
 

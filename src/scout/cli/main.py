@@ -94,7 +94,7 @@ def _examples(name: str) -> str:
 
 
 class _Scout(_Tidy):
-    """All commands; a first word that begins with @ is an ask."""
+    """All commands; a first word that begins with @ or >> is an ask."""
 
     def names(self) -> dict[str, str]:
         return COMMANDS
@@ -108,6 +108,8 @@ class _Scout(_Tidy):
         if args[0].startswith("@"):
             to, space, body = args[0].partition(" ")
             args = ["ask", to, *([body] if space else []), *args[1:]]
+        elif args[0].startswith(">>"):
+            args = ["ask", *args]
         elif args[0] == "version":
             out(f"scout, version {__version__}")
             ctx.exit()

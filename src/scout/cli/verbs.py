@@ -53,7 +53,7 @@ def send(words: list[str], parameters: dict[str, Any], manner: Manner) -> int:
     line = manner.line()
     _attach(line, parameters)
     receipt = line.call(ROUTES["send"], parameters, manner.key)
-    _show_receipt(receipt, _aim(parameters), manner)
+    _show_receipt(receipt, _aim(parameters, receipt), manner)
     return 0
 
 
@@ -140,13 +140,24 @@ def show_items(items: list[dict[str, Any]]) -> None:
 
 def _place_words(words: list[str], parameters: dict[str, Any], manner: Manner, elsewhere: bool) -> None:
     """The first word is the target unless a flag names one; the rest is the body."""
-    rest = list(words)
-    if not elsewhere and rest and rest[0] != "-":
+    rest = _join_operator(words)
+    if not elsewhere and rest and rest[0] != "-" and not _has_route(rest[0]):
         parameters["to"] = rest.pop(0)
     parameters["body"] = text_of(rest, manner)
     for name in DIRECTORIES & parameters.keys():
         if parameters[name] is not None:
             parameters[name] = os.path.abspath(parameters[name])  # noqa: PTH100 (pathlib would be loaded for this)
+
+
+def _join_operator(words: list[str]) -> list[str]:
+    """The route operator as a word by itself belongs to the word after it."""
+    return [" ".join(words[:2]), *words[2:]] if words[:1] == [">>"] else list(words)
+
+
+def _has_route(word: str) -> bool:
+    """Whether a word is the route operator with a target and a text, which the broker takes apart."""
+    after = word.lstrip().removeprefix(">>")
+    return after != word.lstrip() and (len(after.split()) != 1 or "\n" in after)
 
 
 def text_of(words: list[str], manner: Manner) -> str:
@@ -213,10 +224,12 @@ def stored(line: Line, name: str) -> str:
 # ------------------------------------------------------------------------------------- how it ends
 
 
-def _aim(parameters: dict[str, Any]) -> str:
+def _aim(parameters: dict[str, Any], receipt: dict[str, Any]) -> str:
     aim = parameters.get("to") or parameters.get("projectPath") or parameters.get("targetSessionId")
     if aim is None and parameters.get("channel"):
         aim = f"channel {parameters['channel']}"
+    if aim is None and not any(parameters.get(name) for name in ("conversationId", "thread", "broadcast")):
+        aim = ", ".join(str(one["address"]) for one in receipt.get("deliveries") or ())
     return str(aim or ("everybody" if parameters.get("broadcast") else "the conversation"))
 
 

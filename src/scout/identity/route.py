@@ -6,19 +6,21 @@ from scout.base.record import Record
 from scout.base.refusal import Refused
 from scout.identity.code_span import CodeSpans
 from scout.identity.lexer import lex
-from scout.identity.name import Name
+from scout.identity.name import HandleName, Name
 from scout.identity.problem import instead, malformed, require_text, within
 
 __all__ = ["Route", "find_route"]
 
 _OPERATOR = re.compile(r"(?<!\S)>>(?!>)[^\S\n]*(?P<target>\S*)")
+_ID = re.compile(r"[a-z]{3}_")
 
 
 class Route(Record):
-    """Where a composed text goes. `command` is what stands before the operator."""
+    """Where a composed text goes. `command` stands before the operator; `address` means `target` anywhere."""
 
     command: str
     target: Name
+    address: str
     body: str
 
 
@@ -34,7 +36,8 @@ def find_route(text: object) -> Route | None:
         example = instead(">> operator", "the word after '>>' is the target")
         raise malformed(words, found.start("target"), "no target", "an address after '>>'", example)
     command, body = words[: found.start()].strip(), words[found.end() :].lstrip()
-    return Route(command=command, target=_target(words, target, found.start("target")), body=body)
+    name = _target(words, target, found.start("target"))
+    return Route(command=command, target=name, address=_address(target), body=body)
 
 
 def _target(text: str, target: str, start: int) -> Name:
@@ -42,3 +45,10 @@ def _target(text: str, target: str, start: int) -> Name:
         return lex(f">>{target}")
     except Refused as refusal:
         raise within(text, start - len(">>"), refusal) from None
+
+
+def _address(target: str) -> str:
+    """The target as it is written without the operator: a bare word is a handle, so it gets its `@`."""
+    name = lex(target)
+    is_bare = isinstance(name, HandleName) and name.bare and not _ID.match(target)
+    return f"@{target}" if is_bare else target

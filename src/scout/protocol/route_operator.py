@@ -1,0 +1,65 @@
+"""The route operator in requests: a body that begins with `>> target` names its own target."""
+
+import re
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from scout.base.refusal import Diagnostic, Refused, Remedy
+from scout.identity.route import find_route
+from scout.protocol.asks import MakeAsk
+from scout.protocol.request import Request
+from scout.protocol.talk import Send
+
+__all__ = ["apply_route"]
+
+R = TypeVar("R", bound=Request[Any])
+
+_BEGINNING = re.compile(r"\s*(?:/scout:(?:ask|send)[^\S\n]+)?>>(?!>)")
+_WHO = Remedy(operation="who", parameters={}, why="who is there")
+
+
+def apply_route(request: R) -> R:
+    """The request with the target of its body. A body whose target is named elsewhere is not changed."""
+    if not isinstance(request, MakeAsk | Send):
+        return request
+    if request.to is not None and _BEGINNING.match(request.to):
+        return _without_operator(request, request.to)
+    if _has_target(request):
+        return request
+    beginning = _BEGINNING.match(request.body)
+    if beginning is None:
+        return request
+    try:
+        route = find_route(request.body)
+    except Refused as refusal:
+        rest = request.body[beginning.end() :].lstrip().partition(" ")[2]
+        raise Refused(_with_body(request.operation, refusal.diagnostic, rest)) from None
+    assert route is not None  # the body begins with the operator
+    return replace(request, to=route.address, body=route.body)
+
+
+def _without_operator(request: R, to: str) -> R:
+    """The request whose target was written with the operator; more than a target is left to its reader."""
+    route = find_route(to)
+    return request if route is None or route.body else replace(request, to=route.address)
+
+
+def _has_target(request: MakeAsk | Send) -> bool:
+    if isinstance(request, MakeAsk):
+        places = (request.to, request.project_path, request.target_session_id)
+    else:
+        places = (request.to, request.channel, request.conversation_id, request.thread)
+    return any(one is not None for one in places) or (isinstance(request, Send) and request.broadcast)
+
+
+def _with_body(operation: str, problem: Diagnostic, body: str) -> Diagnostic:
+    """The refusal whose remedies send the rest of the text to each likely reading of the target."""
+    readings = [(one, one.parameters["texts"][0]) for one in problem.remedies if one.operation == "parse"]
+    again = [
+        replace(one, operation=operation, parameters={"to": text, "body": body})
+        for one, text in readings
+        if body and not text.startswith(">>")
+    ]
+    explain = [one for one in problem.remedies if one.operation != "parse"]
+    return replace(problem, remedies=(*again, *explain) or (_WHO,))
