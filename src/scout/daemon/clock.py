@@ -1,8 +1,10 @@
 """Time and chance, as the world has them."""
 
+import os
 import secrets
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from scout.base import ids
 from scout.base.time import Time
@@ -13,13 +15,28 @@ _CHANCE = 10
 
 
 class SystemClock:
-    """The machine's clocks."""
+    """The machine's clocks.
+
+    For tests, SCOUT_TEST_CLOCK_FILE names a file with seconds to add to the wall clock, read at every look.
+    """
+
+    def __init__(self) -> None:
+        self._moved_by = os.environ.get("SCOUT_TEST_CLOCK_FILE", "")
 
     def now(self) -> Time:
-        return Time(time.time_ns() // 1000)
+        moved = _seconds_in(self._moved_by) if self._moved_by else 0
+        return Time(time.time_ns() // 1000 + moved * 1_000_000)
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+
+def _seconds_in(file: str) -> int:
+    """The whole seconds that the file says; none while it is not there or half written."""
+    try:
+        return int(Path(file).read_text("ascii"))
+    except (OSError, ValueError):
+        return 0
 
 
 class SystemIds:
