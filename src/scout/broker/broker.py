@@ -22,7 +22,7 @@ from scout.broker.suggesting import Suggesting
 from scout.broker.terminals import Terminals
 from scout.broker.turn import Turn
 from scout.broker.warming import Warming
-from scout.broker.world import World
+from scout.broker.world import LiveSettings, World
 from scout.model.conversation import Member
 from scout.model.delivery import Delivery
 from scout.model.directory_event import TokenExpired, TokenRevoked
@@ -69,7 +69,7 @@ class Broker:
         version: str,
         sinks: Sequence[Sink] = (),
         allow_root: Callable[[str], None] = lambda _: None,
-        read_roots: Callable[[], tuple[str, ...]] = lambda: (),
+        read_settings: Callable[[], LiveSettings] | None = None,
         router: Router | None = None,
         snapshots: Snapshots | None = None,
         runs: Runs | None = None,
@@ -88,12 +88,12 @@ class Broker:
             blobs=blobs,
             harnesses=harnesses,
             version=version,
+            read_settings=read_settings or (lambda: LiveSettings(rules, roots, default_harness)),
             is_awaited=self.waiters.is_awaited,
             snapshots=snapshots,
             runs=runs,
         )
         self._allow_root = allow_root
-        self._read_roots = read_roots
         self.hub = Hub(rules.limits.stream_buffer)
         self.dispatcher = Dispatcher(self.world, self._record, self.read)
         self._notifier = Notifier(self.world, sinks, self.as_system, self.read)
@@ -219,9 +219,11 @@ class Broker:
     async def _has_new_roots(self) -> bool:
         """Whether a person has allowed more since the settings were read: then it counts at once."""
         known = self.world.roots
-        added = [root for root in await asyncio.to_thread(self._read_roots) if root not in known]
-        self.world.roots = (*known, *added)
-        return bool(added)
+        try:
+            fresh = await asyncio.to_thread(self.world.reload)
+        except Refused:  # a file that cannot be read allows nothing new
+            return False
+        return any(root not in known for root in fresh.roots)
 
     def _publish(self, turn: Turn) -> None:
         """Tell everybody who follows: in the order of the log, after the commit, on the loop."""

@@ -11,10 +11,10 @@ from scout.broker.host_processes import HostProcesses
 from scout.broker.terminals import Terminals
 from scout.broker.turn import Turn
 from scout.broker.warming import Warming
+from scout.broker.world import World
 from scout.model.endpoint import Endpoint
 from scout.model.usage import Counters
-from scout.policy.limits import Gap, Periods, gap_between
-from scout.ports import Clock
+from scout.policy.limits import Gap, gap_between
 from scout.store import receipts, search
 
 __all__ = ["House", "flush", "keep", "tidy"]
@@ -45,9 +45,9 @@ class House(sweeping.House, Protocol):
 class _Sleep:
     """Notices that the machine slept: the wall clock went on, and the running clock did not."""
 
-    def __init__(self, clock: Clock, periods: Periods) -> None:
-        self._clock = clock
-        self._least = periods.wall_clock_gap
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._clock = clock = world.clock
         self._before, self._ticks = clock.now(), clock.monotonic()
         self._gap: Gap | None = None
         self.went_back = True  # or it may have, before the broker started
@@ -57,16 +57,17 @@ class _Sleep:
         now, ticks = self._clock.now(), self._clock.monotonic()
         jump = gap_between(self._before, now, ticks - self._ticks)
         self._before, self._ticks = now, ticks
-        if jump.seconds > self._least:
+        least = self._world.rules.periods.wall_clock_gap
+        if jump.seconds > least:
             self._gap = jump
-        elif jump.seconds < -self._least:
+        elif jump.seconds < -least:
             self._gap, self.went_back = None, True
         return self._gap
 
 
 async def keep(house: House, check: Callable[[], None], every: float = _EVERY) -> None:
     """A round every second, until cancelled. A fault of one round does not stop the next."""
-    sleep = _Sleep(house.world.clock, house.world.rules.periods)
+    sleep = _Sleep(house.world)
     beat = 0
     while True:
         await asyncio.sleep(every)

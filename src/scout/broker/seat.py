@@ -35,7 +35,7 @@ from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.correction import correct_remedies
 from scout.protocol.inbox import AckInbox, ClaimInbox
 from scout.protocol.insight import ShowBrief
-from scout.protocol.overview import Watch
+from scout.protocol.overview import ReloadSettings, Watch
 from scout.protocol.request import Request, Write, result_of
 from scout.protocol.route_operator import apply_route
 from scout.protocol.talk import GetBlob, PutBlob, Send
@@ -110,7 +110,7 @@ class Seat:
         if isinstance(request, MakeAsk | Send):
             await self._broker.looked_round()
         match request:
-            case PutBlob() | GetBlob():
+            case PutBlob() | GetBlob() | ReloadSettings():
                 answer = await asyncio.to_thread(self._outside, request)
                 if isinstance(request, GetBlob) or request.idempotency_key is None:
                     return answer

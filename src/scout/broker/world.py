@@ -9,7 +9,21 @@ from scout.policy.limits import Rules
 from scout.ports import Blobs, Clock, Harness, Ids, Places, Probe, Runs, Snapshots
 from scout.protocol.overview import Status
 
-__all__ = ["World"]
+__all__ = ["LiveSettings", "World"]
+
+
+@dataclass(frozen=True)
+class LiveSettings:
+    """Settings as their file has them now. `changed`: the keys that were different until now.
+
+    `needs_restart`: the keys that have been changed since the daemon started, and need another start.
+    """
+
+    rules: Rules
+    roots: tuple[str, ...]
+    default_harness: str | None
+    changed: tuple[str, ...] = ()
+    needs_restart: tuple[str, ...] = ()
 
 
 @dataclass
@@ -29,6 +43,7 @@ class World:
     blobs: Blobs
     harnesses: Mapping[str, Harness]
     version: str
+    read_settings: Callable[[], LiveSettings]
     snapshots: Snapshots | None = None
     runs: Runs | None = None
     node: str = ""
@@ -48,6 +63,12 @@ class World:
     heard: dict[str, Time] = field(default_factory=dict[str, Time])
     # Whether somebody waits for a record to change at this very moment.
     is_awaited: Callable[[str], bool] = lambda _: False
+
+    def reload(self) -> LiveSettings:
+        """Read the settings file again, and use what it has now."""
+        fresh = self.read_settings()
+        self.rules, self.roots, self.default_harness = fresh.rules, fresh.roots, fresh.default_harness
+        return fresh
 
     @property
     def own_agents(self) -> tuple[str, str]:

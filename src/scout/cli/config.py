@@ -6,14 +6,17 @@ from typing import Any, NoReturn
 
 import click
 
-from scout.base.codec import plain
 from scout.base.refusal import Refused
+from scout.cli.caller import Caller
+from scout.cli.line import Line
+from scout.cli.problem import Problem
 from scout.cli.show import refusal_json, write_json, write_refusal
 from scout.cli.text import note, out, paint, table
+from scout.cli.wire import Lost
 from scout.daemon.start import running
 from scout.settings.edit import add_root, set_value
 from scout.settings.load import Loaded, load, read
-from scout.settings.record import SETTINGS
+from scout.settings.record import SETTINGS, values_of
 
 __all__ = ["command"]
 
@@ -24,8 +27,10 @@ Examples:
   scout config roots --add ~/code           # programs may be started below it
 """
 
-# What the command line reads itself, and what the daemon looks up when it needs it.
-_AT_ONCE = frozenset({"autostart", "roots"})
+_EFFECTS = {
+    "now": "the running daemon uses it from now on",
+    "restart": "the running daemon keeps the old value until: scout restart",
+}
 
 _json = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 
@@ -60,15 +65,15 @@ def set_command(key: str, value: str, as_json: bool) -> None:
         set_value(read().settings.config, key, value)
     except Refused as refusal:
         _refuse(refusal, key, as_json)
-    row = _rows(read())[key]
+    row, effect = _rows(read())[key], _apply(key)
     if as_json:
-        write_json({"key": key, **row})
+        write_json({"key": key, **row, **({"takesEffect": effect} if effect else {})})
         return
     _write({key: row})
     if not row["source"].startswith(("file ", "default")):
         note(f"the file has your value, but the {row['source']} goes before it")
-    elif key not in _AT_ONCE and running(read().settings.home) is not None:
-        note("the running daemon keeps the old value until: scout restart")
+    elif effect:
+        note(_EFFECTS[effect])
 
 
 @command.command("roots")
@@ -80,6 +85,7 @@ def roots_command(add: str | None, as_json: bool) -> None:
         settings = load().settings
         if add is not None:
             settings = add_root(settings, os.path.expanduser(add))  # noqa: PTH111 (text in, text out)
+            _apply("roots")
     except Refused as refusal:
         _refuse(refusal, add or "roots", as_json)
     if as_json:
@@ -91,24 +97,28 @@ def roots_command(add: str | None, as_json: bool) -> None:
         note("none yet; allow one with: scout config roots --add DIR")
 
 
+def _apply(key: str) -> str:
+    """Let the running daemon read its settings again; when a new value takes effect there, if it is new."""
+    if running(read().settings.home) is None:
+        return ""
+    try:
+        told = Line(Caller(), start=False).call("POST /v1/settings/reload", {})
+    except (Problem, Lost, OSError):
+        return "restart"
+    return "now" if key in told["changed"] else "restart" if key in told["needsRestart"] else ""
+
+
 def _rows(loaded: Loaded) -> dict[str, dict[str, Any]]:
     """Each key with its value and source; the folders first."""
     settings, sources = loaded.settings, loaded.sources
     folders = {"home": settings.home, "config": settings.config, "socket": settings.socket}
-    given = plain(settings)
-    tables = {**given, **given.pop("rules")}
+    values = values_of(settings)
     rows = {
         key: {"value": value, "source": sources.get(key, sources["home"])} for key, value in folders.items()
     }
     for key in SETTINGS:
-        rows[key] = {"value": _at(tables, key), "source": sources[key]}
+        rows[key] = {"value": values[key], "source": sources[key]}
     return rows
-
-
-def _at(tables: Any, key: str) -> Any:
-    for name in key.split("."):
-        tables = tables[name]
-    return tables
 
 
 def _write(rows: dict[str, dict[str, Any]]) -> None:

@@ -24,11 +24,11 @@ from scout.daemon.harnesses import harnesses
 from scout.daemon.late import LateMcp
 from scout.daemon.secret_file import kept, node_key, operator_token
 from scout.daemon.server import Server
+from scout.daemon.settings_file import SettingsFile
 from scout.ports import Sink
 from scout.protocol.overview import ShowStatus, Status
 from scout.protocol.scout import Credential
 from scout.settings.edit import add_root
-from scout.settings.load import read
 from scout.settings.record import Settings
 from scout.store.backup import remove_leftovers
 from scout.store.blobs import FolderBlobs
@@ -115,7 +115,7 @@ def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
         version=__version__,
         sinks=_sinks(settings, ids),
         allow_root=lambda root: _allow(settings, root),
-        read_roots=_roots,
+        read_settings=SettingsFile().read,
         router=_router(settings),
         snapshots=GitSnapshots(Path(settings.sessions), most=limits.pictures),
         runs=Runs(Path(settings.sessions)),
@@ -151,11 +151,6 @@ def _allow(settings: Settings, root: str) -> None:
         _LOG.warning("%s is allowed only until the daemon stops: %s", root, refused)
     else:
         _LOG.info("programs may be started below %s from now on", root)
-
-
-def _roots() -> tuple[str, ...]:
-    """The allowed roots as they stand in the settings now."""
-    return read().settings.roots
 
 
 def _status(settings: Settings, url: str) -> Status:

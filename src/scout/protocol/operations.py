@@ -40,6 +40,7 @@ REQUESTS: tuple[type[Request[Any]], ...] = (
     overview.MarkLooked,
     overview.PauseScout,
     overview.ResumeScout,
+    overview.ReloadSettings,
     overview.ListNodes,
     overview.ReadLog,
     overview.Watch,

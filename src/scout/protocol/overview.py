@@ -19,7 +19,9 @@ __all__ = [
     "PauseScout",
     "PauseView",
     "ReadLog",
+    "ReloadSettings",
     "ResumeScout",
+    "SettingsReloaded",
     "ShowNow",
     "ShowStatus",
     "Status",
@@ -111,6 +113,21 @@ class ResumeScout(Write[PauseView]):
 
     operation: ClassVar[str] = "resume"
     route: ClassVar[str] = "POST /v1/resume"
+    permission: ClassVar[str] = "the operator"
+
+
+class SettingsReloaded(Record):
+    """The keys whose new values are in force now, and those whose new values need a restart."""
+
+    changed: tuple[str, ...] = ()
+    needs_restart: tuple[str, ...] = ()
+
+
+class ReloadSettings(Write[SettingsReloaded]):
+    """Read the settings file again, and use every value that needs no restart of the daemon."""
+
+    operation: ClassVar[str] = "settings.reload"
+    route: ClassVar[str] = "POST /v1/settings/reload"
     permission: ClassVar[str] = "the operator"
 
 

@@ -9,11 +9,12 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 from msgspec import inspect
 
+from scout.base.codec import plain
 from scout.base.record import Record
 from scout.policy.limits import Rules
 from scout.settings import where
 
-__all__ = ["SECTIONS", "SETTINGS", "LogLevel", "Setting", "Settings", "nested"]
+__all__ = ["SECTIONS", "SETTINGS", "LogLevel", "Setting", "Settings", "nested", "values_of"]
 
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Word = Annotated[str, msgspec.Meta(min_length=1)]
@@ -27,6 +28,15 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 _LOOPBACK = re.compile(r"localhost|::1|127(\.\d{1,3}){3}")
 _MOST_SECONDS = 1e9  # thirty years; what is larger would leave the range of stored times
 _MOST = 2**53
+
+# What the daemon reads once, when it starts: sockets, sinks, the log, and sizes given to its parts.
+_AT_START = frozenset(
+    {
+        "host", "port", "router", "environment", "logLevel",
+        "notify.desktop", "notify.webhooks", "notify.secretFile",
+        "limits.streamBuffer", "limits.attachment", "periods.streamComment",
+    }
+)  # fmt: skip
 
 
 class Notifying(Record):
@@ -107,6 +117,11 @@ class Setting(Record):
     @property
     def environment(self) -> str:
         return f"SCOUT_{_words(self.key, '_').upper()}"
+
+    @property
+    def needs_restart(self) -> bool:
+        """Whether a running daemon keeps the old value until it is restarted."""
+        return self.key in _AT_START
 
     @property
     def flag(self) -> str:
@@ -198,3 +213,16 @@ SETTINGS: dict[str, Setting] = {
 SECTIONS = frozenset(
     ".".join(key.split(".")[:depth]) for key in SETTINGS for depth in range(1, key.count(".") + 1)
 )
+
+
+def values_of(settings: Settings) -> dict[str, Any]:
+    """The value of each key."""
+    tables = plain(settings)
+    tables |= tables["rules"]
+    return {key: _value_at(tables, key) for key in SETTINGS}
+
+
+def _value_at(tables: Any, key: str) -> Any:
+    for name in key.split("."):
+        tables = tables[name]
+    return tables
