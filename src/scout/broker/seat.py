@@ -111,12 +111,7 @@ class Seat:
             await self._broker.looked_round()
         match request:
             case PutBlob() | GetBlob() | ReloadSettings():
-                answer = await asyncio.to_thread(self._outside, request)
-                if isinstance(request, GetBlob) or request.idempotency_key is None:
-                    return answer
-                return await self._broker.write(
-                    self.who, lambda turn: once(turn, request, lambda _, __: answer)
-                )
+                return await self._answer_outside(request)
             case Heartbeat():
                 return await self._heartbeat(request)
             case _ if isinstance(request, CONDUCTED):
@@ -203,6 +198,13 @@ class Seat:
             return request
         real = await asyncio.to_thread(self._broker.world.places.real_path, folder, self.who.base)
         return replace(request, **{field: {**config, "workspaceDir": real}})
+
+    async def _answer_outside(self, request: Request[Any]) -> Any:
+        """Answer what touches files, off the loop; asked again under its key, the first answer."""
+        answer = await asyncio.to_thread(self._outside, request)
+        if not isinstance(request, Write) or request.idempotency_key is None:
+            return answer
+        return await self._broker.write(self.who, lambda turn: once(turn, request, lambda _, __: answer))
 
     def _outside(self, request: Request[Any]) -> Any:
         """What touches files and not the store."""
