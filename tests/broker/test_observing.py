@@ -202,6 +202,10 @@ def repository(folder: Path) -> Path:
     return folder
 
 
+async def _session_of(rig: Rig, flight_id: str) -> str | None:
+    return (await rig.operator(GetFlight(flight_id=flight_id))).session_id
+
+
 def test_what_a_flight_changed_in_its_work_tree(tmp_path: Path) -> None:
     work = repository(tmp_path / "work")
 
@@ -213,6 +217,7 @@ def test_what_a_flight_changed_in_its_work_tree(tmp_path: Path) -> None:
         assert told.code == "bad_request"
         assert "flight.get" in [one.operation for one in told.remedies]
         await until(lambda: (work / "made.txt").exists() and (work / "made.txt").read_text())
+        await until(lambda: _session_of(rig, asked.flight_id))  # the program may be ahead of its record
         now = await rig.operator(ShowDiff(flight_id=asked.flight_id))
         assert (now.running, "+made" in now.patch, now.directory) == (True, True, str(work))
         before = prints(work)
