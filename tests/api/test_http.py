@@ -222,6 +222,7 @@ def test_pipelined_requests_are_answered_in_order(live: Daemon) -> None:
     assert re.findall(rb"HTTP/1.1 (\d+)", answer) == [b"200", b"200", b"404"]
 
 
+@pytest.mark.rows("R3.1-36", "R3.1-37")
 def test_a_message_goes_in_and_comes_out(live: Daemon) -> None:
     live.register("reader")
     sent = live.call(
@@ -240,6 +241,7 @@ def test_a_message_goes_in_and_comes_out(live: Daemon) -> None:
     assert (message["body"], message["messageId"]) == ("hello", sent.json["messageId"])
 
 
+@pytest.mark.rows("R3.5-10")
 def test_an_unknown_target_is_a_problem_with_what_to_do(live: Daemon) -> None:
     live.register("teapot")
     reply = live.call("POST", "/v1/messages", {"to": "teapto", "body": "x"})

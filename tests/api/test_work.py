@@ -5,7 +5,7 @@ import pytest
 from tests.daemon.daemons import Daemon
 
 
-@pytest.mark.rows("R3.1-33")
+@pytest.mark.rows("R3.1-33", "R2.1-17")
 def test_a_question_and_the_work_of_its_answer(live: Daemon) -> None:
     lark, wren = live.register("lark")["token"], live.register("wren")["token"]
     made = live.call("POST", "/v1/questions", {"to": "@wren", "body": "Which port?"}, token=lark)
@@ -29,7 +29,7 @@ def test_a_question_and_the_work_of_its_answer(live: Daemon) -> None:
     assert live.call("GET", "/v1/questions/qst_nobody", token=lark).status == 404
 
 
-@pytest.mark.rows("R3.1-33", "R4.2-7")
+@pytest.mark.rows("R3.1-33", "R4.2-7", "R2.2-72")
 def test_work_is_moved_by_a_post_for_each_move(live: Daemon) -> None:
     kite, ibis = live.register("kite")["token"], live.register("ibis")["token"]
     made = live.call("POST", "/v1/work", {"title": "Build", "ownerId": "@ibis"}, token=kite)

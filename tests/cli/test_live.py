@@ -155,6 +155,7 @@ def test_a_refusal_leads_to_a_command_that_works(shell: Shell) -> None:
     assert told["code"] == "unknown_target"
 
 
+@pytest.mark.rows("R3.1-36")
 def test_a_key_makes_a_write_happen_once(shell: Shell) -> None:
     first, second = (shell.data("send", "@arc", "once", "--idempotency-key", "k1") for _ in range(2))
     assert first["messageId"] == second["messageId"]
@@ -236,7 +237,7 @@ def test_project_move_and_retirement(shell: Shell) -> None:
 # -- on a terminal ------------------------------------------------------------------------------
 
 
-@pytest.mark.rows("R4.1-17")
+@pytest.mark.rows("R4.1-17", "R2.2-44")
 def test_progress_is_shown_and_ctrl_c_leaves_the_work_running(shell: Shell) -> None:
     shell.say("agent", "register", "long", "--project", ".", "--harness", "echo", cwd=shell.project("long"))
     code, shown = typed(shell, "ask", "@long", "!hang", until="echo in work/long · ")
@@ -278,7 +279,7 @@ def test_a_thread_is_spoken_in_without_an_address(shell: Shell) -> None:
     assert said["conversationId"] != root["conversationId"]
 
 
-@pytest.mark.rows("R7-7")
+@pytest.mark.rows("R7-7", "R3.5-18")
 def test_the_remedy_of_a_folder_that_is_not_allowed_works_at_once(shell: Shell, tmp_path: Path) -> None:
     folder = tmp_path / "elsewhere"
     folder.mkdir()

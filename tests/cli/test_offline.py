@@ -56,6 +56,7 @@ def test_every_case_through_standard_input() -> None:
             assert answer == {"input": case["in"], **expected}
 
 
+@pytest.mark.rows("R1.5-11", "R1.5-12", "R1.5-13")
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case["op"] == "branch"], ids=lambda case: case["in"]
 )
@@ -175,6 +176,18 @@ def test_text_that_no_locale_can_show_is_escaped() -> None:
 # -- resolve ------------------------------------------------------------------------------------
 
 
+@pytest.mark.rows(
+    "R1.3-3",
+    "R1.3-12",
+    "R1.3-13",
+    "R1.3-14",
+    "R1.3-15",
+    "R1.3-21",
+    "R1.3-22",
+    "R1.3-28",
+    "R1.3-36",
+    "R1.2-45",
+)
 @pytest.mark.parametrize(("text", "expected"), RESOLUTION["resolve"].items())
 def test_resolve_says_what_a_name_means(text: str, expected: str) -> None:
     result = run("resolve", "--fleet", FLEET, "--json", text)
@@ -198,6 +211,7 @@ def test_resolve_says_what_a_name_means(text: str, expected: str) -> None:
         assert result.exit_code == 0
 
 
+@pytest.mark.rows("R1.3-39", "R1.3-40", "R1.3-42")
 def test_without_an_address_the_whole_fleet_is_listed() -> None:
     answers = {row["instance"]: row["minimal"] for row in lines(run("resolve", "--fleet", FLEET, "--json"))}
     assert answers == RESOLUTION["minimal"]

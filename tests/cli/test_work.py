@@ -36,7 +36,7 @@ def test_a_question_is_asked_answered_and_becomes_work(shell: Shell) -> None:
     shell.say("question", "close", ident, **oak)
 
 
-@pytest.mark.rows("R3.1-33")
+@pytest.mark.rows("R3.1-33", "R2.2-74")
 def test_work_is_made_moved_and_shown_with_its_steps(shell: Shell) -> None:
     ash, fir = _agent(shell, "ash"), _agent(shell, "fir")
     made = shell.data("work", "create", "Fix the build", "--owner", "@fir", "--label", "ci", **ash)

@@ -38,6 +38,7 @@ def pid_of(machine: Machine, session: str) -> int:
     return int(machine.data("session", "inspect", session)["pid"])
 
 
+@pytest.mark.rows("R3.1-12")
 @pytest.mark.parametrize("harness", BOTH)
 def test_a_project_is_asked_and_asked_again(machine: Machine, harness: str) -> None:
     talkie = machine.repository("talkie", harness)
@@ -63,7 +64,7 @@ def test_a_project_is_asked_and_asked_again(machine: Machine, harness: str) -> N
     ]  # nothing of ours was left there
 
 
-@pytest.mark.rows("R5.1-3")
+@pytest.mark.rows("R5.1-3", "R2.2-79")
 @pytest.mark.parametrize("harness", BOTH)
 def test_a_permission_is_asked_of_the_person_and_decides(machine: Machine, harness: str) -> None:
     talkie = machine.repository("talkie", harness)
@@ -144,7 +145,7 @@ def _program(machine: Machine, harness: str) -> int:
     raise AssertionError(f"no {harness} runs")
 
 
-@pytest.mark.rows("R5.2-3")
+@pytest.mark.rows("R5.2-3", "R3.4-17")
 @pytest.mark.parametrize("harness", BOTH)
 def test_a_broker_that_was_killed_collects_what_was_done_meanwhile(machine: Machine, harness: str) -> None:
     talkie = machine.repository("talkie", harness)
@@ -161,6 +162,7 @@ def test_a_broker_that_was_killed_collects_what_was_done_meanwhile(machine: Mach
     assert (talkie / "ran").read_text() == "x\n"  # once
 
 
+@pytest.mark.rows("R2.2-63", "R2.2-65")
 @pytest.mark.parametrize("harness", BOTH)
 def test_limits_and_logins_of_the_provider(machine: Machine, harness: str) -> None:
     talkie = machine.repository("talkie", harness)
@@ -181,6 +183,7 @@ def test_limits_and_logins_of_the_provider(machine: Machine, harness: str) -> No
     assert machine.attention() == []
 
 
+@pytest.mark.rows("R3.5-17")
 def test_what_is_not_installed_says_so(tmp_path: Path) -> None:
     with a_machine() as machine:
         talkie = machine.repository("talkie", "claude")

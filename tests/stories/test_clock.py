@@ -11,6 +11,7 @@ from tests.daemon.daemons import Daemon, eventually
 DAY = 86_400
 
 
+@pytest.mark.rows("R7-17")
 @pytest.mark.slow
 def test_a_clock_a_day_ahead_and_back_parks_nothing() -> None:
     with a_shell() as shell:

@@ -19,6 +19,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.rows("R6-3")
 def test_a_full_disk_refuses_writes_and_loses_nothing() -> None:
     with a_small_disk() as disk:
         disk.say("up")

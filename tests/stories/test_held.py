@@ -16,6 +16,7 @@ def needs(shell: Shell) -> list[str]:
     return [str(one["title"]) for one in shell.data("attention")["items"]]
 
 
+@pytest.mark.rows("R3.3-12")
 def test_the_flights_of_a_manual_agent_are_one_item_until_a_person_starts_it(tmp_path: Path) -> None:
     with a_shell() as shell:
         scout = Daemon(shell.home, start_daemon(shell))
@@ -97,6 +98,7 @@ def test_a_flight_that_waits_for_the_operator_is_in_what_needs_them(tmp_path: Pa
         assert scout.call("GET", "/v1/now").json["needsMe"] == []
 
 
+@pytest.mark.rows("R2.1-26")
 def test_a_card_of_an_agent_lasts_a_day_and_reaches_the_session_that_made_it(tmp_path: Path) -> None:
     with daemon(tmp_path / "home") as scout:
         maker = scout.register("maker")["token"]

@@ -125,6 +125,7 @@ def test_a_persons_inbox_is_a_mailbox(me: Shell) -> None:
     assert me.say("inbox").strip() == "Your inbox is empty."  # the answer was printed already
 
 
+@pytest.mark.rows("R2.2-61")
 def test_a_reply_after_the_end_is_not_lost(me: Shell) -> None:
     url = me.data("status")["url"]
     slow = Puller(url, registered(me, "slow"))

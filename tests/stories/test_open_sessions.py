@@ -97,6 +97,7 @@ def test_i_kill_the_program_in_the_middle_and_the_ask_says_so(tmp_path: Path, na
         assert desk.shell.data("now")["open"] == []
 
 
+@pytest.mark.rows("R1.1-51")
 def test_two_claudes_in_one_repository_have_two_names_and_talk(tmp_path: Path) -> None:
     with a_desk(tmp_path, "claude") as desk, desk.program.beside("second"):
         eventually(lambda: len(desk.sessions()) == 2, within=60)

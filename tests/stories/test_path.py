@@ -32,6 +32,7 @@ def start_with_smaller_path(shell: Shell, tmp_path: Path) -> None:
     start(str(shell.home), environ={**shell.environ, "PATH": str(tmp_path)})
 
 
+@pytest.mark.rows("R4.1-20")
 @pytest.mark.parametrize("program", ["claude", "gemini"])
 def test_a_program_that_the_shell_has_and_the_daemon_lacks_is_named_with_the_restart_that_helps(
     shell: Shell, tmp_path: Path, program: str

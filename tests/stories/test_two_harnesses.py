@@ -24,6 +24,7 @@ def suggested(refusal: str) -> list[list[str]]:
     return [shlex.split(line.removeprefix("try: scout "), comments=True) for line in lines]
 
 
+@pytest.mark.rows("R1.1-32")
 def test_a_harness_that_is_named_is_started_beside_the_other(me: Shell) -> None:
     both = me.project("both")
     me.say("agent", "register", "both", "--project", ".", "--harness", "echo", cwd=both)
