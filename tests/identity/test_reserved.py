@@ -8,6 +8,8 @@ from scout.identity.reserved import HARNESSES, KEYS, RESERVED, check_name
 from tests.identity.refusals import offered, refused
 
 WORDS = {
+    "direct": "it is the person's own name, as in `/me/direct`; `operator` addresses the person",
+    "system": "it names parts of Scout itself, as in `/system/sweeper`",
     "root": "it addresses the root agent of your project",
     "self": "it addresses you",
     "parent": "it addresses the agent you were spawned by",
@@ -67,7 +69,7 @@ def test_the_harness_names_are_reserved_and_teach_the_shorthand(word: str) -> No
 @pytest.mark.rows("R1.2-51", "R1.2-52", "R1.2-53")
 def test_nothing_else_is_reserved() -> None:
     assert set(RESERVED) == set(KEYS) | set(WORDS) | set(HARNESSES)
-    assert len(RESERVED) == 10 + 13 + 9
+    assert len(RESERVED) == 10 + 15 + 9
 
 
 @pytest.mark.parametrize("name", ["arc", "codex-2", "my-root", "nodes", "rooted", "memory", ""])

@@ -435,7 +435,7 @@ def test_an_alias_whose_agent_was_retired_is_broken_without_a_reading() -> None:
     roster.add_alias(alias("a", AliasTarget(agent_id="arc@mini")))
     told = refusal("@a", roster)
     assert isinstance(told, AliasBroken)
-    assert (told.reason, told.candidates) == ("its agent is gone", ())
+    assert (told.reason, told.candidates) == ("its agent is retired", ())
 
 
 @pytest.mark.rows("R1.3-9")

@@ -100,3 +100,41 @@ def test_a_name_means_one_instance_and_outlives_its_session(stage: Stage) -> Non
     (listed,) = shell.data("who")["items"]
     assert (listed["address"], listed["minimal"], listed["path"]) == ("@aa", "@aa", "/me/agent/aa")
     assert daemon.call("GET", "/v1/whoami", token=token).json["minimal"] == "@aa"
+
+
+def test_a_broken_alias_says_so_and_what_it_offers_works(stage: Stage) -> None:
+    shell = stage.shell
+    for name in ("arc", "bow"):
+        stage.agent(name)
+        shell.say("alias", "set", f"my-{name}", f"@{name}")
+
+    def states() -> dict[str, str]:
+        return {one["name"]: one["state"] for one in shell.data("alias", "list")["items"]}
+
+    # Its agent is retired: the list says so, and reviving the agent is all it takes.
+    shell.say("agent", "retire", "@arc")
+    assert states() == {"my-arc": "broken", "my-bow": "active"}
+    refused = shell.type("ask", "@my-arc", "hello")
+    assert "try: scout agent revive /me/agent/arc" in refused.stderr
+    assert "alias set" not in refused.stderr
+    shell.say("alias", "repair", "my-arc", "@bow")
+    assert shell.data("alias", "show", "my-arc")["means"] == "@bow"
+    shell.say("agent", "revive", "/me/agent/arc")
+
+    # An agent takes its name: the alias is removed, and the name means the agent.
+    stage.agent("my-bow")
+    assert states()["my-bow"] == "broken"
+    refused = shell.type("resolve", "@my-bow")
+    assert "try: scout alias remove my-bow" in refused.stderr
+    shell.say("alias", "remove", "my-bow")
+    assert shell.data("resolve", "@my-bow")["path"] == "/me/agent/my-bow"
+
+
+def test_some_names_are_taken_and_a_path_gives_one(stage: Stage) -> None:
+    shell = stage.shell
+    for word in ("direct", "system", "operator"):
+        assert "reserved_name" in shell.type("agent", "register", word).stderr
+        assert "reserved_name" in shell.type("alias", "set", word, "operator").stderr
+    wish = {"to": "/me/agent/scribe", "body": "hello", "create": {}}
+    stage.post("/v1/messages", wish)
+    assert shell.data("resolve", "@scribe")["path"] == "/me/agent/scribe"

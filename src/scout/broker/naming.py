@@ -14,6 +14,7 @@ from scout.model.agent import Agent
 from scout.model.alias import (
     Alias,
     AliasMove,
+    AliasState,
     AliasTarget,
     check_target,
     remove_alias,
@@ -33,6 +34,7 @@ from scout.model.directory_event import ALIAS_EVENTS, AliasCreated, CardCreated,
 from scout.model.request_problem import NotFound
 from scout.model.session import Session, SessionState
 from scout.model.token import TokenKind
+from scout.policy.handle import alias_fault
 from scout.policy.permit import Deed, Subject
 from scout.policy.register import check_alias
 from scout.protocol.access import (
@@ -110,7 +112,11 @@ def _target(turn: Turn, text: str) -> AliasTarget:
 
 
 def _shown(turn: Turn, alias: Alias) -> AliasView:
+    """An alias as it is now: one that no longer means one thing says so, whatever its record says."""
     target = alias.target
+    fault = None if alias.state is AliasState.REMOVED else alias_fault(alias, turn.everybody)
+    if fault is not None:
+        alias = replace(alias, state=AliasState.BROKEN, reason=fault)
     return enriched(AliasView, alias, means=target.session_id or turn.address(target.agent_id))
 
 
@@ -145,10 +151,14 @@ def remove(turn: Turn, request: RemoveAlias) -> AliasView:
 
 
 def repair(turn: Turn, request: RepairAlias) -> AliasView:
-    """A broken alias means its old target again, unless an agent has its name."""
+    """A broken alias means its old target again, or another, unless an agent has its name."""
     _owner(turn)
     alias = _named(turn, request.name)
     check_alias(alias.name, turn.everybody)
+    if request.target is not None:
+        changed = retarget_alias(alias, _target(turn, request.target), turn.now)
+        move = AliasMove.RETARGET
+        return _shown(turn, turn.record(ALIAS_EVENTS[move], changed, move=move))
     repaired = repair_alias(alias, turn.now)
     return _shown(turn, turn.record(ALIAS_EVENTS[AliasMove.REPAIR], repaired, move=AliasMove.REPAIR))
 

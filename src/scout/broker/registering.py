@@ -9,7 +9,8 @@ from scout.broker.turn import Turn
 from scout.broker.views import agent_view
 from scout.identity.branch import check_ref
 from scout.identity.path import AgentPath, Kind
-from scout.identity.segment import segment
+from scout.identity.reserved import RESERVED
+from scout.identity.segment import fold, segment
 from scout.identity.spelling import directory_definition
 from scout.model.agent import (
     Agent,
@@ -173,7 +174,7 @@ def enter(turn: Turn, decided: Registration, config: AgentConfig, place: Place |
 
 
 def enter_at(turn: Turn, path: AgentPath, config: AgentConfig) -> Agent:
-    """Store a new agent that is known by its path alone."""
+    """Store a new agent by its path; an agent path gives it its name as a handle, if that is free."""
     parent = turn.everybody.at_path(path.parent) if path.parent else None
     if path.parent is not None and parent is None:
         raise turn.missing("agent", str(path.parent))
@@ -186,9 +187,21 @@ def enter_at(turn: Turn, path: AgentPath, config: AgentConfig) -> Agent:
         node=turn.world.node,
         by=turn.sender,
         parent_id=parent.id if parent else None,
+        definition_id=_free_name(turn, path),
         config=config,
     )
-    return turn.record(AgentRegistered, agent, move="register")
+    turn.record(AgentRegistered, agent, move="register")
+    break_alias_named(turn, agent)
+    return agent
+
+
+def _free_name(turn: Turn, path: AgentPath) -> str | None:
+    """The handle that an agent's path spells, unless the word is reserved or another agent has it."""
+    name = str(path).rpartition("/")[2]
+    if path.kind is not Kind.AGENT or fold(name) != name or name in RESERVED:
+        return None
+    wanted = Wanted(definition_id=name, exact=True, node=turn.world.node)
+    return None if turn.everybody.find(wanted, 1) else name
 
 
 def _take_index(turn: Turn, parent: Agent, path: AgentPath) -> None:

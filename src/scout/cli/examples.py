@@ -131,7 +131,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "alias.list": ("scout alias list",),
     "alias.show": ("scout alias show huddy",),
     "alias.remove": ("scout alias remove huddy",),
-    "alias.repair": ("scout alias repair huddy",),
+    "alias.repair": ("scout alias repair huddy", "scout alias repair huddy @hudson"),
     "attachment.put": ("scout attachment put report.pdf",),
     "attachment.get": ("scout attachment get SHA256 > report.pdf",),
     "card.create": ("scout card create --expires-in 3600 --max-uses 1",),

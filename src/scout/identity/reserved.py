@@ -26,6 +26,8 @@ _WORDS = {
     "self": "it addresses you",
     "parent": "it addresses the agent you were spawned by",
     "operator": "it addresses the person at this machine",
+    "direct": "it is the person's own name, as in `/me/direct`; `operator` addresses the person",
+    "system": "it names parts of Scout itself, as in `/system/sweeper`",
     "broadcast": "everybody is reached with `scout send --broadcast`",
     "channel": "a channel is addressed as `channel:NAME`",
     "session": "a session is addressed as `session:ID`",

@@ -93,7 +93,7 @@ class AliasBroken(Diagnostic, tag="alias_broken"):
     """The alias no longer means exactly one thing, so it is not followed.
 
     Its target is gone or has become several, or an agent was registered under the same name later.
-    The candidates are the readings; set the alias again to the one that is meant, or remove it.
+    The candidates are the readings; repair the alias with the one that is meant, or remove it.
     """
 
     family: ClassVar[Family] = Family.AMBIGUOUS

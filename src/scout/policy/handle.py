@@ -28,7 +28,7 @@ from scout.policy.directory import (
     is_instance,
 )
 
-__all__ = ["Handles", "Resolution", "Step", "Stuck", "minimal"]
+__all__ = ["Handles", "Resolution", "Step", "Stuck", "alias_fault", "minimal"]
 
 _SHOWN = 20
 _OF_ENDPOINTS = (AmbiguousEndpoint, HarnessMismatch, ModelMismatch)
@@ -89,6 +89,22 @@ def minimal(instance: Instance, directory: Directory, now: Time) -> str:
     return agent_address(instance.agent, directory) if hidden else shortest
 
 
+def alias_fault(alias: Alias, directory: Directory) -> str | None:
+    """Why an alias no longer means one thing, if so."""
+    if alias.state is AliasState.BROKEN:
+        return alias.reason or "it was marked as broken"
+    if directory.find(Wanted(definition_id=alias.name), 1):
+        return "an agent of this name was registered later"
+    if alias.target.session_id is not None:
+        return None if directory.session(alias.target.session_id) else "its session is gone"
+    agent = directory.agent(alias.target.agent_id or "")
+    if agent is None or agent.lifecycle is Lifecycle.RETIRED:
+        return "its agent is retired" if agent else "its agent is gone"
+    if alias.target.node not in (None, agent.node):
+        return f"its agent lives on {agent.node}, not on {alias.target.node}"
+    return None
+
+
 class Handles:
     """One resolution under way: the caller's view and the steps taken so far."""
 
@@ -117,7 +133,7 @@ class Handles:
     def alias(self, alias: Alias | None, name: str) -> Resolution:
         if alias is None:
             raise self.unknown("no alias has this name")
-        fault = self._alias_fault(alias)
+        fault = alias_fault(alias, self.directory)
         if fault:
             raise Stuck(lambda: self._broken(alias, fault))
         target = alias.target
@@ -130,21 +146,6 @@ class Handles:
             found = self.instance(agent, Demand(harness=target.harness, model=target.model), "alias")
         return replace(found, rule="alias", alias_id=alias.id, alias_revision=alias.revision)
 
-    def _alias_fault(self, alias: Alias) -> str | None:
-        """Why the alias no longer means one thing, if so."""
-        if alias.state is AliasState.BROKEN:
-            return alias.reason or "it was marked as broken"
-        if self.directory.find(Wanted(definition_id=alias.name), 1):
-            return "an agent of this name was registered later"
-        if alias.target.session_id is not None:
-            return None if self.directory.session(alias.target.session_id) else "its session is gone"
-        agent = self.directory.agent(alias.target.agent_id or "")
-        if agent is None or agent.lifecycle is Lifecycle.RETIRED:
-            return "its agent is gone"
-        if alias.target.node not in (None, agent.node):
-            return f"its agent lives on {agent.node}, not on {alias.target.node}"
-        return None
-
     def _broken(self, alias: Alias, fault: str) -> Diagnostic:
         found = self.directory.find(Wanted(definition_id=alias.name), _SHOWN)
         target = self.directory.agent(alias.target.agent_id or "")
@@ -152,7 +153,7 @@ class Handles:
             *found,
             *([target] if target and target.lifecycle is not Lifecycle.RETIRED else []),
         ]
-        return unresolved.alias_broken(alias, fault, self._named(readings))
+        return unresolved.alias_broken(alias, fault, self._named(readings), target, is_taken=bool(found))
 
     def session(self, session: Session | None) -> Resolution:
         if session is None:

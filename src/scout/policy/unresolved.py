@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from scout.base.refusal import PLACEHOLDER, Candidate, Diagnostic, Remedy
 from scout.identity.address import Address
-from scout.model.agent import Agent
+from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import Alias
 from scout.model.diagnostic import (
     AliasBroken,
@@ -138,12 +138,21 @@ def peer_unreachable(node: Node) -> Diagnostic:
     return PeerUnreachable(node=node.name, last_seen=node.last_seen, remedies=(look,))
 
 
-def alias_broken(alias: Alias, fault: str, readings: tuple[Candidate, ...]) -> Diagnostic:
-    """The readings, and the commands that repair or remove the alias."""
-    repairs = (
-        Remedy(operation="alias.set", parameters={"name": alias.name, "target": one.address})
+def alias_broken(
+    alias: Alias, fault: str, readings: tuple[Candidate, ...], target: Agent | None, *, is_taken: bool
+) -> Diagnostic:
+    """The readings, and the commands that repair or remove the alias.
+
+    `is_taken`: an agent has the alias's name, so that only another name would do.
+    """
+    repairs = [
+        Remedy(operation="alias.repair", parameters={"name": alias.name, "target": one.address})
         for one in readings[:3]
-    )
+        if not is_taken
+    ]
+    if target is not None and target.lifecycle is Lifecycle.RETIRED and not is_taken:
+        revive = {"address": str(target.path)}
+        repairs.insert(0, Remedy(operation="agent.revive", parameters=revive, why="the agent it names"))
     remove = Remedy(operation="alias.remove", parameters={"name": alias.name})
     return AliasBroken(alias=alias.name, reason=fault, candidates=readings, remedies=(*repairs, remove))
 

@@ -85,14 +85,15 @@ class RemoveAlias(Write[AliasView]):
 
 
 class RepairAlias(Write[AliasView]):
-    """Use a broken alias again, with the target it had."""
+    """Use a broken alias again, with the target it had or with another."""
 
     operation: ClassVar[str] = "alias.repair"
     route: ClassVar[str] = "POST /v1/aliases/{name}/repair"
-    words: ClassVar[tuple[str, ...]] = ("name",)
+    words: ClassVar[tuple[str, ...]] = ("name", "target")
     permission: ClassVar[str] = "people: the operator"
 
     name: Words
+    target: Annotated[Words | None, says("what it means now; default: what it meant")] = None
 
 
 class CreateCard(Write[Card]):
