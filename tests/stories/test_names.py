@@ -135,6 +135,6 @@ def test_some_names_are_taken_and_a_path_gives_one(stage: Stage) -> None:
     for word in ("direct", "system", "operator"):
         assert "reserved_name" in shell.type("agent", "register", word).stderr
         assert "reserved_name" in shell.type("alias", "set", word, "operator").stderr
-    wish = {"to": "/me/agent/scribe", "body": "hello", "create": {}}
+    wish: dict[str, Any] = {"to": "/me/agent/scribe", "body": "hello", "create": {}}
     stage.post("/v1/messages", wish)
     assert shell.data("resolve", "@scribe")["path"] == "/me/agent/scribe"
