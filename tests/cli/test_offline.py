@@ -380,7 +380,7 @@ def test_a_command_loads_nothing_that_another_needs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("harness", "call"), [("claude", "`ask(to, body)`"), ("tmux", "`scout ask ADDRESS TEXT`")]
+    ("harness", "call"), [("claude", "`ask {to, body}`"), ("tmux", "`scout ask ADDRESS TEXT`")]
 )
 def test_the_contract_is_printed_in_the_harness_syntax(harness: str, call: str) -> None:
     shown = run("contract", "--harness", harness)
