@@ -14,12 +14,15 @@ SINKS = ("desktop", "webhook")
 ROUTERS = ("router",)
 SHARED = {
     "environment",
+    "instructions",
     "keeper",
     "outputs",
     "plain",
     "process",
     "process_table",
+    "removed_runs",
     "rpc",
+    "run_server",
     "runs",
     "spawn",
     "tail",
@@ -34,8 +37,12 @@ KNOWN = {
     "scout.base.time",
     "scout.model.agent",
     "scout.model.delivery",
+    "scout.model.permission",
     "scout.model.session_problem",
+    "scout.policy.disk",
     "scout.ports",
+    "scout.ports.folders",
+    "scout.settings.folder",
 }
 
 

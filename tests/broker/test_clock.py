@@ -28,7 +28,7 @@ async def test_a_lease_of_a_clock_that_was_ahead_is_over(rig: Rig) -> None:
     rig.clock.ahead = 0
     await housekeeping.tidy(rig.broker)
     again = await seat.call(ClaimInbox(wait=10))
-    assert [one.delivery.attempts for one in again.items] == [2]
+    assert [one.delivered.attempts for one in again.items] == [2]
 
 
 @staged
@@ -37,7 +37,7 @@ async def test_what_a_clock_that_was_ahead_has_put_off_is_due(rig: Rig) -> None:
     await rig.operator(Send(to="@live", body="hi"))
     rig.clock.ahead = DAY
     (item,) = (await seat.call(ClaimInbox())).items
-    await seat.call(NackInbox(delivery_ids=(item.delivery.id,), problem="busy", retry_after=60))
+    await seat.call(NackInbox(delivery_ids=(item.delivered.id,), problem="busy", retry_after=60))
     assert (await seat.call(ClaimInbox())).items == ()
     rig.clock.ahead = 0
     assert len((await seat.call(ClaimInbox())).items) == 1
@@ -82,14 +82,14 @@ def test_a_delivery_that_is_given_back_waits_as_long_as_the_settings_say(tmp_pat
         seat = await live(rig)
         await rig.operator(Send(to="@live", body="hi"))
         (item,) = (await seat.call(ClaimInbox())).items
-        await seat.call(NackInbox(delivery_ids=(item.delivery.id,), problem="busy"))
-        given_back = await rig.operator(GetDelivery(delivery_id=item.delivery.id))
+        await seat.call(NackInbox(delivery_ids=(item.delivered.id,), problem="busy"))
+        given_back = await rig.operator(GetDelivery(delivery_id=item.delivered.id))
         assert 59 < given_back.next_attempt_at.since(given_back.updated_at) <= 60
         rig.clock.ahead = 61
         await seat.call(ClaimInbox())
         rig.clock.ahead = 200
         await housekeeping.tidy(rig.broker)
-        expired = await rig.operator(GetDelivery(delivery_id=item.delivery.id))
+        expired = await rig.operator(GetDelivery(delivery_id=item.delivered.id))
         assert expired.state is DeliveryState.PENDING
         assert 119 < expired.next_attempt_at.since(expired.updated_at) <= 120
 

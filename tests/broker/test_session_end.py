@@ -213,7 +213,7 @@ async def test_an_agent_that_removes_its_endpoint_lets_go_of_what_it_took(rig: R
     seat = await live(rig)
     first = await rig.operator(MakeAsk(to="@live", body="one"))
     (item,) = (await seat.call(ClaimInbox())).items
-    await seat.call(AckInbox(delivery_ids=(item.delivery.id,)))
+    await seat.call(AckInbox(delivery_ids=(item.delivered.id,)))
     second = await rig.operator(MakeAsk(to="@live", body="two"))
     (endpoint,) = (await rig.operator(ShowAgent(address="@live"))).endpoints
     other = await seat.call(RegisterEndpoint(transport=Transport.PULL, state=EndpointState.IDLE))

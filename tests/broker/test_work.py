@@ -239,8 +239,8 @@ async def test_a_waiting_item_is_handed_over_without_moving_whose_move_it_is(rig
     handed = await hal.call(HandOverWork(work_item_id=item.id, to="@ops"))
     assert (handed.state, handed.next_move_owner_id) == (WorkState.WAITING, item.requester_id)
     (told,) = await said_to(rig, "ops")
-    assert told.delivery.rule == "notice"
-    assert not told.delivery.wake
+    assert told.delivered.rule == "notice"
+    assert not told.delivered.wake
 
 
 @staged

@@ -110,6 +110,7 @@ def test_a_brief_is_short_however_much_is_owed(capsys: pytest.CaptureFixture[str
         "work": [item] * 20,
         "answered": [question] * 20,
         "asked": [flight] * 20,
+        "awaited": [],
         "needs": [need] * 20,
         "waitingForMe": ["@bow", "@eve"],
         "unread": 7,

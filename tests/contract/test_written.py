@@ -81,7 +81,10 @@ def test_the_page_of_settings_is_the_record() -> None:
     assert {name for name, unit in units.items() if unit == "seconds"} == {
         name for name in expected if name.startswith("periods.")
     }
-    assert {name for name, unit in units.items() if unit == "bytes"} == {"limits.body", "limits.attachment"}
+    assert {name for name, unit in units.items() if unit == "bytes"} == {
+        *("limits.body", "limits.attachment", "limits.attachmentsTotal", "limits.programOutput"),
+        *("limits.runOutput", "limits.runOutputTotal", "limits.pictures", "limits.picturesTotal"),
+    }
 
 
 # ------------------------------------------------------------------------------------------- names

@@ -197,15 +197,14 @@ def test_one_program_asks_the_other(stage: Stage, asks: str, answers: str) -> No
 def test_a_refusal_tells_the_model_what_to_call_next(stage: Stage, host: Host) -> None:
     """The model follows the remedy and asks again."""
     stage.agent("parrot", harness="echo")
-    refused, resolved, _, answered = stage.played(
+    refused, _, answered = stage.played(
         host,
         "arc",
         f"""<<tool ask {{"to": "parot", "body": "hello"}}>> <<follow {host.prefix}>>
-        <<tool ask {{"to": "$minimal", "body": "hello"}}>> <<follow {host.prefix}>> <<say done>>""",
+        <<follow {host.prefix}>> <<say done>>""",
     )
-    for part in ("unknown_target", "nothing answers to 'parot'; nearest: @parrot", "agents_resolve"):
+    for part in ("unknown_target", "nothing answers to 'parot'; nearest: @parrot"):
         assert part in refused
-    assert facts(resolved)["minimal"] == "@parrot"
     assert facts(answered)["output"] == "hello"
     assert stage.flights() == [("arc", "parrot", "hello")]
 
@@ -230,7 +229,7 @@ def test_a_tool_that_the_role_loses_is_lost_at_once(stage: Stage, host: Host) ->
         stage.shell.say("attention", "answer", item["id"], "yes")
         assert run.ended().code == 0
     found, _, refused = stage.told(host)
-    assert [one["address"] for one in facts(found)["items"]][-1:] == ["/me/direct"]
+    assert [one["address"] for one in facts(found)["items"]][-1:] == ["@arc"]
     assert "forbidden" in refused or host.no_such_tool in refused
 
 

@@ -46,6 +46,8 @@ def test_every_call_of_the_contract_is_taken(role: ToolRole, tmp_path: Path) -> 
                 fresh = {**values, "workItemId": await _owned(stage)}
                 if tool == "invocations_wait":
                     fresh["flightId"] = await _finished(stage)
+                if tool == "question_create":
+                    fresh["flightId"] = await _asked(stage)
                 told = await _called(stage, tool, arguments_of(taught, fresh))
                 if tool == "question_create":
                     assert told["responderAddress"] == "@hudson"
@@ -71,6 +73,14 @@ async def _finished(stage: Served) -> str:
     return (await arc.call(MakeAsk(to="@parrot", body="hello", wait=20))).flight_id
 
 
+async def _asked(stage: Served) -> str:
+    """A flight that the agent works on."""
+    hudson, arc = await stage.rig.agent("hudson"), await stage.rig.agent("arc")
+    asked = await hudson.call(MakeAsk(to="@arc", body="Please."))
+    await arc.call(StartFlight(flight_id=asked.flight_id))
+    return asked.flight_id
+
+
 async def _owned(stage: Served) -> str:
     """A new work item of the agent's own, begun."""
     hudson, arc = await stage.rig.agent("hudson"), await stage.rig.agent("arc")
@@ -85,16 +95,15 @@ async def _raised(stage: Served) -> Any:
 
 async def _at_hand(stage: Served, role: ToolRole) -> dict[str, Any]:
     """An agent in the middle of its work: asked by another, with a question and a work item of its own."""
-    arc, hudson = await live(stage.rig, "arc"), await live(stage.rig, "hudson")
+    hudson = (await live(stage.rig, "arc"), await live(stage.rig, "hudson"))[1]
     await stage.rig.operator(ConfigureAgent(address="@arc", tool_role=role))
-    asked = await hudson.call(MakeAsk(to="@arc", body="Please."))
-    await arc.call(StartFlight(flight_id=asked.flight_id))
+    asked = await _asked(stage)
     question = await hudson.call(CreateQuestion(to="@arc", body="Which port?"))
     await live(stage.rig, "bow")
     return {
         "to": "@bow",
         "body": "here it is",
-        "flightId": asked.flight_id,
+        "flightId": asked,
         "questionId": question.id,
         "answer": "8080",
         "title": "More",

@@ -189,7 +189,7 @@ async def test_a_refusal_is_a_tool_error_with_the_next_call(stage: Served) -> No
             assert told["code"] == "unknown_target"
             assert told["candidates"][0]["address"] == "@hudson"
             (step, *_) = told["remedies"]
-            assert (step["tool"], step["arguments"]) == ("agents_resolve", {"address": "@hudson"})
+            assert (step["tool"], step["arguments"]) == ("ask", {"to": "@hudson", "body": "x"})
             result = await client.call_tool("ask", {"to": "hudsen", "body": "x"})
             assert text(result).startswith("unknown_target: ")
             told = await refusal(client, "ask", to="hudson", bodi="x")

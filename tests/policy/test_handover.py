@@ -2,7 +2,15 @@
 
 import pytest
 
-from scout.policy.handover import Mail, Standing, mail_text, opening_lines, unread_line
+from scout.policy.handover import (
+    Mail,
+    Standing,
+    is_mail,
+    mail_text,
+    opening_lines,
+    reminder_text,
+    unread_line,
+)
 
 
 def test_three_lines_at_the_start() -> None:
@@ -44,3 +52,16 @@ def test_mail_is_quoted_and_says_how_to_answer() -> None:
         "To answer: `messages_reply {body}` with inReplyTo msg_2."
     )
     assert mail_text([], "codex") == ""
+
+
+def test_what_is_still_owed_is_named_with_how_to_answer() -> None:
+    text = reminder_text([Mail(sender="@bow", message_id="msg_1", body="one", asks=True)], "claude")
+    assert text.startswith("Scout: the last turn was not sent to anybody.")
+    assert "> one" in text
+    assert "inReplyTo msg_1" in text
+
+
+def test_mail_is_known_from_what_a_person_types() -> None:
+    mail = mail_text([Mail(sender="@bow", message_id="msg_1", body="one")], "claude")
+    assert is_mail(mail)
+    assert not is_mail("one")

@@ -196,9 +196,10 @@ def enter_at(turn: Turn, path: AgentPath, config: AgentConfig) -> Agent:
 
 
 def _free_name(turn: Turn, path: AgentPath) -> str | None:
-    """The handle that an agent's path spells, unless the word is reserved or another agent has it."""
+    """The handle that a path of this machine's user spells, unless it is reserved or taken."""
     name = str(path).rpartition("/")[2]
-    if path.kind is not Kind.AGENT or fold(name) != name or name in RESERVED:
+    foreign = path.user != turn.world.operator
+    if foreign or path.kind is not Kind.AGENT or fold(name) != name or name in RESERVED:
         return None
     wanted = Wanted(definition_id=name, exact=True, node=turn.world.node)
     return None if turn.everybody.find(wanted, 1) else name

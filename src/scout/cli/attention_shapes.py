@@ -106,7 +106,7 @@ def commands(item: dict[str, Any], name: str | None = None) -> list[str]:
         if not mine and action["move"] != "dismiss":
             continue
         words = ["scout", str(action["move"]), name or str(item["id"])]
-        text = action.get("value") or ("…" if action["move"] == "answer" else None)
+        text = action.get("value") or ("TEXT" if action["move"] == "answer" else None)
         found.append(shlex.join([*words, *([str(text)] if text else [])]))
     return list(dict.fromkeys(found))
 

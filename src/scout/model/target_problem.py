@@ -260,5 +260,6 @@ class NameTaken(Diagnostic, tag="name_taken"):
 
     @property
     def message(self) -> str:
-        state = f"a {self.holder_state}" if self.holder_state else "another"
+        article = "an" if self.holder_state[:1] in "aeiou" else "a"
+        state = f"{article} {self.holder_state}" if self.holder_state else "another"
         return f"the name '{self.name}' belongs to {state} {self.noun}"
