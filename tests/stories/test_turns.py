@@ -1,5 +1,6 @@
 """More is asked than the machine runs at once: everybody sees their place, and nothing stands still."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from tests.daemon.daemons import Daemon, daemon, eventually
 pytestmark = pytest.mark.slow
 
 ORDINALS = [*["1st", "2nd", "3rd"], *(f"{number}th" for number in range(4, 19))]
-SCOUT = f"{sys.executable} -m scout"
+SCOUT = f"{shlex.quote(sys.executable)} -m scout"
 
 
 def ask(scout: Daemon, to: str, body: str = "go", token: str = "") -> str:
