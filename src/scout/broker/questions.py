@@ -35,8 +35,10 @@ _LINE = 120
 
 def create(turn: Turn, request: CreateQuestion) -> QuestionView:
     """Ask: the responder holds the next move and is told; a flight that is named waits for the answer."""
-    body, responder = check_body(request.body), _responder(turn, request.to)
-    flight = flights.taken(turn, request.flight_id) if request.flight_id else None
+    asked_in = turn.ledger.get(Flight, request.to) if request.to.startswith("flt_") else None
+    body = check_body(request.body)
+    responder = _responder(turn, asked_in.requester_id if asked_in else request.to)
+    flight = _waiting_flight(turn, request, asked_in)
     about = turn.need(WorkItem, "work item", request.work_item_id) if request.work_item_id else None
     if about is not None:
         owning.check_reader(turn, about.owner_id, about.requester_id, about.next_move_owner_id)
@@ -57,10 +59,16 @@ def create(turn: Turn, request: CreateQuestion) -> QuestionView:
     return _shown(turn, told)
 
 
+def _waiting_flight(turn: Turn, request: CreateQuestion, asked_in: Flight | None) -> Flight | None:
+    """The flight that waits for the answer: the named one, else the sender's own, in which it asks back."""
+    own = asked_in.id if asked_in and asked_in.target == turn.sender else None
+    named = request.flight_id or own
+    return flights.taken(turn, named) if named else None
+
+
 def _responder(turn: Turn, address: str) -> Agent:
-    """The agent that is to answer; a flight stands for the one who asked in it."""
-    flight = turn.ledger.get(Flight, address) if address.startswith("flt_") else None
-    agent = turn.resolve(flight.requester_id if flight else address).agent
+    """The agent that is to answer."""
+    agent = turn.resolve(address).agent
     turn.permit(Deed.ADDRESS, subject_of(agent))
     if agent.id == turn.sender:
         raise Refused(BadRequest(problem="a question is for somebody else than who asks it", field="to"))

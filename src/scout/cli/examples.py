@@ -159,7 +159,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "question.create": (
         "scout question create @arc 'Which port?'",
         "scout question create @arc 'Which?' --option blue --option green --wait 60",
-        "scout question create @arc 'Which?' --flight flt_01…   # which then waits",
+        "scout question create flt_01… 'Which?'   # ask back: your flight waits for the answer",
+        "scout question create @arc 'Which?' --flight flt_01…   # the same, asked of another",
     ),
     "question.list": ("scout question list --owed", "scout question list --asked --state open"),
     "question.show": ("scout question show qst_01…", "scout question show qst_01… --wait 60"),

@@ -46,7 +46,7 @@ class CreateQuestion(Write[QuestionView]):
     }
     permission: ClassVar[str] = "who may address the responder"
 
-    to: Annotated[Words, says("who is to answer: any address, or a flight for the one who asked in it")]
+    to: Annotated[Words, says("who answers: any address, or a flight for the one who asked in it")]
     body: Body
     options: Annotated[tuple[Words, ...], says("an answer to choose from; any other text is one too")] = ()
     flight_id: Annotated[
