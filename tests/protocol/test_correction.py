@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from scout.base.refusal import PLACEHOLDER, BadRequest, Remedy
+from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy
+from scout.identity.reserved import check_name
 from scout.model.target_problem import AmbiguousEndpoint, UnknownTarget
-from scout.protocol.agents import Resolve, ShowAgent
+from scout.protocol.access import SetAlias
+from scout.protocol.agents import RegisterAgent, Resolve, ShowAgent
 from scout.protocol.asks import MakeAsk
 from scout.protocol.channels import CreateChannel
 from scout.protocol.correction import correct_remedies
@@ -57,6 +59,25 @@ def test_the_refused_address_is_replaced_in_the_callers_own_command(
     request_: Request[Any], remedy: Remedy, command: str
 ) -> None:
     assert commands(request_, remedy) == [command]
+
+
+@pytest.mark.parametrize(
+    ("request_", "command"),
+    [
+        (RegisterAgent(definition_id="Codex", profile="x"), "scout agent register --profile x my-codex"),
+        (
+            RegisterAgent(definition_id="codex", config={"name": "A b", "username": "5", "appId": None}),
+            """scout agent register --config 'name=A b' --config 'username="5"' --config appId=null my-codex""",
+        ),
+        (SetAlias(name="codex", target="@a"), "scout alias set my-codex @a"),
+        (ShowAgent(address="@a"), "scout parse @my-codex"),
+    ],
+)
+def test_a_reserved_name_is_replaced_by_a_free_one(request_: Request[Any], command: str) -> None:
+    with pytest.raises(Refused) as refused:
+        check_name("codex")
+    told = correct_remedies(request_, refused.value.diagnostic)
+    assert command_line(told.remedies[-1]) == command
 
 
 def test_a_missing_option_is_added_and_the_target_stays_as_it_was_typed() -> None:

@@ -11,6 +11,8 @@ from msgspec.structs import replace
 
 from scout.base.codec import plain
 from scout.base.refusal import PLACEHOLDER, Diagnostic, Remedy
+from scout.identity.problem import ReservedName
+from scout.identity.segment import fold
 from scout.protocol.request import Request
 
 __all__ = ["correct_remedies"]
@@ -22,10 +24,23 @@ _NOT_REPEATED = frozenset({"idempotencyKey", "wait", "seen"})
 def correct_remedies(request: Request[Any], problem: Diagnostic) -> Diagnostic:
     """The refusal with remedies that repeat the caller's request; none that still has a gap."""
     own = _parameters(request)
+    if isinstance(problem, ReservedName):
+        return _rename(request.operation, own, problem)
     refused = str(getattr(problem, "address", "") or getattr(problem, "text", ""))
     corrected = [_correct(request.operation, own, refused, remedy) for remedy in problem.remedies]
     whole = {_key(one): one for one in reversed(corrected) if PLACEHOLDER not in one.parameters.values()}
     return replace(problem, remedies=tuple(reversed(whole.values())))
+
+
+def _rename(operation: str, own: dict[str, Any], problem: ReservedName) -> Diagnostic:
+    """The caller's request with the free name that the refusal offers last."""
+    named = [key for key, value in own.items() if isinstance(value, str) and fold(value) == problem.word]
+    if not named:
+        return problem
+    offer = problem.remedies[-1]
+    free = str(_proposed_address(offer)).removeprefix("@")
+    renamed = replace(offer, operation=operation, parameters={**own, named[0]: free})
+    return replace(problem, remedies=(renamed,))
 
 
 def _key(remedy: Remedy) -> str:
@@ -39,7 +54,7 @@ def _parameters(request: Request[Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in said.items()
-        if name not in _NOT_REPEATED and value not in (None, [], (), defaults[name])
+        if name not in _NOT_REPEATED and value not in (None, [], (), {}, defaults[name])
     }
 
 

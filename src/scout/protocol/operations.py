@@ -4,6 +4,7 @@ Routes, OpenAPI, the client, the command line and remedies are read off it, so t
 render a remedy as its own next step.
 """
 
+import json
 import shlex
 from typing import Any, cast
 
@@ -213,6 +214,21 @@ def _typed(word: str) -> str:
 
 
 def _values(value: object) -> list[str]:
+    if isinstance(value, dict):
+        return [f"{key}={_setting(one)}" for key, one in cast(dict[str, object], value).items()]
     if isinstance(value, list | tuple):
         return [str(one) for one in cast(list[object], value)]
     return [] if value is None or value is False else [str(value)]
+
+
+def _setting(value: object) -> str:
+    """A value behind `KEY=`: text as it is, unless it would be read as JSON."""
+    return value if isinstance(value, str) and not _is_json(value) else json.dumps(value)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
