@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from bench import called, decisions, names, served, store, sweeps, woken
+from bench import called, decisions, names, served, store, sweeps, typed, woken
 from bench.figure import Figure, table
 
 _PARTS: dict[str, Callable[[float], Iterable[Figure]]] = {
@@ -17,6 +17,7 @@ _PARTS: dict[str, Callable[[float], Iterable[Figure]]] = {
     "called": called.figures,
     "served": served.figures,
     "woken": woken.figures,
+    "typed": typed.figures,
 }
 
 

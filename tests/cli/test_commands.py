@@ -1,7 +1,6 @@
 """Every command: it exists, has help with examples, takes what the table says, and leads to the next one."""
 
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -217,37 +216,6 @@ def test_an_unknown_code_is_a_failure() -> None:
 
 
 # -- what is loaded -----------------------------------------------------------------------------
-
-HEAVY = (
-    "msgspec",
-    "asyncio",
-    "httpx2",
-    "httpx",
-    "typeid",
-    "rich",
-    "platformdirs",
-    "click",
-    "typing",
-    "pathlib",
-)
-
-
-@pytest.mark.rows("R4.1-23")
-@pytest.mark.parametrize("words", [("send", "@a", "x"), ("ask", "@a", "x"), ("inbox",)], ids=lambda w: w[0])
-def test_the_warm_path_loads_nothing_heavy(words: tuple[str, ...]) -> None:
-    probe = (
-        "import sys; from scout.cli import fast, verbs, follow, line; fast.read(sys.argv[1:]);"
-        "print(*sys.modules, sep='\\n')"
-    )
-    loaded = subprocess.run(
-        [sys.executable, "-S", "-c", probe, *words],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=30,
-    ).stdout.split()
-    assert [name for name in HEAVY if name in loaded] == []
 
 
 def test_importing_scout_loads_no_client() -> None:

@@ -28,6 +28,16 @@ _OF_LOG = {
 }
 _DECIDES = {"--reason": ("reason", "text"), "--revision": ("revision", "int")}
 
+# Verb → the wire name of the record that its only word names.
+_ONE_RECORD = {
+    "show": "address",
+    "feed": "address",
+    "flight get": "flightId",
+    "session inspect": "sessionId",
+    "work show": "workItemId",
+    "question show": "questionId",
+}
+
 # Verb → flag → (wire name, kind of value).
 FLAGS: dict[str, dict[str, tuple[str, str]]] = {
     "send": {
@@ -49,6 +59,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
         "--conversation": ("conversationId", "text"),
         "--attach": ("attachments", "list"),
     },
+    "reply": {"--to": ("inReplyTo", "text"), "--attach": ("attachments", "list")},
     "wait": {},
     "now": {"--since": ("since", "text")},
     "status": {},
@@ -76,11 +87,13 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
     "session list": {"--agent": ("agent", "text"), "--live": ("live", "flag"), **_PAGE},
     "work list": {"--owed": ("owed", "flag"), "--all": ("all", "flag"), **_PAGE},
     "question list": {"--owed": ("owed", "flag"), "--asked": ("asked", "flag"), **_PAGE},
+    **{verb: {} for verb in _ONE_RECORD},
 }
 
 # How the verb is carried out: flag → (name in Manner, kind of value).
 MANNER: dict[str, dict[str, tuple[str, str]]] = {
     "send": {"--file": ("file", "text")},
+    "reply": {"--file": ("file", "text")},
     "ask": {
         "--file": ("file", "text"),
         "--wait": ("wait", "float"),
@@ -93,8 +106,10 @@ MANNER: dict[str, dict[str, tuple[str, str]]] = {
 }
 _EVERY = {"--json": ("as_json", "flag"), "--as": ("act_as", "text")}
 _KEY = {"--idempotency-key": ("key", "text")}
-_WRITES = ("send", "ask", "approve", "deny", "answer", "dismiss")
-_WORDS = {**dict.fromkeys(_WRITES, 10**6), "wait": 1, "who": 1}  # how many words the verb takes; others none
+_WRITES = ("send", "ask", "reply", "approve", "deny", "answer", "dismiss")
+# How many words the verb takes; others take none.
+_WORDS = {**dict.fromkeys(_WRITES, 10**6), **dict.fromkeys(_ONE_RECORD, 1), "wait": 1, "who": 1}
+_NEEDED = ("show", "feed")  # verbs whose word cannot be left out
 _NO_CALLER = ("status",)  # verbs without --as
 
 
@@ -154,7 +169,7 @@ def _read(verb: str, argv: list[str]) -> tuple[list[str], dict[str, Any], dict[s
             _set(manner, how[word], rest)
         else:
             raise _Leave
-    if len(words) > _WORDS.get(verb, 0):
+    if len(words) > _WORDS.get(verb, 0) or (verb in _NEEDED and not words):
         raise _Leave
     return words, parameters, manner
 
@@ -239,6 +254,13 @@ def _speak(verb: str, words: list[str], parameters: dict[str, Any], given: dict[
     return {"send": verbs.send, "ask": verbs.ask}[verb](words, parameters, _manner(given))
 
 
+def _reply(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
+    from scout.cli import verbs
+    from scout.cli.line import ROUTES
+
+    return verbs.reply(words, parameters, _manner(given), ROUTES["reply"])
+
+
 def _read_inbox(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
     from scout.cli import verbs
 
@@ -275,13 +297,17 @@ def _look(verb: str, words: list[str], parameters: dict[str, Any], given: dict[s
     if verb == "status":
         return overview.show_status(_manner(given))
     operation = verb.replace(" ", ".")
-    named = {"query": words[0]} if words else {}
+    if verb in _ONE_RECORD:
+        named = {_ONE_RECORD[verb]: words[0] if words else "only"}
+    else:
+        named = {"query": words[0]} if words else {}
     return overview.look(operation, ROUTES[operation], {**named, **parameters}, _manner(given))
 
 
 _DOING: dict[str, Callable[[str, list[str], dict[str, Any], dict[str, Any]], int]] = {
     "send": _speak,
     "ask": _speak,
+    "reply": _reply,
     "inbox": _read_inbox,
     "wait": _wait,
     **dict.fromkeys(("approve", "deny", "answer", "dismiss"), _decide),

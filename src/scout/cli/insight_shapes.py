@@ -1,11 +1,16 @@
 """How explanations, briefs and usage are shown to a person, or to an agent that lost its context."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Callable, Iterable
-from typing import Any
 
 from scout.cli.pause_shapes import pause_line
 from scout.cli.text import age, columns, cut, first_line, local_time, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
 
 __all__ = ["INSIGHT"]
 

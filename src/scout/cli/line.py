@@ -25,6 +25,8 @@ __all__ = ["ROUTES", "Line", "target_of"]
 ROUTES = {
     "send": "POST /v1/messages",
     "ask": "POST /v1/asks",
+    "reply": "POST /v1/replies",
+    "work.show": "GET /v1/work/{workItemId}",
     "inbox": "GET /v1/inbox",
     "inbox.ack": "POST /v1/inbox/ack",
     "who": "GET /v1/agents",

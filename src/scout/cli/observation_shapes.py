@@ -1,10 +1,15 @@
 """How what was only looked at is shown: sessions on this machine, transcripts, changes of a work tree."""
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Callable
-from typing import Any
 
 from scout.cli.text import age, first_line, indent, join_lines, note, out, out_text, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = ["OBSERVATION", "write_lines"]
 

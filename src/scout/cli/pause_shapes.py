@@ -1,9 +1,13 @@
 """How a pause is shown to a person."""
 
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
 
 from scout.cli.text import age, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = ["PAUSE", "pause_line"]
 

@@ -1,10 +1,14 @@
 """How sessions and the harnesses that run them are shown."""
 
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
 
 from scout.cli.shell_path import explain_path
 from scout.cli.text import age, fields, note, out, paint, short_id, table, wrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = ["SESSIONS", "run_row"]
 

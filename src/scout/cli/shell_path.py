@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,5 +17,7 @@ def explain_path(told: Mapping[str, Any], environ: Mapping[str, str] = os.enviro
     program = str(told.get("program") or "")
     if not program or environ.get("SCOUT_URL"):  # that daemon has another shell
         return ""
+    import shutil  # costs more than the rest of a session list
+
     found = shutil.which(program, path=environ.get("PATH"))
     return f"your shell has {found}, the daemon does not: scout restart" if found else ""

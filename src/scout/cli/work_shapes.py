@@ -1,9 +1,13 @@
 """How questions and work are shown: whose move it is, and how it came to that."""
 
-from collections.abc import Callable
-from typing import Any
+from __future__ import annotations
 
 from scout.cli.text import age, columns, cut, fields, indent, local_time, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = ["WORK"]
 
