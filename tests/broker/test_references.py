@@ -1,9 +1,12 @@
 """Ids as people write them: a unique beginning, `last`, `only`, an agent's address."""
 
-from scout.protocol.asks import CancelFlight, GetFlight, MakeAsk
+from scout.model.grant import Action
+from scout.protocol.access import AddGrant, CreateToken, RevokeGrant, RevokeToken
+from scout.protocol.asks import CancelFlight, GetAsk, GetFlight, MakeAsk
 from scout.protocol.attention import AnswerAttention, GetAttention, Need
+from scout.protocol.inbox import GetDelivery
 from scout.protocol.overview import ReadLog
-from scout.protocol.sessions import GetSession, ListSessions
+from scout.protocol.sessions import GetSession, ListSessions, StopSession
 from scout.protocol.talk import GetMessage, Send
 from scout.protocol.work import CreateWork, GetWork
 from tests.broker.rig import Rig, refused, staged
@@ -89,3 +92,38 @@ async def test_the_log_and_a_list_take_a_beginning_too(rig: Rig) -> None:
     short = await rig.operator(ReadLog(conversation=sent.conversation_id[:14]))
     assert short.items == (await rig.operator(ReadLog(conversation=sent.conversation_id))).items
     assert (await rig.operator(GetWork(work_item_id="only"))).id == item.id
+
+
+@staged
+async def test_an_agent_stands_for_its_newest_flight_and_session_once_none_is_open(rig: Rig) -> None:
+    await rig.register("parrot", harness="echo")
+    assert (
+        await refused(rig.operator(GetFlight(flight_id="@parrot")))
+    ).message == "@parrot has no open flight"
+    for text in ("one", "two"):
+        asked = await rig.operator(MakeAsk(to="@parrot", body=text, wait=20))
+    session = (await rig.operator(StopSession(session_id="@parrot"))).id
+    assert (await rig.operator(GetFlight(flight_id="@parrot"))).id == asked.flight_id
+    assert (await rig.operator(GetSession(session_id="@parrot"))).id == session
+    # Nothing is done to what has ended: that it is still there does not mean that it was meant.
+    told = await refused(rig.operator(CancelFlight(flight_id="@parrot")))
+    assert (told.code, told.message) == ("not_found", "@parrot has no open flight")
+    told = await refused(rig.operator(StopSession(session_id="@parrot")))
+    assert (told.code, told.message) == ("not_found", "@parrot has no live session")
+
+
+@staged
+async def test_last_is_the_newest_of_every_noun_that_is_listed(rig: Rig) -> None:
+    arc = await rig.agent("arc")
+    await rig.register("parrot", harness="echo")
+    asked = await rig.operator(MakeAsk(to="@parrot", body="hello", wait=20))
+    assert (await rig.operator(GetAsk(ask_id="last"))).ask.id == asked.ask_id
+    sent = await rig.operator(Send(to="@arc", body="hi"))
+    assert (await rig.operator(GetMessage(message_id="last"))).id == sent.message_id
+    assert (await arc.call(GetDelivery(delivery_id="last"))).message_id == sent.message_id
+    made = [(await rig.operator(CreateToken(agent="@arc"))).token.id for _ in range(2)]
+    for ident in reversed(made):
+        assert (await rig.operator(RevokeToken(token_id="last"))).id == ident
+    grant = await rig.operator(AddGrant(action=Action.READ, agent="@arc", path="/me/agent/parrot"))
+    assert (await rig.operator(RevokeGrant(grant_id="last"))).id == grant.id
+    assert (await refused(rig.operator(RevokeGrant(grant_id="last")))).message == "there is no grant yet"

@@ -16,6 +16,7 @@ from scout.broker.seat import Seat
 from scout.model.agent import PermissionProfile
 from scout.model.ask import SessionPolicy
 from scout.model.flight import FlightPhase, FlightState
+from scout.model.presence_event import SessionEnded
 from scout.model.session import Session, SessionClass, SessionState
 from scout.model.token import TokenKind
 from scout.ports import Capabilities, Observed
@@ -23,6 +24,7 @@ from scout.protocol.access import CreateToken
 from scout.protocol.agents import ConfigureAgent, ShowAgent
 from scout.protocol.asks import CompleteFlight, GetFlight, MakeAsk
 from scout.protocol.enrolment import Enrol
+from scout.protocol.overview import ReadLog
 from scout.protocol.sessions import (
     AttachSession,
     CloseSession,
@@ -183,7 +185,11 @@ def test_a_session_that_exists_is_taken_up_exactly_or_refused(tmp_path: Path) ->
         )
         told = await refused(rig.operator(AttachSession(session="n-2", harness="acp", agent="@ken")))
         assert (told.code, "not on this machine" in told.message) == ("session_not_attachable", True)
-        assert (await session_of(rig)).session_class is SessionClass.NOT_ATTACHABLE
+        # What never was is in no list; the log has what was tried.
+        assert (await session_of(rig)).id == made.id
+        log = (await rig.operator(ReadLog(limit=200))).items
+        ended = [one.payload.record for one in log if isinstance(one, SessionEnded)]
+        assert [one.session_class for one in ended] == [SessionClass.NOT_ATTACHABLE]
         for bad, code in (
             (AttachSession(session="n-3"), "bad_request"),
             (AttachSession(session="ses_none"), "not_found"),

@@ -1,6 +1,7 @@
 """What a person types every day: words that are guessed, nouns alone, ids that are cut, and one word that says what was done."""
 
 import re
+import shlex
 from typing import Any
 
 import pytest
@@ -124,6 +125,42 @@ def test_an_id_is_given_by_its_beginning_by_last_or_by_its_agent(fresh: Shell) -
     assert fresh.data("session", "inspect", "@arc")["id"] == asked["sessionId"]
     hangs = fresh.data("ask", "@arc", "!hang", "--no-wait")["flightId"]
     assert fresh.data("flight", "get", "@arc")["id"] == hangs
+    # Once nothing of it is open, an agent's address shows its newest.
+    fresh.say("session", "stop", "@arc")
+    assert fresh.data("flight", "get", "@arc")["id"] == hangs
+    assert fresh.data("session", "inspect", "@arc")["id"] == asked["sessionId"]
+    made["token", "revoke"] = fresh.data("token", "create", "--agent", "@arc")["token"]["id"]
+    assert fresh.data("token", "revoke", "last")["id"] == made["token", "revoke"]
+
+
+def test_nothing_is_there_is_said_as_a_sentence(fresh: Shell) -> None:
+    start_daemon(fresh)
+    fresh.say("agent", "register", "arc")
+    for words, says in (
+        (("approve",), "nothing needs you"),
+        (("deny",), "nothing needs you"),
+        (("answer", "8080"), "nothing needs you"),
+        (("dismiss",), "nothing needs you"),
+        (("approve", "@arc"), "nothing of @arc needs you"),
+        (("attention", "show"), "nothing needs you"),
+        (("wait",), "no flight of yours is open"),
+        (("flight", "get"), "no flight of yours is open"),
+        (("flight", "cancel"), "no flight of yours is open"),
+        (("flight", "cancel", "@arc"), "@arc has no open flight"),
+        (("session", "stop"), "no session is live"),
+        (("session", "inspect", "@arc"), "@arc has no live session"),
+        (("question", "answer", "only", "8080"), "no question waits for your answer"),
+        (("work", "show"), "no work item is open"),
+        (("grant", "revoke", "last"), "there is no grant yet"),
+        (("message", "show", "last"), "there is no message yet"),
+    ):
+        refused = fresh.type(*words)
+        assert (refused.returncode, refused.stdout) == (3, ""), (words, refused.stderr)
+        first, *tries = refused.stderr.splitlines()
+        assert first == f"not_found: {says}", words
+        # What is offered shows the list, also when it is empty.
+        assert tries, words
+        fresh.say(*shlex.split(tries[0].removeprefix("try: ").partition("  #")[0])[1:])
 
 
 @pytest.mark.rows("R4.2-1")

@@ -332,3 +332,20 @@ def test_a_check_tells_the_whole_story(name: str) -> None:
     with pytest.raises(Refused) as refused:
         check()
     assert refused.value.diagnostic == told
+
+
+@pytest.mark.parametrize(
+    ("noun", "ident", "says"),
+    [
+        ("attention item", "only", "nothing needs you"),
+        ("attention item", "@arc", "nothing of @arc needs you"),
+        ("flight", "only", "no flight of yours is open"),
+        ("flight", "@arc", "@arc has no open flight"),
+        ("flight", "last", "there is no flight yet"),
+        ("card", "only", "there is no card"),
+        ("alias", "@arc", "no alias '@arc'"),
+        ("flight", "flt_1", "no flight 'flt_1'"),
+    ],
+)
+def test_what_was_not_named_by_an_id_is_missed_in_words(noun: str, ident: str, says: str) -> None:
+    assert NotFound(noun=noun, id=ident).message == says

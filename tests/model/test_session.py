@@ -6,6 +6,7 @@ from scout.base.refusal import Refused, WrongState
 from scout.model.session import (
     SESSION,
     SessionClass,
+    SessionOrigin,
     SessionState,
     Terminal,
     check_class,
@@ -13,6 +14,7 @@ from scout.model.session import (
     enrol_again,
     give_back,
     hand_over,
+    is_refused_attach,
     lose_session,
     native_id_of,
     observe_session,
@@ -141,3 +143,11 @@ def test_what_a_harness_calls_a_session() -> None:
     assert native_id_of(replace(a_session(), native_ids=named)) == "s-1"
     assert native_id_of(replace(a_session(), native_ids={"thread": "t-1"})) == "t-1"
     assert native_id_of(replace(a_session(), native_ids={})) is None
+
+
+def test_a_refused_attach_was_never_a_session() -> None:
+    tried = replace(a_session(), origin=SessionOrigin.ATTACHED, native_ids={}, state=SessionState.ENDED)
+    assert is_refused_attach(tried)
+    assert not is_refused_attach(replace(tried, native_ids={"session": "s-1"}))
+    assert not is_refused_attach(replace(tried, state=SessionState.STARTING))
+    assert not is_refused_attach(replace(tried, origin=SessionOrigin.STARTED))

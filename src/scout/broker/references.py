@@ -19,6 +19,7 @@ from scout.broker import (
     allowances,
     attention,
     conversations,
+    credentials,
     flights,
     history,
     inbox,
@@ -37,23 +38,23 @@ from scout.model.conversation import Conversation, Message
 from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint
 from scout.model.flight import Flight
-from scout.model.grant import Grant
+from scout.model.grant import Grant, GrantState
 from scout.model.question import Question
 from scout.model.request_problem import NotFound
 from scout.model.session import Session
 from scout.model.target_problem import AmbiguousTarget
-from scout.model.token import Token
+from scout.model.token import Token, TokenState
 from scout.model.work_item import WorkItem
-from scout.protocol.access import ListCards, ShowCard
+from scout.protocol.access import ListCards, ListGrants, ListTokens, ShowCard
 from scout.protocol.allowances import GetAllowance, ListAllowances
 from scout.protocol.asks import GetAsk, GetFlight, ListFlights
 from scout.protocol.attention import GetAttention, ListAttention
 from scout.protocol.channels import GetConversation, ListConversations
-from scout.protocol.inbox import GetDelivery
+from scout.protocol.inbox import GetDelivery, ListDeliveries
 from scout.protocol.questions import GetQuestion, ListQuestions
 from scout.protocol.request import Page, Request
 from scout.protocol.sessions import GetSession, ListSessions
-from scout.protocol.talk import GetMessage
+from scout.protocol.talk import GetMessage, Latest
 from scout.protocol.work import GetWork, ListWork
 
 __all__ = ["expand", "needs_expansion"]
@@ -121,6 +122,31 @@ def _cards(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
     return naming.list_cards(turn, ListCards(limit=_SHOWN))
 
 
+def _asks(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
+    found = _flights(turn, agent, is_open).items
+    return Page(items=tuple(turn.need(Ask, "ask", one.ask_id) for one in found))
+
+
+def _tokens(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
+    """Those in force: one that has ended is nothing to rotate or revoke."""
+    found = credentials.list_tokens(turn, ListTokens(limit=_MANY)).items
+    return Page(items=tuple(one for one in found if one.state is TokenState.ACTIVE))
+
+
+def _grants(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
+    found = credentials.list_grants(turn, ListGrants(limit=_MANY)).items
+    return Page(items=tuple(one for one in found if one.state is GrantState.ACTIVE))
+
+
+def _messages(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
+    newest = conversations.latest(turn, Latest(limit=_SHOWN)).items
+    return Page(items=tuple(one.message for one in newest if one.message is not None))
+
+
+def _deliveries(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
+    return inbox.list_deliveries(turn, ListDeliveries(limit=_SHOWN))
+
+
 def _agent(turn: Turn, ident: str) -> object:
     return turn.resolve(ident)
 
@@ -135,7 +161,7 @@ _NOUNS: Mapping[str, _Noun] = {
         _allowances,
         "allow.list",
     ),
-    "ask": _Noun("ask", Ask, _reader(flights.get_ask, GetAsk, "ask_id")),
+    "ask": _Noun("ask", Ask, _reader(flights.get_ask, GetAsk, "ask_id"), _asks, "flight.list"),
     "att": _Noun(
         "attention item",
         Attention,
@@ -151,11 +177,17 @@ _NOUNS: Mapping[str, _Noun] = {
         "conversation.list",
     ),
     "crd": _Noun("card", Card, _reader(naming.show_card, ShowCard, "card_id"), _cards, "card.list"),
-    "dlv": _Noun("delivery", Delivery, _reader(inbox.get_delivery, GetDelivery, "delivery_id")),
+    "dlv": _Noun(
+        "delivery",
+        Delivery,
+        _reader(inbox.get_delivery, GetDelivery, "delivery_id"),
+        _deliveries,
+        "delivery.list",
+    ),
     "ept": _Noun("endpoint", Endpoint),
     "flt": _Noun("flight", Flight, _reader(flights.get, GetFlight, "flight_id"), _flights, "flight.list"),
-    "grt": _Noun("grant", Grant),
-    "msg": _Noun("message", Message, _reader(history.get, GetMessage, "message_id")),
+    "grt": _Noun("grant", Grant, None, _grants, "grant.list"),
+    "msg": _Noun("message", Message, _reader(history.get, GetMessage, "message_id"), _messages, "latest"),
     "qst": _Noun(
         "question", Question, _reader(questions.get, GetQuestion, "question_id"), _questions, "question.list"
     ),
@@ -166,7 +198,7 @@ _NOUNS: Mapping[str, _Noun] = {
         _sessions,
         "session.list",
     ),
-    "tok": _Noun("token", Token),
+    "tok": _Noun("token", Token, None, _tokens, "token.list"),
     "wrk": _Noun("work item", WorkItem, _reader(work.get, GetWork, "work_item_id"), _work, "work.list"),
 }
 
@@ -200,6 +232,10 @@ _FIELDS: Mapping[str, str] = {
 }
 # Fields where an agent stands for its one open record of this noun.
 _OF_AGENTS = frozenset({"flight_id", "session_id", "attention_id", "attention_ids"})
+# Nouns of which an agent's newest is shown when none is open; nothing is done to a record that has ended.
+_SHOWN_AFTERWARDS = frozenset({"flight", "session"})
+# Nouns whose list has only the open ones by default.
+_ENDED = frozenset({"attention item", "allowance", "work item"})
 
 
 def needs_expansion(request: Request[Any]) -> bool:
@@ -235,7 +271,9 @@ def _is_short(field: str, text: str) -> bool:
     short = _SHORT.fullmatch(text)
     if short is not None:
         return short[1] in _NOUNS
-    return bool(_FIELDS[field]) and (text in _WORDS or (field in _OF_AGENTS and "_" not in text))
+    noun = _NOUNS.get(_FIELDS[field])
+    listed = noun is not None and noun.listed is not None
+    return listed and (text in _WORDS or (field in _OF_AGENTS and "_" not in text))
 
 
 def _whole(turn: Turn, request: Request[Any], field: str, text: str) -> str:
@@ -245,10 +283,10 @@ def _whole(turn: Turn, request: Request[Any], field: str, text: str) -> str:
     noun = _NOUNS[short[1] if short else _FIELDS[field]]
     if short is not None:
         found = _beginning(turn, noun, text)
-    elif text == "last":
-        found = _listed(turn, noun, None, is_open=False)[:1]
+    elif text in _WORDS:
+        found = _listed(turn, noun, None, is_open=text == "only")[: 1 if text == "last" else None]
     else:
-        found = _listed(turn, noun, None if text == "only" else text, is_open=True)
+        found = _of_agent(turn, noun, text, shown=not request.writes)
     if len(found) == 1:
         return found[0].address
     raise Refused(_several(request, field, text, noun, found) if found else _none(noun, text))
@@ -277,6 +315,14 @@ def _listed(turn: Turn, noun: _Noun, agent: str | None, *, is_open: bool) -> lis
     return [
         Candidate(address=one.id, why=_title(one)) for one in noun.listed(turn, agent, is_open).items[:_SHOWN]
     ]
+
+
+def _of_agent(turn: Turn, noun: _Noun, agent: str, *, shown: bool) -> list[Candidate]:
+    """The open records of an agent; to show one, its newest will do."""
+    found = _listed(turn, noun, agent, is_open=True)
+    if found or not shown or noun.name not in _SHOWN_AFTERWARDS:
+        return found
+    return _listed(turn, noun, agent, is_open=False)[:1]
 
 
 def _title(record: Any) -> str:
@@ -311,5 +357,7 @@ def _several(
 
 
 def _none(noun: _Noun, text: str) -> NotFound:
-    look = (Remedy(operation=noun.operation, parameters={}, why="those there are"),) if noun.operation else ()
-    return NotFound(noun=noun.name, id=text[:200], remedies=look)
+    ended = noun.name in _ENDED and _SHORT.fullmatch(text) is None
+    parameters, why = ({"all": True}, "those that have ended, too") if ended else ({}, "those there are")
+    look = Remedy(operation=noun.operation, parameters=parameters, why=why)
+    return NotFound(noun=noun.name, id=text[:200], remedies=(look,) if noun.operation else ())

@@ -13,7 +13,14 @@ from scout.model.delivery import Delivery
 from scout.model.diagnostic import HarnessMismatch, PeerUnreachable
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointState
 from scout.model.presence_event import SessionResumed
-from scout.model.session import Session, SessionOrigin, SessionState, native_id_of, resume_session
+from scout.model.session import (
+    Session,
+    SessionOrigin,
+    SessionState,
+    is_refused_attach,
+    native_id_of,
+    resume_session,
+)
 from scout.model.session_problem import Layer, NoSession, SessionNotAttachable
 from scout.model.usage import Ledger as Book
 from scout.model.usage import Usage
@@ -65,7 +72,8 @@ def list_sessions(turn: Turn, request: ListSessions) -> Page[ListedSession]:
     else:
         found = turn.ledger.many(Session, "sessions_all", before=bound, limit=limit)
     listed = page(found, wanted, lambda session: session.id)
-    seen = [one for one in listed.items if turn.directory.agent(one.agent_id) is not None]
+    real = [one for one in listed.items if not is_refused_attach(one)]
+    seen = [one for one in real if turn.directory.agent(one.agent_id) is not None]
     kept = [one for one in seen if not request.live or one.state is not SessionState.ENDED]
     named = (enriched(ListedSession, one, address=turn.address(one.agent_id)) for one in kept)
     return Page(items=tuple(named), next=listed.next)

@@ -10,6 +10,7 @@ import click
 from scout.cli import verbs
 from scout.cli.attention_shapes import OPEN_STATES
 from scout.cli.build import epilog, every_option, parameters_of, run_guarded, tidy
+from scout.cli.complete import completion_of
 from scout.cli.follow import POLL
 from scout.cli.line import Line
 from scout.cli.live import TICK, Progress
@@ -133,7 +134,13 @@ def _show() -> click.Command:
     return click.Command(
         "show",
         params=[
-            click.Argument(["attention_id"], metavar="ATTENTION_ID"),
+            click.Argument(
+                ["attention_id"],
+                required=False,
+                default="only",
+                metavar="[ATTENTION_ID]",
+                **completion_of("attentionId"),
+            ),
             click.Option(["--wait", "until_decided"], is_flag=True, help="Wait until it is decided."),
             _LIMIT,
             *every_option(row),

@@ -78,6 +78,24 @@ class NotOwner(Diagnostic, tag="not_owner"):
         return f"{self.noun} {self.id} belongs to {self.owner_id}{_needed(self.needs)}"
 
 
+# What is said when the only open record of a noun is meant, and none is open.
+_NONE_OPEN = {
+    "allowance": "no allowance is in force",
+    "ask": "no ask of yours is open",
+    "attention item": "nothing needs you",
+    "flight": "no flight of yours is open",
+    "question": "no question waits for your answer",
+    "session": "no session is live",
+    "work item": "no work item is open",
+}
+# The same where an agent's open record is meant.
+_NONE_OF_AGENT = {
+    "attention item": "nothing of {} needs you",
+    "flight": "{} has no open flight",
+    "session": "{} has no live session",
+}
+
+
 class NotFound(Diagnostic, tag="not_found"):
     """There is no such record, or you may not see it.
 
@@ -95,7 +113,17 @@ class NotFound(Diagnostic, tag="not_found"):
     def message(self) -> str:
         near = ", ".join(candidate.address for candidate in self.candidates)
         nearest = f"; nearest: {near}" if near else ""
-        return f"no {self.noun} '{self.id}'{nearest}{_needed(self.needs)}"
+        return f"{self._missing()}{nearest}{_needed(self.needs)}"
+
+    def _missing(self) -> str:
+        """What is not there, also where it was named by a word or by its agent."""
+        if self.id == "only":
+            return _NONE_OPEN.get(self.noun, f"there is no {self.noun}")
+        if self.id == "last":
+            return f"there is no {self.noun} yet"
+        if self.id.startswith("@") and self.noun in _NONE_OF_AGENT:
+            return _NONE_OF_AGENT[self.noun].format(self.id)
+        return f"no {self.noun} '{self.id}'"
 
 
 class KeyReused(Diagnostic, tag="key_reused"):

@@ -26,6 +26,7 @@ __all__ = [
     "enrol_again",
     "give_back",
     "hand_over",
+    "is_refused_attach",
     "lose_session",
     "native_id_of",
     "note_turn",
@@ -173,6 +174,12 @@ def end_session(
         live_turn=None,
         ended_at=now,
     )
+
+
+def is_refused_attach(session: Session) -> bool:
+    """Whether its harness never had it: the record of an attempt, and no session."""
+    attached = session.origin is SessionOrigin.ATTACHED
+    return attached and session.state is SessionState.ENDED and not session.native_ids
 
 
 def lose_session(session: Session, reason: str, now: Time) -> Session:
