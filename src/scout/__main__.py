@@ -7,9 +7,10 @@ __all__ = ["main"]
 
 def main() -> None:
     """The warm path first; what it does not take, the full command line does."""
-    from scout.cli.fast import hang_up, prepare
+    from scout.cli.fast import hang_up, move_json, prepare
 
     prepare()
+    sys.argv[1:] = move_json(sys.argv[1:])
     try:
         code = _run()
     except BrokenPipeError:

@@ -37,7 +37,7 @@ def test_help_ends_with_examples_and_needs_no_daemon(path: tuple[str, ...]) -> N
     assert (shown.exit_code, shown.stderr) == (0, "")
     _, _, examples = shown.stdout.partition("Examples:")
     assert f"scout {path[0]}" in examples or "scout " in examples
-    own_output = path[0] in ("demo", "hook", "mcp", "statusline")
+    own_output = path[0] in ("hook", "mcp", "statusline")
     assert "--json" in shown.stdout or own_output or path in [(name,) for name in GROUPS]
 
 

@@ -53,7 +53,9 @@ def test_another_folder_is_a_second_clone_with_a_workspace_of_its_own() -> None:
     assert made.spelling.birth_branch is None
     assert made.tool_role is ToolRole.DEV
     second = agent("arc.arc-main-6dbf4b", project_root="/tmp/arc")
-    assert decide(first, second, project_root="/tmp/arc").existing == second
+    assert made.elsewhere == first
+    again = decide(first, second, project_root="/tmp/arc")
+    assert (again.existing, again.elsewhere) == (second, first)
 
 
 @pytest.mark.rows("R1.1-13")

@@ -66,9 +66,10 @@ def register(turn: Turn, request: RegisterAgent) -> Registered:
     if decided.existing is not None:
         _check_owner(turn, decided.existing, wish.owner)
         agent = _reconfigured(turn, decided.existing, config)
-        return _registered(turn, agent, created=False)
+        return _registered(turn, agent, decided.elsewhere, created=False)
     agent = enter(turn, decided, config, place)
-    return _registered(turn, agent, created=True, token=credentials.for_agent(turn, agent))
+    token = credentials.for_agent(turn, agent)
+    return _registered(turn, agent, decided.elsewhere, created=True, token=token)
 
 
 def _check_owner(turn: Turn, holder: Agent, owner: str) -> None:
@@ -226,8 +227,11 @@ def break_alias_named(turn: Turn, agent: Agent) -> None:
         turn.record(AliasBrokenEvent, break_alias(alias, reason, turn.now), move="break", reason=reason)
 
 
-def _registered(turn: Turn, agent: Agent, *, created: bool, token: str | None = None) -> Registered:
+def _registered(
+    turn: Turn, agent: Agent, elsewhere: Agent | None, *, created: bool, token: str | None = None
+) -> Registered:
     view = agent_view(turn, agent)
+    notes = (_second_clone(turn, agent, elsewhere),) if elsewhere is not None else ()
     return Registered(
         agent=view,
         address=view.address,
@@ -236,6 +240,16 @@ def _registered(turn: Turn, agent: Agent, *, created: bool, token: str | None = 
         path=str(agent.path),
         created=created,
         token=token,
+        notes=notes,
+    )
+
+
+def _second_clone(turn: Turn, agent: Agent, elsewhere: Agent) -> str:
+    """Why the agent has a longer name than was asked for, and how to get a shorter one."""
+    own, other = turn.address(agent.id), turn.address(elsewhere.id)
+    return (
+        f"{other} is the agent of {elsewhere.project_root}, so the agent of this folder is {own}; "
+        f"for a shorter name: scout alias set my-{agent.definition_id} {own}"
     )
 
 

@@ -24,6 +24,8 @@ __all__ = ["build", "epilog", "every_option", "parameters_of", "perform", "run_g
 
 _SKIPPED = {"idempotencyKey"}
 _Kind = inspect.Type
+_CONFIRMED = ("agent.retire",)
+_YES = click.Option(["--yes", "yes"], is_flag=True, help="Do not ask, also when sessions of it are live.")
 _PAIRS = (inspect.DictType, inspect.StructType)  # given as KEY=VALUE, each once
 
 
@@ -32,12 +34,13 @@ def build(operation: str, path: tuple[str, ...]) -> click.Command:
     row = OPERATIONS[operation]
 
     def callback(**given: Any) -> None:
-        manner = _manner(given)
-        run_guarded(lambda: perform(row, tidy(row, given), manner), manner.as_json)
+        manner, agreed = _manner(given), bool(given.pop("yes", False))
+        run_guarded(lambda: perform(row, tidy(row, given), manner, agreed), manner.as_json)
 
+    asks = [_YES] if row.name in _CONFIRMED else []
     return click.Command(
         path[-1],
-        params=[*parameters_of(row), *every_option(row)],
+        params=[*parameters_of(row), *asks, *every_option(row)],
         callback=callback,
         help=_help(row),
         short_help=row.says,
@@ -45,12 +48,13 @@ def build(operation: str, path: tuple[str, ...]) -> click.Command:
     )
 
 
-def perform(row: Operation, parameters: dict[str, Any], manner: Manner) -> int:
-    """Call it and show the answer."""
+def perform(row: Operation, parameters: dict[str, Any], manner: Manner, agreed: bool = False) -> int:
+    """Call it and show the answer. `agreed`: a person need not be asked."""
     assert row.request is not None
     if row.name == "inbox":
         return inbox(parameters, manner)
-    if row.name == "agent.retire" and not confirm_retirement(manner.line(), str(parameters["address"])):
+    asks = row.name in _CONFIRMED and not agreed
+    if asks and not confirm_retirement(manner.line(), str(parameters["address"])):
         note("nothing was changed")
         return 1
     return look(row.name, row.request.route, parameters, manner)

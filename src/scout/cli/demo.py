@@ -1,14 +1,16 @@
 """`scout demo`: the main job, played for real on a daemon of its own that is gone afterwards."""
 
+import json
 import os
 import shlex
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -55,33 +57,55 @@ _STOPS: tuple[tuple[str, str, str, int], ...] = (
 )
 
 
+_LAST = ("And what happened, in order:", "scout log --newest --limit 6")
+
+
 @click.command("demo", epilog=epilog("demo"))
-def command() -> None:
+@click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object: each command with its exit code and output."
+)
+def command(as_json: bool) -> None:
     """Play the main job with two agents in two projects: a message, two asks, a refusal and its remedy.
 
     Everything happens in a temporary folder with a daemon of its own; nothing of yours is touched.
     """
-    sys.exit(play())
+    if not as_json:
+        sys.exit(play(_print))
+    steps: list[Step] = []
+    code = play(steps.append)
+    out(json.dumps({"succeeded": code == 0, "steps": [step._asdict() for step in steps]}))
+    sys.exit(code)
 
 
-def play() -> int:
-    """Play every stop; 0 when each ended as it should."""
+class Step(NamedTuple):
+    """One command of the demo: why it is typed, where, and what came of it."""
+
+    says: str
+    directory: str
+    command: str
+    expected: int
+    code: int
+    output: str
+    seconds: float
+
+
+def play(show: Callable[[Step], None]) -> int:
+    """Play every stop, each shown when it has ended; 0 when each ended as it should."""
     with _stage() as (folder, environ):
         tried = ""
         for words, typed, place, expected in _STOPS:
-            code, said = _run(words, typed, folder / place, environ)
-            if code != expected:
-                out(paint(f"this should have ended with exit code {expected}, not {code}", "red"))
+            step = _run(words, typed, folder / place, environ, expected)
+            show(step)
+            if step.code != expected:
                 return 1
-            tried = next((line for line in said.splitlines() if line.startswith("try: ")), "")
-        pasted = tried.removeprefix("try: ").partition("  #")[0]
-        code, _ = _run("So paste it:", pasted or "scout who", folder / "arc", environ)
-        if not code:
-            code, _ = _run(
-                "And what happened, in order:", "scout log --newest --limit 6", folder / "arc", environ
-            )
-    out_text(_NEXT)
-    return code
+            tried = next((line for line in step.output.splitlines() if line.startswith("try: ")), "")
+        pasted = tried.removeprefix("try: ").partition("  #")[0] or "scout who"
+        for words, typed in (("So paste it:", pasted), _LAST):
+            step = _run(words, typed, folder / "arc", environ)
+            show(step)
+            if step.code:
+                return step.code
+    return 0
 
 
 @contextmanager
@@ -108,14 +132,8 @@ def _is_ours(name: str) -> bool:
     return name.startswith("SCOUT_") or name in SESSION_MARKS
 
 
-def _run(words: str, typed: str, place: Path, environ: dict[str, str]) -> tuple[int, str]:
-    """Type one command and show what it prints."""
-    if words:
-        out("")
-        out(words)
-    out("")
-    out(f"{paint(f'{place.name}$', 'dim')} {paint(typed, 'bold')}")
-    sys.stdout.flush()
+def _run(words: str, typed: str, place: Path, environ: dict[str, str], expected: int = 0) -> Step:
+    """Type one command."""
     command = [sys.executable, "-m", "scout", *shlex.split(typed)[1:]]
     began = time.monotonic()
     done = subprocess.run(
@@ -129,12 +147,28 @@ def _run(words: str, typed: str, place: Path, environ: dict[str, str]) -> tuple[
         timeout=60,
         check=False,
     )
-    lines = [_without_secret(line) for line in done.stdout.splitlines()]
+    said = "\n".join(_without_secret(line) for line in done.stdout.splitlines())
+    took = round(time.monotonic() - began, 3)
+    return Step(words, place.name, typed, expected, done.returncode, said, took)
+
+
+def _print(step: Step) -> None:
+    """One command and what it printed."""
+    if step.says:
+        out("")
+        out(step.says)
+    out("")
+    out(f"{paint(f'{step.directory}$', 'dim')} {paint(step.command, 'bold')}")
+    lines = step.output.splitlines()
     out_text("\n".join(lines[:_SHOWN]))
     if len(lines) > _SHOWN:
         out(f"… {len(lines) - _SHOWN} more lines")
-    out(paint(f"({time.monotonic() - began:.1f} s)", "dim"))
-    return done.returncode, done.stdout
+    out(paint(f"({step.seconds:.1f} s)", "dim"))
+    if step.code != step.expected:
+        out(paint(f"this should have ended with exit code {step.expected}, not {step.code}", "red"))
+    if (step.says, step.command) == _LAST:
+        out_text(_NEXT)
+    sys.stdout.flush()
 
 
 def _without_secret(line: str) -> str:

@@ -25,7 +25,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "resume": ("scout resume",),
     "doctor": ("scout doctor", "scout doctor --fix", "scout doctor --bundle report.tar.gz"),
-    "demo": ("scout demo",),
+    "demo": ("scout demo", "scout demo --json"),
     "setup": (
         "scout setup                  # every program that is found here, in one diff",
         "scout setup claude --dry-run",

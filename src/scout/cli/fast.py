@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from scout.cli.verbs import Manner
 
-__all__ = ["FLAGS", "MANNER", "hang_up", "prepare", "read", "run"]
+__all__ = ["FLAGS", "MANNER", "hang_up", "move_json", "prepare", "read", "run"]
 
 _PAGE = {"--cursor": ("cursor", "text"), "--limit": ("limit", "int")}
 _OF_LOG = {
@@ -195,6 +195,15 @@ def prepare() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+
+
+def move_json(argv: list[str]) -> list[str]:
+    """`scout --json who` is `scout who --json`: the flag means the same before the verb."""
+    if argv[:1] != ["--json"] or len(argv) == 1:
+        return argv
+    rest = argv[1:]
+    end = rest.index("--") if "--" in rest else len(rest)
+    return [*rest[:end], "--json", *rest[end:]]
 
 
 def hang_up() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scout.cli.text import one_line, out, paint, short_id
+from scout.cli.text import note, one_line, out, paint, short_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,6 +65,13 @@ _WORDS: dict[str, tuple[str, bool]] = {
     "work.wait": ("waiting", False),
 }
 
+# What a person should know after it, on standard error.
+_AFTERWARDS = {
+    "agent.retire": "its name and messages are kept; bring it back with: scout agent revive {path}",
+    "agent.revive": "its name, settings and messages are as before; its sessions, tokens and flights stay "
+    "ended (a new token: scout token create --agent {path})",
+}
+
 BRIEF = frozenset(operation for operation, (_, brief) in _WORDS.items() if brief)
 
 
@@ -74,6 +81,8 @@ def show_outcome(operation: str, record: dict[str, Any]) -> None:
         word, noun = _WORDS[operation][0], operation.partition(".")[0]
         subject = _SUBJECTS.get(noun, _ident)(record)
         out(f"{paint(word, 'green')} {subject}".rstrip())
+    if operation in _AFTERWARDS:
+        note(_AFTERWARDS[operation].format(path=record.get("path")))
 
 
 def _ident(record: dict[str, Any]) -> str:

@@ -183,6 +183,8 @@ def _show_agent(agent: dict[str, Any]) -> None:
 def _show_registered(told: dict[str, Any]) -> None:
     word = "registered" if told["created"] else "already registered"
     out(f"{paint(word, 'green')} {told['address']}  ({told['path']})")
+    for text in told.get("notes") or ():
+        note(f"note: {text}")
     config: dict[str, Any] = told["agent"].get("config") or {}
     if told.get("token") and not (config.get("harness") or config.get("command")):
         out(f"token  {told['token']}")

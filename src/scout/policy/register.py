@@ -33,31 +33,37 @@ class Wish(Record):
 
 
 class Registration(Record):
-    """The agent that is already there, or the spellings and the role of the one to create."""
+    """The agent that is already there, or the spellings and the role of the one to create.
+
+    `elsewhere`: the agent of another folder that has the plain name.
+    """
 
     rule: str
     existing: Agent | None = None
     spelling: Spelling | None = None
     tool_role: ToolRole = ToolRole.DEV
+    elsewhere: Agent | None = None
 
 
 def decide_registration(wish: Wish, directory: Directory) -> Registration:
     """The same identity from the same project is the same record; another folder is a second clone."""
     spelling = _spelling(wish)
     holder = _holder(wish, spelling, directory)
-    project = wish.project_root
+    project, elsewhere = wish.project_root, None
     if holder is not None and project is not None and holder.project_root != project:
+        elsewhere = holder
         clone = clone_workspace(wish.definition, wish.branch, project)
         wish = replace(wish, workspace=clone, root_branch=None)
         spelling = _spelling(wish)
         holder = _holder(wish, spelling, directory)
     if holder is not None:
-        return Registration(rule="same identity", existing=holder, tool_role=holder.tool_role)
+        role = holder.tool_role
+        return Registration(rule="same identity", existing=holder, tool_role=role, elsewhere=elsewhere)
     _check_path(spelling.path, directory)
     if spelling.birth_branch and project and directory.at_branch(project, spelling.birth_branch):
         spelling = replace(spelling, birth_branch=None)  # the project has its root agent already
     role = wish.tool_role or (ToolRole.TL if spelling.birth_branch else ToolRole.DEV)
-    return Registration(rule="new", spelling=spelling, tool_role=role)
+    return Registration(rule="new", spelling=spelling, tool_role=role, elsewhere=elsewhere)
 
 
 def check_alias(name: object, directory: Directory) -> str:

@@ -105,6 +105,7 @@ class Registered(Record):
     path: str
     created: bool
     token: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 class RegisterAgent(Write[Registered]):
@@ -189,7 +190,7 @@ class RetireAgent(Write[AgentDetail]):
 
 
 class ReviveAgent(Write[AgentDetail]):
-    """Bring a retired agent back."""
+    """Bring a retired agent back with its name and messages; its sessions, tokens and flights stay ended."""
 
     operation: ClassVar[str] = "agent.revive"
     route: ClassVar[str] = "POST /v1/agents/{address}/revive"
