@@ -6,11 +6,13 @@ SCOUT_HYPOTHESIS names how hard properties are tried; see `tests/seeds.py` for t
 import os
 import signal
 import threading
+from collections.abc import Generator
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests import leftovers, skips
+from tests.guard import loop_guard
 from tests.soak import Soaked, is_soak, store_counts
 
 _FOLDER = leftovers.own_folder()
@@ -46,7 +48,7 @@ def _restore_signals() -> None:
 def _restore_environment() -> None:
     """Variables that change what a program prints or who it takes itself for."""
     for name in [*os.environ]:
-        own = name in ("SCOUT_HYPOTHESIS", "SCOUT_SEED", "SCOUT_SOAK", "SCOUT_NOT_INSTALLED", "SCOUT_GUARD")
+        own = name in ("SCOUT_HYPOTHESIS", "SCOUT_SEED", "SCOUT_SOAK", "SCOUT_NOT_INSTALLED")
         if not own and name.startswith(("SCOUT_", "ANTHROPIC_", "OPENAI_", "CLAUDE", "CODEX_")):
             del os.environ[name]
     for name in (
@@ -66,6 +68,21 @@ def _restore_environment() -> None:
 
 _restore_signals()
 _restore_environment()
+
+
+# -- the event loop is never held up ---------------------------------------------------------------
+
+_GUARD = loop_guard.folder_for_children(_FOLDER / f"guard-{os.getpid()}")
+os.environ["PYTHONPATH"] = str(_GUARD)
+loop_guard.install()
+
+
+@pytest.fixture(autouse=True)
+def event_loop_guard() -> Generator[None]:
+    """A long step, a file read or a large hash on the thread of an event loop fails the test."""
+    yield
+    if found := loop_guard.collect(_GUARD):
+        pytest.fail("\n".join(["the event loop was held up:", *found]), pytrace=False)
 
 
 # -- which tests run, and how a run ends -----------------------------------------------------------
@@ -97,6 +114,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if isinstance(reporter, pytest.TerminalReporter) and skips.avoidable(reporter):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if late := [file.read_text() for file in sorted(_FOLDER.glob("guard-*/*.report"))]:
+        print("", "THE EVENT LOOP WAS HELD UP, as daemons ended:", *late, sep="\n")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
     if left := leftovers.left(_FOLDER):
         print("", "LEFT BEHIND:", *left, sep="\n")

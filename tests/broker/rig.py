@@ -25,6 +25,7 @@ from scout.store.blobs import FolderBlobs
 from scout.store.database import Database
 from scout.store.verify import verify
 from scout.tree.place import Disk
+from tests.guard import loop_guard
 
 T = TypeVar("T")
 SECRET = "sct_the-operators-own"
@@ -107,7 +108,8 @@ async def rig(
     )
     try:
         await broker.start(secret, login, host, STATUS)
-        yield Rig(broker, clock, home)
+        with loop_guard.watching():
+            yield Rig(broker, clock, home)
     finally:
         await broker.close()
         await database.close()

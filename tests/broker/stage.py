@@ -25,6 +25,7 @@ from scout.store.blobs import FolderBlobs
 from scout.store.database import Database
 from scout.tree.place import Disk
 from tests.broker.rig import SECRET, STATUS, MovedClock, RandomIds, Rig
+from tests.guard import loop_guard
 
 
 @asynccontextmanager
@@ -62,7 +63,8 @@ async def stage(
     )
     try:
         await broker.start(SECRET, "ada", "mini", STATUS)
-        yield Rig(broker, clock, home)
+        with loop_guard.watching():
+            yield Rig(broker, clock, home)
     finally:
         await broker.close()
         await database.close()

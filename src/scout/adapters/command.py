@@ -101,7 +101,7 @@ class Command(Plain):
             return
         async for line in follow(run, self._limits):
             yield Progress(text=line)
-        for event in self._outcome(spec, prompt, run):
+        for event in await asyncio.to_thread(self._outcome, spec, prompt, run):
             yield event
 
     async def interrupt(self, session_id: str, delivery_id: str) -> bool:

@@ -152,7 +152,7 @@ async def follow(run: Run, limits: Limits) -> AsyncIterator[str]:
     tail, pause = Tail(run.stderr), _pauses()
     began = time.monotonic() - run.age
     while run.state() is RunState.RUNNING:
-        lines = tail.lines()
+        lines = await asyncio.to_thread(tail.lines) if tail.has_grown else []
         for line in lines:
             yield line
         if excess := _excess(run, limits, time.monotonic() - began):
@@ -160,7 +160,7 @@ async def follow(run: Run, limits: Limits) -> AsyncIterator[str]:
         else:
             pause = _pauses() if lines else pause
             await asyncio.sleep(next(pause))
-    for line in tail.rest():
+    for line in await asyncio.to_thread(tail.rest):
         yield line
     await _clear(run, limits.grace)
 

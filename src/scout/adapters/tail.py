@@ -21,6 +21,11 @@ class Tail:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._open = ""
 
+    @property
+    def has_grown(self) -> bool:
+        """Whether there is something that was not read yet; asking costs no reading."""
+        return self._path.stat().st_size > self._at
+
     def lines(self) -> list[str]:
         """Whole lines that are new, of at most one chunk; blank ones say nothing."""
         return self._split(self._decode(self._read()))

@@ -124,7 +124,7 @@ class Wire:
         pause = 0.002
         while True:
             going_on = self.is_running
-            lines = self.said(after)
+            lines = await asyncio.to_thread(self.said, after) if self._has_said_more(after) else []
             for number, line in enumerate(lines):
                 after = line.after
                 yield line
@@ -195,6 +195,12 @@ class Wire:
             if answer != b"ok\n":
                 self.let_go()
             return answer == b"ok\n"
+
+    def _has_said_more(self, after: int) -> bool:
+        """Whether there is something to read; asking costs no reading."""
+        with suppress(FileNotFoundError):
+            return self.run.stdout.stat().st_size > after
+        return False
 
     def _read(self, after: int) -> bytes:
         """What is there now: a program may write faster than it is read."""

@@ -43,6 +43,7 @@ _HOUR = 3600
 _MINUTE = 60
 _NEWEST = (1 << 63) - 1
 _COUNTED = 200
+_MEDIA_TYPES = mimetypes.MimeTypes()  # made here, for it reads the files of the system
 
 
 def send(turn: Turn, request: Send) -> Receipt:
@@ -408,5 +409,5 @@ def _attachment(turn: Turn, text: str) -> Attachment:
     size = turn.files.get(sha256)
     if size is None:
         raise Refused(NotFound(noun="attachment", id=text[:80]))
-    media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    media_type = _MEDIA_TYPES.guess_type(name)[0] or "application/octet-stream"
     return Attachment(sha256=sha256, name=name or sha256[:12], size=size, media_type=media_type)

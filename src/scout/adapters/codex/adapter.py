@@ -72,14 +72,14 @@ class Codex(Plain):
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def probe(self) -> Probe:
-        environment = self._programs.environment()
+        environment = await asyncio.to_thread(self._programs.environment)
         program = flags.program(environment)
         if program is None:
             return Probe(
                 ready=False, missing=Missing.BINARY, hint=flags.INSTALL, program=self.name, notes=flags.NOTES
             )
         version = await _version(program, environment)
-        if not flags.is_logged_in(environment):
+        if not await asyncio.to_thread(flags.is_logged_in, environment):
             return Probe(
                 ready=False, version=version, missing=Missing.LOGIN, hint=flags.LOGIN, notes=flags.NOTES
             )
@@ -122,12 +122,12 @@ class Codex(Plain):
         if thread is None or files.transcript_of(self._programs.home, thread) is None:
             reason = "nothing has been said in it yet"
             raise Refused(not_attachable(self.name, spec, thread or spec.session_id, reason))
-        environment = self._programs.environment()
+        environment = await asyncio.to_thread(self._programs.environment)
         home = {name: value for name, value in environment.items() if name == "CODEX_HOME"}
         return Opened(command=("codex", "resume", thread), cwd=spec.cwd, environment=home)
 
     async def knock(self, native_id: str, text: str) -> bool:
-        environment = self._programs.environment()
+        environment = await asyncio.to_thread(self._programs.environment)
         program = flags.program(environment)
         return program is not None and await knock(str(program), native_id, text, environment)
 

@@ -1,6 +1,7 @@
 """The programs that the sessions have had: found again by their folders, and begun when there is need."""
 
 import asyncio
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,7 @@ class Programs:
     @property
     def home(self) -> Path:
         """Where Codex keeps its files."""
-        return files.home_of(self.environment())
+        return files.home_of(os.environ)
 
     # -- those there are -------------------------------------------------------------------------
 
@@ -120,7 +121,7 @@ class Programs:
         elif not program.is_opened and spec.door is None:
             await program.wire.stop(_NO_DOOR, self._limits)
             raise Cannot(_NO_DOOR, again=True)
-        method, params = self._opening(spec, program)
+        method, params = await asyncio.to_thread(self._opening, spec, program)
         try:
             await program.greet()
             await program.open(method, params)
@@ -135,7 +136,7 @@ class Programs:
     async def _begun(self, spec: SessionSpec) -> Program:
         if spec.door is None:
             raise Cannot(_NO_DOOR, again=True)
-        environment = self.environment(spec)
+        environment = await asyncio.to_thread(self.environment, spec)
         codex = flags.program(environment)
         if codex is None:
             reason = f"the program codex was not found; {flags.INSTALL}"
