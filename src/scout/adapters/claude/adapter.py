@@ -87,7 +87,7 @@ class Claude(Plain):
         if program is None:
             return Probe(ready=False, missing=Missing.BINARY, hint=INSTALL, program=self.name, notes=notes)
         version = await _version(program, environment)
-        if not is_logged_in(self._programs.home, environment):
+        if not await asyncio.to_thread(is_logged_in, self._programs.home, environment):
             return Probe(ready=False, version=version, missing=Missing.LOGIN, hint=LOGIN, notes=notes)
         return Probe(ready=True, version=version, notes=notes)
 
@@ -109,7 +109,7 @@ class Claude(Plain):
             return _started(own, spec)
         if files.transcript_of(self._programs.home, native_id) is None:
             raise Refused(not_attachable(self.name, spec, native_id, "Claude Code has no such session here"))
-        if other := self._programs.elsewhere(spec, native_id):
+        if other := await asyncio.to_thread(self._programs.elsewhere, spec, native_id):
             raise Refused(not_attachable(self.name, spec, native_id, open_elsewhere(other)))
         return Started(native_ids={"session": native_id}, model=spec.model)
 
@@ -189,7 +189,7 @@ class Claude(Plain):
                     return
         finally:
             watch.cancel()
-        yield self._lost(wire, delivery_id)
+        yield await asyncio.to_thread(self._lost, wire, delivery_id)
 
     async def _meaning(
         self, wire: Wire, reading: Reading, line: Line, begun: int

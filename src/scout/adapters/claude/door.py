@@ -17,7 +17,7 @@ _WAIT = 5.0
 
 async def knock(home: Path, native_id: str, text: str) -> bool:
     """Say something to the session of this name, if its process lives and is idle; whether it went in."""
-    live = live_session(home, native_id)
+    live = await asyncio.to_thread(live_session, home, native_id)
     if live is None or live.status != "idle" or not live.socket:
         return False
     said = {"type": "user", "from": "scout", "message": {"role": "user", "content": text}}

@@ -129,7 +129,7 @@ class Programs:
     async def ready(self, spec: SessionSpec) -> Wire:
         """The program of a session; begun if none runs."""
         async with self._beginning[spec.session_id]:
-            if other := self.elsewhere(spec, session_of(spec)):
+            if other := await asyncio.to_thread(self.elsewhere, spec, session_of(spec)):
                 raise Cannot(open_elsewhere(other), Layer.SESSION, again=True)
             return self.running(spec.session_id) or await self._begun(spec)
 
@@ -138,7 +138,7 @@ class Programs:
             raise Cannot(_NO_DOOR, again=True)
         environment = self.environment(spec)
         program = _program(environment)
-        session, where = self._session(spec), str(self._directory(spec))
+        session, where = await asyncio.to_thread(self._session, spec), str(self._directory(spec))
         folder = self._folder(spec.session_id) / str(next_number(self._folder(spec.session_id)))
         wire = self._known.setdefault(folder, Wire(folder))
         wire.run.prepare()

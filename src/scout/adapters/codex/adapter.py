@@ -103,7 +103,7 @@ class Codex(Plain):
             return _started(own)
         if files.transcript_of(self._programs.home, native_id) is None:
             raise Refused(not_attachable(self.name, spec, native_id, "Codex has no such thread here"))
-        if writer := files.live_session(self._programs.home, native_id):
+        if writer := await asyncio.to_thread(files.live_session, self._programs.home, native_id):
             reason = f"another program writes to it now: process {writer.process.pid}"
             raise Refused(not_attachable(self.name, spec, native_id, reason))
         return Started(native_ids={"thread": native_id}, model=spec.model)
@@ -160,7 +160,7 @@ class Codex(Plain):
         ident = prompt.delivery_id
         async with self._locks[spec.session_id]:
             program = self._programs.holder(spec.session_id, ident)
-            if program is not None and (program.wire.is_running or self._programs.took(program, ident)):
+            if program is not None and await self._is_taken(program, ident):
                 await program.wire.connect()
                 return program
             program = await self._programs.running(spec)
@@ -208,11 +208,15 @@ class Codex(Plain):
             return ()
         return (needed,) if program.is_open(message["id"]) else ()
 
+    async def _is_taken(self, program: Program, delivery_id: str) -> bool:
+        """Whether its program works on a delivery, or did."""
+        return program.wire.is_running or await asyncio.to_thread(self._programs.took, program, delivery_id)
+
     async def _lost(self, program: Program, delivery_id: str) -> tuple[End, bool]:
         """The end of a turn whose program is gone, and whether the program had taken it."""
-        if end := self._programs.end_in_thread(program, delivery_id):
+        if end := await asyncio.to_thread(self._programs.end_in_thread, program, delivery_id):
             return end, True
-        taken = self._programs.took(program, delivery_id)
+        taken = await asyncio.to_thread(self._programs.took, program, delivery_id)
         if program.wire.run.stopped:
             return _explained(program), taken
         when = "in the middle of the turn" if taken else "before it took the turn"
@@ -271,7 +275,7 @@ class Codex(Plain):
         program = self._programs.holder(session_id, delivery_id)
         if program is None:
             return Found.NOT_TAKEN
-        taken = program.wire.is_running or self._programs.took(program, delivery_id)
+        taken = await self._is_taken(program, delivery_id)
         return Found.TAKEN if taken else Found.NOT_TAKEN
 
 

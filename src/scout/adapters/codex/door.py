@@ -16,7 +16,7 @@ _WAIT = 20.0
 
 async def knock(binary: str, native_id: str, text: str, environment: Mapping[str, str]) -> bool:
     """Queue something for the thread of this id, if a program has it open; whether Codex took it."""
-    if live_session(home_of(environment), native_id) is None:
+    if await asyncio.to_thread(live_session, home_of(environment), native_id) is None:
         return False
     words = (binary, "queue", "--thread", native_id, f"--message={text}")
     null = asyncio.subprocess.DEVNULL
