@@ -73,7 +73,7 @@ _restore_environment()
 # -- the event loop is never held up ---------------------------------------------------------------
 
 _GUARD = loop_guard.folder_for_children(_FOLDER / f"guard-{os.getpid()}")
-os.environ["PYTHONPATH"] = str(_GUARD)
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_GUARD), os.environ.get("PYTHONPATH"))))
 loop_guard.install()
 
 

@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from scout.base.refusal import Refused
+from scout.broker.seat import Seat
+from scout.model.request_problem import NotFound
 from scout.policy.limits import Limits
-from scout.protocol.talk import GetBlob, GetMessage, PutBlob, Send
+from scout.protocol.asks import MakeAsk
+from scout.protocol.channels import CreateChannel, JoinChannel
+from scout.protocol.talk import GetBlob, GetMessage, PutBlob, RedactMessage, Send
 from tests.broker.rig import Rig, played, refused, staged
 
 
@@ -55,3 +60,86 @@ async def test_what_was_never_stored_cannot_be_named(rig: Rig) -> None:
         assert (await refused(rig.operator(GetBlob(sha256=name)))).code == "not_found"
         wish = Send(to="@arc", body="see", attachments=(name,))
         assert (await refused(rig.operator(wish))).code == "not_found"
+
+
+# -- who may read -------------------------------------------------------------------------------------
+
+
+async def put(seat: Seat, data: bytes) -> str:
+    return (await seat.call(PutBlob(name="plan.txt", data=data))).sha256
+
+
+async def reads(seat: Seat, sha256: str) -> bool:
+    """Whether it gets the file; otherwise there is no such file for it, in the very words for any hash."""
+    try:
+        return (await seat.call(GetBlob(sha256=sha256))).attachment.sha256 == sha256
+    except Refused as refusal:
+        assert refusal.diagnostic == NotFound(noun="attachment", id=sha256)
+        return False
+
+
+@staged
+async def test_a_file_is_read_by_those_who_stored_it_and_by_the_operator(rig: Rig) -> None:
+    ann, bob = await rig.agent("ann"), await rig.agent("bob")
+    sha256 = await put(ann, b"the plan")
+    assert await reads(ann, sha256)
+    assert await reads(await rig.seat(), sha256)
+    assert not await reads(bob, sha256)
+    assert await put(bob, b"the plan") == sha256  # bob has the same bytes, and so may read them
+    assert await reads(bob, sha256)
+
+
+@staged
+async def test_a_file_is_read_by_those_who_may_read_a_message_with_it(rig: Rig) -> None:
+    ann, bob, eve = await rig.agent("ann"), await rig.agent("bob"), await rig.agent("eve")
+    sha256 = await put(ann, b"for bob")
+    assert not await reads(bob, sha256)
+    sent = await ann.call(Send(to="@bob", body="see", attachments=(sha256,)))
+    assert (await reads(bob, sha256), await reads(eve, sha256)) == (True, False)
+    await rig.operator(RedactMessage(message_id=sent.message_id))
+    assert (await reads(bob, sha256), await reads(ann, sha256)) == (False, True)
+
+
+@staged
+async def test_a_file_in_a_channel_is_for_its_members_and_one_for_all_is_for_all(rig: Rig) -> None:
+    ann, bob, eve = await rig.agent("ann"), await rig.agent("bob"), await rig.agent("eve")
+    await ann.call(CreateChannel(name="build"))
+    await bob.call(JoinChannel(name="build"))
+    sha256 = await put(ann, b"for the channel")
+    await ann.call(Send(channel="build", body="see", attachments=(sha256,)))
+    assert (await reads(bob, sha256), await reads(eve, sha256)) == (True, False)
+    await ann.call(Send(broadcast=True, body="see", attachments=(sha256,)))
+    assert await reads(eve, sha256)
+
+
+@staged
+async def test_a_file_that_one_may_not_read_cannot_be_attached(rig: Rig) -> None:
+    ann, eve = await rig.agent("ann"), await rig.agent("eve")
+    await rig.register("bob", harness="echo")
+    sha256 = await put(ann, b"not for eve")
+    for wish in (
+        Send(to="@eve", body="mine", attachments=(sha256,)),
+        MakeAsk(to="@bob", body="read it", attachments=(sha256,)),
+    ):
+        problem = await refused(eve.call(wish))
+        assert problem == NotFound(noun="attachment", id=sha256)
+    assert not await reads(eve, sha256)
+
+
+@staged
+async def test_a_file_is_stored_for_whoever_sends_it_again(rig: Rig) -> None:
+    """The receiver of a file may pass it on: it may read it."""
+    ann, bob, eve = await rig.agent("ann"), await rig.agent("bob"), await rig.agent("eve")
+    sha256 = await put(ann, b"pass it on")
+    await ann.call(Send(to="@bob", body="see", attachments=(sha256,)))
+    await bob.call(Send(to="@eve", body="see", attachments=(sha256,)))
+    assert await reads(eve, sha256)
+
+
+@staged
+async def test_storing_the_same_twice_is_one_fact(rig: Rig) -> None:
+    ann = await rig.agent("ann")
+    before = rig.broker.glance().last_seq()
+    for _ in range(3):
+        await put(ann, b"once")
+    assert rig.broker.glance().last_seq() == before + 1

@@ -47,6 +47,7 @@ collab.agent.retired collab.agent.revived collab.agent.sleeping collab.agent.upd
 collab.alias.broken collab.alias.created collab.alias.removed collab.alias.repaired collab.alias.retargeted
 collab.allowance.created collab.allowance.revoked
 collab.ask.created
+collab.attachment.stored
 collab.attention.answered collab.attention.created collab.attention.denied collab.attention.dismissed
 collab.attention.expired collab.attention.notified collab.attention.resolved
 collab.binding.closed collab.binding.created collab.binding.reopened

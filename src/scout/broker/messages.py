@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scout.base.refusal import BadRequest, Refused, code_of
-from scout.broker import alarm, conversations, naming, needing, posting, reaching, registering
+from scout.broker import alarm, blobs, conversations, naming, needing, posting, reaching, registering
 from scout.broker.held import show_held
 from scout.broker.turn import Turn, subject_of
 from scout.identity.lexer import lex
@@ -407,7 +407,7 @@ def _attachment(turn: Turn, text: str) -> Attachment:
     """A file is named by its hash, with what it is called behind a colon."""
     sha256, _, name = text.partition(":")
     size = turn.files.get(sha256)
-    if size is None:
+    if size is None or not blobs.may_read(turn, sha256):
         raise Refused(NotFound(noun="attachment", id=text[:80]))
     media_type = _MEDIA_TYPES.guess_type(name)[0] or "application/octet-stream"
     return Attachment(sha256=sha256, name=name or sha256[:12], size=size, media_type=media_type)

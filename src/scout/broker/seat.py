@@ -21,6 +21,7 @@ from scout.broker.once import once
 from scout.broker.stream import Hub, Waiters
 from scout.broker.turn import Turn
 from scout.broker.world import World
+from scout.model.conversation import Attachment
 from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint, heard_from
 from scout.model.envelope import Event
@@ -38,7 +39,7 @@ from scout.protocol.insight import ShowBrief
 from scout.protocol.overview import ReloadSettings, Watch
 from scout.protocol.request import Request, Write, result_of
 from scout.protocol.route_operator import apply_route
-from scout.protocol.talk import GetBlob, PutBlob, Send
+from scout.protocol.talk import Blob, GetBlob, PutBlob, Send
 from scout.store.ledger import Ledger
 
 __all__ = ["Counter", "Seat"]
@@ -110,7 +111,9 @@ class Seat:
         if isinstance(request, MakeAsk | Send):
             await self._broker.looked_round()
         match request:
-            case PutBlob() | GetBlob() | ReloadSettings():
+            case PutBlob() | GetBlob():
+                return await self._file(request)
+            case ReloadSettings():
                 return await self._answer_outside(request)
             case Heartbeat():
                 return await self._heartbeat(request)
@@ -198,6 +201,22 @@ class Seat:
             return request
         real = await asyncio.to_thread(self._broker.world.places.real_path, folder, self.who.base)
         return replace(request, **{field: {**config, "workspaceDir": real}})
+
+    async def _file(self, request: PutBlob | GetBlob) -> Attachment | Blob:
+        return await (self._store_file(request) if isinstance(request, PutBlob) else self._read_file(request))
+
+    async def _read_file(self, request: GetBlob) -> Blob:
+        """The bytes, for those who may have them."""
+        await self._read(lambda turn: blobs.check_readable(turn, request))
+        return await asyncio.to_thread(self._outside, request)
+
+    async def _store_file(self, request: PutBlob) -> Attachment:
+        """Store the bytes off the loop, then note who did; under its key a file is known by its hash."""
+        stored: Attachment = await asyncio.to_thread(self._outside, request)
+        named = replace(request, data=stored.sha256.encode())
+        return await self._broker.write(
+            self.who, lambda turn: once(turn, named, lambda one, _: blobs.record_upload(one, stored))
+        )
 
     async def _answer_outside(self, request: Request[Any]) -> Any:
         """Answer what touches files, off the loop; asked again under its key, the first answer."""

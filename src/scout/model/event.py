@@ -103,6 +103,7 @@ from scout.model.presence_event import (
 from scout.model.talk_event import (
     AllowanceCreated,
     AllowanceRevoked,
+    AttachmentStored,
     AttentionAnswered,
     AttentionCreated,
     AttentionDenied,
@@ -133,6 +134,7 @@ Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 AnyEvent = (
     MessagePosted
     | MessageRedacted
+    | AttachmentStored
     | ConversationCreated
     | ConversationPolicy
     | ConversationArchived

@@ -16,6 +16,7 @@ __all__ = [
     "AllowanceCreated",
     "AllowanceEvent",
     "AllowanceRevoked",
+    "AttachmentStored",
     "AttentionAnswered",
     "AttentionCreated",
     "AttentionDenied",
@@ -114,6 +115,12 @@ def message_of(event: MessagePosted) -> Message:
         flight_id=said.flight_id,
         created_at=event.time,
     )
+
+
+class AttachmentStored(Event, tag="collab.attachment.stored"):
+    """An agent stored a file; the same bytes stored again by the same agent are no new fact."""
+
+    payload: Attachment
 
 
 class Opened(Changed[Conversation], omit_defaults=True):

@@ -205,6 +205,6 @@ class GetBlob(Request[Blob]):
     operation: ClassVar[str] = "attachment.get"
     route: ClassVar[str] = "GET /v1/attachments/{sha256}"
     words: ClassVar[tuple[str, ...]] = ("sha256",)
-    permission: ClassVar[str] = "the operator and every agent"
+    permission: ClassVar[str] = "the operator, those who stored it, and those who may read a message with it"
 
     sha256: Words

@@ -19,7 +19,7 @@ from scout.model.session import Session
 from scout.model.usage import Counters, Totals, Usage, day_of
 from scout.model.work_item import WorkItem
 from scout.policy.nearest import keys_of
-from scout.store import followed, owed
+from scout.store import files, followed, owed
 
 __all__ = ["DERIVED_TABLES", "derive"]
 
@@ -37,6 +37,8 @@ DERIVED_TABLES = {
     "work_relations": ("work_item_id", "from_id", "kind"),
     "followed": ("agent_id", "conversation_id", "read_seq"),
     "concerned": ("agent_id", "seq"),
+    "file_uploads": ("sha256", "agent_id"),
+    "file_messages": ("sha256", "message_id"),
 }
 
 
@@ -99,6 +101,12 @@ def _work_item(connection: sqlite3.Connection, item: WorkItem) -> None:
     connection.executemany("INSERT OR IGNORE INTO work_relations VALUES (?, ?, ?)", rows)
 
 
+def _message(connection: sqlite3.Connection, message: Message) -> None:
+    followed.follow_message(connection, message)
+    if message.attachments or message.redacted_at is not None:
+        files.follow_message(connection, message)
+
+
 _ADD_TO_DAY = (
     f"INSERT INTO usage_days ({', '.join((*_DAY_KEYS, *_DAY_SUMS))}) "
     f"VALUES ({', '.join('?' for _ in (*_DAY_KEYS, *_DAY_SUMS))}) "
@@ -121,7 +129,7 @@ _DERIVE: dict[type[Record], Callable[[sqlite3.Connection, Any], None]] = {
     Endpoint: _endpoint,
     Flight: owed.follow,
     Member: followed.follow_member,
-    Message: followed.follow_message,
+    Message: _message,
     Question: owed.follow,
     Session: _session,
     Usage: _usage,

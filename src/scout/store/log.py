@@ -9,7 +9,7 @@ from scout.model.concern import concerned_agents
 from scout.model.envelope import Changed, Event
 from scout.model.event import event_type, read_event
 from scout.model.talk_event import ConversationCreated, MessagePosted, message_of
-from scout.store import owed
+from scout.store import files, owed
 from scout.store.derived import derive
 from scout.store.table import table_of
 
@@ -43,6 +43,7 @@ def project(connection: sqlite3.Connection, event: Event) -> None:
         connection.execute(table.upsert, table.row(record))
         derive(connection, record)
     owed.heard(connection, event)
+    files.follow_upload(connection, event)
     rows = [(agent_id, event.seq) for agent_id in concerned_agents(event)]
     connection.executemany("INSERT INTO concerned VALUES (?, ?)", rows)
 

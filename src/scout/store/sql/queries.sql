@@ -470,3 +470,10 @@ ORDER BY seq LIMIT :limit;
 
 -- usage_of_agent: what was reported of an agent from a moment on
 SELECT data FROM usage WHERE agent_id = :agent AND created_at >= :since ORDER BY created_at LIMIT :limit;
+
+-- file_uploaded: whether an agent stored a file itself
+SELECT count(*) FROM file_uploads WHERE sha256 = :hashed AND agent_id = :agent;
+
+-- file_messages: the messages that carry a file, newest first
+SELECT m.data FROM (SELECT message_id FROM file_messages WHERE sha256 = :hashed AND message_id < :before ORDER BY message_id DESC LIMIT :limit) r
+CROSS JOIN messages m ON m.id = r.message_id;
