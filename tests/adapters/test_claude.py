@@ -171,7 +171,7 @@ def test_a_session_that_is_lost_or_open_elsewhere_is_left_alone(stage: ClaudeSta
         person = await asyncio.to_thread(_opened, stage, native)
         try:
             entry = stage.home / "sessions" / f"{person.pid}.json"
-            await until(entry.exists)
+            await until(entry.exists, 60)
             with pytest.raises(Refused, match=f"process {person.pid}"):
                 await claude.attach(spec, native)
             (busy,) = await collect(claude, stage.turn("<<say no>>", native_ids=who.native_ids))
@@ -216,7 +216,7 @@ def test_a_turn_goes_on_without_its_broker_and_is_collected_by_the_next(
         claude = stage.claude()
         event, rest = await first(claude, one)
         assert isinstance(event, Accepted)
-        await until((stage.work / "ran").exists)
+        await until((stage.work / "ran").exists, 60)
         assert isinstance(rest, asyncio.Task)
         rest.cancel()
 
