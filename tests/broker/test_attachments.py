@@ -117,12 +117,9 @@ async def test_a_file_that_one_may_not_read_cannot_be_attached(rig: Rig) -> None
     ann, eve = await rig.agent("ann"), await rig.agent("eve")
     await rig.register("bob", harness="echo")
     sha256 = await put(ann, b"not for eve")
-    for wish in (
-        Send(to="@eve", body="mine", attachments=(sha256,)),
-        MakeAsk(to="@bob", body="read it", attachments=(sha256,)),
-    ):
-        problem = await refused(eve.call(wish))
-        assert problem == NotFound(noun="attachment", id=sha256)
+    said = await refused(eve.call(Send(to="@eve", body="mine", attachments=(sha256,))))
+    asked = await refused(eve.call(MakeAsk(to="@bob", body="read it", attachments=(sha256,))))
+    assert said == asked == NotFound(noun="attachment", id=sha256)
     assert not await reads(eve, sha256)
 
 

@@ -153,12 +153,14 @@ def _measured_protocol(protocol: Any) -> Any:
 def _check_time(spent: float, callback: object) -> None:
     if spent <= LIMIT or threading.get_ident() not in _watched:
         return
-    task = getattr(callback, "__self__", None)
+    task: Any = getattr(callback, "__self__", None)
     what = f"a step took {spent * 1000:.0f} ms of processor time: "
     if not isinstance(task, asyncio.Task):
         _report(what + repr(callback), [])
-    elif not (_only_scout and _is_of_tests(task)):
-        _report(what + repr(task.get_coro()), _lines(_awaiting(task.get_coro())))
+        return
+    coroutine: Any = task.get_coro()  # pyright: ignore[reportUnknownVariableType] (of any task)
+    if not (_only_scout and _is_of_tests(coroutine)):
+        _report(what + repr(coroutine), _lines(_awaiting(coroutine)))
 
 
 def _awaiting(coroutine: Any) -> list[FrameType]:
@@ -170,9 +172,9 @@ def _awaiting(coroutine: Any) -> list[FrameType]:
     return frames
 
 
-def _is_of_tests(task: "asyncio.Task[Any]") -> bool:
+def _is_of_tests(coroutine: Any) -> bool:
     """A scene of a test does its own work between its calls."""
-    code = getattr(task.get_coro(), "cr_code", None)
+    code = getattr(coroutine, "cr_code", None)
     return code is None or not code.co_filename.startswith(_scout())
 
 
