@@ -17,7 +17,18 @@ _LAYERS = next(contract["layers"] for contract in _CONTRACTS if contract["id"] =
 _PURE = next(contract["source_modules"] for contract in _CONTRACTS if contract["id"] == "pure-rooms")
 
 ROOMS = {room for layer in _LAYERS for room in re.findall(r"\w+", layer)}
-OTHER_TESTS = {"browser", "conformance", "contract", "data", "house", "live", "replay", "stories", "surface"}
+OTHER_TESTS = {
+    "browser",
+    "conformance",
+    "contract",
+    "data",
+    "guard",
+    "house",
+    "live",
+    "replay",
+    "stories",
+    "surface",
+}
 EMPTY_WORDS = {"common", "core", "helpers", "manager", "service", "types", "utils"}
 
 # Text that is true of one machine or one network only.
