@@ -285,7 +285,7 @@ async def test_a_missing_login_is_one_item_and_goes_away_once_a_turn_works(rig: 
         assert view.state is FlightState.FAILED
         assert view.error is not None
         assert "not logged in: run /login" in view.error.message
-        assert [one.operation for one in view.error.remedies] == ["runtimes"]
+        assert [one.operation for one in view.error.remedies] == ["runtimes.check"]
     (item,) = await inbox(rig)
     assert (item.kind, item.title) == (AttentionKind.SETUP, "acp: its login is missing")
     puppet.logged_in = True

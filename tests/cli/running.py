@@ -53,7 +53,7 @@ class Shell:
         return marker.parent
 
     def type(
-        self, *words: str, cwd: Path | None = None, stdin: str = "", **environ: str
+        self, *words: str, cwd: Path | None = None, stdin: str = "", within: float = 30, **environ: str
     ) -> subprocess.CompletedProcess[str]:
         """The real program."""
         return subprocess.run(
@@ -63,7 +63,7 @@ class Shell:
             input=stdin,
             capture_output=True,
             encoding="utf-8",
-            timeout=30,
+            timeout=within,
             check=False,
         )
 

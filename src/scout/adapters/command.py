@@ -69,7 +69,9 @@ class Command(Plain):
     """Each turn is a run of the agent's own program; what its runs wrote is below `sessions`."""
 
     name = "command"
-    capabilities = Capabilities(usage=UsageKind.ESTIMATED, calls_back=True, needs_command=True)
+    capabilities = Capabilities(
+        usage=UsageKind.ESTIMATED, calls_back=True, needs_command=True, calls_model=False
+    )
 
     def __init__(
         self, sessions: Path, limits: Limits | None = None, environment: tuple[str, ...] = ()

@@ -32,7 +32,7 @@ class Echo(Plain):
     """It lives in the broker, so it remembers no turn longer than the broker does."""
 
     name = "echo"
-    capabilities = Capabilities(starts_programs=False)
+    capabilities = Capabilities(starts_programs=False, calls_model=False)
 
     def __init__(self) -> None:
         self._turns: dict[_Turn, asyncio.Event | None] = {}  # the event: interrupted, for one that hangs

@@ -65,6 +65,8 @@ def internal(reference: str) -> Answer:
 
 
 def _named(value: object) -> object:
+    if isinstance(value, Remedy):
+        return _remedy(value)
     if isinstance(value, Record):
         return _record(value)
     if isinstance(value, tuple | list):

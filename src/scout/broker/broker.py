@@ -1,7 +1,7 @@
 """The broker: admits, answers, publishes what was committed, and keeps everything going."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -12,6 +12,7 @@ from scout.broker.admission import Admitted
 from scout.broker.disk_caps import DiskCaps
 from scout.broker.dispatch import Dispatcher
 from scout.broker.full_store import until_stored
+from scout.broker.harness_checks import CheckWish, HarnessChecks, PlayCheck
 from scout.broker.host_processes import HostProcesses
 from scout.broker.memory import Memory
 from scout.broker.notifying import Notifier
@@ -39,6 +40,7 @@ from scout.ports import Blobs, Clock, Harness, Ids, Place, Places, Router, Runs,
 from scout.protocol.agents import Identity
 from scout.protocol.overview import Status
 from scout.protocol.scout import Credential
+from scout.protocol.sessions import CheckLine, Verdict
 from scout.store.database import Database
 from scout.store.ledger import Ledger
 
@@ -49,6 +51,12 @@ _KEPT = 10_000  # admissions remembered
 _PAGE = 500
 _FORGET = ("collab.token.", "collab.agent.", "collab.grant.", "collab.alias.")
 _RENAME = (*_FORGET, "collab.endpoint.")  # after which somebody may be called otherwise
+
+
+async def _play_nothing(_: CheckWish) -> AsyncGenerator[CheckLine]:
+    """The check of a broker that runs without a daemon."""
+    reason = "there is no daemon that could play it"
+    yield CheckLine(line="the check", verdict=Verdict.NOT_TRIED, because=reason)
 
 
 class Broker:
@@ -73,6 +81,7 @@ class Broker:
         router: Router | None = None,
         snapshots: Snapshots | None = None,
         runs: Runs | None = None,
+        play_check: PlayCheck | None = None,
     ) -> None:
         self._database = database
         self.memory = Memory()
@@ -96,6 +105,7 @@ class Broker:
         self._allow_root = allow_root
         self.hub = Hub(rules.limits.stream_buffer)
         self.dispatcher = Dispatcher(self.world, self._record, self.read)
+        self.checks = HarnessChecks(play_check or _play_nothing, self.waiters)
         self._notifier = Notifier(self.world, sinks, self.as_system, self.read)
         self.warming = Warming(self.world, self.as_system, self.read, self.dispatcher)
         self.reviving = Reviving(self.world, self.as_system, self.dispatcher)
@@ -145,6 +155,7 @@ class Broker:
     async def close(self) -> None:
         """End streams, start nothing more, leave running programs alone; the store is closed by its owner."""
         self.hub.close()
+        await self.checks.close()
         await self._notifier.close()
         await self.dispatcher.close()
         await self.suggesting.close()

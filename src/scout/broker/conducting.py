@@ -7,20 +7,25 @@ from typing import Any, Protocol, TypeVar
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused, Remedy
-from scout.broker import runtimes, session_end, sessions, terminals, turns, waking
+from scout.broker import pause, runtimes, session_end, sessions, terminals, turns, waking
 from scout.broker.admission import Admitted
 from scout.broker.dispatch import Dispatcher
+from scout.broker.harness_checks import CheckWish, HarnessChecks, check_key
 from scout.broker.once import once
 from scout.broker.prepared import Opening
+from scout.broker.stream import Waiters
 from scout.broker.turn import Turn
 from scout.broker.world import World
 from scout.model.presence_event import SessionUpdated
 from scout.model.session import Session, SessionClass, observe_session
 from scout.model.session_problem import Layer, SessionFailed
+from scout.policy.permit import Deed, Subject
 from scout.ports import Failed, Harness, Observed, Place, Started
 from scout.protocol.request import Page, Request, Write
 from scout.protocol.sessions import (
     AttachSession,
+    CheckRuntime,
+    CheckState,
     ForkSession,
     GetSession,
     Interrupt,
@@ -31,6 +36,7 @@ from scout.protocol.sessions import (
     SessionOpened,
     SessionView,
     StartSession,
+    StopCheck,
     StopSession,
     Wake,
     Woken,
@@ -53,6 +59,8 @@ CONDUCTED = (
     Wake,
     Interrupt,
     ListRuntimes,
+    CheckRuntime,
+    StopCheck,
 )
 
 
@@ -61,6 +69,8 @@ class House(Protocol):
 
     world: World
     dispatcher: Dispatcher
+    waiters: Waiters
+    checks: HarnessChecks
 
     async def read(self, work: Callable[[Ledger], T]) -> T: ...
     async def write(self, who: Admitted, work: Callable[[Turn], T], place: Place | None = None) -> T: ...
@@ -96,6 +106,10 @@ class Conductor:
                 return await self._interrupted(request)
             case ListRuntimes():
                 return await self._runtimes(request)
+            case CheckRuntime():
+                return await self._check(request)
+            case StopCheck():
+                return await self._stop_check(request)
             case _:
                 raise AssertionError(request)  # another part answers it
 
@@ -124,7 +138,40 @@ class Conductor:
         return replace(view, running=running, log_tail=tail)
 
     async def _runtimes(self, request: ListRuntimes) -> Page[Runtime]:
-        return Page(items=await runtimes.listed(self._house.world, request.check))
+        world, checks = self._house.world, self._house.checks
+        if request.check is None:
+            return Page(items=await runtimes.list_runtimes(world, checks))
+        harness = runtimes.harness_named(world, request.check)
+        if request.wait:
+            await self._await_verdict(request, harness.name)
+        else:
+            await runtimes.probe_all(world, (harness,))
+        return Page(items=(runtimes.show_runtime(world, checks, harness),))
+
+    async def _await_verdict(self, request: ListRuntimes, name: str) -> None:
+        """Until there are more verdicts than were seen, the check ends, or the time is up."""
+        left = min(request.wait, self._house.world.rules.periods.long_poll)
+        with self._house.waiters.listening(check_key(name)) as listener:
+            state, lines = self._house.checks.result(name)
+            if state is CheckState.RUNNING and len(lines) <= (request.seen or 0):
+                await listener.wait(left)
+
+    async def _check(self, request: CheckRuntime) -> Runtime:
+        """Begin a check; it costs turns of a model only with consent, and none while Scout is paused."""
+        world, checks = self._house.world, self._house.checks
+        harness = runtimes.harness_named(world, request.harness)
+        await self._read(_may_check)
+        await runtimes.probe_all(world, (harness,))
+        probe = world.ready[harness.name]
+        checks.start(CheckWish(harness, probe, request.yes, request.command or ()))
+        return runtimes.show_runtime(world, checks, harness)
+
+    async def _stop_check(self, request: StopCheck) -> Runtime:
+        world, checks = self._house.world, self._house.checks
+        harness = runtimes.harness_named(world, request.harness)
+        await self._read(_may_administer)
+        await checks.stop(harness.name)
+        return runtimes.show_runtime(world, checks, harness)
 
     # -- a new one ---------------------------------------------------------------------------------
 
@@ -272,6 +319,15 @@ class Conductor:
         return told
 
 
+def _may_administer(turn: Turn) -> None:
+    turn.permit(Deed.ADMINISTER, Subject(name=turn.world.node))
+
+
+def _may_check(turn: Turn) -> None:
+    _may_administer(turn)
+    pause.check_not_paused(turn)
+
+
 def _seen(turn: Turn, ident: str) -> tuple[SessionView, bool]:
     view = sessions.get_session(turn, GetSession(session_id=ident))
     return view, sessions.may_read(turn, view)
@@ -301,7 +357,7 @@ def _ready(turn: Turn, opening: Opening, started: Started) -> None:
 
 
 def _told(opening: Opening, problem: Failed) -> SessionFailed:
-    look = Remedy(operation="runtimes", parameters={"check": opening.harness}, why="what it lacks")
+    look = Remedy(operation="runtimes.check", parameters={"harness": opening.harness}, why="what it lacks")
     return SessionFailed(
         session_id=opening.spec.session_id,
         layer=problem.layer or Layer.HARNESS,

@@ -15,6 +15,7 @@ from scout.broker.awaiting import AWAITED
 from scout.broker.conducting import CONDUCTED, Conductor
 from scout.broker.dispatch import Dispatcher
 from scout.broker.handlers import HANDLERS, config_of, directory_of
+from scout.broker.harness_checks import HarnessChecks
 from scout.broker.nearby import with_projects
 from scout.broker.observing import LOOKS, Look
 from scout.broker.once import once
@@ -57,6 +58,7 @@ class Counter(Protocol):
     world: World
     dispatcher: Dispatcher
     waiters: Waiters
+    checks: HarnessChecks
     hub: Hub
     signs_of_life: dict[str, Endpoint]
     identities: dict[tuple[str | None, ...], Identity]

@@ -248,7 +248,9 @@ def failed(turn: Turn, prepared: Prepared, problem: Failed) -> None:
     """Before the program took it: another attempt or none. After: the flight has failed."""
     delivery = turn.need(Delivery, "delivery", prepared.delivery_id)
     if problem.missing is not None and not problem.remedies:
-        look = Remedy(operation="runtimes", parameters={"check": prepared.harness}, why="see what it lacks")
+        look = Remedy(
+            operation="runtimes.check", parameters={"harness": prepared.harness}, why="see what it lacks"
+        )
         problem = replace(problem, remedies=(look,))
     for one in _carried(turn, prepared):
         returned(turn, one, problem)

@@ -196,6 +196,7 @@ MODULES = {
     "down": "scout.cli.daemon:down",
     "restart": "scout.cli.daemon:restart",
     "status": "scout.cli.daemon:status",
+    "runtimes": "scout.cli.runtimes:command",
     "doctor": "scout.cli.doctor:command",
     "demo": "scout.cli.demo:command",
     "verify": "scout.cli.store:verify_command",
@@ -272,10 +273,13 @@ OPERATIONS_OF = {
 }
 
 _CONFIG = ("set", "roots")
+_FLAGS = ("runtimes.check",)  # operations that are a flag of another command
 
 
 def exists(operation: str) -> bool:
     """Whether an operation of the table is a command here, so that its remedy can be pasted."""
+    if operation in _FLAGS:
+        return True
     first, _, second = operation.partition(".")
     if not second:
         return first in COMMANDS and (first not in GROUPS or first in ALONE)

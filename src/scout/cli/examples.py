@@ -188,7 +188,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "wake": ("scout wake @arc", "scout up @arc                # the same"),
     "interrupt": ("scout interrupt @arc --reason 'wrong branch'",),
     "open": ("scout open @arc", "scout open ses_01…"),
-    "runtimes": ("scout runtimes", "scout runtimes --check claude", "scout runtimes --json"),
+    "runtimes": ("scout runtimes", "scout runtimes --check claude", "scout runtimes --check echo --json"),
     "node.list": ("scout node list",),
     "project.move": ("scout project move ../old ../new",),
     "token.create": ("scout token create --agent @arc --label laptop", "scout token create --kind guest"),

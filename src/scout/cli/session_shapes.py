@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["SESSIONS", "run_row"]
+__all__ = ["SESSIONS", "run_row", "show_verdict"]
 
-_VERDICTS = {"yes": "green", "partly": "yellow", "no": "red"}
+_VERDICTS = {"passed": "green", "failed": "red", "not supported": "dim", "not tried": "yellow"}
 _ABILITIES = ("resume", "fork", "steer", "permissions", "liveWake")
 
 
@@ -88,12 +88,13 @@ def _show_runtimes(page: dict[str, Any]) -> None:
     for one in items:
         if lacks := explain_path(one) or (not one["ready"] and one.get("hint")):
             note(wrap(str(lacks), f"{one['name']}: "))
-        for text in one["notes"] if one["checks"] else ():
-            note(text)
-        for check in one["checks"]:
-            verdict = str(check["verdict"])
-            told = paint(f"{verdict:<6}", _VERDICTS[verdict])
-            out(f"{told}  {check['line']}: {check['because']}")
+
+
+def show_verdict(check: dict[str, Any]) -> None:
+    """One promise of the checklist: its verdict, and what was seen."""
+    verdict = str(check["verdict"])
+    shown = wrap(f"{check['line']}: {check['because']}", f"{verdict:<15}")
+    out(paint(shown[: len(verdict)], _VERDICTS[verdict]) + shown[len(verdict) :])
 
 
 def _row(one: dict[str, Any]) -> list[str]:

@@ -17,6 +17,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="scout.daemon", description="Run the Scout daemon.")
     parser.add_argument("--foreground", action="store_true", help="log to the terminal too")
     parser.add_argument("--announce", action="store_true", help="say on standard output that it is ready")
+    parser.add_argument(
+        "--tethered", action="store_true", help="end, with all sessions, when standard input closes"
+    )
     parser.add_argument("--host", help="the address to listen on")
     parser.add_argument("--port", help="the port to listen on; 0 is any")
     parser.add_argument(
@@ -31,7 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         loaded = load(flags)
     except Refused as refused:
         return refuse(refused.diagnostic, announce=given.announce)
-    return run(loaded, foreground=given.foreground, announce=given.announce, insecure=given.insecure_bind)
+    return run(
+        loaded,
+        foreground=given.foreground,
+        announce=given.announce,
+        insecure=given.insecure_bind,
+        tethered=given.tethered,
+    )
 
 
 if __name__ == "__main__":

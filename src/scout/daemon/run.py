@@ -27,10 +27,18 @@ __all__ = ["refuse", "run"]
 _LOG = logging.getLogger("scout.daemon")
 
 
-def run(loaded: Loaded, *, foreground: bool = False, announce: bool = False, insecure: bool = False) -> int:
+def run(
+    loaded: Loaded,
+    *,
+    foreground: bool = False,
+    announce: bool = False,
+    insecure: bool = False,
+    tethered: bool = False,
+) -> int:
     """Run until stopped; the exit code. A daemon that runs already is no failure.
 
     `announce` says on standard output, once and as JSON, that the daemon is ready or why it will not be.
+    `tethered` ends it, with its sessions, when standard input closes.
     """
     settings = loaded.settings
     try:
@@ -42,7 +50,7 @@ def run(loaded: Loaded, *, foreground: bool = False, announce: bool = False, ins
             _tell(announce, {"already": lock.facts(settings.home)})
             return 0
         try:
-            _run(settings, held, foreground=foreground, announce=announce)
+            _run(settings, held, foreground=foreground, announce=announce, tethered=tethered)
         finally:
             held.release()
     except Refused as refused:
@@ -55,7 +63,7 @@ def run(loaded: Loaded, *, foreground: bool = False, announce: bool = False, ins
     return 0
 
 
-def _run(settings: Settings, held: lock.Lock, *, foreground: bool, announce: bool) -> None:
+def _run(settings: Settings, held: lock.Lock, *, foreground: bool, announce: bool, tethered: bool) -> None:
     handlers = open_journal(
         Path(settings.logs) / "scout.log", level=settings.log_level, foreground=foreground
     )
@@ -79,7 +87,7 @@ def _run(settings: Settings, held: lock.Lock, *, foreground: bool, announce: boo
     try:
         from scout.daemon.serve import serve
 
-        serve(settings, [tcp, unix], str(where["url"]), ready)
+        serve(settings, [tcp, unix], str(where["url"]), ready, tethered=tethered)
     except Exception:
         _LOG.exception("the daemon failed")
         raise

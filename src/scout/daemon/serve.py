@@ -19,12 +19,15 @@ from scout.adapters.runs import Runs
 from scout.api.app import Application
 from scout.base.refusal import Refused
 from scout.broker.broker import Broker
+from scout.broker.seat import Seat
 from scout.daemon.clock import SystemClock, SystemIds
 from scout.daemon.harnesses import harnesses
 from scout.daemon.late import LateMcp
 from scout.daemon.secret_file import kept, node_key, operator_token
 from scout.daemon.server import Server
 from scout.daemon.settings_file import SettingsFile
+from scout.daemon.tether import Tether
+from scout.daemon.trial import play_check, remove_trials
 from scout.ports import Sink
 from scout.protocol.overview import ShowStatus, Status
 from scout.protocol.scout import Credential
@@ -43,21 +46,31 @@ _LOG = logging.getLogger("scout.daemon")
 
 
 def serve(
-    settings: Settings, sockets: list[socket.socket], url: str, ready: Callable[[Status], None]
+    settings: Settings,
+    sockets: list[socket.socket],
+    url: str,
+    ready: Callable[[Status], None],
+    *,
+    tethered: bool = False,
 ) -> None:
     """Serve on the open sockets until a signal comes; `ready` is called once everything answers."""
     with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
-        runner.run(_serve(settings, sockets, url, ready))
+        runner.run(_serve(settings, sockets, url, ready, tethered))
 
 
 async def _serve(
-    settings: Settings, sockets: list[socket.socket], url: str, ready: Callable[[Status], None]
+    settings: Settings,
+    sockets: list[socket.socket],
+    url: str,
+    ready: Callable[[Status], None],
+    tethered: bool,
 ) -> None:
     ids = SystemIds()
     token = operator_token(Path(settings.token), ids.secret)
     node_key(Path(settings.node_key))
     store = Path(settings.database)
     remove_leftovers(store)
+    remove_trials(settings)
     check_start(store)
     database = Database(store)
     try:
@@ -66,7 +79,7 @@ async def _serve(
             await broker.start(token, getpass.getuser(), socket.gethostname(), _status(settings, url))
             scout = await broker.admit(Credential(secret=token))
             status = await scout.call(ShowStatus())
-            await _listen(settings, broker, sockets, lambda: ready(status))
+            await _listen(settings, broker, sockets, lambda: ready(status), scout if tethered else None)
         finally:
             await broker.close()
     finally:
@@ -74,8 +87,13 @@ async def _serve(
 
 
 async def _listen(
-    settings: Settings, broker: Broker, sockets: list[socket.socket], ready: Callable[[], None]
+    settings: Settings,
+    broker: Broker,
+    sockets: list[socket.socket],
+    ready: Callable[[], None],
+    tethered: Seat | None,
 ) -> None:
+    """Until it is stopped; `tethered`: with which sessions are ended when the tether is cut."""
     mcp = LateMcp(__version__)
     application = Application(
         broker,
@@ -93,9 +111,12 @@ async def _listen(
     gc.freeze()  # what is there now stays: it need not be looked at again
     gc.set_threshold(20_000, 20, 50)  # records make no circles; looking for some after each few costs more
     mcp.begin_soon()
+    tether = Tether(server.stop) if tethered is not None else None
     try:
         await server.serve(sockets)
     finally:
+        if tether is not None and tethered is not None:
+            await tether.close(tethered)
         await mcp.close()
     _LOG.info("stopped")
 
@@ -119,6 +140,7 @@ def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
         router=_router(settings),
         snapshots=GitSnapshots(Path(settings.sessions), most=limits.pictures),
         runs=Runs(Path(settings.sessions)),
+        play_check=lambda wish: play_check(wish, settings),
     )
 
 

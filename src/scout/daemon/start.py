@@ -27,6 +27,7 @@ __all__ = [
     "running",
     "start",
     "stop",
+    "wait_ended",
     "wait_ready",
 ]
 
@@ -80,16 +81,18 @@ def start(
     arguments: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
     timeout: float = 15.0,
+    tether: int | None = None,
 ) -> tuple[Running, bool]:
     """Start a daemon that outlives this process, unless one runs; whether it was this call that did.
 
+    With `tether`, the daemon ends instead, and its sessions too, when the other end of that pipe is closed.
     The daemon says on a pipe that it answers, or why it will not: nothing is guessed from the outside.
     """
     import subprocess
 
     process = subprocess.Popen(
-        [sys.executable, "-m", "scout.daemon", "--announce", *arguments],
-        stdin=subprocess.DEVNULL,
+        [sys.executable, "-m", "scout.daemon", "--announce", *arguments, *_tethered(tether)],
+        stdin=subprocess.DEVNULL if tether is None else tether,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=_own_environment(os.environ if environ is None else environ),
@@ -155,13 +158,22 @@ def stop(home: str, timeout: float = 15.0) -> bool:
     if found.pid:
         os.kill(found.pid, signal.SIGTERM)
         os.kill(found.pid, signal.SIGCONT)  # one that is suspended would not notice
+    return wait_ended(found, timeout)
+
+
+def wait_ended(found: Running, timeout: float) -> bool:
+    """Wait until a daemon has ended; whether it has."""
     until = time.monotonic() + timeout
     while time.monotonic() < until:
-        if not lock.held(home):
+        if not lock.held(found.home):
             _reap(found.pid)
             return True
         time.sleep(_PAUSE)
     return False
+
+
+def _tethered(tether: int | None) -> list[str]:
+    return [] if tether is None else ["--tethered"]
 
 
 def _own_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -56,7 +56,8 @@ class Capabilities(Record):
     `calls_back`: its program may call Scout, so it gets a token of its own for the run. `keeps_process`: its
     program goes on between turns, so that credential is the session's. `starts_programs`: it runs something
     in the agent's folder, which must be allowed. `needs_command`: the agent's config names the program.
-    `live_wake`: a session that a person opened is reached while it is open.
+    `live_wake`: a session that a person opened is reached while it is open. `calls_model`: a turn may
+    cost money.
     """
 
     resume: bool = False
@@ -69,6 +70,7 @@ class Capabilities(Record):
     keeps_process: bool = False
     starts_programs: bool = True
     needs_command: bool = False
+    calls_model: bool = True
     native_profiles: tuple[PermissionProfile, ...] = ()
 
 

@@ -34,7 +34,8 @@ class Operation(Record):
 
     @property
     def words(self) -> tuple[str, ...]:
-        return tuple(self.name.split("."))
+        own = self.request.typed if self.request is not None else ()
+        return own or tuple(self.name.split("."))
 
 
 def operation_of(request: type[Request[Any]]) -> Operation:

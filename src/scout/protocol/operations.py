@@ -70,6 +70,8 @@ REQUESTS: tuple[type[Request[Any]], ...] = (
     sessions.Wake,
     sessions.Interrupt,
     sessions.ListRuntimes,
+    sessions.CheckRuntime,
+    sessions.StopCheck,
     enrolment.Enrol,
     enrolment.ReportHook,
     agents.MoveProject,

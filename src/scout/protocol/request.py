@@ -38,10 +38,12 @@ class Request(Record, Generic[T], forbid_unknown_fields=True):
     """`operation` names it; `route` is empty for what only the command line does.
 
     `words` are the parameters that stand without a flag on the command line, `flags` the flags that
-    are not spelled as their parameter. `permission` says who may.
+    are not spelled as their parameter. `typed` is the command, where that is not the operation's name.
+    `permission` says who may.
     """
 
     operation: ClassVar[str] = ""
+    typed: ClassVar[tuple[str, ...]] = ()
     route: ClassVar[str] = ""
     status: ClassVar[int] = 200
     words: ClassVar[tuple[str, ...]] = ()

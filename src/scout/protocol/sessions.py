@@ -1,19 +1,23 @@
 """Requests about harness sessions: begin, take up, look at, hand over and end them; and what can run them."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, ClassVar
 
 import msgspec
 
 from scout.base.record import Record
+from scout.base.refusal import Remedy
 from scout.model.agent import PermissionProfile
 from scout.model.session import Session
 from scout.model.session_problem import Missing
-from scout.protocol.request import Page, Request, Words, Write, says
+from scout.protocol.request import Page, Request, Seconds, Words, Write, says
 
 __all__ = [
     "AttachSession",
     "CheckLine",
+    "CheckRuntime",
+    "CheckState",
     "CloseSession",
     "ForkSession",
     "GetSession",
@@ -27,8 +31,10 @@ __all__ = [
     "SessionOpened",
     "SessionView",
     "StartSession",
+    "StopCheck",
     "StopSession",
     "TokenUse",
+    "Verdict",
     "Wake",
     "Woken",
 ]
@@ -227,18 +233,37 @@ class Interrupt(Write[Interrupted]):
 # -- what can run them -------------------------------------------------------------------------------
 
 
+class Verdict(StrEnum):
+    """How a harness meets one promise of the checklist."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_SUPPORTED = "not supported"
+    NOT_TRIED = "not tried"
+
+
+class CheckState(StrEnum):
+    """Whether a check of a harness still runs."""
+
+    RUNNING = "running"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+
+
 class CheckLine(Record):
-    """One line of the compatibility checklist: `yes`, `no` or `partly`, and what that rests on."""
+    """One promise of the compatibility checklist: its verdict, and what was seen when it was tried."""
 
     line: str
-    verdict: str
+    verdict: Verdict
     because: str
+    remedies: tuple[Remedy, ...] = ()
 
 
 class Runtime(Record):
     """A harness: whether it is ready, what it lacks, what it can do, and what it does not enforce.
 
-    `program`: what the daemon did not find on its PATH.
+    `program`: what the daemon did not find on its PATH. `check` and `checks`: the last check of it, and its
+    verdicts so far. `turns`: how many turns of a model a whole check takes.
     """
 
     name: str
@@ -250,17 +275,50 @@ class Runtime(Record):
     capabilities: Mapping[str, bool | str]
     native_profiles: tuple[PermissionProfile, ...] = ()
     notes: tuple[str, ...] = ()
+    turns: int = 0
+    check: CheckState | None = None
     checks: tuple[CheckLine, ...] = ()
 
 
 class ListRuntimes(Request[Page[Runtime]]):
     """List the harnesses of this machine, what each can do and what it lacks.
 
-    With `check`, each line of the compatibility checklist is judged for one of them: by a look at its program
-    and by what its adapter says it can do. No prompt is sent to a model by this.
+    With `check`, only that harness, with the verdicts of its last check. This starts nothing.
     """
 
     operation: ClassVar[str] = "runtimes"
     route: ClassVar[str] = "GET /v1/runtimes"
 
-    check: Annotated[Words | None, says("judge this one by the checklist; no prompt is sent")] = None
+    check: Annotated[Words | None, says("only this one, with the verdicts of its check")] = None
+    seen: Annotated[int | None, says("with `wait`: how many verdicts you have")] = None
+    wait: Annotated[Seconds, says("answer after the next verdict or this many seconds, maximum 60")] = 0
+
+
+class CheckRuntime(Write[Runtime]):
+    """Check a harness: play each promise of the checklist in a Scout that exists only for the check.
+
+    It answers at once; `GET /v1/runtimes?check=HARNESS` has the verdicts. A check that runs is joined.
+    Without `yes`, what would take turns of a model is not tried.
+    """
+
+    operation: ClassVar[str] = "runtimes.check"
+    route: ClassVar[str] = "POST /v1/runtimes/{harness}/check"
+    typed: ClassVar[tuple[str, ...]] = ("runtimes",)
+    flags: ClassVar[dict[str, str]] = {"harness": "check"}
+    permission: ClassVar[str] = "the operator"
+
+    harness: Annotated[Words, says("the harness to check")]
+    yes: Annotated[bool, says("allow the turns of a model that the check takes")] = False
+    command: Annotated[
+        tuple[Words, ...] | None, says("for a harness that runs any program: the program and its arguments")
+    ] = None
+
+
+class StopCheck(Write[Runtime]):
+    """Stop the check of a harness; everything that it started ends."""
+
+    operation: ClassVar[str] = "runtimes.stop"
+    route: ClassVar[str] = "POST /v1/runtimes/{harness}/check/stop"
+    permission: ClassVar[str] = "the operator"
+
+    harness: Annotated[Words, says("the harness that is checked")]

@@ -7,13 +7,13 @@ import secrets
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from tests.live.model import chat, messages, responses
-from tests.live.model.script import Answer, Call, Heard, answer_to
+from tests.live.model.script import Answer, Call, Heard, answer_to, steps_of
 
 __all__ = ["Exchange", "Model", "scripted_model"]
 
@@ -48,11 +48,17 @@ class Model:
         self.others: list[str] = []  # requests that no dialect knows
         self.faults: list[BaseException] = []
         self.over = threading.Event()
+        self.unscripted: Callable[[Heard], Answer] | None = None  # who answers a prompt without a script
         self.port = 0
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    def answer(self, heard: Heard) -> Answer:
+        """What the script in the prompts says, or whoever answers without one."""
+        scripted = any(turn.by == "user" and steps_of(turn.text) for turn in heard.turns)
+        return answer_to(heard) if scripted or self.unscripted is None else self.unscripted(heard)
 
     def of(self, path: str) -> list[Exchange]:
         """The exchanges of one dialect."""
@@ -76,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         body = json.loads(gzip.decompress(raw) if self.headers.get("Content-Encoding") == "gzip" else raw)
         heard = dialect.heard(body)
-        answer = answer_to(heard)
+        answer = self._model.answer(heard)
         headers = {name.lower(): value for name, value in self.headers.items()}
         self._model.log.append(Exchange(path, headers, body, heard, answer))
         self._play(dialect, body, answer)

@@ -48,7 +48,7 @@ class Cannot(Exception):  # noqa: N818 (a signal between two methods)
         """The same as a refusal."""
         failed = self.failed
         if failed.missing is not None:
-            look = Remedy(operation="runtimes", parameters={"check": _NAME}, why="see what it lacks")
+            look = Remedy(operation="runtimes.check", parameters={"harness": _NAME}, why="see what it lacks")
             hint, program = (INSTALL, _NAME) if failed.missing is Missing.BINARY else (failed.reason, "")
             return HarnessUnavailable(
                 harness=_NAME, missing=failed.missing, hint=hint, program=program, remedies=(look,)

@@ -1,0 +1,109 @@
+"""The check of a harness: its promises are played in a Scout of its own, of which nothing is left."""
+
+import asyncio
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from scout.broker.harness_checks import CheckWish
+from scout.daemon import lock, start
+from scout.daemon.promises import FREE, PAID, Play, judge, without_trial
+from scout.protocol.sessions import CheckLine
+from scout.settings.record import Settings
+
+__all__ = ["TrialScout", "play_check", "remove_trials"]
+
+_PATIENCE = 30.0  # seconds for a daemon to start or to end
+
+
+async def play_check(wish: CheckWish, settings: Settings) -> AsyncGenerator[CheckLine]:
+    """Each promise of the checklist, tried one after another."""
+    if (lines := without_trial(wish)) is not None:
+        for line in lines:
+            yield line
+        return
+    async with _trial(wish, settings) as play:
+        for promise in (*FREE, *PAID):
+            yield await judge(promise, play, wish)
+
+
+@asynccontextmanager
+async def _trial(wish: CheckWish, settings: Settings) -> AsyncGenerator[Play]:
+    scout = await asyncio.to_thread(TrialScout, settings)
+    try:
+        await asyncio.to_thread(scout.start)
+        play = Play(scout, wish)
+        try:
+            yield play
+        finally:
+            await play.close()
+    finally:
+        await asyncio.shield(asyncio.to_thread(scout.remove))
+
+
+class TrialScout:
+    """A daemon that ends with this process, and its own data folder."""
+
+    def __init__(self, settings: Settings) -> None:
+        folder = _trials(settings)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self.home = tempfile.mkdtemp(prefix="t", dir=folder)
+        self.work = f"{self.home}/work"
+        Path(self.work).mkdir(mode=0o700)
+        self._settings = settings
+        self._near, self._far = os.pipe()
+
+    def start(self) -> None:
+        """Start the daemon; again after `stop`, it finds what it left."""
+        self.running, _ = start.start(
+            self.home, environ=self._environment(), timeout=_PATIENCE, tether=self._near
+        )
+
+    def stop(self) -> None:
+        """Stop the daemon, as `scout down` does: its sessions keep running."""
+        start.stop(self.home, _PATIENCE)
+
+    def remove(self) -> None:
+        """End the daemon and its sessions, and remove its folder."""
+        os.close(self._far)
+        os.close(self._near)
+        found = start.running(self.home)
+        if found is not None and not start.wait_ended(found, _PATIENCE):
+            with suppress(ProcessLookupError):
+                os.kill(found.pid, signal.SIGKILL)
+            start.wait_ended(found, _PATIENCE)
+        _remove(Path(self.home))
+
+    @property
+    def token(self) -> str:
+        return Path(self.home, "token").read_text("utf-8").strip()
+
+    def _environment(self) -> dict[str, str]:
+        """What this daemon has, without its own settings."""
+        others = {name: value for name, value in os.environ.items() if not name.startswith("SCOUT_")}
+        ours = {"SCOUT_HOME": self.home, "SCOUT_PORT": "0", "SCOUT_ROOTS": self.work}
+        quiet = {"SCOUT_AUTOSTART": "0", "SCOUT_NOTIFY_DESKTOP": "0"}
+        allowed = os.pathsep.join(self._settings.environment)
+        return {**others, **ours, **quiet, **({"SCOUT_ENVIRONMENT": allowed} if allowed else {})}
+
+
+def remove_trials(settings: Settings) -> None:
+    """Remove what a daemon that was killed in the middle of a check has left."""
+    folder = _trials(settings)
+    for home in folder.iterdir() if folder.is_dir() else ():
+        if not lock.held(str(home)):
+            _remove(home)
+
+
+def _remove(home: Path) -> None:
+    shutil.rmtree(home, ignore_errors=True)
+    with suppress(OSError):  # another check has one there
+        home.parent.rmdir()
+
+
+def _trials(settings: Settings) -> Path:
+    return Path(settings.home, "trials")
