@@ -90,7 +90,7 @@ def test_what_costs_tokens_needs_a_yes(shell: Shell, tmp_path: Path) -> None:
         tmp_path / "bin", f'[ "$1" = --version ] && echo "2.1.325 (Claude Code)" || touch {asked}'
     )
     shell.say("down")
-    environ = {"PATH": path, "SCOUT_AUTOSTART": "1", "ANTHROPIC_API_KEY": "sk-ant-none-000"}
+    environ: dict[str, Any] = {"PATH": path, "SCOUT_AUTOSTART": "1", "ANTHROPIC_API_KEY": "sk-ant-none-000"}
     done = shell.type("runtimes", "--check", "claude", within=120, **environ)
     assert done.returncode == 0, (done.stdout, done.stderr)
     assert "passed         stable identity: " in done.stdout
