@@ -35,13 +35,13 @@ class Agent:
         self.address = str(made["address"])
         self.token = str(made.get("token") or "")
 
-    def get(self, path: str, **query: Any) -> Any:
+    def get(self, path: str, /, **query: Any) -> Any:
         return self.site.get(path, token=self.token, **query)
 
-    def post(self, path: str, **body: Any) -> Any:
+    def post(self, path: str, /, **body: Any) -> Any:
         return self.site.post(path, token=self.token, **body)
 
-    def refused(self, method: str, path: str, **body: Any) -> Any:
+    def refused(self, method: str, path: str, /, **body: Any) -> Any:
         return self.site.refused(method, path, token=self.token, **body)
 
     def endpoint(self, **wish: Any) -> Any:
@@ -75,7 +75,7 @@ class Site:
         self.shell = shell
         self.daemon = daemon
 
-    def call(self, method: str, path: str, token: str = "", directory: str = "", **body: Any) -> Any:
+    def call(self, method: str, path: str, /, token: str = "", directory: str = "", **body: Any) -> Any:
         """The status and the answer of one request."""
         headers = {"Scout-Directory": quote(directory)} if directory else {}
         sent = None if method == "GET" else body
@@ -83,22 +83,22 @@ class Site:
         reply = self.daemon.call(method, where, sent, headers, token=token)
         return reply.status, reply.json
 
-    def get(self, path: str, **query: Any) -> Any:
+    def get(self, path: str, /, **query: Any) -> Any:
         status, answer = self.call("GET", path, **query)
         assert status == 200, answer
         return answer
 
-    def post(self, path: str, **body: Any) -> Any:
+    def post(self, path: str, /, **body: Any) -> Any:
         status, answer = self.call("POST", path, **body)
         assert status in (200, 201), answer
         return answer
 
-    def patch(self, path: str, **body: Any) -> Any:
+    def patch(self, path: str, /, **body: Any) -> Any:
         status, answer = self.call("PATCH", path, **body)
         assert status == 200, answer
         return answer
 
-    def refused(self, method: str, path: str, **body: Any) -> Any:
+    def refused(self, method: str, path: str, /, **body: Any) -> Any:
         """The problem document of a request that is refused."""
         status, answer = self.call(method, path, **body)
         assert status >= 400, answer
@@ -109,6 +109,12 @@ class Site:
         """A new agent of this name, in a project of its own."""
         wish.setdefault("projectRoot", str(self.shell.project(name)))
         return Agent(self, self.post("/v1/agents", definitionId=name, **wish))
+
+    def puller(self, name: str, **wish: Any) -> Agent:
+        """A new agent that takes what is for it from its inbox."""
+        made = self.agent(name, **wish)
+        made.endpoint()
+        return made
 
     def show(self, address: str) -> Any:
         return self.get(f"/v1/agents/{quote(address, safe='')}")

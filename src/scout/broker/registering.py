@@ -165,7 +165,7 @@ def enter(turn: Turn, decided: Registration, config: AgentConfig, place: Place |
         profile=spelling.address.profile,
         birth_branch=born,
         project_root=place.project_root if place else None,
-        working_dir=place.directory if place and turn.place else (place.project_root if place else None),
+        working_dir=place.project_root if place else None,
         tool_role=decided.tool_role,
         config=config,
     )
