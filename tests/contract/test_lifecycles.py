@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from scout.base.refusal import Refused
-from scout.model.agent import Lifecycle, may_sleep
 from scout.model.noun import NOUNS
 from scout.model.ref import RefKind
 from scout.model.session import SessionClass, SessionState, check_class, end_session, resume_session
@@ -21,7 +20,7 @@ from tests.contract.stories import (
     STORIES,
     WORK,
 )
-from tests.model.samples import T0, T1, a_session, an_agent
+from tests.model.samples import T1, a_session
 
 
 @pytest.mark.rows("R2.2-1")
@@ -90,20 +89,6 @@ def test_the_docs_draw_every_lifecycle_once() -> None:
     assert len(drawn) == len(set(drawn)) == page.count("```mermaid")
     wanted = "agent:AGENT flight:FLIGHT endpoint:ENDPOINT session:SESSION delivery:DELIVERY question:QUESTION"
     assert {*wanted.split(), "work_item:WORK_ITEM", "attention:ATTENTION"} <= set(drawn)
-
-
-@pytest.mark.rows("R2.2-9")
-@pytest.mark.parametrize(
-    ("idle_for", "owes", "may"),
-    [(600, False, True), (599, False, False), (600, True, False), (0, False, False)],
-)
-def test_an_agent_sleeps_only_when_it_owed_nothing_for_its_idle_time(
-    idle_for: float, owes: bool, may: bool
-) -> None:
-    agent = an_agent(last_active_at=T0)
-    assert may_sleep(agent, T0.plus(idle_for), idle=600, owes=owes) is may
-    for asleep in (Lifecycle.SLEEPING, Lifecycle.RETIRED):
-        assert not may_sleep(an_agent(lifecycle=asleep), T0.plus(9999), idle=600, owes=False)
 
 
 @pytest.mark.rows("R2.2-20")

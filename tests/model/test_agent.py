@@ -18,7 +18,6 @@ from scout.model.agent import (
     ToolRole,
     WakePolicy,
     active_at,
-    may_sleep,
     move_agent,
     project_id,
     read_config,
@@ -132,21 +131,11 @@ def test_child_indexes_are_distinct_and_without_gaps(subs: int, searches: int) -
     assert agent.revision == 1 + subs + searches
 
 
-@pytest.mark.parametrize(
-    ("changes", "now", "owes", "may"),
-    [
-        ({}, T0.plus(600), False, True),
-        ({}, T0.plus(599), False, False),
-        ({}, T0.plus(600), True, False),
-        ({"last_active_at": T0.plus(60)}, T0.plus(600), False, False),
-        ({"last_active_at": T0.plus(60)}, T0.plus(660), False, True),
-        ({"lifecycle": Lifecycle.SLEEPING}, T0.plus(9999), False, False),
-    ],
-)
-def test_an_agent_sleeps_when_nothing_is_owed_for_its_idle_time(
-    changes: dict[str, Any], now: Any, owes: bool, may: bool
-) -> None:
-    assert may_sleep(an_agent(**changes), now, idle=600, owes=owes) is may
+def test_a_sleeping_agent_says_since_when() -> None:
+    asleep = move_agent(an_agent(), AgentMove.SLEEP, T0.plus(9))
+    assert (asleep.lifecycle, asleep.sleeping_since) == (Lifecycle.SLEEPING, T0.plus(9))
+    for move in (AgentMove.WAKE, AgentMove.RETIRE):
+        assert move_agent(asleep, move, T0.plus(20)).sleeping_since is None
 
 
 def test_activity_is_volatile() -> None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from scout.base.refusal import Refused
 from scout.broker import admission, alarm, housekeeping, runtimes, start
 from scout.broker.admission import Admitted
+from scout.broker.agent_wake import wake_agent
 from scout.broker.disk_caps import DiskCaps
 from scout.broker.dispatch import Dispatcher
 from scout.broker.full_store import until_stored
@@ -212,7 +213,10 @@ class Broker:
                 memory=self.memory,
             )
             turns[:] = [turn]
-            return work(turn)
+            result = work(turn)
+            if turn.events and turn.actor.agent_id not in self.world.own_agents:
+                wake_agent(turn, turn.actor.agent_id, "it did something itself")
+            return result
 
         try:
             result = await self._database.write(run, lambda: self._publish(turns[0]))

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker import reaching, registering, session_end
+from scout.broker.agent_wake import wake_agent
 from scout.broker.turn import Turn, subject_of
 from scout.identity.segment import fold
 from scout.model.agent import Agent, Lifecycle
@@ -204,6 +205,7 @@ def heartbeat(turn: Turn, request: Heartbeat) -> Endpoint:
     else:
         turn.ledger.refresh(after)
         turn.memory.forget()
+    wake_agent(turn, after.agent_id, "it was heard from")
     turn.world.heard[after.id] = turn.now
     seen = Reached(agent_id=after.agent_id, endpoint_id=after.id, last_seen=turn.now)
     turn.append(AgentHeartbeat, after.agent_id, seen)

@@ -15,11 +15,11 @@ from scout.model.endpoint import (
     permission_of,
     wake_policy_of,
 )
-from scout.model.presence_event import EndpointRegistered, SessionStarted
-from scout.model.session import Session, native_id_of
+from scout.model.presence_event import EndpointRegistered, SessionResumed, SessionStarted
+from scout.model.session import Session, native_id_of, resume_session
 from scout.ports import SessionSpec
 
-__all__ = ["begun", "folder_of", "opening_of", "spec_of", "way_to"]
+__all__ = ["begun", "folder_of", "opening_of", "spec_of", "take_up_again", "way_to"]
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -77,6 +77,14 @@ def way_to(turn: Turn, session: Session, permission: PermissionProfile | None = 
     )
     turn.record(EndpointRegistered, endpoint, move="register")
     return reaching.move(turn, endpoint, EndpointMove.WAKE)
+
+
+def take_up_again(turn: Turn, endpoint: Endpoint) -> Endpoint:
+    """The same session and the same way to it, which were let go while its agent slept."""
+    session = turn.need(Session, "session", endpoint.session_id or "")
+    turn.record(SessionResumed, resume_session(session, turn.now), move="resume")
+    found = reaching.move(turn, endpoint, EndpointMove.RECOVER, "its agent is needed")
+    return reaching.move(turn, found, EndpointMove.WAKE)
 
 
 def spec_of(turn: Turn, agent: Agent, endpoint: Endpoint) -> SessionSpec:

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from scout.broker.agent_wake import wake_agent
 from scout.broker.turn import Turn
 from scout.model.ask_event import DeliveryRequested
 from scout.model.conversation import (
@@ -153,7 +154,12 @@ def deliver(
     decision: Wake | None = None,
     metadata: Metadata = Metadata(),
 ) -> Delivery:
-    """Route a message to one target; for `wake` a program may be started, `delegates` expects an answer."""
+    """Route a message to one target; for `wake` a program may be started, `delegates` expects an answer.
+
+    An ask wakes a sleeping agent, and so does what starts a program; plain mail waits until it is awake.
+    """
+    if wake or message.flight_id is not None:
+        wake_agent(turn, target, reason or "it was asked")
     delivery = Delivery(
         id=turn.mint("dlv"),
         created_at=turn.now,

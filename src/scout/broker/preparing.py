@@ -23,6 +23,7 @@ from scout.model.ask import Ask, SessionPolicy
 from scout.model.delivery import Delivery, DeliveryMove, is_due, lease
 from scout.model.endpoint import ACTIVE, BROKEN, Endpoint, EndpointMove, EndpointState, Transport
 from scout.model.flight import Flight, FlightState
+from scout.model.session import Session, SessionClass, SessionState
 from scout.model.session_problem import Layer
 from scout.model.token import Token
 from scout.policy.choose import Action, Choice, Demand
@@ -113,6 +114,8 @@ def _carrier(
         problem = route.reach.obstacle(waking=True) or "nothing can run it"
         return Failed(layer=Layer.HARNESS, reason=problem, again=True)
     usable = None if isolated_for else _usable(route)
+    if route.endpoint is not None and not isolated_for and _is_let_go(turn, route):
+        return founding.take_up_again(turn, route.endpoint), True
     if usable is None and wish.session_id is not None and forked is None:
         return Failed(layer=Layer.SESSION, reason=f"the session {wish.session_id} is not there any more")
     if usable is not None:
@@ -152,6 +155,17 @@ def _usable(route: reaching.Route) -> Endpoint | None:
     if endpoint is None or not endpoint.held or endpoint.harness != route.harness:
         return None
     return endpoint if endpoint.state in ACTIVE else None
+
+
+def _is_let_go(turn: Turn, route: reaching.Route) -> bool:
+    """Whether the session behind an endpoint ended only because its agent slept, and can be resumed."""
+    endpoint = route.endpoint
+    if endpoint is None or not reaching.is_let_go(endpoint) or endpoint.harness != route.harness:
+        return False
+    session = turn.ledger.get(Session, endpoint.session_id)
+    if session is None or session.state is not SessionState.ENDED:
+        return False
+    return session.session_class is SessionClass.RESUMABLE
 
 
 class _Token(NamedTuple):

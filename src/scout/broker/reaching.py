@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from scout.base.record import Record
 from scout.base.refusal import Candidate, Refused, Remedy
+from scout.broker.agent_wake import wake_agent
 from scout.broker.turn import Turn
 from scout.broker.world import World
 from scout.identity.path import Kind
@@ -16,6 +17,7 @@ from scout.model.endpoint import (
     ENDPOINT,
     Endpoint,
     EndpointMove,
+    EndpointState,
     Transport,
     is_online,
     move_endpoint,
@@ -39,6 +41,7 @@ __all__ = [
     "demand_of",
     "endpoint_of",
     "has_door",
+    "is_let_go",
     "is_live",
     "move",
     "retired",
@@ -119,7 +122,7 @@ def route_of(
 ) -> Route:
     """The way to an agent. `harness`: only this one; `strict`: that none can run it is a refusal."""
     endpoints = shared(turn.endpoints(agent.id))
-    endpoint = choice.endpoint if choice else _online(turn, endpoints)
+    endpoint = choice.endpoint if choice else _online(turn, endpoints) or _let_go(endpoints)
     if endpoint is not None and endpoint.transport is Transport.PULL:
         if is_online(endpoint, turn.now, turn.rules.periods.online_within):
             return Route(reach=_reach(turn, agent, [endpoint], ""), endpoint=endpoint)
@@ -133,6 +136,15 @@ def route_of(
 def _online(turn: Turn, endpoints: Sequence[Endpoint]) -> Endpoint | None:
     within = turn.rules.periods.online_within
     return next((one for one in endpoints if is_online(one, turn.now, within)), None)
+
+
+def is_let_go(endpoint: Endpoint) -> bool:
+    """Whether it leads to a session of Scout's that was let go while its agent slept."""
+    return endpoint.held and endpoint.state is EndpointState.STALE
+
+
+def _let_go(endpoints: Sequence[Endpoint]) -> Endpoint | None:
+    return next((one for one in reversed(endpoints) if is_let_go(one)), None)
 
 
 def is_live(turn: Turn, agent: Agent) -> bool:
@@ -292,6 +304,8 @@ def announce(turn: Turn, before: Endpoint, after: Endpoint, reason: str = "") ->
     """
     if (before.state in ACTIVE) is (after.state in ACTIVE):
         return
+    if after.state in ACTIVE:
+        wake_agent(turn, after.agent_id, "a session of it is there")
     others = turn.endpoints(after.agent_id)
     if not any(one.state in ACTIVE for one in others if one.id != after.id):
         news(turn, after, AgentOnline if after.state in ACTIVE else AgentOffline, reason)

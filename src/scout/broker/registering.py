@@ -5,6 +5,7 @@ from typing import Any
 from scout.base.codec import plain
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker import credentials, reaching
+from scout.broker.agent_wake import wake_agent
 from scout.broker.turn import Turn
 from scout.broker.views import agent_view
 from scout.identity.branch import check_ref
@@ -65,7 +66,8 @@ def register(turn: Turn, request: RegisterAgent) -> Registered:
     decided = decide_registration(wish, turn.everybody)
     if decided.existing is not None:
         _check_owner(turn, decided.existing, wish.owner)
-        agent = _reconfigured(turn, decided.existing, config)
+        awake = wake_agent(turn, decided.existing.id, "it was registered again") or decided.existing
+        agent = _reconfigured(turn, awake, config)
         return _registered(turn, agent, decided.elsewhere, created=False)
     agent = enter(turn, decided, config, place)
     token = credentials.for_agent(turn, agent)

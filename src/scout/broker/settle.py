@@ -7,6 +7,7 @@ from scout.broker import needing, posting, responding, telling
 from scout.broker.final_text import hide_tokens
 from scout.broker.held import settle_held
 from scout.broker.turn import Turn
+from scout.identity.path import Kind
 from scout.model.agent import Lifecycle
 from scout.model.ask import Ask, ReplyMode
 from scout.model.ask_event import (
@@ -149,7 +150,17 @@ def finish(turn: Turn, before: Flight, after: Flight) -> Flight:
         settle_held(turn, before.target)
     if after.state is not FlightState.COMPLETED:
         _tell_failure(turn, after)
+    else:
+        _look_at_task(turn, after.target)
     return after
+
+
+def _look_at_task(turn: Turn, agent_id: str) -> None:
+    """An agent that was there for one task is looked at by the next round of the sweeper."""
+    agent = turn.agent(agent_id)
+    if agent is not None and agent.kind is Kind.TASK:
+        turn.ledger.refresh(replace(agent, last_active_at=None))
+        turn.memory.agents.pop(agent_id, None)
 
 
 def _unasked(turn: Turn, before: Flight, after: Flight) -> None:

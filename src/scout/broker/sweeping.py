@@ -12,11 +12,12 @@ from typing import Any, NamedTuple, Protocol
 from msgspec.structs import replace
 
 from scout.base.time import Time
-from scout.broker import checking, deciding, delegating, reminding, session_end, settle
+from scout.broker import checking, deciding, delegating, reminding, session_end, settle, sleep
 from scout.broker.dispatch import Dispatcher
 from scout.broker.turn import Turn
 from scout.broker.turns import HOLDER
 from scout.broker.world import World
+from scout.model.agent import Agent
 from scout.model.alias import Alias, remove_alias
 from scout.model.attention import Attention
 from scout.model.card import Card, expire_card
@@ -33,7 +34,18 @@ from scout.model.session import Session, SessionState
 from scout.model.token import Token, expire_token
 from scout.policy.limits import Gap
 from scout.policy.sweep import PERIODS, due_for
-from scout.policy.swept import Expire, Liveness, MarkStale, Nudge, Release, Round, Watch
+from scout.policy.swept import (
+    EndTask,
+    Expire,
+    Liveness,
+    MarkStale,
+    Nudge,
+    Release,
+    Round,
+    Sleep,
+    StayAwake,
+    Watch,
+)
 from scout.store.ledger import Ledger
 
 __all__ = ["Due", "House", "found", "realign", "sweep"]
@@ -41,6 +53,7 @@ __all__ = ["Due", "House", "found", "realign", "sweep"]
 _LOG = logging.getLogger("scout.sweeper")
 _EVER = (1 << 62) - 1
 _SOME = 100  # records of a kind in one round; the next round takes the next ones
+_FEW = 20  # agents in one round: nobody waits for another to fall asleep
 
 # What says by itself when it is due.
 _TIMED: tuple[tuple[type[Mutable], str], ...] = (
@@ -136,6 +149,8 @@ def _timed(ledger: Ledger, this: Round) -> Iterator[str]:
     since = int(this.now.plus(-this.periods.sweeps.endpoint_silent))
     yield from (one.id for one in ledger.many(Endpoint, "endpoints_silent", since=since, limit=_SOME))
     yield from (one.id for one in ledger.many(Alias, "aliases_over", limit=_SOME))
+    before = int(this.now.plus(-this.periods.agent_idle))
+    yield from (one.id for one in ledger.many(Agent, "agents_idle", before=before, limit=_FEW))
 
 
 def _owed(ledger: Ledger, this: Round) -> Iterator[str]:
@@ -167,6 +182,8 @@ def _attend(turn: Turn, ident: str, alive: Liveness | None, gap: Gap | None) -> 
             settle.delivered(turn, record, after, DeliveryMove.EXPIRE)
         case MarkStale():
             session_end.lose_endpoint(turn, record, action.rule)
+        case Sleep() | StayAwake() | EndTask():
+            sleep.follow(turn, record, action)
         case _:
             checking.follow(turn, record, action, alive)
 
@@ -178,6 +195,8 @@ def _watched(turn: Turn, record: Any, alive: Liveness | None) -> Watch | None:
             return delegating.watch(turn, record)
         case Flight():
             return checking.watch(turn, record, alive)
+        case Agent():
+            return sleep.watch(turn, record)
         case Alias():
             session = turn.ledger.get(Session, record.target.session_id)
             over = session is not None and session.state in (SessionState.ENDED, SessionState.LOST)

@@ -6,10 +6,11 @@ __all__ = ["COLUMNS", "EMPTY"]
 
 # `name`: an agent by its address. `id`: short. `age`, `time`: from a moment. `line`: the beginning of a text.
 # `path`: a folder as somebody here would say it. `a|b`: the first of them that is there.
+# `presence`: an agent's status, or that it sleeps.
 COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "who": (
         ("agent", "address"),
-        ("status", "status"),
+        ("status", "presence"),
         ("harness", "config.harness"),
         ("project", "path:projectRoot"),
     ),

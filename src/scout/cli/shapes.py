@@ -115,9 +115,17 @@ def _cell(item: dict[str, Any], field: str, short: dict[str, str]) -> object:
 def _at(item: Any, path: str) -> Any:
     if path == "members":
         return ", ".join(str(one.get("address")) for one in item.get("members") or ())
+    if path == "presence":
+        return _presence(item)
     for name in path.split("."):
         item = item.get(name) if _is_object(item) else None
     return item
+
+
+def _presence(agent: dict[str, Any]) -> object:
+    """An agent's status, or that it sleeps, which says more than that it is offline."""
+    asleep = agent.get("lifecycle") == "sleeping"
+    return agent["lifecycle"] if asleep else agent.get("status")
 
 
 def _folder(value: Any) -> str | None:
@@ -154,7 +162,8 @@ def show_record(title: str, record: Any) -> None:
 def _show_agent(agent: dict[str, Any]) -> None:
     config: dict[str, Any] = agent.get("config") or {}
     shown = {
-        "status": agent["status"],
+        "status": _presence(agent),
+        "sleeping since": local_time(agent["sleepingSince"]) if agent.get("sleepingSince") else None,
         "canonical": agent["canonical"],
         "path": agent["path"],
         "birthBranch": agent.get("birthBranch"),

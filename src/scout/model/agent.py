@@ -25,7 +25,6 @@ __all__ = [
     "ToolRole",
     "WakePolicy",
     "active_at",
-    "may_sleep",
     "move_agent",
     "new_agent",
     "project_id",
@@ -127,7 +126,9 @@ class Agent(Mutable):
     next_search_index: int = 0
     config: AgentConfig = AgentConfig()
     created_by: str
+    # Volatile: the sweeper notes its latest activity here, so that the next look comes an idle time later.
     last_active_at: Time | None = None
+    sleeping_since: Time | None = None
 
 
 # What its owner may change; the rest is the agent's identity or its own bookkeeping.
@@ -137,19 +138,15 @@ _CHANGEABLE = frozenset({"config", "model_role", "project_root", "tool_role", "w
 def new_agent(agent_id: str, path: AgentPath, now: Time, *, node: str, by: str, **more: Any) -> Agent:
     """A new record; owner, kind and model role are read off the path here, once. It works in its project."""
     read = {"owner": path.user, "kind": path.kind, "model_role": path.model_role}
-    facts: dict[str, Any] = {**read, "working_dir": more.get("project_root"), **more}
+    facts: dict[str, Any] = {**read, "working_dir": more.get("project_root"), "last_active_at": now, **more}
     return Agent(id=agent_id, path=path, node=node, created_by=by, created_at=now, updated_at=now, **facts)
 
 
 def move_agent(agent: Agent, move: AgentMove, now: Time, *, seen: int | None = None) -> Agent:
-    """Put to sleep, wake, retire or revive."""
-    return moved(AGENT, agent, move, now, seen=seen, field="lifecycle")
-
-
-def may_sleep(agent: Agent, now: Time, *, idle: float, owes: bool) -> bool:
-    """Whether inbox, flights and attention are empty (`owes` nothing) and were for its idle time."""
-    since = agent.updated_at if agent.last_active_at is None else agent.last_active_at
-    return agent.lifecycle is Lifecycle.ACTIVE and not owes and now.since(since) >= idle
+    """Put to sleep, wake, retire or revive; a sleeping agent says since when it sleeps."""
+    since = now if move is AgentMove.SLEEP else None
+    moved_agent = moved(AGENT, agent, move, now, seen=seen, field="lifecycle", sleeping_since=since)
+    return active_at(moved_agent, now)
 
 
 def update_agent(agent: Agent, now: Time, *, seen: int | None = None, **changes: Any) -> Agent:

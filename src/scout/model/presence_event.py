@@ -61,7 +61,7 @@ class AgentUpdated(AgentEvent, tag="collab.agent.updated"):
 
 
 class AgentSleeping(AgentEvent, tag="collab.agent.sleeping"):
-    """It owes nothing and was idle for its time."""
+    """It owes nothing and was idle for its time; its sessions are let go."""
 
 
 class AgentWoken(AgentEvent, tag="collab.agent.woken"):

@@ -111,6 +111,7 @@ class Periods(Record):
     queue_expiry: Seconds = 86_400.0
     human_answer: Seconds = 86_400.0
     session_idle: Seconds = 300.0
+    agent_idle: Seconds = 300.0
     long_poll: Seconds = 60.0
     stream_comment: Seconds = 15.0
     wall_clock_gap: Seconds = 60.0

@@ -7,6 +7,7 @@ import msgspec
 
 from scout.base.refusal import Diagnostic, Remedy
 from scout.base.time import Time
+from scout.model.agent import Agent
 from scout.model.alias import Alias, AliasState
 from scout.model.attention import ATTENTION, Attention, AttentionKind
 from scout.model.card import Card, CardState
@@ -21,6 +22,7 @@ from scout.model.token import Token, TokenState
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkItem, WorkState
 from scout.policy.limits import Alarm
+from scout.policy.sleep import rest_due
 from scout.policy.swept import (
     CheckFlight,
     Delegation,
@@ -98,6 +100,8 @@ def due_for(watch: Watch, this: Round) -> Swept | None:
             return _endpoint(endpoint, this)
         case Alias() as alias:
             return _alias(alias, watch)
+        case Agent() as agent:
+            return rest_due(agent, watch.rest, this) if watch.rest is not None else None
         case item:
             return _expiring(item, this)
 

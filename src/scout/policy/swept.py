@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from scout.base.record import Record
 from scout.base.time import Time
+from scout.model.agent import Agent
 from scout.model.alias import Alias
 from scout.model.ask_event import Nudge as StoredNudge
 from scout.model.attention import Attention
@@ -22,6 +23,7 @@ from scout.policy.limits import Alarm, Gap, Periods, graced
 __all__ = [
     "CheckFlight",
     "Delegation",
+    "EndTask",
     "Expire",
     "FailFlight",
     "Level",
@@ -30,8 +32,11 @@ __all__ = [
     "MarkStale",
     "Nudge",
     "Release",
+    "Rest",
     "ResumeFlight",
     "Round",
+    "Sleep",
+    "StayAwake",
     "Swept",
     "WaitFlight",
     "Watch",
@@ -56,12 +61,35 @@ class Liveness(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Rest(Record, omit_defaults=True):
+    """What may keep an agent awake, and when it was last active.
+
+    `live`: a session that reports by itself. `terminal`: a session of Scout's that a person has open.
+    `unresumable`: a program that runs and would lose what it knows. `by_hand`: a manual agent with a
+    session. `done`: its newest flight is completed.
+    """
+
+    active_at: Time
+    flights: bool = False
+    leased: bool = False
+    attention: bool = False
+    working: bool = False
+    live: bool = False
+    terminal: bool = False
+    unresumable: bool = False
+    kept_warm: bool = False
+    by_hand: bool = False
+    elsewhere: bool = False
+    done: bool = False
+
+
 class Watch(Record):
     """A record that may be due, with what its table does not hold.
 
     `nudges`, `nudged_at` and `next_at`: the reminders so far, and when the next one was said to be due.
     `seen_at`, `found`: a flight's last sign of life and what a look at it found. `address`: what the
     asker calls a flight's target. `title`: what the record is about. `session_over`: of an alias.
+    `rest`: of an agent.
     """
 
     record: (
@@ -76,6 +104,7 @@ class Watch(Record):
         | Grant
         | Token
         | Endpoint
+        | Agent
     )
     nudges: int = 0
     nudged_at: Time | None = None
@@ -85,6 +114,7 @@ class Watch(Record):
     address: str = ""
     title: str = ""
     session_over: bool = False
+    rest: Rest | None = None
 
 
 class Round(Record):
@@ -146,6 +176,20 @@ class Release(Swept, tag="release"):
 
 class MarkStale(Swept, tag="mark_stale"):
     """The endpoint gave no sign of life."""
+
+
+class Sleep(Swept, tag="sleep"):
+    """The agent sleeps until somebody needs it."""
+
+
+class StayAwake(Swept, tag="stay_awake"):
+    """The agent does not sleep yet; its idle time counts from `active_at`."""
+
+    active_at: Time
+
+
+class EndTask(Swept, tag="end_task"):
+    """The agent was there for one task, which is done."""
 
 
 class LookLater(Swept, tag="look_later"):

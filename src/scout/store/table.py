@@ -109,6 +109,7 @@ _TABLES = (
             "birth_branch",
             "lifecycle",
             "config.wake_policy",
+            "last_active_at",
         ),
     ),
     Table("endpoints", Endpoint, ("agent_id", "session_id", "state", "last_seen", "held", "wake_policy")),

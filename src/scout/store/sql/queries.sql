@@ -16,6 +16,10 @@ SELECT data FROM agents WHERE project_root = :root AND id < :before ORDER BY id 
 SELECT a.data FROM (SELECT DISTINCT agent_id FROM reachable WHERE agent_id < :before ORDER BY agent_id DESC LIMIT :limit) r
 CROSS JOIN agents a ON a.id = r.agent_id;
 
+-- agents_idle: agents that are awake and were not active since a moment
+SELECT data FROM agents WHERE lifecycle = 'active' AND kind NOT IN ('connector', 'system')
+AND coalesce(last_active_at, 0) <= :before ORDER BY coalesce(last_active_at, 0) LIMIT :limit;
+
 -- agent_born: who was born on a branch of a project, live or retired
 SELECT data FROM agents WHERE project_root = :root AND birth_branch = :branch AND birth_branch IS NOT NULL;
 
@@ -359,6 +363,12 @@ SELECT data FROM attention WHERE dedupe = :dedupe AND state IN ('open', 'notifie
 
 -- attention_by: what an agent raised, newest first
 SELECT data FROM attention WHERE agent_id = :agent AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- leases_of: what an agent took from its inbox and has not acknowledged
+SELECT data FROM deliveries WHERE state = 'leased' AND leased_until > 0 AND target = :agent LIMIT :limit;
+
+-- last_deed: when an agent did something itself
+SELECT time FROM events WHERE source = 'agent:' || :agent ORDER BY seq DESC LIMIT 1;
 
 -- attention_by_open: those of them that are not decided
 SELECT data FROM attention WHERE agent_id = :agent AND state IN ('open', 'notified') AND id < :before
