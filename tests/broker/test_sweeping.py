@@ -346,6 +346,7 @@ async def test_a_silent_flight_is_checked_waits_and_goes_on_when_its_agent_is_he
     assert await seen() == ("waiting", "waiting")
     view = await rig.operator(GetFlight(flight_id=asked.flight_id))
     assert view.reason.startswith("no sign of life since ")
+    assert view.next_move_owner_id == view.target  # the one who fell silent holds the next move
     await later(rig, 301)
     assert await seen() == ("waiting", "waiting")
     rig.clock.ahead += 605

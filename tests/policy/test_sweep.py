@@ -357,6 +357,7 @@ def test_a_check_without_result_makes_it_wait_for_a_sign_of_life() -> None:
         rule="check without result",
         next_check=until,
         waiting_on=WaitingOn(kind=WaitingKind.PEER, ref=flight.target, until=until),
+        holder_id=flight.target,
         reason=f"no sign of life since {T0}",
     )
     assert due(flight, 360) == expected

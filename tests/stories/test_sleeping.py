@@ -64,8 +64,8 @@ def test_an_agent_over_mcp_sees_who_sleeps_and_is_awake_while_it_acts(me: Shell)
     fall_asleep(me, "@friend")
 
     async def act(client: Client) -> None:
-        found = await client.call_tool("agents_search", {"query": "upper"})
-        [upper] = (found.structured_content or {})["items"]
+        found: Any = (await client.call_tool("agents_search", {"query": "upper"})).structured_content
+        [upper] = found["items"]
         assert (upper["lifecycle"], upper["status"]) == ("sleeping", "offline")
         asked = (await client.call_tool("ask", {"to": "@upper", "body": "wake up"})).structured_content
         assert asked is not None
@@ -100,5 +100,5 @@ def test_a_task_ends_when_it_is_done_and_a_retired_agents_session_ends_with_it(m
     me.say("agent", "register", "hand", "--harness", "echo", "--wake-policy", "keep_warm")
     eventually(lambda: shown(me, "@hand")["status"] == "online", 30)
     me.say("agent", "retire", "@hand")
-    listed = me.data("session", "list", "--agent", "/me/agent/hand")["items"]
-    assert {one["state"] for one in listed} == {"ended"}
+    assert {one["state"] for one in shown(me, "@hand")["sessions"]} == {"ended"}
+    assert me.data("session", "list", "--live")["items"] == []

@@ -98,7 +98,8 @@ def follow(turn: Turn, flight: Flight, action: Swept, alive: Liveness | None) ->
         case ResumeFlight():
             _resumed(turn, flight, action, alive)
         case WaitFlight():
-            waiting = wait_flight(flight, action.waiting_on, turn.now, reason=action.reason)
+            holder = {"next_move_owner_id": action.holder_id, "reason": action.reason}
+            waiting = wait_flight(flight, action.waiting_on, turn.now, **holder)
             _moved(turn, waiting, FlightMove.WAIT)
         case FailFlight():
             settle.finish(turn, flight, fail_flight(flight, action.error, turn.now))

@@ -207,7 +207,15 @@ def _waits(flight: Flight, watch: Watch, this: Round) -> WaitFlight:
     on = WaitingOn(kind=WaitingKind.PEER, ref=flight.endpoint_id or flight.target, until=until)
     reason = f"no sign of life since {_last_sign(flight, watch)}"
     rule = "check without result"
-    return WaitFlight(noun="flight", id=flight.id, rule=rule, next_check=until, waiting_on=on, reason=reason)
+    return WaitFlight(
+        noun="flight",
+        id=flight.id,
+        rule=rule,
+        next_check=until,
+        waiting_on=on,
+        holder_id=flight.target,
+        reason=reason,
+    )
 
 
 def _held(flight: Flight, on: WaitingOn, watch: Watch, this: Round) -> Swept | None:

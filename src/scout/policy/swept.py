@@ -205,9 +205,10 @@ class ResumeFlight(Swept, tag="resume_flight"):
 
 
 class WaitFlight(Swept, tag="wait_flight"):
-    """Nobody knows: it waits for a sign of life."""
+    """Nobody knows: it waits for a sign of life of `holder_id`, who has the next move."""
 
     waiting_on: WaitingOn
+    holder_id: str
     reason: str
 
 
