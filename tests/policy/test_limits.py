@@ -98,6 +98,7 @@ def test_every_number_is_a_field_of_one_record_with_its_default() -> None:
             "queueExpiry": 86_400.0,
             "humanAnswer": 86_400.0,
             "sessionIdle": 300.0,
+            "agentIdle": 300.0,
             "longPoll": 60.0,
             "streamComment": 15.0,
             "wallClockGap": 60.0,
