@@ -98,8 +98,8 @@ def follow(turn: Turn, flight: Flight, action: Swept, alive: Liveness | None) ->
         case ResumeFlight():
             _resumed(turn, flight, action, alive)
         case WaitFlight():
-            holder = {"next_move_owner_id": action.holder_id, "reason": action.reason}
-            waiting = wait_flight(flight, action.waiting_on, turn.now, **holder)
+            on, holder = action.waiting_on, action.holder_id
+            waiting = wait_flight(flight, on, turn.now, next_move_owner_id=holder, reason=action.reason)
             _moved(turn, waiting, FlightMove.WAIT)
         case FailFlight():
             settle.finish(turn, flight, fail_flight(flight, action.error, turn.now))
