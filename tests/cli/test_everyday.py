@@ -55,6 +55,28 @@ def test_everyday_synonyms_work_and_a_wrong_word_is_answered_with_the_nearest(sh
         assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.rows("R4.1-7")
+def test_each_word_for_a_look_works_below_every_noun(fresh: Shell) -> None:
+    start_daemon(fresh)
+    fresh.say("agent", "register", "arc", "--project", ".", "--harness", "echo", cwd=fresh.project("arc"))
+    fresh.say("ask", "@arc", "hello")
+    fresh.say("work", "create", "Fix it", "--owner", "@arc")
+    for word in ("show", "get", "inspect"):
+        for noun, ident in (("agent", "@arc"), ("flight", "last"), ("session", "last"), ("work", "last")):
+            assert fresh.data(noun, word, ident)["id"], (noun, word)
+    assert fresh.say("flight", "ls") == fresh.say("flight", "list")
+    # A word that would change something is answered with the noun's own.
+    for words, meant in (
+        (("work", "add", "x"), "scout work create --help"),
+        (("agent", "delete", "@arc"), "scout agent retire --help"),
+        (("session", "kill", "last"), "scout session stop --help"),
+        (("alias", "new", "a", "@arc"), "scout alias set --help"),
+    ):
+        refused = fresh.type(*words)
+        assert (refused.returncode, f"try: {meant}" in refused.stderr) == (2, True), refused.stderr
+        fresh.say(*meant.split()[1:])
+
+
 @pytest.mark.rows("R4.1-8")
 def test_what_needs_me_is_named_by_its_beginning_by_its_agent_or_not_at_all(fresh: Shell) -> None:
     start_daemon(fresh)
@@ -153,6 +175,7 @@ def test_nothing_is_there_is_said_as_a_sentence(fresh: Shell) -> None:
         (("work", "show"), "no work item is open"),
         (("grant", "revoke", "last"), "there is no grant yet"),
         (("message", "show", "last"), "there is no message yet"),
+        (("reply", "yes"), "there is no message to you yet"),
     ):
         refused = fresh.type(*words)
         assert (refused.returncode, refused.stdout) == (3, ""), (words, refused.stderr)

@@ -188,6 +188,19 @@ def test_completion_knows_verbs_and_addresses(shell: Shell) -> None:
     assert "plain,@arc" in found.split()
 
 
+@pytest.mark.rows("R4.1-24")
+def test_completion_speaks_to_zsh_and_fish(shell: Shell) -> None:
+    for name in ("zsh", "fish"):
+        assert f"_SCOUT_COMPLETE={name}_complete" in shell.say(_SCOUT_COMPLETE=f"{name}_source")
+    typed = "scout show @ar"
+    found = shell.type(_SCOUT_COMPLETE="zsh_complete", COMP_WORDS=typed, COMP_CWORD="2")
+    lines = found.stdout.splitlines()
+    offered = list(zip(lines[::3], lines[1::3], strict=True))
+    assert ("plain", "@arc") in offered  # kind, word and description, each on its line
+    found = shell.type(_SCOUT_COMPLETE="fish_complete", COMP_WORDS=typed, COMP_CWORD="@ar")
+    assert "plain,@arc" in [line.partition("\t")[0] for line in found.stdout.splitlines()]
+
+
 def test_the_warm_path_loads_nothing_heavy(shell: Shell) -> None:
     probe = (
         "import sys; from scout.__main__ import main\n"

@@ -101,6 +101,19 @@ def _answer(shell: Shell, keys: str, *words: str) -> tuple[int, str]:
         os.close(near)
 
 
+def test_retiring_an_agent_at_work_is_asked_about(fresh: Shell) -> None:
+    fresh.say("up")
+    register = ("agent", "register", "hudson", "--project", ".", "--harness", "echo")
+    fresh.say(*register, cwd=fresh.project("hudson"))
+    fresh.say("ask", "@hudson", "hello")
+    code, shown = _answer(fresh, "n\n", "agent", "retire", "@hudson")
+    assert (code, "@hudson has 1 live session" in shown, "nothing was changed" in shown) == (1, True, True)
+    assert fresh.data("show", "@hudson")["lifecycle"] == "active"
+    # With --yes nobody is asked.
+    code, shown = _answer(fresh, "", "agent", "retire", "@hudson", "--yes")
+    assert (code, "[y/N]" in shown, "retired" in shown) == (0, False, True)
+
+
 def test_the_first_words_a_newcomer_tries(fresh: Shell) -> None:
     fresh.say("up")
     assert "All quiet" in fresh.say()

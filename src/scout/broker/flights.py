@@ -352,7 +352,8 @@ def _latest(turn: Turn) -> Message:
     for delivery in came:
         if delivery.flight_id is None and delivery.message_id is not None:
             return turn.need(Message, "message", delivery.message_id)
-    raise Refused(NotFound(noun="message to you", id="latest"))
+    look = Remedy(operation="inbox", parameters={"all": True}, why="what came, also what is read")
+    raise Refused(NotFound(noun="message to you", id="latest", remedies=(look,)))
 
 
 def _asked(turn: Turn, message: Message) -> Flight | None:

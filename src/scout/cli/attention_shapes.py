@@ -198,7 +198,7 @@ def _show_list(page: dict[str, Any]) -> None:
         for item in items:
             _show_listed(item, names[str(item["id"])])
     if not page["items"]:
-        out("nothing needs you")
+        out("Nothing needs you.")
     if page.get("next"):
         note(f"more: --cursor {page['next']}")
 

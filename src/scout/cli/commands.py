@@ -2,9 +2,11 @@
 
 __all__ = [
     "ALONE",
+    "CHANGES",
     "COMMANDS",
     "EVERYDAY",
     "GROUPS",
+    "LOOKS",
     "MEANINGS",
     "MODULES",
     "OPERATIONS_OF",
@@ -238,6 +240,16 @@ SAME_AS: dict[str, tuple[str, ...]] = {
     "version": ("--version",),
     **{f"{name}s": (name,) for name in ALONE if name not in ("agent", "usage")},
 }
+
+# Words below a noun that only look: each is taken for the one that the noun has.
+LOOKS = (("show", "get", "inspect", "info", "view"), ("list", "ls", "all"))
+
+# Words below a noun that change something: the noun's own word is offered, not taken.
+CHANGES = (
+    ("create", "add", "new", "make", "register", "set", "start", "raise", "put"),
+    ("remove", "delete", "rm", "revoke", "retire", "stop", "kill", "cancel", "dismiss", "close", "archive"),
+    ("config", "edit", "change", "set", "update", "rename"),
+)
 
 # Words that could mean several commands, or none of ours: what their owners usually want.
 MEANINGS: dict[str, tuple[str, ...]] = {

@@ -10,7 +10,18 @@ from typing import Any
 import click
 
 from scout import __version__
-from scout.cli.commands import ALONE, COMMANDS, EVERYDAY, GROUPS, MEANINGS, MODULES, OPERATIONS_OF, SAME_AS
+from scout.cli.commands import (
+    ALONE,
+    CHANGES,
+    COMMANDS,
+    EVERYDAY,
+    GROUPS,
+    LOOKS,
+    MEANINGS,
+    MODULES,
+    OPERATIONS_OF,
+    SAME_AS,
+)
 from scout.cli.problem import Problem
 from scout.cli.text import note, note_text, out
 
@@ -68,6 +79,26 @@ class _Words(_Tidy):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         assert self.name is not None
         return _load(self.name, cmd_name) if cmd_name in GROUPS[self.name] else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Nouns have different words for a look at one record; each of them works below every noun."""
+        if args[0] not in self.names():
+            if self.name == "agent" and args[0] in LOOKS[0]:
+                return "show", _load("show"), args[1:]
+            args = [*(self._same_as(args[0], LOOKS) or args)[:1], *args[1:]]
+        return super().resolve_command(ctx, args)
+
+    def offers(self, ctx: click.Context, args: list[str]) -> list[str]:
+        near = super().offers(ctx, args)
+        meant = self._same_as(args[0], CHANGES)
+        return near or [f"try: {ctx.command_path} {word} --help" for word in meant]
+
+    def _same_as(self, word: str, meanings: tuple[tuple[str, ...], ...]) -> list[str]:
+        """The words of this noun that mean what a word means."""
+        same = [one for words in meanings if word in words for one in words]
+        return [one for one in self.names() if one in same]
 
 
 class _Alone(_Words):

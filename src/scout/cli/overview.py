@@ -98,7 +98,8 @@ def _show(now: dict[str, Any]) -> None:
     told = f"{agents} agent{'' if agents == 1 else 's'}, {online} online, {unread} unread"
     out(told + (": scout inbox" if unread else ""))
     if not agents:
-        out("Begin: scout agent register upper --command 'tr a-z A-Z'")
+        out("Begin: scout setup  (connects Claude Code, Codex and others)")
+        out("   or: scout agent register upper --command 'tr a-z A-Z'  (any program)")
 
 
 def _section(title: str, lines: list[str], total: int, more: str) -> None:

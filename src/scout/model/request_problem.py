@@ -119,7 +119,7 @@ class NotFound(Diagnostic, tag="not_found"):
         """What is not there, also where it was named by a word or by its agent."""
         if self.id == "only":
             return _NONE_OPEN.get(self.noun, f"there is no {self.noun}")
-        if self.id == "last":
+        if self.id in ("last", "latest"):
             return f"there is no {self.noun} yet"
         if self.id.startswith("@") and self.noun in _NONE_OF_AGENT:
             return _NONE_OF_AGENT[self.noun].format(self.id)
