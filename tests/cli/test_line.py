@@ -83,7 +83,7 @@ def test_what_cannot_begin_yet_is_not_waited_for(path: Path) -> None:
         result = run("ask", "@arc", "hi")
     assert result.exit_code == OPEN
     assert result.stderr.splitlines() == [
-        "still queued (held · it is manual); the work goes on",
+        "still queued (held · it is manual); the work continues",
         "try: scout wait flt_1",
     ]
     assert got[1].startswith(b"GET /v1/flights/flt_1?wait=0 HTTP")

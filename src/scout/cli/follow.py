@@ -30,7 +30,7 @@ def follow(line: Line, flight_id: str, budget: float | None, as_json: bool = Fal
         flight = _wait(line, flight_id, budget)
     except KeyboardInterrupt:
         Progress.clear()
-        note(f"the work goes on; come back with: scout wait {flight_id}")
+        note(f"the work continues; come back with: scout wait {flight_id}")
         return 130
     finally:
         Progress.clear()
@@ -50,7 +50,7 @@ def settle(flight: dict[str, Any], as_json: bool = False) -> int:
         note(f"cancelled: {flight.get('reason') or 'nobody needs it any more'}")
         note(f"try: scout flight retry {flight['id']}")
     else:
-        note(f"still {state} ({_why(flight)}); the work goes on")
+        note(f"still {state} ({_why(flight)}); the work continues")
         if question := _asked_by(flight):
             note(f"try: scout question answer {question} TEXT")
         if item := asked_of_a_person(flight):

@@ -103,7 +103,7 @@ def _show_diff(told: dict[str, Any]) -> None:
     if told["cut"]:
         note("the patch is longer than this; which files changed: --stat")
     if told["running"]:
-        note("the work goes on: this is the work tree as it is now")
+        note("the work continues: this is the work tree as it is now")
 
 
 def _patch_line(line: str) -> str:

@@ -166,7 +166,7 @@ class PeerUnreachable(Diagnostic, tag="peer_unreachable"):
     """The machine that holds the agent does not answer; the agent itself may be well.
 
     Different from `target_offline`, where the machine answers and the agent does not run. Wait for
-    the node, send with `ifUnreachable: queue`, or look at `scout mesh status`.
+    the node, send with `ifUnreachable: queue`, or look at `scout node list`.
     """
 
     family: ClassVar[Family] = Family.UNREACHABLE
