@@ -1,0 +1,107 @@
+"""Who is there: an agent that falls silent ends in an outcome, and two sessions of one agent answer each its own."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemon.daemons import Daemon, daemon, eventually
+
+pytestmark = pytest.mark.slow
+
+DAY = 86_400
+
+
+def ask(scout: Daemon, **what: Any) -> str:
+    reply = scout.call("POST", "/v1/asks", what)
+    assert reply.status < 300, reply.body
+    return str(reply.json["flightId"])
+
+
+def flight(scout: Daemon, ident: str) -> Any:
+    return scout.call("GET", f"/v1/flights/{ident}").json
+
+
+def take(scout: Daemon, token: str) -> list[str]:
+    """What an agent takes from its inbox; it has read it then."""
+    items = scout.call("POST", "/v1/inbox/claim", {}, token=token).json["items"]
+    taken = [one["deliveryId"] for one in items]
+    assert scout.call("POST", "/v1/inbox/ack", {"deliveryIds": taken}, token=token).status == 200
+    return [one["message"]["body"] for one in items]
+
+
+@pytest.mark.rows("R3.4-6")
+def test_an_agent_that_falls_silent_holds_the_move_and_its_asker_hears_the_end(tmp_path: Path) -> None:
+    clock = tmp_path / "clock"
+    settings = {"SCOUT_TEST_CLOCK_FILE": str(clock), "SCOUT_PERIODS_GRACE": "0.1"}
+    with daemon(tmp_path / "home", **settings) as scout:
+        worker = scout.register("worker")
+        assert scout.call("POST", "/v1/endpoints", {}, token=worker["token"]).status == 201
+        taken = ask(scout, to="@worker", body="build it")
+        assert take(scout, worker["token"]) == ["build it"]
+        assert flight(scout, taken)["state"] == "running"
+        waiting = ask(scout, to="@worker", body="then test it")
+
+        # It says nothing more. What it took waits for it by name; what it did not take waits for it to come back.
+        move(clock, 400)
+        eventually(lambda: flight(scout, taken)["phase"] == "checking", 30)
+        move(clock, 500)
+        silent = eventually(lambda: (one := flight(scout, taken))["state"] == "waiting" and one, 30)
+        assert silent["nextMoveOwnerId"] == worker["agent"]["id"]
+        assert silent["reason"].startswith("no sign of life since")
+        brief = scout.call("GET", "/v1/brief", token=worker["token"]).json
+        assert taken in [one["id"] for one in brief["flights"]]
+        held = eventually(lambda: (one := flight(scout, waiting))["phase"] == "held" and one, 30)
+        assert held["nextMoveOwnerId"]
+        assert held["nextCheckAt"]
+
+        # It never comes back: both end, and the asker is told with the next command.
+        move(clock, 2 * DAY)
+        for one in (taken, waiting):
+            over = eventually(lambda one=one: (told := flight(scout, one))["state"] == "failed" and told, 60)
+            assert over["remedies"]
+        told = [one["message"]["body"] for one in scout.call("GET", "/v1/inbox").json["items"]]
+        assert sum("@worker failed" in one for one in told) == 2
+
+
+@pytest.mark.parametrize("order", [("one", "two"), ("two", "one")])
+def test_a_reply_that_names_nothing_answers_the_ask_of_the_session_that_replies(
+    tmp_path: Path, order: tuple[str, str]
+) -> None:
+    folder = tmp_path / "talkie"
+    folder.mkdir()
+    with daemon(tmp_path / "home") as scout:
+        host = scout.call("POST", "/v1/tokens", {"kind": "host"}).json["secret"]
+        one, two = (enrol(scout, host, folder, name) for name in ("n-1", "n-2"))
+        assert one["agentId"] == two["agentId"]
+        first = ask(scout, targetSessionId=one["session"]["id"], body="how many?")
+        second = ask(scout, targetSessionId=two["session"]["id"], body="which colour?")
+        assert take(scout, one["token"]) == ["how many?"]
+        assert take(scout, two["token"]) == ["which colour?"]
+
+        # Whoever answers first, each answer belongs to the ask of the session that gives it.
+        sessions, answers = {"one": one, "two": two}, {"one": "twelve", "two": "blue"}
+        for name in order:
+            reply(scout, sessions[name], answers[name])
+        assert flight(scout, first)["output"] == "twelve"
+        assert flight(scout, second)["output"] == "blue"
+
+
+def move(clock: Path, seconds: int) -> None:
+    """The clock of the machine goes forward."""
+    fresh = clock.with_suffix(".new")
+    fresh.write_text(str(seconds))
+    fresh.replace(clock)
+
+
+def enrol(scout: Daemon, host: str, folder: Path, name: str) -> Any:
+    """A session that a person opened in a folder."""
+    given = {"cwd": str(folder), "harness": "claude", "nativeSessionId": name}
+    reply = scout.call("POST", "/v1/sessions/enrol", given, token=host)
+    assert reply.status == 201, reply.body
+    return reply.json
+
+
+def reply(scout: Daemon, session: Any, body: str) -> None:
+    said = scout.call("POST", "/v1/replies", {"body": body}, token=session["token"])
+    assert said.status < 300, said.body
