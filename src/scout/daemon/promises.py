@@ -71,7 +71,7 @@ class Play:
         self.session: SessionView | None = None
         self.first: tuple[AskReceipt, FlightView] | None = None
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         await self.scout.close()
 
     async def register(self, name: str, program: tuple[str, ...]) -> str:

@@ -6,12 +6,12 @@ import shutil
 import signal
 import tempfile
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from scout.broker.harness_checks import CheckWish
 from scout.daemon import lock, start
-from scout.daemon.promises import FREE, PAID, Play, judge, without_trial
 from scout.protocol.sessions import CheckLine
 from scout.settings.record import Settings
 
@@ -22,25 +22,31 @@ _PATIENCE = 30.0  # seconds for a daemon to start or to end
 
 async def play_check(wish: CheckWish, settings: Settings) -> AsyncGenerator[CheckLine]:
     """Each promise of the checklist, tried one after another."""
-    if (lines := without_trial(wish)) is not None:
+    promises = await asyncio.to_thread(_load_promises)
+    if (lines := promises.without_trial(wish)) is not None:
         for line in lines:
             yield line
         return
-    async with _trial(wish, settings) as play:
-        for promise in (*FREE, *PAID):
-            yield await judge(promise, play, wish)
+    async with _trial(settings) as scout:
+        play = await asyncio.to_thread(promises.Play, scout, wish)
+        async with aclosing(play):
+            for promise in (*promises.FREE, *promises.PAID):
+                yield await promises.judge(promise, play, wish)
+
+
+def _load_promises() -> Any:
+    """The module of the promises, and with it a client of Scout."""
+    from scout.daemon import promises  # noqa: PLC0415 (its client is large, and few need it)
+
+    return promises
 
 
 @asynccontextmanager
-async def _trial(wish: CheckWish, settings: Settings) -> AsyncGenerator[Play]:
+async def _trial(settings: Settings) -> AsyncGenerator["TrialScout"]:
     scout = await asyncio.to_thread(TrialScout, settings)
     try:
         await asyncio.to_thread(scout.start)
-        play = Play(scout, wish)
-        try:
-            yield play
-        finally:
-            await play.close()
+        yield scout
     finally:
         await asyncio.shield(asyncio.to_thread(scout.remove))
 
