@@ -60,6 +60,7 @@ __all__ = [
 ]
 
 _NAMES = 20
+_LOOKED_AT = 500  # agents whose descriptions are read for one page
 _COUNTED = 1000
 
 
@@ -121,6 +122,13 @@ def who(turn: Turn, request: Who) -> Page[AgentView]:
     return Page(items=tuple(agent_view(turn, agent) for agent in shown.items), next=shown.next)
 
 
+def _described(turn: Turn, query: str, bound: str) -> list[Agent]:
+    """Those of the next agents whose description has every word of the query."""
+    words = query.casefold().split()
+    some = turn.ledger.many(Agent, "agents_all", before=bound, limit=_LOOKED_AT)
+    return [one for one in some if all(word in (one.config.description or "").casefold() for word in words)]
+
+
 def _some(turn: Turn, request: Who, bound: str, limit: int) -> list[Agent]:
     ledger = turn.ledger
     if request.query:
@@ -128,7 +136,9 @@ def _some(turn: Turn, request: Who, bound: str, limit: int) -> list[Agent]:
         # Only names in use are kept in the index; a retired agent is found by its whole name.
         names = dict.fromkeys((prefix, *turn.directory.prefixed(prefix, _NAMES)))
         lists = [ledger.many(Agent, "agents_named", name=name, before=bound, limit=limit) for name in names]
-        return list(heapq.merge(*lists, key=lambda agent: agent.id, reverse=True))[:limit]
+        lists.append(_described(turn, request.query, bound))
+        merged = heapq.merge(*lists, key=lambda agent: agent.id, reverse=True)
+        return list({agent.id: agent for agent in merged}.values())[:limit]
     if request.project_root:
         root = turn.place.project_root if turn.place else request.project_root
         return ledger.many(Agent, "agents_of_root", root=root, before=bound, limit=limit)
@@ -185,6 +195,7 @@ def what_it_means(turn: Turn, request: Resolve) -> Resolved:
         passed_over=tuple(f"{one.endpoint_id}: {one.why}" for one in choice.passed_over),
         alias_id=found.alias_id,
         alias_revision=found.alias_revision,
+        description=agent.config.description,
     )
 
 

@@ -79,6 +79,7 @@ def _shown(turn: Turn, agent: Agent, endpoints: list[Endpoint] | None) -> dict[s
         "canonical": Instance(agent=agent).canonical,
         "minimal": turn.minimal(turn.instance(agent)),
         "label": agent.path.label(agent.config.name, agent.config.username),
+        "description": agent.config.description,
     }
 
 

@@ -13,6 +13,7 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         ("status", "presence"),
         ("harness", "config.harness"),
         ("project", "path:projectRoot"),
+        ("about", "line:description"),
     ),
     "flight.list": (
         ("flight", "id:id"),

@@ -164,6 +164,7 @@ def _show_agent(agent: dict[str, Any]) -> None:
     shown = {
         "status": _presence(agent),
         "sleeping since": local_time(agent["sleepingSince"]) if agent.get("sleepingSince") else None,
+        "about": agent.get("description"),
         "canonical": agent["canonical"],
         "path": agent["path"],
         "birthBranch": agent.get("birthBranch"),

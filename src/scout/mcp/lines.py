@@ -101,11 +101,16 @@ def feed(page: Page[dict[str, Any]]) -> str:
 
 
 def resolved(found: Resolved) -> str:
-    return f"{found.address} is {found.canonical} ({found.rule})."
+    about = f" {_short(found.description)}" if found.description else ""
+    return f"{found.address} is {found.canonical} ({found.rule}).{about}"
 
 
 def agents(page: Page[AgentView]) -> str:
-    return _listed(page, "agent", [one.address for one in page.items])
+    return _listed(page, "agent", [_agent(one) for one in page.items])
+
+
+def _agent(one: AgentView) -> str:
+    return f"{one.address} ({_short(one.description)})" if one.description else one.address
 
 
 def question(view: QuestionView) -> str:

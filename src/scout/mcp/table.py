@@ -23,7 +23,18 @@ from scout.protocol.tools import ROLE_TOOLS
 __all__ = ["TOOLS", "tools_of"]
 
 _LIMIT = "how many"
-_AGENT = ("address", "alias", "canonical", "path", "status", "lifecycle", "toolRole", "projectRoot", "label")
+_AGENT = (
+    "address",
+    "alias",
+    "canonical",
+    "path",
+    "status",
+    "lifecycle",
+    "toolRole",
+    "projectRoot",
+    "label",
+    "description",
+)
 _WORK = (
     "id",
     "title",

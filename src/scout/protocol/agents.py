@@ -46,7 +46,7 @@ Seen = Annotated[int | None, says("the revision you saw; refused if somebody cha
 
 
 class AgentView(Agent):
-    """An agent and what follows from its records: how it is, what it is called."""
+    """An agent and what follows from its records: how it is, what it is called, what it is for."""
 
     status: AgentStatus
     address: str
@@ -54,6 +54,7 @@ class AgentView(Agent):
     canonical: str
     minimal: str
     label: str
+    description: str | None = None
 
 
 class AgentDetail(AgentView):
@@ -141,7 +142,7 @@ class Who(Request[Page[AgentView]]):
     words: ClassVar[tuple[str, ...]] = ("query",)
     permission: ClassVar[str] = "what you may see"
 
-    query: Annotated[Words | None, says("names that begin like this")] = None
+    query: Annotated[Words | None, says("names that begin like this, or words of a description")] = None
     project_root: Annotated[Words | None, says("only this project's")] = None
     online: Annotated[bool, says("only those that can be reached at once")] = False
     retired: Annotated[bool, says("the retired ones too")] = False
@@ -232,6 +233,7 @@ class Resolved(Record, omit_defaults=True):
     candidates: tuple[Candidate, ...] = ()
     alias_id: str | None = None
     alias_revision: int | None = None
+    description: str | None = None
 
 
 class Resolve(Request[Resolved]):
