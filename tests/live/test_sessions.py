@@ -64,6 +64,32 @@ def test_a_project_is_asked_and_asked_again(machine: Machine, harness: str) -> N
     ]  # nothing of ours was left there
 
 
+@pytest.mark.parametrize("harness", BOTH)
+def test_the_token_of_a_long_program_is_in_no_arguments_and_ends_with_its_session(
+    machine: Machine, harness: str
+) -> None:
+    talkie = machine.repository("talkie", harness)
+    machine.say("ask", "--project", str(talkie), "<<say hello>>")
+    (session,) = machine.data("session", "list")["items"]
+    pid = pid_of(machine, session["id"])
+    tokens = {one for one in environment_of(pid) if one.startswith("sct_")}
+    assert tokens
+    arguments = [one.read_bytes() for one in Path("/proc").glob("[0-9]*/cmdline") if one.exists()]
+    logs = [one.read_bytes() for one in (machine.home / "logs").iterdir()]
+    for token in tokens:
+        assert not any(token.encode() in text for text in (*arguments, *logs))
+        assert machine.type("who", SCOUT_TOKEN=token).returncode == 0
+    machine.say("session", "stop", session["id"])
+    for token in tokens:
+        assert "unauthenticated" in machine.type("who", SCOUT_TOKEN=token).stderr
+
+
+def environment_of(pid: int) -> list[str]:
+    """The values of the variables of a process."""
+    told = Path(f"/proc/{pid}/environ").read_bytes().decode("utf-8", "replace").split("\0")
+    return [one.partition("=")[2] for one in told]
+
+
 @pytest.mark.rows("R5.1-3", "R2.2-79")
 @pytest.mark.parametrize("harness", BOTH)
 def test_a_permission_is_asked_of_the_person_and_decides(machine: Machine, harness: str) -> None:

@@ -1,7 +1,6 @@
 """`verify`, `backup` and `restore`: on the store's file itself, so that they work without a daemon."""
 
 import json
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from scout.cli.show import refusal_json
 from scout.cli.text import note, out, paint
 from scout.daemon.start import running
 from scout.protocol.operations import command_line
-from scout.store.backup import backup, restore
+from scout.store.backup import backup, free_name, restore
 from scout.store.damage import examine
 from scout.store.review import Review, review
 from scout.store.verify import verify
@@ -159,7 +158,7 @@ def restore_command(file: Path, as_json: bool) -> None:
                 "wrong_state", message, noun="daemon", state="running", remedies=[remedy("down")]
             )
         store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        kept = restore(file, store, store.with_name(f"scout.db.before-{int(time.time())}"))
+        kept = restore(file, store, free_name(store))
         told = {"store": str(store), "kept": str(kept) if kept else None}
         out(
             json.dumps(told)

@@ -13,7 +13,7 @@ from typing import Any
 
 from scout import __version__
 from scout.base.codec import plain
-from scout.base.refusal import Diagnostic, Family, Refused
+from scout.base.refusal import Diagnostic, Family, Refused, Remedy
 from scout.daemon import lock
 from scout.daemon.journal import open_journal
 from scout.daemon.port import listen_tcp, listen_unix, open_to_others, url_of
@@ -108,8 +108,9 @@ def _of_the_disk(error: Exception, settings: Settings) -> Diagnostic | None:
         return StoreFull(path=settings.home)
     readonly = code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
     if readonly or number in (errno.EROFS, errno.EACCES, errno.EPERM):
-        needs = (f"a data folder that you can write to ({error}); SCOUT_HOME names another",)
-        return Forbidden(action="write", subject=settings.home, needs=needs)
+        needs = (f"a data folder that you can write to ({error})",)
+        remedy = Remedy(operation="up", parameters={}, why="after setting SCOUT_HOME to a folder of your own")
+        return Forbidden(action="write", subject=settings.home, needs=needs, remedies=(remedy,))
     return None
 
 
@@ -121,7 +122,8 @@ def refuse(diagnostic: Diagnostic, *, announce: bool) -> int:
     _LOG.error("not started: %s", document["message"])
     _tell(announce, {"refused": document})
     if not announce:
-        tries = [f"try: {remedy['command']}\n" for remedy in document["remedies"] if "command" in remedy]
+        remedies = [one for one in document["remedies"] if "command" in one]
+        tries = [f"try: {one['command']}  # {one['why']}\n" for one in remedies]
         sys.stderr.write(f"{document['code']}: {document['message']}\n{''.join(tries)}")
     return diagnostic.family.exit_code
 

@@ -33,7 +33,7 @@ from scout.protocol.overview import ShowStatus, Status
 from scout.protocol.scout import Credential
 from scout.settings.edit import add_root
 from scout.settings.record import Settings
-from scout.store.backup import remove_leftovers
+from scout.store.backup import finish_restore
 from scout.store.blobs import FolderBlobs
 from scout.store.damage import check_start
 from scout.store.database import Database
@@ -69,7 +69,7 @@ async def _serve(
     token = operator_token(Path(settings.token), ids.secret)
     node_key(Path(settings.node_key))
     store = Path(settings.database)
-    remove_leftovers(store)
+    finish_restore(store)
     remove_trials(settings)
     check_start(store)
     database = Database(store)

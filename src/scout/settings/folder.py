@@ -33,6 +33,7 @@ def prepare(settings: Settings) -> None:
         _own(folder)
     if Path(settings.runtime).is_symlink():
         raise _refusal(settings.runtime, "it is a link")
+    _check_config(Path(settings.config))
 
 
 def make_private(folder: Path) -> None:
@@ -76,6 +77,20 @@ def _own(folder: str) -> None:
             path.chmod(0o700)
     except OSError as error:
         raise _refusal(folder, error.strerror or str(error)) from None
+
+
+def _check_config(file: Path) -> None:
+    """Refuse a configuration that somebody else wrote, or may write: it names programs that Scout starts."""
+    try:
+        seen = file.stat()
+    except FileNotFoundError:
+        return
+    others = seen.st_mode & stat.S_IWOTH or seen.st_uid not in (0, os.getuid())
+    if others:
+        why = f"after you have read {file}, and made it yours: chown $USER and chmod 600"
+        remedy = Remedy(operation="up", parameters={}, why=why)
+        problem = f"{file} can be changed by other users, and is not followed"
+        raise Refused(BadRequest(problem=problem, field="config.toml", remedies=(remedy,)))
 
 
 def _refusal(folder: str, why: str) -> Refused:

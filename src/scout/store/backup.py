@@ -1,7 +1,9 @@
 """Copies of the store: made while it is in use, checked before they replace anything."""
 
 import contextlib
+import itertools
 import sqlite3
+import time
 from pathlib import Path
 
 from scout.base.refusal import BadRequest, Refused, Remedy
@@ -10,7 +12,9 @@ from scout.store.copying import copy_to, sync_folder
 from scout.store.database import connect
 from scout.store.migrate import CURRENT, version_of
 
-__all__ = ["backup", "check_file", "remove_leftovers", "restore"]
+__all__ = ["backup", "check_file", "finish_restore", "free_name", "restore"]
+
+_HALF, _WHOLE = ".restoring", ".restored"  # a copy that is being made; one that only has to be put in place
 
 
 def backup(path: Path, target: Path) -> int:
@@ -51,10 +55,19 @@ def _damaged(path: Path, copy: Path, problems: tuple[str, ...]) -> Refused:
     return Refused(StoreDamaged(path=str(path), problems=problems, remedies=(verify,)))
 
 
-def remove_leftovers(path: Path) -> None:
-    """Remove what a restore that was killed has left beside the store."""
+def finish_restore(path: Path) -> None:
+    """After a restore that was killed: put its whole copy in place, or remove one that is not whole."""
+    whole = path.with_name(f"{path.name}{_WHOLE}")
+    if whole.exists():
+        _put_in_place(whole, path, free_name(path))
     for ending in ("", "-journal", "-wal", "-shm"):
-        path.with_name(f"{path.name}.restoring{ending}").unlink(missing_ok=True)
+        path.with_name(f"{path.name}{_HALF}{ending}").unlink(missing_ok=True)
+
+
+def free_name(path: Path) -> Path:
+    """A name for the store that makes room; nothing has it."""
+    names = (path.with_name(f"{path.name}.before-{second}") for second in itertools.count(int(time.time())))
+    return next(name for name in names if not name.exists())
 
 
 def check_file(path: Path) -> None:
@@ -85,17 +98,24 @@ def restore(source: Path, path: Path, aside: Path) -> Path | None:
     Nothing is deleted: the old file and what SQLite keeps beside it move to `aside`.
     """
     check_file(source)
-    fresh = path.with_name(f"{path.name}.restoring")
-    remove_leftovers(path)
+    finish_restore(path)
+    fresh = path.with_name(f"{path.name}{_HALF}")
     backup(source, fresh)
     _fold(path)
+    whole = fresh.rename(path.with_name(f"{path.name}{_WHOLE}"))
+    return _put_in_place(whole, path, aside)
+
+
+def _put_in_place(whole: Path, path: Path, aside: Path) -> Path | None:
+    """Move the old store aside, then the whole copy to its place; killed in between, it can be done again."""
+    sync_folder(path.parent)
     moved = None
     for ending in ("", "-wal", "-shm"):
         old = path.with_name(path.name + ending)
         if old.exists():
             moved = aside
             old.rename(aside.with_name(aside.name + ending))
-    fresh.rename(path)
+    whole.rename(path)
     sync_folder(path.parent)
     return moved
 
