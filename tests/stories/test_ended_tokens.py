@@ -13,7 +13,7 @@ from tests.daemon.daemons import Daemon, daemon, eventually
 
 pytestmark = pytest.mark.slow
 
-HELLO = {
+HELLO: dict[str, Any] = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
@@ -23,7 +23,12 @@ HELLO = {
         "clientInfo": {"name": "test", "version": "0"},
     },
 }
-ASK = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "whoami", "arguments": {}}}
+ASK: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 2,
+    "method": "tools/call",
+    "params": {"name": "whoami", "arguments": {}},
+}
 
 
 def end(scout: Daemon, token: dict[str, Any], how: str) -> None:
