@@ -97,6 +97,19 @@ class Terminal:
         size = ["-x", "140", "-y", "45", "-c", str(self.work)]
         subprocess.run([*self._tmux, "new-session", "-d", "-s", window, *size, line], check=True)
 
+    def press(self, key: str) -> None:
+        """Press a key in its window, by tmux's name for it."""
+        subprocess.run([*self._tmux, "send-keys", "-t", "it", key], check=True)
+
+    def type(self, text: str) -> None:
+        """Type a line in its window, and wait until it is shown before it is sent."""
+        subprocess.run([*self._tmux, "send-keys", "-t", "it", "-l", text], check=True)
+        until = time.monotonic() + 30
+        while text not in self.screen:
+            assert time.monotonic() < until, self.screen
+            time.sleep(0.1)
+        self.press("Enter")
+
     def end(self) -> None:
         """Its terminal is closed; what it left running by itself is ended by its id."""
         subprocess.run([*self._tmux, "kill-server"], check=False, capture_output=True)

@@ -97,6 +97,22 @@ def test_i_kill_the_program_in_the_middle_and_the_ask_says_so(tmp_path: Path, na
         assert desk.shell.data("now")["open"] == []
 
 
+def test_i_leave_the_program_in_the_middle_and_the_ask_says_so(tmp_path: Path) -> None:
+    with a_desk(tmp_path, "claude") as desk:
+        asked = desk.ask("Think. <<stall 60>> <<say Done.>>", "--no-wait")
+        eventually(lambda: desk.flight(asked["flightId"])["state"] == "running", within=60)
+        # I stop the turn and leave with the program's own command.
+        desk.program.press("Escape")
+        eventually(lambda: desk.is_on_screen("Interrupted"), within=30)
+        desk.program.type("/exit")
+        eventually(lambda: [one["state"] for one in desk.sessions()] == ["ended"], within=60)
+        over = desk.flight(asked["flightId"])
+        assert over["state"] == "failed"
+        assert "its claude session was closed" in over["reason"]
+        assert over["error"]["remedies"][0]["operation"] == "flight.retry"
+        assert desk.shell.data("now")["open"] == []
+
+
 @pytest.mark.rows("R1.1-51")
 def test_two_claudes_in_one_repository_have_two_names_and_talk(tmp_path: Path) -> None:
     with a_desk(tmp_path, "claude") as desk, desk.program.beside("second"):
