@@ -18,7 +18,7 @@ def deliveries(one: Daemon, message_id: str) -> list[dict[str, object]]:
     return found
 
 
-@pytest.mark.rows("R3.3-15")
+@pytest.mark.rows("R3.3-14", "R3.3-15")
 def test_an_agent_that_is_kept_warm_comes_up_by_itself(tmp_path: Path) -> None:
     with daemon(tmp_path / "home") as one:
         agent(one, "parrot", wakePolicy="keep_warm")

@@ -56,14 +56,18 @@ class Agent:
         return [item["message"]["body"] for item in self.get("/v1/inbox")["items"] if item.get("message")]
 
     def tool(self, name: str, **arguments: Any) -> Any:
-        """What an MCP tool answers to it."""
+        """What an MCP tool answers to it, as data."""
+        return self.result(name, **arguments).structured_content
+
+    def result(self, name: str, **arguments: Any) -> Any:
+        """The whole result of an MCP tool."""
 
         async def run() -> Any:
             headers = {"Authorization": f"Bearer {self.token}"}
             async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
                 url = f"{self.site.daemon.running.url}/mcp"
                 async with Client(streamable_http_client(url, http_client=http)) as client:
-                    return (await client.call_tool(name, arguments)).structured_content
+                    return await client.call_tool(name, arguments)
 
         return asyncio.run(run())
 

@@ -19,7 +19,7 @@ def made_at(site: Site, path: str, **config: Any) -> Any:
     return site.show(path)
 
 
-@pytest.mark.rows("R1.1-1", "R1.1-6", "R1.1-37", "R1.1-39", "R1.1-36")
+@pytest.mark.rows("R1.1-1", "R1.1-6", "R1.1-37", "R1.1-39")
 @pytest.mark.parametrize(
     ("workspace", "profile", "path", "handle"),
     [
@@ -74,7 +74,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.rows("R1.1-5", "R1.1-9", "R1.1-10", "R1.1-11", "R1.1-21", "R1.1-45", "R1.1-46")
+@pytest.mark.rows("R1.1-5", "R1.1-9", "R1.1-11", "R1.1-21", "R1.1-45", "R1.1-46")
 @pytest.mark.rows("R1.4-1", "R1.4-3", "R1.4-4", "R1.4-5", "R1.4-6", "R1.4-8", "R1.4-9", "R1.4-10", "R1.4-30")
 def test_a_path_gives_kind_owner_model_role_and_label(site: Site) -> None:
     for row, path, owner, kind, role, label in KINDS:
@@ -114,7 +114,7 @@ def test_a_name_in_the_config_is_the_label(site: Site) -> None:
     assert site.show("@label-me")["label"] == "Ada (@ada)"
 
 
-@pytest.mark.rows("R1.1-7", "R1.1-24", "R1.1-25", "R1.4-32", "R2.2-8", "R3.5-23")
+@pytest.mark.rows("R1.1-7", "R1.1-24", "R1.1-25", "R1.4-32", "R3.5-23")
 def test_a_retired_name_is_a_tombstone_until_it_is_revived(site: Site) -> None:
     made = site.agent("tomb")
     retired = site.post("/v1/agents/%40tomb/retire", reason="enough")
@@ -208,7 +208,7 @@ def test_a_repository_its_root_agent_and_a_linked_worktree(site: Site) -> None:
     assert (told["code"], told["field"]) == ("bad_request", "birthBranch")
 
 
-@pytest.mark.rows("R1.1-54", "R1.1-55", "R0-52", "R3.1-15", "R1.1-35")
+@pytest.mark.rows("R1.1-54", "R1.1-55", "R3.1-15", "R1.1-35")
 def test_a_folder_gives_its_agent_a_name(site: Site) -> None:
     work = site.shell.folder / "work"
     named = work / "some-folder"
@@ -252,8 +252,8 @@ def test_a_second_clone_has_a_workspace_of_its_own(site: Site) -> None:
 def test_these_folders_are_no_projects(site: Site, folder: str) -> None:
     where = str(Path(folder).expanduser())
     told = site.refused("POST", "/v1/asks", projectPath=where, body="x", harness="echo")
-    assert told["code"] in ("bad_request", "directory_not_allowed")
-    assert where in told["message"]
+    assert told["code"] == "bad_request"
+    assert f"{where} is no project" in told["message"]
 
 
 @pytest.mark.rows("R0-55")
@@ -266,7 +266,7 @@ def test_a_moved_project_gets_its_agents_back(site: Site) -> None:
     assert (shown["id"], shown["projectRoot"]) == (made.id, str(new))
 
 
-@pytest.mark.rows("R1.1-19", "R1.1-22", "R1.6-26", "R1.1-23")
+@pytest.mark.rows("R1.1-19", "R1.1-22", "R1.6-26")
 def test_roles_and_lifecycle_are_these(site: Site) -> None:
     made = site.agent("roles")
     assert (made.record["toolRole"], made.record["modelRole"]) == ("dev", "user")

@@ -36,7 +36,7 @@ def test_a_body_comes_back_as_it_was_given(site: Site, row: str, body: str) -> N
     assert item["body"] == body
 
 
-@pytest.mark.rows("R0-69", "R3.5-27")
+@pytest.mark.rows("R0-69")
 def test_a_body_has_256_kib_of_text(site: Site) -> None:
     agent = site.agent("long-body")
     site.post("/v1/messages", to=agent.address, body="x" * 262_144)
@@ -82,7 +82,6 @@ DEFAULTS = [
     ("R0-81", "periods.backOffMost", 300),
     ("R1.5-15", "limits.depthCap", 2),
     ("R3.1-20", "periods.queueExpiry", 24 * 3600),
-    ("R3.7-14", "routing.modelAssisted", False),
 ]
 
 
@@ -133,7 +132,7 @@ def test_lists_are_newest_first_and_talk_is_oldest_first(site: Site) -> None:
     assert [one["id"] for one in site.get("/v1/work", ownerId="@order0")["items"]] == work[::-1]
 
 
-@pytest.mark.rows("R0-82", "R3.5-27")
+@pytest.mark.rows("R0-82")
 def test_the_limit_of_open_flights_is_in_the_refusal(site: Site) -> None:
     site.agent("brimful", wakePolicy="manual", command=["cat"])
     for _ in range(32):
@@ -166,7 +165,7 @@ def test_what_ends_stays(site: Site) -> None:
 # -- events -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.rows("R2.3-9", "R2.3-12", "R2.3-13", "R2.3-16")
+@pytest.mark.rows("R2.3-12")
 def test_each_change_is_an_event(site: Site) -> None:
     before = site.end_of_log()
     agent, other = site.agent("evented"), site.agent("evented2")
@@ -233,7 +232,7 @@ REFUSALS: list[tuple[str, str, str, dict[str, Any], str, tuple[str, ...]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.rows("R3.5-1", "R3.5-3", "R0-93", "R3.5-9", "R3.5-15", "R3.5-20", "R3.5-25", "R3.5-27")
+@pytest.mark.rows("R3.5-1", "R3.5-3", "R0-93", "R3.5-9", "R3.5-20", "R3.5-25")
 def test_a_refusal_carries_its_facts(site: Site) -> None:
     operations = {
         one["operationId"]
@@ -267,3 +266,29 @@ def test_who_may_not_is_told_which_credential_would_do(site: Site) -> None:
     assert told["code"] in ("not_owner", "not_found")
     assert told["needs"] or told["remedies"]
     assert other.post(f"/v1/questions/{question['id']}/answer", answer="x")["state"] == "answered"
+
+
+@pytest.mark.rows("R7-1", "R4.2-4")
+def test_no_field_changes_who_sends_and_an_unknown_one_is_refused(site: Site) -> None:
+    agent, other = site.agent("honest"), site.agent("framed")
+    for name in ("sender", "from", "actor", "senderId", "createdBy"):
+        told = agent.refused("POST", "/v1/messages", to="operator", body="x", **{name: other.id})
+        assert (told["code"], told["field"]) == ("bad_request", name)
+    sent = agent.post("/v1/messages", to="operator", body="it was me")
+    assert site.get(f"/v1/messages/{sent['messageId']}")["sender"] == agent.id
+    told = agent.refused("POST", "/v1/messages", to="operator", bdy="x")
+    assert (told["code"], told["field"]) == ("bad_request", "bdy")
+    assert told["candidates"] == [{"address": "body"}]
+
+
+@pytest.mark.rows("R4.3-3")
+def test_a_tools_result_is_structured_and_a_line_of_text(site: Site) -> None:
+    agent = site.agent("liner")
+    found = agent.result("agents_resolve", address="@liner")
+    assert found.structured_content["path"] == agent.path
+    (shown,) = found.content
+    assert agent.address in shown.text
+    assert len(shown.text.splitlines()) == 1
+    refused = agent.result("agents_resolve", address="@linr")
+    assert refused.is_error
+    assert refused.structured_content["remedies"][0]["arguments"] == {"address": "@liner"}

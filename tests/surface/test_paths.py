@@ -91,6 +91,28 @@ def test_operator_is_the_person(site: Site) -> None:
     assert site.parse("@operator")["form"] == "handle"  # the first row that matches decides
 
 
+@pytest.mark.rows("R1.6-9", "R1.6-10")
+def test_the_caller_its_parent_and_its_children(site: Site) -> None:
+    mother = site.agent("caller")
+    children = [f"{mother.path}/sub/{number}" for number in range(2)]
+    for path in children:
+        site.post("/v1/messages", to=path, body="hello", create={})
+    token = site.post("/v1/tokens", agent=children[0])["secret"]
+    meant = {
+        ".": children[0],
+        "self": children[0],
+        "..": mother.path,
+        "parent": mother.path,
+        "../sub/1": children[1],
+    }
+    for text, path in meant.items():
+        assert site.resolve(text, token=token)["path"] == path, text
+    assert mother.get("/v1/resolve", address="./sub/1")["path"] == children[1]
+    assert site.unresolved("parent", token=mother.token)["code"] == "unknown_target"
+    site.post("/v1/messages", token=token, to="parent", body="done")
+    assert "done" in mother.texts()
+
+
 @pytest.mark.rows("R1.6-15", "R1.6-16", "R1.6-17")
 def test_a_bare_text_with_dots_is_a_branch_then_a_handle(site: Site) -> None:
     folder = repository(site, "dotted", "release-1.2")
@@ -234,6 +256,8 @@ def test_a_leading_mention_routes_and_any_other_is_a_hint(site: Site) -> None:
     event = next(event for event in site.log(before) if event["type"] == "collab.message.posted")
     assert event["metadata"]["mentions"] == shown["mentions"]
     assert event["metadata"]["targetAgents"] == [one.id]
+    one.post("/v1/messages", channel="men", body="done", inReplyTo=sent["messageId"])
+    assert site.log(before, family="collab.message")[-1]["metadata"]["inReplyTo"] == sent["messageId"]
 
     # Unless the channel's policy says so.
     site.post("/v1/channels/men/policy", softMentions="wake")

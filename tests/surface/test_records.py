@@ -29,7 +29,7 @@ def keys_of(answer: Any) -> set[str]:
     return names
 
 
-@pytest.mark.rows("R2.1-4", "R2.1-6", "R2.1-11", "R2.1-13", "R2.1-20", "R2.1-33", "R2.1-37", "R0-3", "R0-8")
+@pytest.mark.rows("R2.1-4", "R2.1-6", "R2.1-11", "R2.1-13", "R2.1-20", "R2.1-37", "R0-3", "R0-8")
 def test_each_noun_has_its_prefix_and_wire_names_are_camel_case(site: Site) -> None:
     made = site.agent("nouns", harness="echo")
     asked = site.ask("@nouns", wait=20, workItem="the form")
@@ -80,7 +80,7 @@ def test_each_noun_has_its_prefix_and_wire_names_are_camel_case(site: Site) -> N
         assert (told["code"], told["field"]) == ("bad_request", "id")
 
 
-@pytest.mark.rows("R2.1-7", "R2.1-8", "R2.1-9", "R0-4", "R0-5", "R3.1-2")
+@pytest.mark.rows("R2.1-7", "R2.1-8", "R2.1-9", "R3.1-2")
 def test_the_kinds_of_a_conversation_and_one_dm_for_a_pair(site: Site) -> None:
     pair = [site.agent("pair-one"), site.agent("pair-two")]
 
@@ -100,7 +100,7 @@ def test_the_kinds_of_a_conversation_and_one_dm_for_a_pair(site: Site) -> None:
     assert kinds == ["dm", "channel", "thread", "broadcast"]
 
 
-@pytest.mark.rows("R2.1-10", "R3.3-4", "R3.3-5", "R3.1-7")
+@pytest.mark.rows("R2.1-10")
 @pytest.mark.parametrize("kind", ["chat", "status", "final", "question", "answer"])
 def test_a_message_has_a_kind_and_status_and_final_wake_nobody(site: Site, kind: str) -> None:
     one, other = site.agent(f"kind-{kind}", harness="echo"), site.agent(f"kinds-{kind}")
@@ -127,7 +127,7 @@ def test_each_further_flight_of_an_ask_is_a_retry(site: Site) -> None:
     ]
 
 
-@pytest.mark.rows("R2.1-13", "R2.1-14", "R2.1-15", "R0-79", "R2.2-23", "R2.2-24", "R2.2-45")
+@pytest.mark.rows("R2.1-13", "R2.1-14", "R2.1-15", "R0-79", "R2.2-23", "R2.2-24")
 def test_a_delivery_has_one_target_an_origin_and_a_lease(site: Site) -> None:
     puller, sender = site.agent("puller"), site.agent("sender")
     sender.post("/v1/messages", to="@puller", body="mail")
@@ -137,8 +137,8 @@ def test_a_delivery_has_one_target_an_origin_and_a_lease(site: Site) -> None:
     assert found["messageId"].startswith("msg_")
     assert puller.id in found["leasedBy"]  # who pulls holds the lease itself
     assert "attempts" in found
-    lasts = _seconds(found["leasedUntil"]) - _seconds(found["updatedAt"])
-    assert 59 <= lasts % 60 + 60 * (lasts >= 60) <= 61 or lasts == 60
+    lasts = (_seconds(found["leasedUntil"]) - _seconds(found["updatedAt"])) % 86_400
+    assert lasts == pytest.approx(60, abs=0.1)
     # A nack gives it back, and `retryAfter` is honoured.
     (settled,) = puller.post("/v1/inbox/nack", deliveryIds=[found["id"]], retryAfter=3600)["items"]
     assert (settled["state"], settled["attempts"]) == ("pending", 1)
@@ -193,7 +193,7 @@ def test_an_answer_brings_its_work_item_in_the_same_transaction(site: Site) -> N
     assert len({event["time"] for event in wanted}) == 1
 
 
-@pytest.mark.rows("R2.1-21", "R2.1-22", "R2.2-38", "R2.2-78")
+@pytest.mark.rows("R2.1-21", "R2.1-22", "R2.2-78")
 def test_attention_has_kinds_sources_risks_and_actions(site: Site) -> None:
     made = site.agent("needy")
     kinds = ("approval", "question", "permission", "waiting", "review", "failure", "setup")
@@ -269,8 +269,8 @@ def test_talk_and_work_are_apart(site: Site) -> None:
 
 
 # The name that is sent, the request that takes it, and the names under which the answer gives it.
-@pytest.mark.rows("R2.1-38", "R2.1-39", "R2.1-40", "R2.1-41", "R2.1-42", "R2.1-43", "R2.1-44", "R2.1-47")
-@pytest.mark.rows("R2.1-48", "R2.1-49", "R2.1-51", "R2.1-52")
+@pytest.mark.rows("R2.1-38", "R2.1-39", "R2.1-40", "R2.1-41", "R2.1-42", "R2.1-44", "R2.1-47")
+@pytest.mark.rows("R2.1-48", "R2.1-49", "R2.1-52")
 def test_seed_names_are_read_and_sent(site: Site) -> None:
     folder = str(site.shell.project("seeds"))
     wish = {"definitionId": "seeds", "workspaceQualifier": "w", "profile": "p", "projectPath": folder}
@@ -314,7 +314,7 @@ def test_seed_names_are_read_and_sent(site: Site) -> None:
     assert (shown["targetAgents"], shown["mentions"]) == ([made.id], [])
 
 
-@pytest.mark.rows("R2.1-45", "R2.1-46", "R0-64", "R0-66")
+@pytest.mark.rows("R2.1-45", "R2.1-46", "R0-66")
 def test_the_status_of_an_agent(site: Site) -> None:
     made = site.agent("stat")
     assert site.show("@stat")["status"] == "offline"
@@ -332,6 +332,8 @@ def test_the_status_of_an_agent(site: Site) -> None:
     assert site.show("@stat")["status"] == "waiting"
     made.post("/v1/attention/need", question="may I?")
     assert site.show("@stat")["status"] == "needs_attention"
+    site.agent("stat-waking").endpoint(state="waking")
+    assert site.show("@stat-waking")["status"] == "waking"
     # Wakeable is another word: this one is offline and can be woken.
     site.agent("sleeper", harness="echo")
     assert site.show("@sleeper")["status"] == "offline"
@@ -348,7 +350,7 @@ def test_an_endpoints_wake_policy_comes_before_its_agents(site: Site) -> None:
     assert site.ask("@policy")["phase"] != "held"
 
 
-@pytest.mark.rows("R2.1-32", "R3.7-1", "R3.7-2", "R3.7-3", "R3.7-4", "R3.7-5", "R3.7-6", "R3.7-7", "R3.7-8")
+@pytest.mark.rows("R2.1-32", "R3.7-1", "R3.7-3", "R3.7-4", "R3.7-5", "R3.7-6", "R3.7-8")
 def test_usage_is_in_one_of_two_ledgers(site: Site) -> None:
     made = site.agent("spender", harness="echo")
     asked = site.ask("@spender", wait=20)

@@ -27,6 +27,7 @@ __all__ = ["Application"]
 
 _LOG = logging.getLogger("scout.api")
 _SHORT = 64 * 1024  # bytes of a body that are read on the loop itself
+_DESCRIPTIONS = frozenset({b"/openapi.json", b"/docs"})
 
 
 class Application:
@@ -93,7 +94,8 @@ class Application:
         if path in self._open:
             if method not in {"GET", "HEAD"}:
                 raise WrongMethod(method, ("GET", "HEAD"))
-            return self._open[path]()
+            # Describing every operation takes a while the first time: not on the event loop.
+            return await asyncio.to_thread(self._open[path]) if path in _DESCRIPTIONS else self._open[path]()
         for mount in self._mounts:
             if mount.paths.fullmatch(path):
                 return await self._mounted(mount, _credential(headers), scope, receive, send)
