@@ -25,7 +25,7 @@ from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.attention import ApproveAttention, GetAttention, ListAttention
 from scout.protocol.enrolment import Enrol, Enrolled, HookAnswer, HookEvent, ReportHook
 from scout.protocol.inbox import ClaimInbox, GetDelivery, ListInbox
-from scout.protocol.overview import ReadLog, ShowNow, ShowStatus, Watch
+from scout.protocol.overview import PauseScout, ReadLog, ResumeScout, ShowNow, ShowStatus, Watch
 from scout.protocol.sessions import GetSession, ListSessions
 from scout.protocol.talk import Reply, Send
 from tests.broker.rig import Rig, played, refused, staged
@@ -268,6 +268,17 @@ async def test_mail_is_handed_over_at_the_stop_and_taken_with_the_next_prompt(ri
     assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).output == "fine"
     assert (await told(seat, made, HookEvent.STOP)).context == ""
     assert await endpoint_state(rig, made) is EndpointState.IDLE
+
+
+@staged
+async def test_while_scout_is_paused_a_stop_hands_nothing_over(rig: Rig) -> None:
+    seat = await host(rig)
+    made = await enrolled(rig, seat)
+    await rig.operator(PauseScout())
+    await rig.operator(Send(to=made.address, body="later, please"))
+    assert (await told(seat, made, HookEvent.STOP)).context == ""
+    await rig.operator(ResumeScout())
+    assert "later, please" in (await told(seat, made, HookEvent.STOP)).context
 
 
 @staged

@@ -100,7 +100,8 @@ def _stopped(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
     ended = live_turn.end(turn, session, request.last_text)
     if ended.context:
         return HookAnswer(context=ended.context, notice=ended.notice)
-    told = _handed_over(turn, session, _one_ask(_due(turn, session)))
+    due = () if turn.world.paused else _due(turn, session)  # what is handed over here begins another turn
+    told = _handed_over(turn, session, _one_ask(due))
     if not told.context and endpoint is not None and endpoint.state is EndpointState.WORKING:
         reaching.move(turn, endpoint, EndpointMove.RELEASE)
     return replace(told, notice=ended.notice)
