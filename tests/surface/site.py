@@ -159,6 +159,10 @@ class Site:
             after = page[-1]["seq"]
         return found
 
+    def events_about(self, after: int, *words: str) -> list[Any]:
+        """The events after this number that hold one of these words; others may go on beside a test."""
+        return [event for event in self.log(after) if any(word in str(event) for word in words)]
+
     def end_of_log(self) -> int:
         """The number of the newest event."""
         items = self.get("/v1/log", newest="true", limit=1)["items"]
