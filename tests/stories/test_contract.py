@@ -22,7 +22,7 @@ _PROGRAM = """\
 import json, os, pathlib, time
 pathlib.Path("given.part").write_text(json.dumps(dict(os.environ)))
 os.rename("given.part", "given.json")
-while not os.path.exists("end"):
+while os.path.exists("given.json") and not os.path.exists("end"):  # its folder goes with the test
     time.sleep(0.05)
 print("done")
 """
