@@ -10,9 +10,10 @@ import pytest
 from scout.adapters import wire as wires_module
 from scout.adapters.environment import environment_for
 from scout.adapters.keeper import SOCKET
+from scout.adapters.process_table import processes
 from scout.adapters.rpc import Rpc, RpcError
 from scout.adapters.spawn import Launch
-from scout.adapters.wire import Told, Wire, WireLimits, wires
+from scout.adapters.wire import Told, Wire, WireLimits, clear_last, wires
 from tests.adapters.turns import left_over, run_on, until
 
 LIMITS = WireLimits(grace=0.5)
@@ -130,6 +131,72 @@ def test_a_program_that_is_killed_or_complains_says_how(loop: str, tmp_path: Pat
         assert not await keeper.tell(b"hi", "b")
 
     (tmp_path / "other").mkdir()
+    run_on(loop, main())
+
+
+# It reads, starts a child, and does not end when it is asked to or hears nothing more.
+STUBBORN = ("sh", "-c", "trap '' TERM HUP; sleep 300 & echo here; while :; do sleep 300; done")
+
+
+def killed_alone(wire: Wire, who: str) -> None:
+    """Kill one process of a run: the shell that Scout shows, or the keeper below it."""
+    shell = wire.run.process
+    assert shell is not None
+    table = processes()
+    keeper = next(one.identity for one in table.values() if one.parent == shell.pid)
+    os.kill({"shell": shell, "keeper": keeper}[who].pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("who", ["shell", "keeper"])
+def test_nothing_is_left_of_a_run_whose_shell_or_keeper_was_killed(
+    loop: str, tmp_path: Path, who: str
+) -> None:
+    async def stopped(wire: Wire) -> None:
+        assert await wire.stop("enough", LIMITS)
+        assert not await wire.stop("enough", LIMITS)
+
+    async def followed(wire: Wire) -> None:
+        async for _ in wire.heard():
+            pass
+
+    async def succeeded(wire: Wire) -> None:
+        wire.let_go()
+        await clear_last(wire.run.folder.parent)  # as another broker does before the next program
+
+    async def main() -> None:
+        for number, way in enumerate((stopped, followed, succeeded)):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            wire = await begun(folder, *STUBBORN)
+            assert await wire.tell(b"hi", "a")
+            await until(wire.said)
+            killed_alone(wire, who)
+            await until(lambda one=wire: not one.is_running)
+            await way(wire)
+            assert left_over(folder) == []
+
+    run_on(loop, main(), 60)
+
+
+def test_a_keeper_whose_shell_was_killed_ends_its_program_by_itself(loop: str, tmp_path: Path) -> None:
+    async def main() -> None:
+        wire = await begun(tmp_path)
+        assert await wire.tell(b"hi", "a")  # a broker is connected, and does nothing
+        killed_alone(wire, "shell")
+        await until(lambda: not wire.is_running and left_over(tmp_path) == [])
+        assert wire.end == "its shell was killed"
+
+    run_on(loop, main())
+
+
+def test_a_program_ends_with_a_keeper_that_was_killed(loop: str, tmp_path: Path) -> None:
+    async def main() -> None:
+        wire = await begun(tmp_path, "sh", "-c", "echo here; exec sleep 300")
+        await until(wire.said)
+        killed_alone(wire, "keeper")
+        await until(lambda: not wire.is_running and left_over(tmp_path) == [])
+        assert wire.end == "exit 137"
+
     run_on(loop, main())
 
 

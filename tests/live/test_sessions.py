@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from scout.adapters.process_table import Identity, is_alive, processes
 from scout.daemon import lock
 from tests.daemon.daemons import eventually
 from tests.live.machine import Machine, a_machine
@@ -154,6 +155,43 @@ def test_a_turn_can_be_cancelled_and_a_killed_program_is_said_to_be_dead(
     assert [one["operation"] for one in dead["error"]["remedies"]] == ["flight.retry"]
     third = machine.ended(machine.ask(talkie, "<<say back again>>"))
     assert (third["output"], third["sessionId"]) == ("back again", session)
+
+
+@pytest.mark.parametrize("harness", BOTH)
+def test_nothing_is_left_of_a_program_whose_shown_process_was_killed(machine: Machine, harness: str) -> None:
+    talkie = machine.repository("talkie", harness)
+    flight = machine.ask(talkie, "<<stall 60>> <<say never>>")
+    eventually(lambda: machine.flight(flight)["state"] == "running", 30)
+    session = machine.flight(flight)["sessionId"]
+    during = _killed(machine, session)
+    assert machine.ended(flight, 15)["state"] == "failed"
+    eventually(lambda: not _left(during), 15)
+
+    again = machine.ended(machine.ask(talkie, "<<say back again>>"))
+    assert again["output"] == "back again"
+    idle = _killed(machine, again["sessionId"])  # between two turns
+    eventually(lambda: not _left(idle), 15)
+
+    assert machine.ended(machine.ask(talkie, "<<say once more>>"))["output"] == "once more"
+    last = _killed(machine, again["sessionId"])
+    machine.say("session", "stop", again["sessionId"])
+    assert not _left(last)
+    assert machine.data("session", "inspect", again["sessionId"])["state"] == "ended"
+    fresh = machine.ended(machine.ask(talkie, "<<say hello>>"))
+    assert (fresh["output"], fresh["sessionId"] == again["sessionId"]) == ("hello", False)
+
+
+def _killed(machine: Machine, session: str) -> set[Identity]:
+    """Kill the process that Scout shows for a session; all that ran with it."""
+    pid = pid_of(machine, session)
+    run = {entry.identity for entry in processes().values() if pid in {entry.identity.pid, entry.session}}
+    assert len(run) >= 3  # the shell, its keeper and the program
+    os.kill(pid, signal.SIGKILL)
+    return run
+
+
+def _left(run: set[Identity]) -> set[Identity]:
+    return {one for one in run if is_alive(one)}
 
 
 def _program(machine: Machine, harness: str) -> int:

@@ -3,7 +3,8 @@
 The program's output goes straight to the files of its run. What it is told comes through a socket beside
 them; each line is written to the file `in` before the program gets it, with the size that its output had by
 then. So a broker that was killed finds all that was said, and goes on. A keeper to which no broker has been
-connected for a while ends its program. What a program leaves running when it ends is ended, too.
+connected for a while ends its program, and so does one whose shell was killed: nobody could say then how the
+program ended. What a program leaves running when it ends is ended, too.
 """
 
 import ctypes
@@ -25,6 +26,7 @@ _LOOK = 1.0  # seconds between two looks at the clock
 _END = 5.0  # a program that was told that nothing more comes has this long, and again after a signal
 _LEFT = 2.0  # what it left running has this long
 _ADOPT = 36  # of prctl: whoever loses its parent becomes a child of this process
+_FOLLOW = 1  # of prctl: this process gets a signal when its parent ends
 _CHUNK = 1 << 16
 _MEGABYTE = 1 << 20
 
@@ -57,6 +59,7 @@ class Keeper:
         self._ended_at: float | None = None  # when the program was told that nothing more comes
         self._weighed_at = clock()
         self._child: subprocess.Popen[bytes] | None = None
+        self._shell = os.getppid()
 
     def begin(self) -> None:
         """Listen, then start the program: whoever sees it run can reach it."""
@@ -72,7 +75,11 @@ class Keeper:
         listening.listen()
         listening.setblocking(False)
         self._selector.register(listening, selectors.EVENT_READ, self._accept)
-        self._child = subprocess.Popen(self._program, stdin=subprocess.PIPE)
+        self._child = subprocess.Popen(
+            self._program,
+            stdin=subprocess.PIPE,
+            preexec_fn=_end_with_parent,  # noqa: PLW1509 (a keeper has one thread)
+        )
         os.set_blocking(self._stdin, False)
 
     @property
@@ -132,6 +139,8 @@ class Keeper:
     def _see_to_it(self, now: float) -> None:
         if self._ended_at is not None:
             self._insist(now - self._ended_at)
+        elif os.getppid() != self._shell:
+            self._stop("its shell was killed")
         elif self._deserted_at is not None and now - self._deserted_at > self._grace:
             self._stop(f"no broker was there for {self._grace:g} s")
         elif self._rest_until is not None and now > self._rest_until:
@@ -246,8 +255,17 @@ def _descendants() -> dict[int, int]:
 
 def _adopt() -> None:
     """Be the parent of whoever loses its own, so that nobody who was started is lost."""
+    _prctl(_ADOPT, 1)
+
+
+def _end_with_parent() -> None:
+    """Be told to end when the parent does: a keeper that is killed takes its program along."""
+    _prctl(_FOLLOW, signal.SIGTERM)
+
+
+def _prctl(option: int, value: int) -> None:
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_ADOPT, 1, 0, 0, 0)
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def _reap(kept: int | None = None) -> None:

@@ -17,7 +17,7 @@ from scout.adapters.process_table import Identity, boot, family, is_alive, send
 from scout.adapters.spawn import MARK, Launch, reap, spawn
 from scout.adapters.tail import Tail
 
-__all__ = ["Limits", "Run", "RunState", "follow", "stop"]
+__all__ = ["Limits", "Run", "RunState", "clear", "follow", "stop"]
 
 _KILL_WAIT = 5.0  # a process that the kernel does not let go of must not hold up the broker for ever
 
@@ -162,7 +162,7 @@ async def follow(run: Run, limits: Limits) -> AsyncIterator[str]:
             await asyncio.sleep(next(pause))
     for line in await asyncio.to_thread(tail.rest):
         yield line
-    await _clear(run, limits.grace)
+    await clear(run, limits.grace)
 
 
 async def stop(run: Run, why: str, grace: float = Limits().grace) -> bool:
@@ -171,7 +171,7 @@ async def stop(run: Run, why: str, grace: float = Limits().grace) -> bool:
     A caller that is cancelled meanwhile waits for that, too.
     """
     if run.state() is not RunState.RUNNING:
-        return False
+        return await clear(run, grace)
     run.mark_stopped(why)
     await _to_the_end(_ladder(run, grace))
     reap()
@@ -188,11 +188,17 @@ def _excess(run: Run, limits: Limits, seconds: float) -> str:
     return ""
 
 
-async def _clear(run: Run, grace: float) -> None:
-    """End what the program left running in its session; the shell itself needs a moment to go."""
+async def clear(run: Run, grace: float) -> bool:
+    """End what a run that has ended left running; whether there was anything.
+
+    The shell itself needs a moment to go. If it was killed alone, its program is still there.
+    """
     await _until(lambda: not run.is_running(), 1.0)
     reap()
+    if not await asyncio.to_thread(run.members):
+        return False
     await _to_the_end(_ladder(run, grace))
+    return True
 
 
 async def _ladder(run: Run, grace: float) -> None:
@@ -201,11 +207,12 @@ async def _ladder(run: Run, grace: float) -> None:
     leader = run.process
     if leader is None or not members:
         return
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader.pid, signal.SIGTERM)
-    for one in members:
-        if _is_outside(one, leader):
-            send(one, signal.SIGTERM)
+    outside = {one for one in members if _is_outside(one, leader)}
+    if members - outside:  # as long as one of them is in the group, its number is nobody else's
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(leader.pid, signal.SIGTERM)
+    for one in outside:
+        send(one, signal.SIGTERM)
     members = await _leave(run, members, grace)
     deadline = time.monotonic() + _KILL_WAIT
     while members and time.monotonic() < deadline:

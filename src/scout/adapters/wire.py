@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scout.adapters import keeper
-from scout.adapters.process import Run, RunState, stop
+from scout.adapters.process import Limits, Run, RunState, clear, stop
 from scout.adapters.removed_runs import read_removed
 from scout.adapters.spawn import Launch, reap
 from scout.adapters.tail import last_line
 
-__all__ = ["Line", "Told", "Wire", "WireLimits", "next_number", "wires"]
+__all__ = ["Line", "Told", "Wire", "WireLimits", "clear_last", "next_number", "wires"]
 
 _CHUNK = 1 << 20
 _LINES = 200  # at a stretch
@@ -67,12 +67,20 @@ def next_number(folder: Path) -> int:
     return max([read_removed(folder).last, *known]) + 1
 
 
+async def clear_last(folder: Path) -> None:
+    """End what is left of the last program of a session, so that the next one is alone."""
+    for wire in wires(folder)[-1:]:
+        if not wire.is_running:
+            await wire.clear()
+
+
 class Wire:
     """One program of a session. Its folder is all there is to know; see `Run`."""
 
     def __init__(self, folder: Path) -> None:
         self.run = Run(folder)
         self._connection: socket.socket | None = None  # no stream, for it may outlive a loop
+        self._is_clear = False
         self._speaking = asyncio.Lock()
 
     def __del__(self) -> None:
@@ -131,6 +139,7 @@ class Wire:
                 if number % _LINES == _LINES - 1:
                     await asyncio.sleep(0)  # others have something to do, too
             if not lines and not going_on:
+                await self.clear()
                 return
             pause = 0.002 if lines else min(pause * 1.5, 0.05)
             await asyncio.sleep(pause)
@@ -142,6 +151,13 @@ class Wire:
         if ran:  # a keeper that had to be killed leaves its socket
             (self.run.folder / keeper.SOCKET).unlink(missing_ok=True)
         return ran
+
+    async def clear(self) -> None:
+        """End what is left of a program that has ended: once is enough."""
+        if not self._is_clear:
+            self.let_go()
+            await clear(self.run, Limits().grace)
+            self._is_clear = True
 
     def let_go(self) -> None:
         """Be no longer connected: its keeper waits a while for another broker."""

@@ -15,7 +15,7 @@ from scout.adapters.plain import Plain, not_attachable
 from scout.adapters.rpc import Rpc, RpcError
 from scout.adapters.spawn import Launch
 from scout.adapters.transcript import inner, items
-from scout.adapters.wire import Wire, WireLimits, next_number, wires
+from scout.adapters.wire import Wire, WireLimits, clear_last, next_number, wires
 from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.model.agent import PermissionProfile
 from scout.model.delivery import Found
@@ -226,6 +226,7 @@ class Acp(Plain):
             wire = self._running(spec.session_id)
             if wire is not None:
                 return wire, await self._session(wire, spec)
+            await clear_last(self._folder(spec.session_id))
             native_id = next(iter(spec.native_ids.values()), None)
             if has_said_nothing(self._wires(spec.session_id)):
                 native_id = None  # an agent keeps no session in which nothing was said

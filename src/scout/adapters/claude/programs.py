@@ -16,7 +16,7 @@ from scout.adapters.plain import not_attachable
 from scout.adapters.rpc import message_of
 from scout.adapters.spawn import Launch
 from scout.adapters.transcript import Entry, inner, items, text
-from scout.adapters.wire import Wire, WireLimits, next_number, wires
+from scout.adapters.wire import Wire, WireLimits, clear_last, next_number, wires
 from scout.base.refusal import Diagnostic, Remedy
 from scout.model.session_problem import HarnessUnavailable, Layer, Missing, SessionFailed
 from scout.ports import Failed, SessionSpec
@@ -129,6 +129,7 @@ class Programs:
     async def ready(self, spec: SessionSpec) -> Wire:
         """The program of a session; begun if none runs."""
         async with self._beginning[spec.session_id]:
+            await clear_last(self._folder(spec.session_id))
             if other := await asyncio.to_thread(self.elsewhere, spec, session_of(spec)):
                 raise Cannot(open_elsewhere(other), Layer.SESSION, again=True)
             return self.running(spec.session_id) or await self._begun(spec)

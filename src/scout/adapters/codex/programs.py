@@ -12,7 +12,7 @@ from scout.adapters.codex.program import Program
 from scout.adapters.plain import not_attachable
 from scout.adapters.rpc import RpcError
 from scout.adapters.spawn import Launch
-from scout.adapters.wire import Wire, WireLimits, next_number, wires
+from scout.adapters.wire import Wire, WireLimits, clear_last, next_number, wires
 from scout.base.refusal import Diagnostic, Remedy
 from scout.model.session_problem import HarnessUnavailable, Layer, Missing, SessionFailed
 from scout.ports import Failed, SessionSpec
@@ -142,6 +142,7 @@ class Programs:
             reason = f"the program codex was not found; {flags.INSTALL}"
             raise Cannot(reason, missing=Missing.BINARY)
         folder = self._folder(spec.session_id)
+        await clear_last(folder)
         program = self._program(Wire(folder / str(next_number(folder))))
         launch = Launch((str(codex), "app-server"), str(self._directory(spec)), "", environment)
         async with self._beginning:
