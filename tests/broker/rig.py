@@ -17,6 +17,7 @@ from scout.broker.broker import Broker
 from scout.broker.seat import Seat
 from scout.daemon.clock import SystemIds
 from scout.policy.limits import Limits, Periods, Rules
+from scout.protocol.access import CreateToken
 from scout.protocol.agents import RegisterAgent, Registered
 from scout.protocol.overview import Status
 from scout.protocol.request import Request
@@ -76,7 +77,10 @@ class Rig:
     async def agent(self, name: str, **more: Any) -> Seat:
         """The seat of an agent; entered first if it is new."""
         if name not in self.tokens:
-            await self.register(name, **more)
+            made = await self.register(name, **more)
+            if made.token is None:
+                minted = await self.operator(CreateToken(agent=made.canonical))
+                self.tokens[name] = minted.secret
         return await self.seat(self.tokens[name])
 
 

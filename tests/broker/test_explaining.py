@@ -99,7 +99,7 @@ async def test_a_flight_its_ask_and_its_delivery_tell_one_story(rig: Rig) -> Non
         "delivery.woken",
         "delivery.acked",
     ]
-    bow = await rig.seat(rig.tokens["bow"])
+    bow = await rig.agent("bow")
     assert (await why(rig, asked.flight_id, bow)).steps == flight.steps
 
 

@@ -129,10 +129,8 @@ def test_a_brief_is_short_however_much_is_owed(capsys: pytest.CaptureFixture[str
 @pytest.mark.slow
 @pytest.mark.rows("R3.7-9")
 def test_an_ask_is_explained_briefed_and_accounted_for(shell: Shell) -> None:
-    made = shell.data(
-        *("agent", "register", "weigher", "--command", "wc -c", "--project", "."),
-        cwd=shell.project("weigher"),
-    )
+    register = ("agent", "register", "weigher", "--command", "wc -c", "--project", ".")
+    shell.say(*register, cwd=shell.project("weigher"))
     asked = shell.data("ask", "@weigher", "how long", "--wait", "20")
     told = shell.say("why", asked["flightId"])
     assert "@weigher" in told
@@ -141,7 +139,7 @@ def test_an_ask_is_explained_briefed_and_accounted_for(shell: Shell) -> None:
     assert "flight.completed" in told
     assert shell.data("why", asked["askId"])["decisions"][0]["differs"] == ""
     assert shell.type("why", "flt_none").returncode == 3
-    own = {"SCOUT_TOKEN": made["token"]}
+    own = {"SCOUT_TOKEN": shell.data("token", "create", "--agent", "@weigher")["secret"]}
     brief = shell.say("brief", **own)
     assert brief.startswith("You are @weigher (")
     assert "nothing is owed" in brief

@@ -86,10 +86,16 @@ class Daemon:
             return found
 
     def register(self, name: str, **fields: Any) -> Any:
-        """An agent of this name, and its token."""
+        """An agent of this name, and its token if it connects by itself."""
         reply = self.call("POST", "/v1/agents", {"definitionId": name, **fields})
         assert reply.status == 201, reply.body
         return reply.json
+
+    def make_token(self, agent: str) -> str:
+        """A token for an agent."""
+        reply = self.call("POST", "/v1/tokens", {"agent": agent})
+        assert reply.status == 201, reply.body
+        return str(reply.json["secret"])
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:

@@ -34,7 +34,8 @@ class Stage:
 
     def agent(self, name: str, **fields: Any) -> None:
         made = self.daemon.register(name, **fields)
-        self.ids[name], self.tokens[name] = made["agent"]["id"], made["token"]
+        self.ids[name] = made["agent"]["id"]
+        self.tokens[name] = made["token"] or self.daemon.make_token(made["agent"]["id"])
 
     def present(self, name: str) -> None:
         """An agent that is there in person and takes what comes from its inbox."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import subprocess
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -33,7 +34,12 @@ class Agent:
         self.id = str(self.record["id"])
         self.path = str(made["path"])
         self.address = str(made["address"])
-        self.token = str(made.get("token") or "")
+        self._given: str | None = made.get("token")
+
+    @cached_property
+    def token(self) -> str:
+        """Its own token: from its registration, else made now."""
+        return self._given or str(self.site.post("/v1/tokens", agent=self.id)["secret"])
 
     def get(self, path: str, /, **query: Any) -> Any:
         return self.site.get(path, token=self.token, **query)

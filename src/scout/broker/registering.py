@@ -18,6 +18,7 @@ from scout.model.agent import (
     AgentConfig,
     PermissionProfile,
     ToolRole,
+    connects_by_itself,
     new_agent,
     read_config,
     take_search_index,
@@ -70,7 +71,7 @@ def register(turn: Turn, request: RegisterAgent) -> Registered:
         agent = _reconfigured(turn, awake, config)
         return _registered(turn, agent, decided.elsewhere, created=False)
     agent = enter(turn, decided, config, place)
-    token = credentials.for_agent(turn, agent)
+    token = credentials.for_agent(turn, agent) if connects_by_itself(config) else None
     return _registered(turn, agent, decided.elsewhere, created=True, token=token)
 
 

@@ -195,8 +195,7 @@ def _show_registered(told: dict[str, Any]) -> None:
     out(f"{paint(word, 'green')} {told['address']}  ({told['path']})")
     for text in told.get("notes") or ():
         note(f"note: {text}")
-    config: dict[str, Any] = told["agent"].get("config") or {}
-    if told.get("token") and not (config.get("harness") or config.get("command")):
+    if told.get("token"):
         out(f"token  {told['token']}")
         note("the token is shown this once; give it to the agent as SCOUT_TOKEN")
 

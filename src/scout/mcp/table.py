@@ -338,7 +338,7 @@ _TABLE = (
     ),
     Tool(
         "agents_register",
-        "Enter an agent in the directory; its token is shown once.",
+        "Enter an agent in the directory. One without a harness gets a token, shown once.",
         one(agents.RegisterAgent),
         arguments(
             "definitionId",

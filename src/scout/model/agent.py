@@ -25,6 +25,7 @@ __all__ = [
     "ToolRole",
     "WakePolicy",
     "active_at",
+    "connects_by_itself",
     "move_agent",
     "new_agent",
     "project_id",
@@ -103,6 +104,11 @@ class AgentConfig(Record):
     command: tuple[str, ...] = ()
     wake_policy: WakePolicy = WakePolicy.ON_DEMAND
     permission_profile: PermissionProfile = PermissionProfile.WORKSPACE_WRITE
+
+
+def connects_by_itself(config: AgentConfig) -> bool:
+    """Whether Scout starts no program for the agent: it has neither a harness nor a command."""
+    return config.harness is None and not config.command
 
 
 class Agent(Mutable):

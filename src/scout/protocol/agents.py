@@ -97,7 +97,7 @@ class WhoAmI(Request[Identity]):
 
 
 class Registered(Record):
-    """The agent's record; its token is shown once and only when the record is new."""
+    """The agent's record. `token`: once, for a new agent without a harness and a command."""
 
     agent: AgentView
     address: str
