@@ -92,10 +92,16 @@ def test_what_costs_tokens_needs_a_yes(shell: Shell, tmp_path: Path) -> None:
     shell.say("down")
     environ: dict[str, Any] = {"PATH": path, "SCOUT_AUTOSTART": "1", "ANTHROPIC_API_KEY": "sk-ant-none-000"}
     done = shell.type("runtimes", "--check", "claude", within=120, **environ)
-    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert done.returncode == 6, (done.stdout, done.stderr)
     assert "passed         stable identity: " in done.stdout
     assert "not tried      receives a message: needs consent" in done.stdout
     assert "try: scout runtimes --check claude --yes" in done.stderr
+    as_data = shell.type("runtimes", "--check", "claude", "--json", within=120, **environ)
+    assert as_data.returncode == 6, (as_data.stdout, as_data.stderr)
+    checks = json.loads(as_data.stdout)["checks"]
+    untried = [one for one in checks if one["because"] == "needs consent"]
+    assert len(untried) == done.stdout.count("needs consent") > 0
+    assert any(one["verdict"] == "passed" for one in checks)
     assert not asked.exists()
     # On a terminal the person is asked, and told what it takes.
     code, screen = typed(shell, "runtimes", "--check", "claude", until="[y/N]", **environ)

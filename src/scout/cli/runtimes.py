@@ -8,7 +8,7 @@ import click
 from scout.cli.build import epilog, every_option, parameters_of, perform, run_guarded, tidy
 from scout.cli.consent import confirm
 from scout.cli.line import Line, on_terminal
-from scout.cli.problem import tries
+from scout.cli.problem import exit_code, tries
 from scout.cli.session_shapes import show_verdict
 from scout.cli.shapes import show
 from scout.cli.text import note, out, wrap
@@ -64,7 +64,10 @@ def _follow(line: Line, found: dict[str, Any], manner: Manner) -> int:
 
 
 def _conclude(found: dict[str, Any], manner: Manner) -> int:
-    """What is not enforced, and what to do about what was not kept; 1 if a promise was not kept."""
+    """What is not enforced, and what to do about what was not kept.
+
+    The exit code is 1 if a promise was not kept, and that of `forbidden` if one was not allowed to be tried.
+    """
     if manner.as_json:
         out(json.dumps(found))
     else:
@@ -73,7 +76,16 @@ def _conclude(found: dict[str, Any], manner: Manner) -> int:
         remedies = [remedy for one in found["checks"] for remedy in one["remedies"]]
         for text in dict.fromkeys(tries({"remedies": remedies}, fall_back=False)):
             note(text)
-    return 1 if any(one["verdict"] == "failed" for one in found["checks"]) else 0
+    if any(one["verdict"] == "failed" for one in found["checks"]):
+        return 1
+    return exit_code("forbidden") if any(map(_needs_consent, found["checks"])) else 0
+
+
+def _needs_consent(check: dict[str, Any]) -> bool:
+    """Whether a promise was not tried because nobody allowed the turns that it takes."""
+    return check["verdict"] == "not tried" and any(
+        one["operation"] == _CHECK.name and one["parameters"].get("yes") for one in check["remedies"]
+    )
 
 
 _CHECKED = click.Option(["--check", "harness"], metavar="HARNESS", help="Try what this harness promises.")
