@@ -1,12 +1,15 @@
 """A person connects Scout to the programs they work in, and asks them."""
 
 import json
+import re
 from collections.abc import Generator
 
 import pytest
 
 from tests.daemon.daemons import eventually
 from tests.live.machine import Machine, a_machine
+from tests.live.terminals import tmux_here
+from tests.stories.panes import a_shell_pane
 
 # The first to come here installs the programs; once they are there, a story takes a few seconds.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -88,3 +91,34 @@ def test_after_setup_both_programs_are_asked_and_ask_each_other(machine: Machine
     agents = {one["harness"] for one in machine.data("session", "list")["items"]}
     assert agents == {"claude", "codex"}  # no relay enrolled a second session beside them
     assert len(machine.data("session", "list")["items"]) == 2
+
+
+def test_a_person_with_two_programs_chooses_the_harness_for_new_sessions(machine: Machine) -> None:
+    tmux_here()
+    talkie = machine.repository("talkie")
+    with a_shell_pane(machine, talkie) as terminal:
+        terminal.type("scout setup", "Enter")
+        terminal.shows("Write this? [y/N]")
+        terminal.type("y", "Enter")
+        terminal.shows("Harness for new sessions (claude, codex) [claude]")
+        terminal.type("vim", "Enter")  # what is not offered is asked again
+        terminal.shows("'vim' is not one of")
+        terminal.type("codex", "Enter")
+        screen = terminal.shows("now try, in a project: ")
+        assert "new sessions run in codex" in screen
+        assert "the running daemon uses it from now on" in screen
+
+        terminal.type("scout config | grep -w ^harness", "Enter")
+        eventually(lambda: re.search(r"^\W*harness +codex +file /", terminal.screen, re.MULTILINE), 60)
+
+        # The printed line works when it is pasted, and so does an ask that names no harness.
+        pasted = screen.partition("now try, in a project: ")[2].splitlines()[0]
+        assert "--harness codex" in pasted
+        terminal.type(f"{pasted}; echo pasted and ended with $?", "Enter")
+        terminal.shows("pasted and ended with 0")
+    assert machine.say("ask", "@talkie", "<<say again>>").strip() == "again"
+    assert (
+        machine.say("ask", "--project", str(machine.repository("other")), "<<say me too>>").strip()
+        == "me too"
+    )
+    assert {one["harness"] for one in machine.data("session", "list")["items"]} == {"codex"}

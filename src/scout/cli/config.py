@@ -18,7 +18,7 @@ from scout.settings.edit import add_root, set_value
 from scout.settings.load import Loaded, load, read
 from scout.settings.record import SETTINGS, values_of
 
-__all__ = ["command"]
+__all__ = ["EFFECTS", "apply_setting", "command"]
 
 _EXAMPLES = """\b
 Examples:
@@ -27,7 +27,7 @@ Examples:
   scout config roots --add ~/code           # programs may be started below it
 """
 
-_EFFECTS = {
+EFFECTS = {
     "now": "the running daemon uses it from now on",
     "restart": "the running daemon keeps the old value until: scout restart",
 }
@@ -65,7 +65,7 @@ def set_command(key: str, value: str, as_json: bool) -> None:
         set_value(read().settings.config, key, value)
     except Refused as refusal:
         _refuse(refusal, key, as_json)
-    row, effect = _rows(read())[key], _apply(key)
+    row, effect = _rows(read())[key], apply_setting(key)
     if as_json:
         write_json({"key": key, **row, **({"takesEffect": effect} if effect else {})})
         return
@@ -73,7 +73,7 @@ def set_command(key: str, value: str, as_json: bool) -> None:
     if not row["source"].startswith(("file ", "default")):
         note(f"the file has your value, but the {row['source']} goes before it")
     elif effect:
-        note(_EFFECTS[effect])
+        note(EFFECTS[effect])
 
 
 @command.command("roots")
@@ -85,7 +85,7 @@ def roots_command(add: str | None, as_json: bool) -> None:
         settings = load().settings
         if add is not None:
             settings = add_root(settings, os.path.expanduser(add))  # noqa: PTH111 (text in, text out)
-            _apply("roots")
+            apply_setting("roots")
     except Refused as refusal:
         _refuse(refusal, add or "roots", as_json)
     if as_json:
@@ -97,7 +97,7 @@ def roots_command(add: str | None, as_json: bool) -> None:
         note("none yet; allow one with: scout config roots --add DIR")
 
 
-def _apply(key: str) -> str:
+def apply_setting(key: str) -> str:
     """Let the running daemon read its settings again; when a new value takes effect there, if it is new."""
     if running(read().settings.home) is None:
         return ""

@@ -10,6 +10,7 @@ import click
 
 from scout.cli.build import epilog, run_guarded
 from scout.cli.caller import Caller
+from scout.cli.config import EFFECTS, apply_setting
 from scout.cli.host import TOKEN_FILE
 from scout.cli.hosts import HOSTS, Host, program_here
 from scout.cli.line import Line, on_terminal
@@ -236,7 +237,10 @@ def _choose_harness(named: str | None, *, asks: bool) -> None:
             named = click.prompt("Harness for new sessions", type=choice, default=ready[0])
     if named is not None:
         set_value(settings.config, "harness", named)
-        out(f"new sessions run in {named} where no harness is named; a running daemon: scout restart")
+        effect = apply_setting("harness")
+        note(f"new sessions run in {named} where no harness is named")
+        if effect:
+            note(EFFECTS[effect])
 
 
 def _is_driven(session: dict[str, Any], harness: str) -> bool:
