@@ -55,8 +55,15 @@ def show_status(manner: Manner) -> int:
     if found is None:
         message = f"no daemon runs for {home}"
         raise Problem.of("not_running", message, home=home, remedies=[remedy("up")])
-    facts = {**found.facts(), **_pause()}
-    out(json.dumps(facts) if manner.as_json else fields("running", facts))
+    paused = _pause()
+    if manner.as_json:
+        out(json.dumps({**found.facts(), **paused}))
+        return 0
+    out(fields("running", found.facts()))
+    if paused:
+        from scout.cli.pause_shapes import pause_line
+
+        out(pause_line(paused["paused"]))
     return 0
 
 
