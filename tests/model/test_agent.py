@@ -18,6 +18,7 @@ from scout.model.agent import (
     ToolRole,
     WakePolicy,
     active_at,
+    connects_by_itself,
     move_agent,
     project_id,
     read_config,
@@ -193,3 +194,18 @@ def test_an_agent_is_stored_with_a_later_versions_fields_ignored() -> None:
     agent = an_agent()
     newer = encode(agent)[:-1] + b',"mood":"good"}'
     assert decode(newer, Agent) == agent
+
+
+@pytest.mark.parametrize(
+    ("config", "alone"),
+    [
+        (AgentConfig(), True),
+        (AgentConfig(model="large"), True),
+        (AgentConfig(harness="echo"), False),
+        (AgentConfig(command=("cat",)), False),
+    ],
+)
+def test_an_agent_without_a_harness_and_a_command_connects_by_itself(
+    config: AgentConfig, alone: bool
+) -> None:
+    assert connects_by_itself(config) is alone
