@@ -14,13 +14,15 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.cli.running import a_shell, start_daemon
-from tests.daemon.daemons import Daemon
+from tests.daemon.daemons import Daemon, eventually
 from tests.stories.refusals import ABSENT, CODES, SCENES, Stage, code_of, tries
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 # `scout` in a pasted line is this one.
 SCOUT = 'scout() { "$SCOUT_PYTHON" -m scout "$@"; }\n'
+_PATIENCE = 15.0  # seconds for a pasted line to end or to be accepted
+_ANSWERS = 2.0  # seconds for the answer to what was accepted
 
 
 @pytest.fixture
@@ -79,15 +81,21 @@ def paste(stage: Stage, line: str, environ: dict[str, str]) -> tuple[str, str]:
         encoding="utf-8",
         process_group=0,
     )
+    before = open_flights(stage)
     try:
-        out, err = process.communicate(timeout=15)
-    except subprocess.TimeoutExpired:
+        eventually(lambda: process.poll() is not None or open_flights(stage) - before, _PATIENCE)
+        out, err = process.communicate(timeout=_ANSWERS)
+    except (AssertionError, subprocess.TimeoutExpired):
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=30)
         return "", out + err
     refused = code_of(err)
     assert process.returncode == 0 or refused or line == "scout doctor", (line, out, err)
     return refused, out + err
+
+
+def open_flights(stage: Stage) -> set[str]:
+    return {one["id"] for one in stage.daemon.call("GET", "/v1/flights?open=true").json["items"]}
 
 
 async def call(stage: Stage, token: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
