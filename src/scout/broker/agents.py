@@ -5,13 +5,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.broker import credentials, reaching, retiring, unread
 from scout.broker.page import before, page, size
 from scout.broker.registering import break_alias_named, check_own_folder, checked_config
 from scout.broker.session_name import alias_of
 from scout.broker.turn import Turn, subject_of
 from scout.broker.views import agent_view, detail_of
+from scout.identity.lexer import lex
+from scout.identity.name import HandleName
 from scout.identity.path import Kind
 from scout.identity.segment import fold
 from scout.model.agent import (
@@ -24,6 +26,8 @@ from scout.model.agent import (
 )
 from scout.model.diagnostic import NameTaken
 from scout.model.presence_event import AGENT_EVENTS, AgentUpdated
+from scout.model.target_problem import AmbiguousTarget
+from scout.policy.agent_address import closest_matches, wanted_by
 from scout.policy.directory import Caller, Instance, Wanted, instance_of
 from scout.policy.permit import Deed, Subject
 from scout.policy.resolve import resolve
@@ -253,7 +257,8 @@ def retire(turn: Turn, request: RetireAgent) -> AgentDetail:
 
 def revive(turn: Turn, request: ReviveAgent) -> AgentDetail:
     """Bring a retired agent back under the same names."""
-    agent = find(turn, request.address, Deed.CONTROL)
+    agent = _find_retired(turn, request.address) or find(turn, request.address)
+    turn.permit(Deed.CONTROL, subject_of(agent))
     revived = move_agent(agent, AgentMove.REVIVE, turn.now)
     _check_handle(turn, revived)
     turn.record(AGENT_EVENTS[AgentMove.REVIVE], revived, move=AgentMove.REVIVE)
@@ -262,6 +267,40 @@ def revive(turn: Turn, request: ReviveAgent) -> AgentDetail:
     if broadcast is not None:  # what was said to all meanwhile was not for it
         unread.mark_read(turn, revived.id, broadcast.id, turn.ledger.last_seq())
     return detail_of(turn, revived)
+
+
+def _find_retired(turn: Turn, text: str) -> Agent | None:
+    """The retired agent that a handle means; None where it means none, or no handle was given."""
+    try:
+        name = lex(text)
+    except Refused:
+        return None  # `find` says what is wrong with it
+    if not isinstance(name, HandleName):
+        return None
+    found = _retired_matches(turn, wanted_by(name.address))
+    if len(found) > 1:
+        raise Refused(_several_retired(text, found))
+    return found[0] if found else None
+
+
+def _retired_matches(turn: Turn, wanted: Wanted) -> list[Agent]:
+    """The retired agents of exactly this name; others only if no live agent has exactly this name."""
+    known = turn.ledger.many(Agent, "agents_retired", name=wanted.definition_id, limit=_COUNTED)
+    found = closest_matches(wanted, [one for one in known if turn.view.shows(one)])
+    exact = [one for one in found if (one.workspace, one.profile) == (wanted.workspace, wanted.profile)]
+    return exact if exact or turn.directory.find(replace(wanted, exact=True), 1) else found
+
+
+def _several_retired(text: str, found: list[Agent]) -> AmbiguousTarget:
+    paths = [str(one.path) for one in found]
+    return AmbiguousTarget(
+        address=text[:200],
+        count=len(found),
+        retry=paths[0],
+        noun="retired agent",
+        candidates=tuple(Candidate(address=path) for path in paths[:_NAMES]),
+        remedies=tuple(Remedy(operation="agent.revive", parameters={"address": path}) for path in paths[:3]),
+    )
 
 
 def _check_handle(turn: Turn, agent: Agent) -> None:

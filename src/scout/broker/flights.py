@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy, WrongRevision
 from scout.broker import conversations, inbox, messages, needing, posting, reaching, responding, settle
-from scout.broker.page import before, page, size
+from scout.broker.page import before, sought
 from scout.broker.telling import Told
 from scout.broker.turn import Turn, subject_of
 from scout.broker.views import flight_view
@@ -105,30 +105,29 @@ def get_ask(turn: Turn, request: GetAsk) -> AskView:
 
 def list_flights(turn: Turn, request: ListFlights) -> Page[FlightView]:
     """Flights, newest first: the caller's own unless another is named; the operator sees all."""
-    wanted = size(request.limit, turn.rules.limits)
-    bound, limit = before(request.cursor), wanted + 1
-    found = _some(turn, request, bound, limit)
-    listed = page(found, wanted, lambda flight: flight.id)
-    kept = [one for one in listed.items if _is_wanted(request, one)]
-    return Page(items=tuple(flight_view(turn, one) for one in kept), next=listed.next)
-
-
-def _is_wanted(request: ListFlights, flight: Flight) -> bool:
-    is_open = flight.state not in FLIGHT.terminal
-    return (is_open or not request.open) and request.state in (None, flight.state)
+    found = sought(
+        lambda bound, limit: _some(turn, request, bound, limit),
+        lambda flight: request.state in (None, flight.state),
+        before(request.cursor),
+        request.limit,
+        turn.rules.limits,
+    )
+    return Page(items=tuple(flight_view(turn, one) for one in found.items), next=found.next)
 
 
 def _some(turn: Turn, request: ListFlights, bound: str, limit: int) -> list[Flight]:
+    """The next rows. Open flights have an index, so that the ended ones are not looked through."""
+    is_open = request.open or (request.state is not None and request.state not in FLIGHT.terminal)
+    which = "flights_open" if is_open else "flights"
+    page = {"before": bound, "limit": limit}
     if request.agent is not None:
         agent = turn.resolve(request.agent).agent
         if agent.id != turn.sender:
             turn.permit(Deed.READ, subject_of(agent))
-        query = "flights_open_to" if request.open else "flights_to"
-        return turn.ledger.many(Flight, query, agent=agent.id, before=bound, limit=limit)
+        return turn.ledger.many(Flight, f"{which}_to", agent=agent.id, **page)
     if turn.is_operator and not request.mine:
-        return turn.ledger.many(Flight, "flights_all", before=bound, limit=limit)
-    query = "flights_open_for" if request.open else "flights_for"
-    return turn.ledger.many(Flight, query, agent=turn.sender, before=bound, limit=limit)
+        return turn.ledger.many(Flight, f"{which}_all", **page)
+    return turn.ledger.many(Flight, f"{which}_for", agent=turn.sender, **page)
 
 
 # -- the target's moves ------------------------------------------------------------------------------

@@ -228,10 +228,11 @@ _FIELDS: Mapping[str, str] = {
     "token_id": "tok",
     "grant_id": "grt",
     "endpoint_id": "ept",
-    **dict.fromkeys(("id", "ref", "to", "address", "agent", "agent_id", "owner_id", "reviewer_id"), ""),
+    "id": "flt",  # of `why`, which takes any id
+    **dict.fromkeys(("ref", "to", "address", "agent", "agent_id", "owner_id", "reviewer_id"), ""),
 }
 # Fields where an agent stands for its one open record of this noun.
-_OF_AGENTS = frozenset({"flight_id", "session_id", "attention_id", "attention_ids"})
+_OF_AGENTS = frozenset({"id", "flight_id", "session_id", "attention_id", "attention_ids"})
 # Nouns of which an agent's newest is shown when none is open; nothing is done to a record that has ended.
 _SHOWN_AFTERWARDS = frozenset({"flight", "session"})
 # Nouns whose list has only the open ones by default.

@@ -126,7 +126,7 @@ def _show() -> click.Command:
             if until_decided or wait is not None:
                 return follow(line, attention_id, wait, manner.as_json)
             item = line.call(_route("attention.show"), {"attentionId": attention_id})
-            show_answer("attention.show", item, manner.as_json)
+            show_answer("attention.show", item, manner.as_json, line)
             return 0
 
         run_guarded(work, manner.as_json)

@@ -46,7 +46,7 @@ def decide(move: str, words: list[str], of: str | None, given: dict[str, Any], m
         return _decide_several(line, move, named, given, manner)
     ident = named[0] if named else "only"
     item = line.call(ROUTES[f"attention.{move}"], {"attentionId": ident, **given}, manner.key)
-    show(f"attention.{move}", item, manner.as_json)
+    show(f"attention.{move}", item, manner.as_json, line)
     return 0
 
 
@@ -79,5 +79,5 @@ def _decide_several(line: Line, move: str, named: list[str], given: dict[str, An
     decision = line.call(
         ROUTES["attention.decide"], {"move": move, "attentionIds": named, **given}, manner.key
     )
-    show("attention.decide", decision, manner.as_json)
+    show("attention.decide", decision, manner.as_json, line)
     return 0 if all(one["decided"] for one in decision["items"]) else _NOT_ALL

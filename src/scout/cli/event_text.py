@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scout.cli.line import ROUTES
+from scout.cli.own_name import rephrase
 from scout.cli.problem import Problem
 from scout.cli.text import columns, cut, local_time, one_line, paint, short_id
 
@@ -24,6 +25,7 @@ class Names:
     def __init__(self, line: Line) -> None:
         self._line = line
         self._known: dict[str, str] = {}
+        self._own = ""
 
     def agent(self, ident: str) -> str:
         """An agent by its address; you are `you`, and the broker is `scout`."""
@@ -31,11 +33,16 @@ class Names:
             self._known["system"] = "scout"
             me = self._ask(ROUTES["whoami"], {})
             self._known[str(me.get("agentId"))] = "you"
+            self._own = str(me.get("address") or "")
             for one in self._ask(ROUTES["who"], {"limit": 200}).get("items", ()):
                 self._known.setdefault(one["id"], one.get("address") or one["minimal"])
         if ident not in self._known:
             self._known[ident] = _agent_name(self._ask(ROUTES["show"], {"address": ident}), ident)
         return self._known[ident]
+
+    def say_you(self, sentence: str) -> str:
+        """A sentence that may name the reader by address, as in the reason of a cancelled flight."""
+        return rephrase(sentence, self._own) if self._own else sentence
 
     def conversation(self, ident: str) -> str:
         """A channel by its name; nothing for what has none."""
@@ -60,7 +67,7 @@ def _agent_name(found: dict[str, Any], ident: str) -> str:
 def event_line(event: dict[str, Any], names: Names) -> str:
     """One fact on one line, cut to the terminal."""
     when = local_time(event.get("time"))
-    return cut(f"{paint(when, 'dim')} {_sentence(event, names)}", columns())
+    return cut(f"{paint(when, 'dim')} {names.say_you(_sentence(event, names))}", columns())
 
 
 def _sentence(event: dict[str, Any], names: Names) -> str:

@@ -8,6 +8,7 @@ import time
 
 from scout.cli.line import ROUTES
 from scout.cli.live import Progress, Watched, asked_of_a_person
+from scout.cli.own_name import say_you
 from scout.cli.problem import OPEN, exit_code, tries
 from scout.cli.text import note, out, out_text, paint
 
@@ -34,7 +35,7 @@ def follow(line: Line, flight_id: str, budget: float | None, as_json: bool = Fal
         return 130
     finally:
         Progress.clear()
-    return settle(flight, as_json)
+    return settle(flight if as_json else say_you(line, flight), as_json)
 
 
 def settle(flight: dict[str, Any], as_json: bool = False) -> int:

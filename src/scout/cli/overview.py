@@ -7,6 +7,7 @@ import sys
 
 from scout.cli.caller import Caller
 from scout.cli.line import ROUTES, Line
+from scout.cli.own_name import say_you
 from scout.cli.problem import Problem, remedy
 from scout.cli.shapes import flight_rows, show
 from scout.cli.text import age, fields, note, one_line, out, paint, short_ids, table
@@ -39,7 +40,7 @@ def look(operation: str, route: str, parameters: dict[str, Any], manner: Manner)
         if answer.get("next"):
             note(f"more: --after {answer['items'][-1]['seq']}")
         return 0
-    show(operation, answer, manner.as_json)
+    show(operation, answer, manner.as_json, line)
     return 0
 
 
@@ -83,7 +84,7 @@ def show_now(parameters: dict[str, Any], manner: Manner) -> int:
     if manner.as_json:
         out(json.dumps(now))
         return 0
-    _show(now)
+    _show(say_you(line, now))
     if sys.stdout.isatty():
         line.call(ROUTES["now.seen"], {"at": now["at"]})
     return 0

@@ -6,6 +6,7 @@ import json
 import os
 
 from scout.cli.columns import COLUMNS, EMPTY
+from scout.cli.own_name import say_you
 from scout.cli.text import (
     age,
     fields,
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from scout.cli.line import Line
+
 __all__ = ["flight_rows", "is_repeated", "show", "show_page"]
 
+_NAMES = ("whoami", "resolve", "show")  # they say what an agent or a person is called
 # Whose answers are shown by another file: the first word of the operation, the file and its table.
 _ELSEWHERE = {
     **dict.fromkeys(("attention", "need", "consult", "notify"), ("attention_shapes", "ATTENTION")),
@@ -40,11 +44,13 @@ _ELSEWHERE = {
 }
 
 
-def show(operation: str, answer: Any, as_json: bool = False) -> None:
-    """The answer of an operation."""
+def show(operation: str, answer: Any, as_json: bool = False, line: Line | None = None) -> None:
+    """The answer of an operation. On a caller's line, the caller is `you`."""
     if as_json:
         out(json.dumps(answer))
         return
+    if line is not None and operation not in _NAMES:
+        answer = say_you(line, answer)
     if _is_object(answer) and "items" not in answer:
         from scout.cli.outcomes import BRIEF, show_outcome
 

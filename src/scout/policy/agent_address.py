@@ -1,5 +1,6 @@
 """The name under which an agent is shown: it depends on the live agents, never on their sessions."""
 
+from collections.abc import Iterable
 from itertools import combinations
 
 from msgspec.structs import replace
@@ -9,7 +10,7 @@ from scout.model.agent import Agent
 from scout.model.alias import AliasState
 from scout.policy.directory import Directory, Instance, Wanted
 
-__all__ = ["agent_address", "exact_match", "find_address", "shorter_alias", "wanted_by"]
+__all__ = ["agent_address", "closest_matches", "exact_match", "find_address", "shorter_alias", "wanted_by"]
 
 _DIMENSIONS = ("workspace_qualifier", "profile", "node")
 _ALIASES = 20
@@ -60,6 +61,18 @@ def exact_match(wanted: Wanted, directory: Directory) -> tuple[Agent, ...]:
         homeless = directory.find(replace(wanted, exact=True, homeless=True), 2)
         return homeless if len(homeless) == 1 else exact
     return exact
+
+
+def closest_matches(wanted: Wanted, agents: Iterable[Agent]) -> list[Agent]:
+    """The agents with this very workspace and profile; without any, those that have more than was asked."""
+    pool = [one for one in agents if _has_qualifiers(one, wanted)]
+    exact = [one for one in pool if (one.workspace, one.profile) == (wanted.workspace, wanted.profile)]
+    return exact or pool
+
+
+def _has_qualifiers(agent: Agent, wanted: Wanted) -> bool:
+    names = ("definition_id", "workspace", "profile", "node")
+    return all(getattr(wanted, name) in (None, getattr(agent, name)) for name in names)
 
 
 def _spellings(canonical: Address) -> list[Address]:

@@ -9,6 +9,9 @@ SELECT data FROM agents WHERE id < :before ORDER BY id DESC LIMIT :limit;
 -- agents_named: agents of one definition, newest first
 SELECT data FROM agents WHERE definition_id = :name AND id < :before ORDER BY id DESC LIMIT :limit;
 
+-- agents_retired: retired agents of one definition, newest first
+SELECT data FROM agents WHERE definition_id = :name AND lifecycle = 'retired' ORDER BY id DESC LIMIT :limit;
+
 -- agents_of_root: the agents of a project, newest first
 SELECT data FROM agents WHERE project_root = :root AND id < :before ORDER BY id DESC LIMIT :limit;
 
@@ -163,6 +166,10 @@ SELECT data FROM flights WHERE requester_id = :agent AND id < :before ORDER BY i
 
 -- flights_all: flights, newest first
 SELECT data FROM flights WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- flights_open_all: open flights, newest first
+SELECT data FROM flights INDEXED BY flights_open WHERE finished_at IS NULL AND id < :before
+ORDER BY id DESC LIMIT :limit;
 
 -- flights_open_to: open flights to an agent, newest first
 SELECT data FROM flights WHERE target = :agent AND finished_at IS NULL AND id < :before ORDER BY id DESC LIMIT :limit;
