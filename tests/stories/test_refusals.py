@@ -43,7 +43,7 @@ def test_a_refusal_is_the_same_everywhere_and_what_it_offers_can_be_pasted(stage
     words, environ = scene.typed(stage), scene.environ(stage)
 
     # A person types it,
-    refused = stage.shell.type(*words, cwd=None, stdin="", **environ)
+    refused = stage.shell.type(*words, cwd=None, stdin="", within=60, **environ)
     assert code_of(refused.stderr) == code, (words, refused.stdout, refused.stderr)
     # a program posts it,
     if scene.http is not None:
