@@ -65,6 +65,7 @@ def _resting(turn: Turn, agent: Agent, endpoint: Endpoint) -> Opening | None:
         return None
     if endpoint.state is not EndpointState.IDLE or not harness.capabilities.keeps_process:
         return None
+    pause.check_not_paused(turn)
     opening = founding.opening_of(turn, agent, endpoint)
     opening.fresh = False
     return opening
