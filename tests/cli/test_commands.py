@@ -206,10 +206,8 @@ def test_remedies_that_are_no_command_here_are_left_out() -> None:
     assert tries(told) == ["try: scout who  # who is there"]
     assert tries({**told, "remedies": told["remedies"][:1]}) == ["try: scout explain no_session"]
     assert tries({"code": "internal"}) == ["try: scout doctor"]
-    assert tries({"code": "not_found", "noun": "flight"}) == [
-        "try: scout flight list  # those that there are"
-    ]
-    assert tries({"code": "not_found", "noun": "moon"}) == ["try: scout explain not_found"]
+    meaning = {"operation": "explain", "command": "scout explain bad_request"}
+    assert tries({"code": "bad_request", "remedies": [meaning]}, fall_back=False) == []
 
 
 def test_an_unknown_code_is_a_failure() -> None:

@@ -4,14 +4,15 @@ from typing import Any
 
 import pytest
 
-from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, BadRequest, Diagnostic, Refused, Remedy
 from scout.identity.reserved import check_name
+from scout.model.request_problem import NotFound, TooLarge
 from scout.model.target_problem import AmbiguousEndpoint, UnknownTarget
 from scout.protocol.access import SetAlias
 from scout.protocol.agents import RegisterAgent, Resolve, ShowAgent
 from scout.protocol.asks import MakeAsk
 from scout.protocol.channels import CreateChannel
-from scout.protocol.correction import correct_remedies
+from scout.protocol.correction import correct_remedies, remedies_of
 from scout.protocol.operations import command_line
 from scout.protocol.request import Request
 from scout.protocol.talk import Send
@@ -119,3 +120,17 @@ def test_equal_remedies_are_said_once_and_a_text_that_looks_like_a_flag_can_be_p
 
 def test_a_long_text_is_read_from_standard_input() -> None:
     assert commands(MakeAsk(to="@talki", body="x" * 5000), resolve("@talkie")) == ["scout ask @talkie -"]
+
+
+@pytest.mark.parametrize(
+    ("problem", "command"),
+    [
+        (NotFound(noun="flight", id="x"), "scout flight list"),
+        (NotFound(noun="attention item", id="x"), "scout attention"),
+        (NotFound(noun="something else", id="x"), "scout explain not_found"),
+        (TooLarge(what="body", size=2, limit=1), "scout explain too_large"),
+        (unknown("@talki", resolve("@talkie")), "scout resolve @talkie"),
+    ],
+)
+def test_a_refusal_always_names_a_next_command(problem: Diagnostic, command: str) -> None:
+    assert [command_line(one) for one in remedies_of(problem)] == [command]

@@ -1,12 +1,14 @@
 """A file is for those whom it was sent to: knowing its hash is not enough."""
 
 import base64
+import shlex
 from pathlib import Path
 
 import pytest
 
 from tests.cli.running import a_shell, start_daemon
 from tests.daemon.daemons import Daemon, daemon
+from tests.stories.refusals import code_of, tries
 
 pytestmark = pytest.mark.slow
 
@@ -62,3 +64,30 @@ def test_a_file_that_was_sent_is_fetched_on_the_command_line() -> None:
         refused = shell.type("attachment", "get", sha256, "--as", "@eve")
         assert refused.returncode == 3, refused.stderr
         assert f"no attachment '{sha256}'" in refused.stderr
+
+
+@pytest.mark.rows("R0-68")
+def test_a_text_that_is_too_long_is_attached_instead() -> None:
+    with a_shell() as shell:
+        scout = Daemon(shell.home, start_daemon(shell))
+        shell.say("agent", "register", "bob")
+        text = "x" * (256 * 1024)
+        (shell.folder / "long text.txt").write_text(text)
+        shell.say("send", "@bob", "--file", "long text.txt", cwd=None)  # exactly 256 KiB
+        (shell.folder / "long text.txt").write_text(text + "x")
+
+        for flag in (["--file", "long text.txt"], ["--file=long text.txt"]):
+            refused = shell.type("send", "@bob", *flag, cwd=None)
+            assert code_of(refused.stderr) == "too_large"
+            (offered,) = tries(refused.stderr)
+            shell.say(*shlex.split(offered)[1:], cwd=None)
+            (latest, *_) = shell.data("inbox", "--as", "@bob", "--all")["items"]
+            assert [one["name"] for one in latest["message"]["attachments"]] == ["long text.txt"]
+
+        # A program that posts it is told where the two calls are described, and they work.
+        told = scout.call("POST", "/v1/messages", {"to": "@bob", "body": text + "x"})
+        assert (told.status, told.json["remedies"][0]["command"]) == (413, "scout explain too_large")
+        assert "POST /v1/attachments" in shell.say("explain", "too_large")
+        sha256 = store(scout, scout.token, (text + "x").encode())
+        sent = {"to": "@bob", "body": "See the attachment.", "attachments": [sha256]}
+        assert scout.call("POST", "/v1/messages", sent).status == 201

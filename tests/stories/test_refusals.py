@@ -50,12 +50,14 @@ def test_a_refusal_is_the_same_everywhere_and_what_it_offers_can_be_pasted(stage
         method, path, body = scene.http(stage)
         answer = stage.daemon.call(method, path, body, token=scene.token(stage))
         assert answer.json.get("code") == code, answer.body
+        assert answer.json["remedies"], answer.body
         assert all("…" not in str(one) for one in answer.json["remedies"])
     # an agent calls its tool,
     if scene.tool is not None:
         token = scene.token(stage) or stage.agent("reader")
         found = asyncio.run(call(stage, token, *scene.tool(stage)))
         assert found["code"] == code, found
+        assert found["remedies"], found
     # and the person pastes each line that was offered.
     offered = tries(refused.stderr)
     assert offered, refused.stderr

@@ -12,6 +12,7 @@ from scout.base.record import Record
 from scout.base.refusal import Diagnostic, Refused, Remedy, status_of
 from scout.model.request_problem import Busy, RateLimited, TooLarge
 from scout.model.wire import OWN_IDS, to_wire
+from scout.protocol.correction import remedies_of
 from scout.protocol.operations import command_line
 from scout.protocol.overview import Status
 
@@ -43,7 +44,7 @@ def problem_document(diagnostic: Diagnostic, status: int | None = None) -> dict[
         "status": status or status_of(type(diagnostic)),
         "detail": facts["message"],
         **facts,
-        "remedies": [_remedy(remedy) for remedy in diagnostic.remedies],
+        "remedies": [_remedy(remedy) for remedy in remedies_of(diagnostic)],
     }
 
 

@@ -86,6 +86,8 @@ def tries(told: dict[str, Any], *, fall_back: bool = True) -> list[str]:
 
     offered: list[dict[str, Any]] = list(told.get("remedies") or ())
     known = [one for one in offered if one.get("command") and exists(str(one.get("operation", "")))]
+    if not fall_back and [one["operation"] for one in known] == ["explain"]:
+        return []  # the help of the command says more
     return [_try(one) for one in known] or ([_try(_fallback(told))] if fall_back else [])
 
 
@@ -94,30 +96,8 @@ def _try(one: dict[str, Any]) -> str:
     return f"try: {one['command']}{why}"
 
 
-# What to look at when a record of this noun is not there.
-_LISTS = {
-    "agent": "who",
-    "alias": "alias list",
-    "ask": "flight list",
-    "attention item": "attention",
-    "card": "card list",
-    "channel": "channel list",
-    "conversation": "conversation list",
-    "delivery": "delivery list",
-    "endpoint": "who",
-    "flight": "flight list",
-    "grant": "grant list",
-    "message": "latest",
-    "session": "session list",
-    "token": "token list",
-}
-
-
 def _fallback(told: dict[str, Any]) -> dict[str, Any]:
     code = str(told.get("code", ""))
-    if code == "not_found" and told.get("noun") in _LISTS:
-        words = _LISTS[told["noun"]]
-        return remedy(words, why="those that there are")
     return remedy("explain", f"scout explain {code}") if _is_known(code) else remedy("doctor")
 
 

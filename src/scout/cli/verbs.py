@@ -8,7 +8,7 @@ import sys
 
 from scout.cli.caller import Caller
 from scout.cli.line import ROUTES, Line, on_terminal
-from scout.cli.problem import Problem
+from scout.cli.problem import Problem, remedy
 from scout.cli.text import note, out, paint
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ def send(words: list[str], parameters: dict[str, Any], manner: Manner) -> int:
     _place_words(words, parameters, manner, elsewhere)
     line = manner.line()
     _attach(line, parameters)
-    receipt = line.call(ROUTES["send"], parameters, manner.key)
+    receipt = _post(line, ROUTES["send"], parameters, manner)
     _show_receipt(receipt, _aim(parameters, receipt), manner)
     return 0
 
@@ -62,7 +62,7 @@ def reply(words: list[str], parameters: dict[str, Any], manner: Manner, route: s
     _place_words(words, parameters, manner, True)
     line = manner.line()
     _attach(line, parameters)
-    receipt = line.call(route, parameters, manner.key)
+    receipt = _post(line, route, parameters, manner)
     _show_receipt(receipt, str(receipt.get("to") or "the conversation"), manner)
     return 0
 
@@ -77,7 +77,7 @@ def ask(words: list[str], parameters: dict[str, Any], manner: Manner) -> int:
         parameters["within"] = flight
     line = manner.line()
     _attach(line, parameters)
-    receipt = line.call(ROUTES["ask"], parameters, manner.key)
+    receipt = _post(line, ROUTES["ask"], parameters, manner)
     if _leaves(parameters, manner):
         return _show_ask(receipt, manner)
     for text in receipt.get("notes") or ():
@@ -195,6 +195,26 @@ def _decoded(data: bytes, name: str) -> str:
 
 def _unclear(problem: str) -> Problem:
     return Problem.of("bad_request", problem, problem=problem, field="body")
+
+
+def _post(line: Line, route: str, parameters: dict[str, Any], manner: Manner) -> dict[str, Any]:
+    """The receipt; a file that is too long for a body is offered as an attachment."""
+    try:
+        return line.call(route, parameters, manner.key)
+    except Problem as problem:
+        if problem.code == "too_large" and problem.told.get("what") == "body" and manner.file is not None:
+            problem.told["remedies"] = [_attaching(manner.file)]
+        raise
+
+
+def _attaching(file: str) -> dict[str, Any]:
+    """What was typed, with the file attached."""
+    import shlex
+
+    flags = {"--file": "--attach", f"--file={file}": f"--attach={file}"}
+    typed = [flags.get(word, word) for word in sys.argv[1:]]
+    command = shlex.join(["scout", *typed, "See the attachment."])
+    return remedy(typed[0], command, "attach the file")
 
 
 def _attach(line: Line, parameters: dict[str, Any]) -> None:

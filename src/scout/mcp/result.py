@@ -8,6 +8,7 @@ from mcp_types import CallToolResult, TextContent
 from scout.base.codec import encode, plain, render
 from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.mcp.tool import Tool
+from scout.protocol.correction import remedies_of
 from scout.protocol.operations import command_line
 from scout.protocol.request import Page
 
@@ -36,7 +37,7 @@ def refused(diagnostic: Diagnostic, tools: Iterable[Tool]) -> CallToolResult:
     """A refusal as a tool error: the facts of every surface, each remedy as the caller's next call."""
     offered = tuple(tools)
     facts = render(diagnostic)
-    remedies = [_step(remedy, offered) for remedy in diagnostic.remedies]
+    remedies = [_step(remedy, offered) for remedy in remedies_of(diagnostic)]
     structured = compact({**facts, "remedies": remedies})
     text = f"{facts['code']}: {facts['message']}"
     if remedies:

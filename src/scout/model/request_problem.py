@@ -148,6 +148,10 @@ class TooLarge(Diagnostic, tag="too_large"):
 
     `size` and `limit` are in bytes. Put long text into a file and attach it: attachments are stored
     once, by their hash, and may be larger than a body.
+
+    On the command line: scout send @arc --attach long.txt 'See the attachment.'
+    Over HTTP: POST /v1/attachments with `name` and `data` (base64), then name the `sha256` of its
+    answer in `attachments` of the message. From a tool: write the file and use the command line.
     """
 
     status: ClassVar[int | None] = 413

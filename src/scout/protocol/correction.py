@@ -13,12 +13,39 @@ from scout.base.codec import plain
 from scout.base.refusal import PLACEHOLDER, Diagnostic, Remedy
 from scout.identity.problem import ReservedName
 from scout.identity.segment import fold
+from scout.model.request_problem import NotFound
 from scout.protocol.request import Request
 
-__all__ = ["correct_remedies"]
+__all__ = ["correct_remedies", "remedies_of"]
 
 _TARGETS = frozenset({"to", "projectPath", "targetSessionId", "channel", "conversationId", "broadcast"})
 _NOT_REPEATED = frozenset({"idempotencyKey", "wait", "seen"})
+# The operation that lists the records of a noun.
+_LISTS = {
+    "agent": "who",
+    "alias": "alias.list",
+    "ask": "flight.list",
+    "attention item": "attention",
+    "card": "card.list",
+    "channel": "channel.list",
+    "conversation": "conversation.list",
+    "delivery": "delivery.list",
+    "endpoint": "who",
+    "flight": "flight.list",
+    "grant": "grant.list",
+    "message": "latest",
+    "session": "session.list",
+    "token": "token.list",
+}
+
+
+def remedies_of(problem: Diagnostic) -> tuple[Remedy, ...]:
+    """The remedies that every surface shows; a refusal without its own still names a next call."""
+    if problem.remedies:
+        return problem.remedies
+    if isinstance(problem, NotFound) and problem.noun in _LISTS:
+        return (Remedy(operation=_LISTS[problem.noun], parameters={}, why="those that there are"),)
+    return (Remedy(operation="explain", parameters={"code": problem.code}, why="what to do instead"),)
 
 
 def correct_remedies(request: Request[Any], problem: Diagnostic) -> Diagnostic:
