@@ -13,6 +13,7 @@ from scout.model.card import (
     default_max_uses,
     expire_card,
     revoke_card,
+    shown_card,
     use_card,
 )
 from scout.model.target_problem import ExpiredCard
@@ -92,3 +93,13 @@ def test_any_other_card_is_fine(uses: int | None) -> None:
 def test_the_card_of_an_agent_lasts_a_day_and_a_persons_until_it_is_revoked() -> None:
     assert default_expiry(T1, made_by_agent=True) == T1.plus(86_400)
     assert default_expiry(T1, made_by_agent=False) is None
+
+
+def test_a_card_is_shown_as_expired_from_the_moment_its_time_is_over() -> None:
+    card = a_card(expires_at=T1)
+    assert shown_card(card, T0) is card
+    assert shown_card(card, T1).state is CardState.EXPIRED
+    revoked = revoke_card(card, T0)
+    assert shown_card(revoked, T1) is revoked
+    lasting = a_card(expires_at=None)
+    assert shown_card(lasting, T1) is lasting

@@ -28,6 +28,7 @@ from scout.model.card import (
     default_expiry,
     default_max_uses,
     revoke_card,
+    shown_card,
     use_card,
 )
 from scout.model.directory_event import ALIAS_EVENTS, AliasCreated, CardCreated, CardRevoked, CardUsed
@@ -222,12 +223,12 @@ def list_cards(turn: Turn, request: ListCards) -> Page[Card]:
     wanted = size(request.limit, turn.rules.limits)
     bound = before(request.cursor)
     found = turn.ledger.many(Card, "cards_by", maker=turn.sender, before=bound, limit=wanted + 1)
-    return page(found, wanted, lambda card: card.id)
+    return page([shown_card(one, turn.now) for one in found], wanted, lambda card: card.id)
 
 
 def show_card(turn: Turn, request: ShowCard) -> Card:
     """One card; who holds its id may look at it."""
-    return turn.need(Card, "card", request.card_id)
+    return shown_card(turn.need(Card, "card", request.card_id), turn.now)
 
 
 def revoke(turn: Turn, request: RevokeCard) -> Card:

@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from msgspec.structs import replace
+
 from scout.base.machine import Machine
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
@@ -18,6 +20,7 @@ __all__ = [
     "default_max_uses",
     "expire_card",
     "revoke_card",
+    "shown_card",
     "use_card",
 ]
 
@@ -99,6 +102,12 @@ def use_card(card: Card, now: Time) -> Card:
     move = CardMove.USE_UP if last else CardMove.USE
     reason = "used up" if last else None
     return moved(CARD, card, move, now, uses=uses, cleanup_reason=reason)
+
+
+def shown_card(card: Card, now: Time) -> Card:
+    """The card as it counts now: one whose time is over has expired, swept or not."""
+    over = card.state is CardState.ACTIVE and card.expires_at is not None and card.expires_at <= now
+    return replace(card, state=CardState.EXPIRED) if over else card
 
 
 def expire_card(card: Card, now: Time) -> Card:
