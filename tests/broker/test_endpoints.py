@@ -21,6 +21,7 @@ from scout.protocol.agents import (
 from scout.protocol.overview import ReadLog
 from scout.protocol.sessions import GetSession, ListSessions
 from scout.protocol.talk import Send
+from scout.store.ledger import Ledger
 from tests.broker.neighbours import wishes
 from tests.broker.rig import Rig, refused, staged
 
@@ -134,15 +135,21 @@ async def test_a_sign_of_life_alone_writes_no_event_and_is_flushed(rig: Rig) -> 
         rig.clock.ahead += 30
         beat = await arc.call(Heartbeat(endpoint_id=endpoint.id))
     assert await _types(rig) == before
-    stored = await rig.broker.read(lambda ledger: ledger.get(Endpoint, endpoint.id))
-    assert stored == endpoint
+    assert await _row(rig, endpoint.id) == endpoint
+    assert await rig.broker.read(lambda ledger: ledger.get(Endpoint, endpoint.id)) == beat
     await flush(rig.broker)
-    stored = await rig.broker.read(lambda ledger: ledger.get(Endpoint, endpoint.id))
+    assert not rig.broker.signs_of_life
+    stored = await _row(rig, endpoint.id)
     assert stored is not None
     assert (stored.last_seen, stored.revision) == (beat.last_seen, endpoint.revision)
     assert await _types(rig) == before
     shown = await rig.operator(ShowAgent(address=made.agent.id))
     assert shown.status is AgentStatus.ONLINE
+
+
+async def _row(rig: Rig, ident: str) -> Endpoint | None:
+    """What is stored, without what is kept in memory."""
+    return await rig.broker.read(lambda ledger: Ledger(ledger.connection).get(Endpoint, ident))
 
 
 @staged

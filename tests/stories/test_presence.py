@@ -64,6 +64,48 @@ def test_an_agent_that_falls_silent_holds_the_move_and_its_asker_hears_the_end(t
         assert sum("@worker failed" in one for one in told) == 2
 
 
+def test_a_quiet_heartbeat_counts_at_once(tmp_path: Path) -> None:
+    clock = tmp_path / "clock"
+    with daemon(tmp_path / "home", SCOUT_TEST_CLOCK_FILE=str(clock)) as scout:
+        token = scout.register("worker")["token"]
+        ways = [
+            scout.call("POST", "/v1/endpoints", {"model": model, "state": "idle"}, token=token).json["id"]
+            for model in ("opus", "sonnet")
+        ]
+
+        def beat(way: str) -> None:
+            assert scout.call("POST", f"/v1/endpoints/{way}/heartbeat", {}, token=token).status == 200
+
+        # The endpoint that was heard from last is the one that is chosen, whichever came first.
+        for way in (*ways, *ways):
+            beat(way)
+            chosen = scout.call("GET", "/v1/resolve?address=@worker").json
+            assert chosen["endpointId"] == way, chosen
+
+        # An endpoint that speaks every 80 seconds is never away, although 90 seconds are the limit.
+        for seconds in (80, 160, 240, 320):
+            move(clock, seconds)
+            found = scout.call("GET", "/v1/agents/@worker").json
+            assert found["status"] == "online", (seconds, found)
+            for way in ways:
+                beat(way)
+
+
+def test_a_card_has_expired_as_soon_as_its_time_is_over(tmp_path: Path) -> None:
+    clock = tmp_path / "clock"
+    with daemon(tmp_path / "home", SCOUT_TEST_CLOCK_FILE=str(clock)) as scout:
+        token = scout.register("worker")["token"]
+        card = scout.call("POST", "/v1/cards", {"expiresIn": 60}, token=token).json
+        states = [card["state"]]
+        for seconds in (59, 61):
+            move(clock, seconds)
+            shown = scout.call("GET", f"/v1/cards/{card['id']}", token=token).json
+            (listed,) = scout.call("GET", "/v1/cards", token=token).json["items"]
+            assert shown["state"] == listed["state"]
+            states.append(shown["state"])
+        assert states == ["active", "active", "expired"]
+
+
 @pytest.mark.parametrize("order", [("one", "two"), ("two", "one")])
 def test_a_reply_that_names_nothing_answers_the_ask_of_the_session_that_replies(
     tmp_path: Path, order: tuple[str, str]

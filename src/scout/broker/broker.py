@@ -180,11 +180,13 @@ class Broker:
 
     async def read(self, work: Callable[[Ledger], T]) -> T:
         """Run `work` on a reader."""
-        return await self._database.read(lambda connection: work(Ledger(connection)))
+        return await self._database.read(
+            lambda connection: work(Ledger(connection, signs=self.signs_of_life))
+        )
 
     def glance(self) -> Ledger:
         """What is committed, for a short look on the loop itself."""
-        return Ledger(self._database.glance())
+        return Ledger(self._database.glance(), signs=self.signs_of_life)
 
     async def as_system(self, work: Callable[[Turn], T]) -> T:
         """Run `work` in a transaction, as the broker itself."""
@@ -205,7 +207,7 @@ class Broker:
         def run(connection: Any) -> T:
             turn = Turn(
                 self.world,
-                Ledger(connection, self.memory.recent),
+                Ledger(connection, self.memory.recent, self.signs_of_life),
                 who.actor,
                 who.caller,
                 here=who.here,

@@ -114,12 +114,14 @@ async def tidy(house: House, gap: Gap | None = None) -> None:
 async def flush(house: House) -> None:
     """Write what was kept in memory: signs of life as rows only, counts as one report for each agent."""
     seen, counts = list(house.signs_of_life.values()), dict(house.counts)
-    house.signs_of_life.clear()
     house.counts.clear()
     tokens = dict(house.refusal_tokens)
     house.refusal_tokens.clear()
     if seen:
         await house.as_system(lambda turn: _refresh(turn, seen))
+    for endpoint in seen:  # until its row is written, the sign itself is what is read
+        if house.signs_of_life.get(endpoint.id) is endpoint:
+            del house.signs_of_life[endpoint.id]
     if counts:
         await house.as_system(lambda turn: spending.counted(turn, counts, tokens))
 

@@ -78,6 +78,13 @@ class Memory:
         if learn is not None:
             learn(record)
 
+    def refresh(self, endpoint: Endpoint) -> None:
+        """A sign of life that is no fact: the endpoint is reached as before."""
+        known = self.endpoints.get(endpoint.agent_id)
+        if known is not None:
+            ways = [endpoint if one.id == endpoint.id else one for one in known]
+            self.endpoints[endpoint.agent_id] = ways
+
     def _endpoint(self, endpoint: Endpoint) -> None:
         known = self.endpoints.get(endpoint.agent_id, [])
         if _is_usable(endpoint) and any(one.id == endpoint.id and _is_usable(one) for one in known):

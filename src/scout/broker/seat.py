@@ -16,6 +16,7 @@ from scout.broker.conducting import CONDUCTED, Conductor
 from scout.broker.dispatch import Dispatcher
 from scout.broker.handlers import HANDLERS, config_of, directory_of
 from scout.broker.harness_checks import HarnessChecks
+from scout.broker.memory import Memory
 from scout.broker.nearby import with_projects
 from scout.broker.observing import LOOKS, Look
 from scout.broker.once import once
@@ -61,6 +62,7 @@ class Counter(Protocol):
     checks: HarnessChecks
     hub: Hub
     signs_of_life: dict[str, Endpoint]
+    memory: Memory
     identities: dict[tuple[str | None, ...], Identity]
 
     async def read(self, work: Callable[[Ledger], T]) -> T: ...
@@ -347,6 +349,7 @@ class Seat:
             broker.signs_of_life.pop(request.endpoint_id, None)  # what is written now is newer
             return await self._plain(request)
         broker.signs_of_life[endpoint.id] = endpoint
+        broker.memory.refresh(endpoint)
         return endpoint
 
     # -- watching ----------------------------------------------------------------------------------

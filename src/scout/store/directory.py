@@ -1,7 +1,7 @@
 """The directory on disk: every lookup of the resolver as one indexed query."""
 
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scout.base.codec import decode
@@ -13,6 +13,7 @@ from scout.model.endpoint import Endpoint
 from scout.model.node import Node
 from scout.model.session import Session
 from scout.policy.directory import Wanted
+from scout.store.signs import as_heard
 from scout.store.table import table_of
 
 __all__ = ["StoredDirectory", "View"]
@@ -53,12 +54,18 @@ class StoredDirectory:
     """What one caller sees through one connection at one time. It holds nothing itself."""
 
     def __init__(
-        self, connection: sqlite3.Connection, view: View, now: Time, online_within: float = 90
+        self,
+        connection: sqlite3.Connection,
+        view: View,
+        now: Time,
+        online_within: float = 90,
+        signs: Mapping[str, Endpoint] = {},
     ) -> None:
         self._connection = connection
         self._view = view
         self._user = view.user
         self._since = int(now.plus(-online_within))
+        self._signs = signs
 
     def find(self, wanted: Wanted, limit: int) -> tuple[Agent, ...]:
         where, values = self._where(wanted)
@@ -120,10 +127,11 @@ class StoredDirectory:
     def endpoints(self, agent_id: str) -> Sequence[Endpoint]:
         query = "SELECT data FROM endpoints WHERE agent_id = ? ORDER BY id"
         read = table_of(Endpoint).read
-        return [read(data) for (data,) in self._rows(query, agent_id)]
+        return [as_heard(read(data), self._signs) for (data,) in self._rows(query, agent_id)]
 
     def endpoint(self, endpoint_id: str) -> Endpoint | None:
-        return table_of(Endpoint).get(self._connection, endpoint_id)
+        found = table_of(Endpoint).get(self._connection, endpoint_id)
+        return as_heard(found, self._signs) if found is not None else None
 
     def session(self, session_id: str) -> Session | None:
         return table_of(Session).get(self._connection, session_id)

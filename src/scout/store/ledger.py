@@ -2,15 +2,17 @@
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from scout.base.record import Record
 from scout.base.time import Time
+from scout.model.endpoint import Endpoint
 from scout.model.envelope import Event
 from scout.model.event import read_event
 from scout.store import log
 from scout.store.directory import StoredDirectory, View
 from scout.store.query import QUERIES
+from scout.store.signs import as_heard
 from scout.store.table import table_of
 
 __all__ = ["LAST", "Ledger"]
@@ -22,12 +24,19 @@ LAST = "~"  # after every id: where a list that begins with the newest begins
 class Ledger:
     """What is remembered, through one connection inside one transaction.
 
-    `recent` are records as the log last left them, by id: they need not be read again.
+    `recent` are records as the log last left them, by id: they need not be read again. `signs` are endpoints
+    that were heard from since their rows were written: whoever reads an endpoint gets its last sign of life.
     """
 
-    def __init__(self, connection: sqlite3.Connection, recent: Mapping[str, Record] = {}) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        recent: Mapping[str, Record] = {},
+        signs: Mapping[str, Endpoint] = {},
+    ) -> None:
         self._connection = connection
         self._recent = recent
+        self._signs = signs
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -39,7 +48,8 @@ class Ledger:
         if ident is None:
             return None
         known = self._recent.get(ident)
-        return known if isinstance(known, kind) else table_of(kind).get(self._connection, ident)
+        found = known if isinstance(known, kind) else table_of(kind).get(self._connection, ident)
+        return self._as_heard(found) if found is not None else None
 
     def beginning(self, kind: type[Record], start: str, limit: int) -> list[str]:
         """The first ids that begin with this text."""
@@ -48,12 +58,16 @@ class Ledger:
     def one(self, kind: type[T], query: str, **values: Any) -> T | None:
         """The first record that a named query finds."""
         found = self._connection.execute(QUERIES[query], values).fetchone()
-        return table_of(kind).read(found[0]) if found else None
+        return self._as_heard(table_of(kind).read(found[0])) if found else None
 
     def many(self, kind: type[T], query: str, **values: Any) -> list[T]:
         """The records that a named query finds."""
         read = table_of(kind).read
-        return [read(data) for (data,) in self._connection.execute(QUERIES[query], values)]
+        found = [read(data) for (data,) in self._connection.execute(QUERIES[query], values)]
+        return [self._as_heard(one) for one in found] if kind is Endpoint and self._signs else found
+
+    def _as_heard(self, record: T) -> T:
+        return cast("T", as_heard(record, self._signs)) if isinstance(record, Endpoint) else record
 
     def value(self, query: str, **values: Any) -> Any:
         """The one number that a named query gives."""
@@ -74,7 +88,7 @@ class Ledger:
 
     def directory(self, view: View, now: Time, online_within: float) -> StoredDirectory:
         """The directory as one caller sees it."""
-        return StoredDirectory(self._connection, view, now, online_within)
+        return StoredDirectory(self._connection, view, now, online_within, self._signs)
 
     def last_seq(self) -> int:
         """The number of the newest fact."""
