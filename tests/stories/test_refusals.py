@@ -40,7 +40,8 @@ def test_every_code_has_a_scene_or_a_reason() -> None:
 @pytest.mark.parametrize("code", SCENES)
 def test_a_refusal_is_the_same_everywhere_and_what_it_offers_can_be_pasted(stage: Stage, code: str) -> None:
     scene = SCENES[code]
-    words, environ = scene.typed(stage), scene.environ(stage)
+    words = scene.typed(stage)
+    environ: dict[str, Any] = {**scene.environ(stage)}
 
     # A person types it,
     refused = stage.shell.type(*words, cwd=None, stdin="", within=60, **environ)
