@@ -236,7 +236,12 @@ def test_nothing_found_says_which_there_are(me: Person) -> None:
 def test_several_hosts_are_set_up_at_once_and_their_tools_need_no_approval(served: Person) -> None:
     served.put(".claude/settings.json", '{"permissions": {"allow": ["Bash(ls)"]}}')
     before = served.files()
-    served.say("setup", "claude", "codex", "--yes", "--harness", "codex")
+    unknown = served.type("setup", "claude", "codex", "--yes", "--harness", "vim")
+    assert unknown.returncode != 0
+    assert "vim" in unknown.stderr
+    assert served.files() == before
+    done = served.data("setup", "claude", "codex", "--yes", "--harness", "codex")
+    assert "--harness codex" in done["next"]
     settings = json.loads((served.person / ".claude/settings.json").read_text())
     assert settings["permissions"]["allow"] == ["Bash(ls)", "mcp__scout"]
     assert 'default_tools_approval_mode = "approve"' in (served.person / ".codex/config.toml").read_text()

@@ -79,6 +79,7 @@ def _setup(
     program = program_here(caller.environ)._replace(allows_tools=not ask_each_time)
     hosts = _hosts(names, caller, records, undo=undo, dry_run=dry_run)
     if not dry_run:
+        _check_harness(caller, harness)
         for host in hosts:
             _stop_idle(caller, host)
     plans = {
@@ -107,6 +108,12 @@ def _check_person(caller: Caller) -> None:
             f"scout setup is for a person: {caller.session} says that this runs inside a harness session"
         )
         raise Problem.of("forbidden", message, action="setup", subject="this machine", needs=["a person"])
+
+
+def _check_harness(caller: Caller, name: str | None) -> None:
+    """Refuse a default harness that Scout does not have, before anything is written."""
+    if name is not None:
+        Line(caller).call("GET /v1/runtimes", {"check": name})
 
 
 def _hosts(
