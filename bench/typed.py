@@ -39,6 +39,7 @@ def _message(to: Daemon) -> object:
 COMMANDS = {
     "scout": Typed(()),
     "who": Typed(("who",)),
+    "whoami": Typed(("whoami",)),
     "status": Typed(("status",)),
     "attention": Typed(("attention",)),
     "approve": Typed(("approve", "last"), _need),
@@ -49,6 +50,8 @@ COMMANDS = {
     "wait": Typed(("wait", "last")),
     "flight": Typed(("flight",)),
     "flight get": Typed(("flight", "get", "last")),
+    "ps": Typed(("ps",)),
+    "tell": Typed(("tell", "@arc", "hello")),
     "session list": Typed(("session", "list")),
     "work": Typed(("work",)),
     "question": Typed(("question",)),

@@ -22,14 +22,14 @@ MOST = 70  # modules beyond those of a bare interpreter
 _HOOK = '{"session_id": "0", "cwd": "/", "hook_event_name": "Notification"}'
 
 EVERYDAY = [
-    (), ("now",), ("who",), ("status",), ("show", "@arc"), ("feed", "@arc"),
+    (), ("now",), ("who",), ("whoami",), ("status",), ("show", "@arc"), ("feed", "@arc"),
     ("attention",), ("approve", "last"), ("deny", "last"), ("answer", "last", "blue"), ("dismiss", "last"),
     ("inbox",), ("latest",), ("send", "@arc", "hello"), ("ask", "@arc", "hello"), ("@arc", "hello"),
     ("ask", "@arc", "hello", "--no-wait"), ("wait", "last"), ("reply", "--to", "MESSAGE", "Yes."),
     ("flight",), ("flight", "get", "last"), ("session",), ("session", "inspect", "@arc"),
     ("work",), ("work", "show", "last"), ("question",), ("question", "show", "last"),
     ("log", "--newest"), ("watch", "--after", "0", "--count", "9"),
-    ("hook", "notification"), ("statusline",),
+    ("hook", "notification"), ("statusline",), ("tell", "@arc", "hello"), ("ps",), ("jobs",), ("mail",), ("ls",),
 ]  # fmt: skip
 
 

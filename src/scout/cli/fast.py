@@ -63,6 +63,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
     "wait": {},
     "now": {"--since": ("since", "text")},
     "status": {},
+    "whoami": {},
     "who": {"--online": ("online", "flag"), "--all": ("all", "flag"), **_PAGE},
     "inbox": {"--all": ("all", "flag"), **_PAGE},
     "attention": {"--all": ("all", "flag"), **_PAGE},
@@ -138,10 +139,18 @@ def _verb(argv: list[str]) -> tuple[str, list[str]]:
     if first.startswith(("@", ">>")):
         return "ask", _implicit(argv)
     if f"{first} list" not in FLAGS:
-        return first, rest
+        return (first, rest) if first in FLAGS else _same_as(first, rest)
     if not rest or rest[0].startswith("-"):
         return f"{first} list", rest
     return f"{first} {rest[0]}", rest[1:]
+
+
+def _same_as(word: str, rest: list[str]) -> tuple[str, list[str]]:
+    """A word from elsewhere as the verb that it means: `tell` is `send`, `ps` is `session list --live`."""
+    from scout.cli.commands import COMMANDS, SAME_AS
+
+    known = word in SAME_AS and word not in COMMANDS and SAME_AS[word] != (word,)
+    return _verb([*SAME_AS[word], *rest]) if known else (word, rest)
 
 
 def _implicit(argv: list[str]) -> list[str]:

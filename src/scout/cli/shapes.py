@@ -31,6 +31,23 @@ if TYPE_CHECKING:
 
 __all__ = ["flight_rows", "is_repeated", "show", "show_page"]
 
+_IDENTITY = (
+    "kind",
+    "tokenId",
+    "agentId",
+    "alias",
+    "canonical",
+    "minimal",
+    "path",
+    "birthBranch",
+    "role",
+    "sessionId",
+    "user",
+    "project",
+    "node",
+    "url",
+    "version",
+)
 _NAMES = ("whoami", "resolve", "show")  # they say what an agent or a person is called
 # Whose answers are shown by another file: the first word of the operation, the file and its table.
 _ELSEWHERE = {
@@ -196,6 +213,12 @@ def _show_agent(agent: dict[str, Any]) -> None:
         out(f"  session {short_id(session['id'])}  {session.get('harness')}  {session['state']}")
 
 
+def _show_identity(me: dict[str, Any]) -> None:
+    """Who the caller is; what it is not is left out."""
+    shown = {name: me.get(name) for name in _IDENTITY}
+    out(fields(str(me.get("address") or ""), {name: value for name, value in shown.items() if value}))
+
+
 def _show_registered(told: dict[str, Any]) -> None:
     word = "registered" if told["created"] else "already registered"
     out(f"{paint(word, 'green')} {told['address']}  ({told['path']})")
@@ -326,6 +349,7 @@ _SPECIAL: dict[str, Callable[[Any], None]] = {
     **{f"channel.{move}": _show_channel for move in _CHANNELS},
     **{f"alias.{move}": _show_alias for move in ("set", "show", "remove", "repair")},
     **{f"card.{move}": _show_card for move in ("create", "show", "revoke")},
+    "whoami": _show_identity,
     "show": _show_agent,
     "agent.config": _show_agent,
     "agent.retire": _show_agent,
