@@ -65,6 +65,7 @@ def test_the_person_is_you_in_everything_that_is_shown_and_has_a_name_in_what_a_
     assert shell.data("flight", "get", "last")["reason"] == "cancelled by /me/direct"
     assert "/me/direct" in shell.say("question", SCOUT_TOKEN=token)
     assert "/me/direct" in shell.say("whoami")
+    assert shell.say("brief").startswith("You are the operator (/me/direct), ")
 
 
 def test_why_takes_the_words_that_other_commands_take(shell: Shell) -> None:

@@ -68,7 +68,8 @@ def _show_brief(told: dict[str, Any]) -> None:
     me = told["me"]
     where = f", project {me['project']}" if me.get("project") else ""
     session = f", session {me['sessionId']}" if me.get("sessionId") else ""
-    out(f"You are {me.get('address')} ({me.get('path')}), role {me.get('role')}{where}{session}")
+    name = "the operator" if me.get("kind") == "operator" else me.get("address")
+    out(f"You are {name} ({me.get('path')}), role {me.get('role')}{where}{session}")
     if told.get("paused"):
         out(pause_line(told["paused"]))
     _list("asked of you", told["flights"], _flight_to_me)
