@@ -2,11 +2,11 @@
 
 from msgspec.structs import replace
 
-from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy, code_of
+from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
 from scout.broker import conversations, lineage, messages, needing, owning, posting, reaching, telling
 from scout.broker.aiming import Target, target_of
+from scout.broker.ask_routes import decide_wake, deliver_ask, find_route, find_route_again, hold_ask
 from scout.broker.flights import flight_named
-from scout.broker.held import show_held
 from scout.broker.turn import Turn, subject_of
 from scout.identity.mention import find_mentions
 from scout.model.agent import Agent
@@ -15,23 +15,16 @@ from scout.model.ask_event import AskCreated, FlightQueued
 from scout.model.conversation import Conversation, Message, check_body
 from scout.model.delivery import Delivery
 from scout.model.envelope import Metadata
-from scout.model.flight import Flight, hold_flight, new_flight, retry_flight
+from scout.model.flight import Flight, new_flight, retry_flight
 from scout.model.session import Session, SessionState
-from scout.model.session_problem import HarnessUnavailable, NoSession, WakeBudget
+from scout.model.session_problem import HarnessUnavailable, NoSession
 from scout.model.talk_event import WorkItemCreated
-from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkItem, new_work
-from scout.policy.choose import Choice, Demand
-from scout.policy.duty import Party
 from scout.policy.permit import Deed
-from scout.policy.reach import Action, check_reach
-from scout.policy.wake import Cause, Occasion, WakeDecision
+from scout.policy.reach import Action
 from scout.protocol.asks import MakeAsk, RetryFlight
 
-__all__ = ["carried", "decided", "hold", "make", "retry", "way_again"]
-
-_MINUTE = 60
-_HOUR = 3600
+__all__ = ["make", "retry"]
 
 
 def make(turn: Turn, request: MakeAsk) -> AskReceipt:
@@ -63,7 +56,7 @@ def make(turn: Turn, request: MakeAsk) -> AskReceipt:
 def _way(turn: Turn, request: MakeAsk, target: Target) -> tuple[reaching.Route, str]:
     """How it gets there; or why it waits, when the asker said that it may."""
     queue = request.if_unreachable is IfUnreachable.QUEUE
-    return _reached(turn, target.agent, target.wish, target.choice, queue=queue)
+    return find_route(turn, target.agent, target.wish, target.choice, queue=queue)
 
 
 def _with_harness(problem: Diagnostic) -> Diagnostic:
@@ -91,19 +84,6 @@ def _check_fork(turn: Turn, request: MakeAsk, route: reaching.Route) -> None:
         fresh = {"to": turn.address(route.reach.agent_id), "sessionPolicy": "new", "body": request.body}
         remedy = Remedy(operation="ask", parameters=fresh, why="in a new session")
         raise Refused(BadRequest(problem=problem, field="sessionPolicy", remedies=(remedy,)))
-
-
-def _reached(
-    turn: Turn, agent: Agent, wish: Demand, choice: Choice | None, *, queue: bool
-) -> tuple[reaching.Route, str]:
-    try:
-        route = reaching.route_of(turn, agent, choice, harness=wish.harness, strict=True)
-        check_reach(route.reach)
-    except Refused as refusal:
-        if not queue:
-            raise
-        return reaching.route_of(turn, agent), refusal.diagnostic.message
-    return route, ""
 
 
 def _conversation(turn: Turn, request: MakeAsk, agent: Agent) -> Conversation:
@@ -237,53 +217,15 @@ def _queue(
     waits: str = "",
 ) -> AskReceipt:
     """The flight and its delivery: carried by a program, taken from an inbox, or held with a reason."""
-    decision = decided(turn, ask, route, conversation)
+    decision = decide_wake(turn, ask, route, conversation)
     queued = _in_line(turn, flight, carried=route.runs and decision.action is Action.WAKE)
-    flight = hold(turn, ask, queued, decision, waits)
+    flight = hold_ask(turn, ask, queued, decision, waits)
     turn.record(FlightQueued, flight, move="queue", reason=flight.reason)
-    delivery = carried(
+    delivery = deliver_ask(
         turn, ask, message, route=route, decision=decision, reason=flight.reason, waits=bool(waits)
     )
     notes = tuple(f"{root} is an allowed root from now on" for root in dict.fromkeys(turn.new_roots))
     return receipt(turn, ask, flight, delivery, route=route, notes=notes)
-
-
-def carried(
-    turn: Turn,
-    ask: Ask,
-    message: Message,
-    *,
-    route: reaching.Route,
-    decision: WakeDecision,
-    reason: str,
-    waits: bool = False,
-) -> Delivery:
-    """The delivery of an ask; a program is started for it if that was decided."""
-    return posting.deliver(
-        turn,
-        message,
-        ask.target,
-        wake=route.runs and decision.action is Action.WAKE and not waits,
-        rule=decision.rule,
-        reason=decision.reason or reason,
-        endpoint_id=route.endpoint.id if route.endpoint else None,
-        session_id=ask.target_session_id,
-        decision=decision.stored,
-        metadata=Metadata(resolved=ask.resolved, alias_id=ask.alias_id, alias_revision=ask.alias_revision),
-    )
-
-
-def decided(turn: Turn, ask: Ask, route: reaching.Route, conversation: Conversation) -> WakeDecision:
-    """Who is woken for an ask: its target, within the budget of the conversation."""
-    party = Party(agent_id=ask.target, session_id=ask.target_session_id)
-    occasion = Occasion(
-        cause=Cause.ASK,
-        sender=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
-        follow_up=ask.sender == ask.target,
-        targets=(party,),
-        place=messages.occasion_place(turn, conversation),
-    )
-    return messages.decide(turn, occasion, {ask.target: route.reach})
 
 
 def _in_line(turn: Turn, flight: Flight, *, carried: bool) -> Flight:
@@ -291,24 +233,6 @@ def _in_line(turn: Turn, flight: Flight, *, carried: bool) -> Flight:
     person = needing.is_person(turn.agent(flight.requester_id))
     forecast = turn.world.forecast(person) if carried or turn.world.paused else ""
     return replace(flight, reason=forecast) if forecast else flight
-
-
-def hold(turn: Turn, ask: Ask, flight: Flight, decision: WakeDecision, waits: str) -> Flight:
-    """A flight that cannot start now says why, whose move it is and when it is looked at again."""
-    if waits:
-        until, kind, reason = turn.now.plus(turn.rules.periods.queue_expiry), WaitingKind.PEER, waits
-        check = _MINUTE
-    elif decision.action is Action.HOLD:
-        until, kind, reason = None, WaitingKind.OPERATOR, messages.told_why(turn, decision)
-        check = _HOUR  # a budget is free again by then; who starts by hand needs no reminder
-        if decision.rule != code_of(WakeBudget):
-            show_held(turn, ask.target, "is started by hand", decision.remedies)
-    else:
-        return flight
-    on = WaitingOn(kind=kind, ref=ask.resolved, until=until)
-    owner = turn.world.operator_agent
-    held = hold_flight(flight, on, turn.now, next_move_owner_id=owner, reason=reason)
-    return replace(held, next_check_at=turn.now.plus(check))
 
 
 def receipt(
@@ -359,20 +283,7 @@ def retry(turn: Turn, request: RetryFlight) -> AskReceipt:
     flight = retry_flight(newest, ask, turn.mint("flt"), turn.now)
     message = turn.need(Message, "message", ask.message_id)
     lineage.check_room(turn, ask)
-    route, waits = way_again(turn, ask, agent)
+    route, waits = find_route_again(turn, ask, agent)
     conversation = turn.need(Conversation, "conversation", ask.conversation_id)
     again = replace(message, flight_id=flight.id)
     return _queue(turn, ask, flight, again, route=route, conversation=conversation, waits=waits)
-
-
-def way_again(turn: Turn, ask: Ask, agent: Agent, *, queue: bool = False) -> tuple[reaching.Route, str]:
-    """The way of an ask that was made before; `queue`: it may wait, whatever its asker said."""
-    wish = reaching.demand_of(turn, ask)
-    queue = queue or ask.if_unreachable is IfUnreachable.QUEUE
-    try:
-        choice = reaching.choice_for(turn, agent, wish)
-        return _reached(turn, agent, wish, choice, queue=queue)
-    except Refused as refusal:
-        if not queue:
-            raise
-        return reaching.route_of(turn, agent), refusal.diagnostic.message

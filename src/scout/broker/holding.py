@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused
-from scout.broker import asks, needing, reaching, settle
+from scout.broker import ask_routes, needing, reaching, settle
 from scout.broker.held import settle_held
 from scout.broker.turn import Turn
 from scout.model.agent import Agent, WakePolicy
@@ -44,11 +44,11 @@ def look_again(turn: Turn, flight: Flight) -> bool:
         return False
     message = turn.need(Message, "message", ask.message_id)
     try:
-        route, waits = asks.way_again(turn, ask, agent)
+        route, waits = ask_routes.find_route_again(turn, ask, agent)
     except Refused:
         return False
     conversation = turn.need(Conversation, "conversation", ask.conversation_id)
-    decision = asks.decided(turn, ask, route, conversation)
+    decision = ask_routes.decide_wake(turn, ask, route, conversation)
     if waits or decision.action is not Action.WAKE:
         return False
     reason = "it can be carried now" if route.runs else "its target is there, and finds it in its inbox"
@@ -57,7 +57,7 @@ def look_again(turn: Turn, flight: Flight) -> bool:
     if route.runs:
         _carry_instead(turn, pending, reason)
         said = replace(message, flight_id=going.id)
-        asks.carried(turn, ask, said, route=route, decision=decision, reason=reason)
+        ask_routes.deliver_ask(turn, ask, said, route=route, decision=decision, reason=reason)
     settle_held(turn, flight.target)
     _settle_budget(turn, flight)
     return True
@@ -90,10 +90,10 @@ def route_again(turn: Turn, flight: Flight, reason: str) -> None:
         return
     ask, agent = turn.need(Ask, "ask", flight.ask_id), turn.need(Agent, "agent", flight.target)
     message = turn.need(Message, "message", ask.message_id)
-    route, waits = asks.way_again(turn, ask, agent, queue=True)
+    route, waits = ask_routes.find_route_again(turn, ask, agent, queue=True)
     conversation = turn.need(Conversation, "conversation", ask.conversation_id)
-    decision = asks.decided(turn, ask, route, conversation)
-    held = asks.hold(turn, ask, flight, decision, waits and f"{reason}; {waits}")
+    decision = ask_routes.decide_wake(turn, ask, route, conversation)
+    held = ask_routes.hold_ask(turn, ask, flight, decision, waits and f"{reason}; {waits}")
     if held is not flight:
         settle.note(turn, held)
         return
@@ -101,7 +101,7 @@ def route_again(turn: Turn, flight: Flight, reason: str) -> None:
     if route.runs:
         _carry_instead(turn, pending, reason)
         said = replace(message, flight_id=flight.id)
-        asks.carried(turn, ask, said, route=route, decision=decision, reason=reason)
+        ask_routes.deliver_ask(turn, ask, said, route=route, decision=decision, reason=reason)
 
 
 def carry_again(turn: Turn, flight: Flight, reason: str) -> None:
@@ -109,10 +109,10 @@ def carry_again(turn: Turn, flight: Flight, reason: str) -> None:
     ask, agent = turn.need(Ask, "ask", flight.ask_id), turn.need(Agent, "agent", flight.target)
     message = turn.need(Message, "message", ask.message_id)
     try:
-        route, waits = asks.way_again(turn, ask, agent)
+        route, waits = ask_routes.find_route_again(turn, ask, agent)
     except Refused:
         return
     conversation = turn.need(Conversation, "conversation", ask.conversation_id)
-    decision = asks.decided(turn, ask, route, conversation)
+    decision = ask_routes.decide_wake(turn, ask, route, conversation)
     said = replace(message, flight_id=flight.id)
-    asks.carried(turn, ask, said, route=route, decision=decision, reason=reason, waits=bool(waits))
+    ask_routes.deliver_ask(turn, ask, said, route=route, decision=decision, reason=reason, waits=bool(waits))
