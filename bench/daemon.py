@@ -53,10 +53,17 @@ class Daemon:
 @contextlib.contextmanager
 def daemon(home: Path) -> Generator[Daemon]:
     """Start in a folder, which may hold a store already; stop at the end."""
+    with running(home, [sys.executable, "-m", "scout.daemon"]) as started:
+        yield started
+
+
+@contextlib.contextmanager
+def running(home: Path, words: list[str]) -> Generator[Daemon]:
+    """A daemon that these words start."""
     environ = {**os.environ, **_FREE, "SCOUT_HOME": str(home), "SCOUT_PORT": "0"}
     began = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-m", "scout.daemon", "--announce"],
+        [*words, "--announce"],
         env=environ,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -65,10 +72,10 @@ def daemon(home: Path) -> Generator[Daemon]:
         assert process.stdout is not None
         told = json.loads(process.stdout.readline())
         assert "ready" in told, told
-        running = Daemon(home, process.pid, told["ready"]["socket"], (home / "token").read_text().strip(), 0)
-        running.call("GET", "/v1/status")
-        running.started = time.perf_counter() - began
-        yield running
+        started = Daemon(home, process.pid, told["ready"]["socket"], (home / "token").read_text().strip(), 0)
+        started.call("GET", "/v1/status")
+        started.started = time.perf_counter() - began
+        yield started
     finally:
         process.terminate()
         process.wait(30)
@@ -77,5 +84,5 @@ def daemon(home: Path) -> Generator[Daemon]:
 @contextlib.contextmanager
 def fresh() -> Generator[Daemon]:
     """A daemon on an empty store."""
-    with tempfile.TemporaryDirectory(prefix="scout-bench-") as folder, daemon(Path(folder)) as running:
-        yield running
+    with tempfile.TemporaryDirectory(prefix="scout-bench-") as folder, daemon(Path(folder)) as started:
+        yield started
