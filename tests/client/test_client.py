@@ -12,9 +12,9 @@ from scout import BlockingScout, Scout
 from scout.base.refusal import Refused, Remedy
 from scout.client.wire import UnknownCode, refusal, sent
 from scout.model.ask import IfUnreachable
-from scout.model.diagnostic import RateLimited, UnknownTarget
 from scout.model.flight import FlightState
-from scout.model.request_problem import Busy, Unauthenticated
+from scout.model.request_problem import Busy, RateLimited, Unauthenticated
+from scout.model.target_problem import UnknownTarget
 from scout.protocol.agents import ShowAgent, Who
 from scout.protocol.attention import AnswerAttention, ListAttention, Need
 from scout.protocol.operations import REQUESTS

@@ -8,7 +8,8 @@ from scout.base.refusal import Candidate, Refused, Remedy
 from scout.base.time import Time
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent, Lifecycle
-from scout.model.diagnostic import NotFound, UnknownTarget
+from scout.model.request_problem import NotFound
+from scout.model.target_problem import UnknownTarget
 from scout.model.user import ConnectorTarget, KeyState
 from scout.policy.foreground import Foreground, Outlet, connector_target, most_recent_foreground
 from tests.model.samples import T0, a_key, an_agent

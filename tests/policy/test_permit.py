@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
 from scout.identity.path import AgentPath
-from scout.model.diagnostic import DirectoryNotAllowed, Forbidden, NotOwner, Unauthenticated
 from scout.model.grant import Action, Grant, GrantScope, GrantState
+from scout.model.request_problem import Forbidden, NotOwner, Unauthenticated
+from scout.model.session_problem import DirectoryNotAllowed
 from scout.model.token import TokenKind, TokenState
 from scout.policy.permit import (
     Actor,

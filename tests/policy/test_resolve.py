@@ -14,19 +14,19 @@ from scout.base.refusal import Diagnostic, Refused
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import AliasState, AliasTarget
-from scout.model.diagnostic import (
+from scout.model.endpoint import Endpoint, EndpointState
+from scout.model.node import Node, NodeState
+from scout.model.session_problem import NoSession
+from scout.model.target_problem import (
     AliasBroken,
     AmbiguousEndpoint,
     AmbiguousTarget,
     HarnessMismatch,
     ModelMismatch,
-    NoSession,
     PeerUnreachable,
     RetiredTarget,
     UnknownTarget,
 )
-from scout.model.endpoint import Endpoint, EndpointState
-from scout.model.node import Node, NodeState
 from scout.policy.choose import Action
 from scout.policy.directory import OUTSIDE, Caller, Wanted, instances_of
 from scout.policy.fleet import Fleet

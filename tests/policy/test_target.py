@@ -3,7 +3,8 @@
 import pytest
 
 from scout.base.refusal import BadRequest, Refused
-from scout.model.diagnostic import MalformedAddress, UnknownTarget
+from scout.identity.problem import MalformedAddress
+from scout.model.target_problem import UnknownTarget
 from scout.policy.directory import OUTSIDE
 from scout.policy.resolve import Resolution, resolve
 from scout.policy.target import Targeting, decide_target

@@ -105,6 +105,7 @@ def test_fifteen_power_cuts(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_a_thousand_power_cuts(tmp_path: Path, soaked: Soaked) -> None:
     for number in range(5):
         folder = tmp_path / str(number)

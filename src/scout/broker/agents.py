@@ -24,9 +24,8 @@ from scout.model.agent import (
     read_config,
     update_agent,
 )
-from scout.model.diagnostic import NameTaken
 from scout.model.presence_event import AGENT_EVENTS, AgentUpdated
-from scout.model.target_problem import AmbiguousTarget
+from scout.model.target_problem import AmbiguousTarget, NameTaken
 from scout.policy.agent_address import closest_matches, wanted_by
 from scout.policy.directory import Caller, Instance, Wanted, instance_of
 from scout.policy.permit import Deed, Subject

@@ -26,10 +26,10 @@ from scout.model.agent import (
     update_agent,
 )
 from scout.model.alias import Alias, AliasState, break_alias
-from scout.model.diagnostic import NameTaken
 from scout.model.directory_event import AliasBrokenEvent
 from scout.model.presence_event import AgentRegistered, AgentUpdated
 from scout.model.request_problem import Forbidden
+from scout.model.target_problem import NameTaken
 from scout.policy.directory import Wanted
 from scout.policy.permit import Deed, Subject, check_directory
 from scout.policy.register import Registration, Wish, decide_registration

@@ -10,7 +10,6 @@ from scout.broker.turn import Turn, subject_of
 from scout.broker.views import enriched
 from scout.model.agent import Agent, Lifecycle
 from scout.model.delivery import Delivery
-from scout.model.diagnostic import HarnessMismatch, PeerUnreachable
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointState
 from scout.model.presence_event import SessionResumed
 from scout.model.session import (
@@ -22,6 +21,7 @@ from scout.model.session import (
     resume_session,
 )
 from scout.model.session_problem import Layer, NoSession, SessionNotAttachable
+from scout.model.target_problem import HarnessMismatch, PeerUnreachable
 from scout.model.usage import Ledger as Book
 from scout.model.usage import Usage
 from scout.policy.choose import Action, Choice

@@ -1,155 +1,30 @@
-"""Every way Scout can decline: one list of all codes, wherever they are declared."""
+"""Every diagnostic code, wherever it is declared, and what it means."""
 
 import difflib
 import textwrap
+from typing import TYPE_CHECKING, Union
 
-from scout.base.refusal import (
-    BadRequest,
-    Candidate,
+from scout.base import refusal
+from scout.base.refusal import Candidate, Diagnostic, Refused, Remedy, code_of
+from scout.base.registry import classes_in
+from scout.identity import problem
+from scout.model import request_problem, session_problem, target_problem
+from scout.model.request_problem import NotFound
+
+__all__ = ["ALL", "AnyDiagnostic", "by_code", "explain"]
+
+ALL: tuple[type[Diagnostic], ...] = classes_in(
+    (problem, target_problem, session_problem, request_problem, refusal),
     Diagnostic,
-    Refused,
-    Remedy,
-    WrongRevision,
-    WrongState,
-    code_of,
-)
-from scout.identity.problem import DepthCap, MalformedAddress, ReservedName
-from scout.model.request_problem import (
-    Busy,
-    Forbidden,
-    KeyReused,
-    NotFound,
-    NotOwner,
-    PortInUse,
-    RateLimited,
-    StoreDamaged,
-    StoreFull,
-    TooLarge,
-    Unauthenticated,
-)
-from scout.model.session_problem import (
-    AskLoop,
-    DirectoryNotAllowed,
-    EmptyReply,
-    HarnessUnavailable,
-    Layer,
-    Missing,
-    NoSession,
-    Paused,
-    SessionBusy,
-    SessionFailed,
-    SessionNotAttachable,
-    WakeBudget,
-    WakeFailed,
-)
-from scout.model.target_problem import (
-    AliasBroken,
-    AliasShadows,
-    AmbiguousEndpoint,
-    AmbiguousTarget,
-    ExpiredCard,
-    HarnessMismatch,
-    ModelMismatch,
-    NameTaken,
-    PeerUnreachable,
-    RetiredTarget,
-    TargetOffline,
-    UnknownTarget,
+    lambda diagnostic: (
+        diagnostic.__struct_config__.tag != diagnostic.__name__
+    ),  # a base has no name on the wire
 )
 
-__all__ = [
-    "ALL",
-    "AliasBroken",
-    "AliasShadows",
-    "AmbiguousEndpoint",
-    "AmbiguousTarget",
-    "AnyDiagnostic",
-    "AskLoop",
-    "BadRequest",
-    "Busy",
-    "DepthCap",
-    "DirectoryNotAllowed",
-    "EmptyReply",
-    "ExpiredCard",
-    "Forbidden",
-    "HarnessMismatch",
-    "HarnessUnavailable",
-    "KeyReused",
-    "Layer",
-    "MalformedAddress",
-    "Missing",
-    "ModelMismatch",
-    "NameTaken",
-    "NoSession",
-    "NotFound",
-    "NotOwner",
-    "Paused",
-    "PeerUnreachable",
-    "PortInUse",
-    "RateLimited",
-    "ReservedName",
-    "RetiredTarget",
-    "SessionBusy",
-    "SessionFailed",
-    "SessionNotAttachable",
-    "StoreDamaged",
-    "StoreFull",
-    "TargetOffline",
-    "TooLarge",
-    "Unauthenticated",
-    "UnknownTarget",
-    "WakeBudget",
-    "WakeFailed",
-    "WrongRevision",
-    "WrongState",
-    "by_code",
-    "explain",
-]
-
-AnyDiagnostic = (
-    MalformedAddress
-    | ReservedName
-    | DepthCap
-    | UnknownTarget
-    | AmbiguousTarget
-    | AmbiguousEndpoint
-    | AliasBroken
-    | AliasShadows
-    | HarnessMismatch
-    | ModelMismatch
-    | PeerUnreachable
-    | TargetOffline
-    | RetiredTarget
-    | ExpiredCard
-    | NameTaken
-    | NoSession
-    | HarnessUnavailable
-    | DirectoryNotAllowed
-    | SessionNotAttachable
-    | SessionFailed
-    | SessionBusy
-    | WakeFailed
-    | WakeBudget
-    | Paused
-    | AskLoop
-    | EmptyReply
-    | Unauthenticated
-    | Forbidden
-    | NotOwner
-    | NotFound
-    | KeyReused
-    | TooLarge
-    | RateLimited
-    | Busy
-    | PortInUse
-    | StoreDamaged
-    | StoreFull
-    | BadRequest
-    | WrongState
-    | WrongRevision
-)
-
-ALL: tuple[type[Diagnostic], ...] = AnyDiagnostic.__args__
+if TYPE_CHECKING:
+    AnyDiagnostic = Diagnostic
+else:
+    AnyDiagnostic = Union[ALL]  # noqa: UP007 (the classes are only known at run time)
 
 _BY_CODE = {code_of(diagnostic): diagnostic for diagnostic in ALL}
 

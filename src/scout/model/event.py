@@ -1,250 +1,30 @@
-"""Every fact the log can hold: one list of all event types, and how a stored one is read."""
+"""Every event type that the log can hold, and how a stored event is read."""
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 from scout.base.codec import decode
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
-from scout.model.ask_event import (
-    AskCreated,
-    DeliveryAcked,
-    DeliveryCancelled,
-    DeliveryDeadLettered,
-    DeliveryFailed,
-    DeliveryLeased,
-    DeliveryNacked,
-    DeliveryRequested,
-    DeliveryWoken,
-    FlightCancelled,
-    FlightCompleted,
-    FlightFailed,
-    FlightQueued,
-    FlightResumed,
-    FlightStarted,
-    FlightUpdated,
-    FlightWaiting,
-    SweepNudged,
-    SweepSettled,
-    UsageReported,
-)
-from scout.model.directory_event import (
-    AliasBrokenEvent,
-    AliasCreated,
-    AliasRemoved,
-    AliasRepaired,
-    AliasRetargeted,
-    BindingClosed,
-    BindingCreated,
-    BindingReopened,
-    CardCreated,
-    CardExpired,
-    CardRevoked,
-    CardUsed,
-    GrantCreated,
-    GrantExpired,
-    GrantRevoked,
-    KeyFreed,
-    KeyLinked,
-    NodeAdmitted,
-    NodeCreated,
-    NodeLeft,
-    NodeLost,
-    NodePaused,
-    NodeRecovered,
-    NodeRemoved,
-    NodeResumed,
-    NodeUpdated,
-    ScheduleCreated,
-    ScheduleEnded,
-    ScheduleFired,
-    SchedulePaused,
-    ScheduleResumed,
-    ScheduleUpdated,
-    TokenCreated,
-    TokenExpired,
-    TokenRevoked,
-    UserCreated,
-    UserDeleted,
-    UserRestored,
-    UserUpdated,
-)
+from scout.base.registry import classes_in
+from scout.model import ask_event, directory_event, presence_event, talk_event
 from scout.model.envelope import Event
-from scout.model.presence_event import (
-    AgentHeartbeat,
-    AgentOffline,
-    AgentOnline,
-    AgentRegistered,
-    AgentRetired,
-    AgentRevived,
-    AgentSleeping,
-    AgentUpdated,
-    AgentWoken,
-    EndpointAttaching,
-    EndpointClaimed,
-    EndpointFailed,
-    EndpointLost,
-    EndpointReady,
-    EndpointRecovered,
-    EndpointRegistered,
-    EndpointReleased,
-    EndpointStale,
-    EndpointStopped,
-    EndpointUpdated,
-    EndpointWaking,
-    SessionEnded,
-    SessionLost,
-    SessionReady,
-    SessionResumed,
-    SessionStarted,
-    SessionUpdated,
-)
-from scout.model.talk_event import (
-    AllowanceCreated,
-    AllowanceRevoked,
-    AttachmentStored,
-    AttentionAnswered,
-    AttentionCreated,
-    AttentionDenied,
-    AttentionDismissed,
-    AttentionExpired,
-    AttentionNotified,
-    AttentionResolved,
-    ConversationArchived,
-    ConversationCreated,
-    ConversationCursor,
-    ConversationMember,
-    ConversationPolicy,
-    MessagePosted,
-    MessageRedacted,
-    QuestionAnswered,
-    QuestionClosed,
-    QuestionCreated,
-    QuestionDeclined,
-    QuestionReopened,
-    WorkItemCreated,
-    WorkItemUpdated,
-)
 
 __all__ = ["ALL", "UPCASTS", "AnyEvent", "Upcast", "event_type", "read_event"]
 
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 
-AnyEvent = (
-    MessagePosted
-    | MessageRedacted
-    | AttachmentStored
-    | ConversationCreated
-    | ConversationPolicy
-    | ConversationArchived
-    | ConversationMember
-    | ConversationCursor
-    | QuestionCreated
-    | QuestionAnswered
-    | QuestionClosed
-    | QuestionDeclined
-    | QuestionReopened
-    | WorkItemCreated
-    | WorkItemUpdated
-    | AttentionCreated
-    | AttentionNotified
-    | AttentionResolved
-    | AttentionDenied
-    | AttentionAnswered
-    | AttentionExpired
-    | AttentionDismissed
-    | AllowanceCreated
-    | AllowanceRevoked
-    | AskCreated
-    | FlightQueued
-    | FlightUpdated
-    | FlightStarted
-    | FlightWaiting
-    | FlightResumed
-    | FlightCompleted
-    | FlightFailed
-    | FlightCancelled
-    | DeliveryRequested
-    | DeliveryLeased
-    | DeliveryWoken
-    | DeliveryAcked
-    | DeliveryNacked
-    | DeliveryFailed
-    | DeliveryDeadLettered
-    | DeliveryCancelled
-    | UsageReported
-    | SweepNudged
-    | SweepSettled
-    | AgentRegistered
-    | AgentUpdated
-    | AgentSleeping
-    | AgentWoken
-    | AgentRetired
-    | AgentRevived
-    | AgentHeartbeat
-    | AgentOnline
-    | AgentOffline
-    | EndpointRegistered
-    | EndpointUpdated
-    | EndpointAttaching
-    | EndpointWaking
-    | EndpointReady
-    | EndpointClaimed
-    | EndpointReleased
-    | EndpointLost
-    | EndpointFailed
-    | EndpointStale
-    | EndpointStopped
-    | EndpointRecovered
-    | SessionStarted
-    | SessionReady
-    | SessionUpdated
-    | SessionEnded
-    | SessionLost
-    | SessionResumed
-    | AliasCreated
-    | AliasRetargeted
-    | AliasBrokenEvent
-    | AliasRepaired
-    | AliasRemoved
-    | CardCreated
-    | CardUsed
-    | CardExpired
-    | CardRevoked
-    | BindingCreated
-    | BindingClosed
-    | BindingReopened
-    | UserCreated
-    | UserUpdated
-    | UserDeleted
-    | UserRestored
-    | KeyLinked
-    | KeyFreed
-    | ScheduleCreated
-    | ScheduleUpdated
-    | ScheduleFired
-    | SchedulePaused
-    | ScheduleResumed
-    | ScheduleEnded
-    | GrantCreated
-    | GrantRevoked
-    | GrantExpired
-    | TokenCreated
-    | TokenRevoked
-    | TokenExpired
-    | NodeCreated
-    | NodeUpdated
-    | NodeLost
-    | NodeRecovered
-    | NodeLeft
-    | NodeRemoved
-    | NodeAdmitted
-    | NodePaused
-    | NodeResumed
+ALL: tuple[type[Event], ...] = classes_in(
+    (talk_event, ask_event, presence_event, directory_event),
+    Event,
+    lambda event: event.__struct_config__.tag != event.__name__,  # a base has no name on the wire
 )
 
-ALL: tuple[type[Event], ...] = AnyEvent.__args__
+if TYPE_CHECKING:
+    AnyEvent = Event
+else:
+    AnyEvent = Union[ALL]  # noqa: UP007 (the classes are only known at run time)
 
 
 @functools.cache

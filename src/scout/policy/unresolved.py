@@ -7,18 +7,18 @@ from scout.base.refusal import PLACEHOLDER, Candidate, Diagnostic, Remedy
 from scout.identity.address import Address
 from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import Alias
-from scout.model.diagnostic import (
+from scout.model.endpoint import Endpoint
+from scout.model.node import Node
+from scout.model.session_problem import NoSession
+from scout.model.target_problem import (
     AliasBroken,
     AmbiguousTarget,
     HarnessMismatch,
     ModelMismatch,
-    NoSession,
     PeerUnreachable,
     RetiredTarget,
     UnknownTarget,
 )
-from scout.model.endpoint import Endpoint
-from scout.model.node import Node
 from scout.policy.directory import Directory
 from scout.policy.nearest import keys_of, ranked
 

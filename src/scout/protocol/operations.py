@@ -9,6 +9,7 @@ import shlex
 from typing import Any, cast
 
 from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.base.registry import classes_in
 from scout.protocol import (
     access,
     agents,
@@ -35,6 +36,7 @@ __all__ = ["OPERATIONS", "REQUESTS", "check_remedy", "command_line"]
 _LONGEST_WORD = 4000
 _STANDARD_INPUT = "-"
 
+<<<<<<< HEAD
 REQUESTS: tuple[type[Request[Any]], ...] = (
     overview.ShowStatus,
     overview.ShowNow,
@@ -171,6 +173,28 @@ REQUESTS: tuple[type[Request[Any]], ...] = (
     access.AddGrant,
     access.ListGrants,
     access.RevokeGrant,
+=======
+REQUESTS: tuple[type[Request[Any]], ...] = classes_in(
+    (
+        overview,
+        agents,
+        sessions,
+        enrolment,
+        talk,
+        inbox,
+        channels,
+        asks,
+        observation,
+        questions,
+        work,
+        attention,
+        allowances,
+        insight,
+        access,
+    ),
+    Request,
+    lambda request: bool(request.operation),
+>>>>>>> 4493f64 (model, protocol: read the registries of events, diagnostics and requests off their modules)
 )
 
 OPERATIONS: dict[str, Operation] = {
