@@ -7,7 +7,7 @@ from scout.base.registry import classes_in
 
 def _module(name: str, source: str) -> ModuleType:
     module = ModuleType(name)
-    exec(source, vars(module))  # noqa: S102 (a module of the test's own)
+    exec(source, vars(module))
     return module
 
 

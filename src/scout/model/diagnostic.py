@@ -16,9 +16,8 @@ __all__ = ["ALL", "AnyDiagnostic", "by_code", "explain"]
 ALL: tuple[type[Diagnostic], ...] = classes_in(
     (problem, target_problem, session_problem, request_problem, refusal),
     Diagnostic,
-    lambda diagnostic: (
-        diagnostic.__struct_config__.tag != diagnostic.__name__
-    ),  # a base has no name on the wire
+    # A base class has no name on the wire.
+    lambda diagnostic: diagnostic.__struct_config__.tag != diagnostic.__name__,
 )
 
 if TYPE_CHECKING:
