@@ -280,7 +280,7 @@ def _show_ask(receipt: dict[str, Any]) -> None:
 
 
 def _show_claimed(told: dict[str, Any]) -> None:
-    from scout.cli.verbs import show_items
+    from scout.cli.inbox_shapes import show_items
 
     show_items(told["items"])
 

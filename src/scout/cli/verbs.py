@@ -15,12 +15,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["DIRECTORIES", "Manner", "ask", "inbox", "reply", "say", "send", "show_items", "stored", "text_of"]
+__all__ = ["DIRECTORIES", "Manner", "ask", "inbox", "reply", "say", "send", "stored", "text_of"]
 
 # Parameters that name directories: relative to where the command is typed.
 DIRECTORIES = frozenset({"cwd", "projectPath", "projectRoot", "workingDir", "old", "new"})
-
-_PREVIEW = 12  # lines of a message in the inbox
 
 
 class Manner:
@@ -101,6 +99,8 @@ def inbox(parameters: dict[str, Any], manner: Manner) -> int:
     if manner.as_json:
         out(json.dumps(page))
         return 0
+    from scout.cli.inbox_shapes import show_items
+
     show_items(page["items"])
     is_person = not (manner.act_as or line.caller.has_own_token)
     if is_person:
@@ -125,14 +125,6 @@ def _mark_read(line: Line, items: list[dict[str, Any]]) -> None:
     for ident in cursors:
         last = max(item["seq"] for item in unread if item.get("conversationId") == ident)
         line.call(ROUTES["inbox.ack"], {"conversationId": ident, "seq": last})
-
-
-def show_items(items: list[dict[str, Any]]) -> None:
-    """Things for you, with the beginning of what each says."""
-    for item in items:
-        out(_item(item))
-    if not items:
-        out("Your inbox is empty.")
 
 
 # ------------------------------------------------------------------------------- words and bodies
@@ -280,23 +272,3 @@ def _show_ask(receipt: dict[str, Any], manner: Manner) -> int:
         note(f"note: {text}")
     note(f"the answer: scout wait {receipt['flightId']}")
     return 0
-
-
-def _item(item: dict[str, Any]) -> str:
-    from scout.cli.text import age, first_line, indent, join_lines
-
-    delivery: dict[str, Any] = item.get("delivery") or {}
-    message: dict[str, Any] = item.get("message") or {}
-    lines = str(message.get("body") or item.get("prompt") or "").splitlines()
-    shown = lines if len(lines) <= _PREVIEW else [*lines[:_PREVIEW], f"… {len(lines) - _PREVIEW} more lines"]
-    kind = message.get("kind")
-    what = "answers" if kind in ("final", "answer") else ("asks" if delivery.get("flightId") else "says")
-    what = "adds, after the end of the ask," if delivery.get("rule") == "note" else what
-    place = " to everybody" if item.get("broadcast") else ""
-    place = f" in {item['channel']}" if item.get("channel") else place
-    about = f" “{first_line(str(item['about']), 48)}”" if what != "says" and item.get("about") else ""
-    when = age(message.get("createdAt") or delivery.get("createdAt"))
-    head = f"{paint(str(item.get('sender')), 'bold')} {what}{about}{place}, {when}"
-    ids = (message.get("id"), delivery.get("id"), delivery.get("flightId"))
-    refs = " ".join(str(one) for one in ids if one)
-    return join_lines([f"{head}  {paint(refs, 'dim')}", indent("\n".join(shown))])
