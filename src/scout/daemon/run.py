@@ -1,11 +1,9 @@
 """From settings to a running daemon: the lock, the folders, the log, the sockets, then everything else."""
 # ruff: noqa: PLC0415 (a client that knocks while the rest is loaded finds a socket that listens)
 
-import errno
 import json
 import logging
 import os
-import sqlite3
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +19,7 @@ from scout.model.request_problem import Forbidden, StoreFull
 from scout.settings.folder import prepare
 from scout.settings.load import Loaded
 from scout.settings.record import Settings
+from scout.store.faults import Fault, fault_of
 
 __all__ = ["refuse", "run"]
 
@@ -102,12 +101,10 @@ def _run(settings: Settings, held: lock.Lock, *, foreground: bool, announce: boo
 
 def _of_the_disk(error: Exception, settings: Settings) -> Diagnostic | None:
     """A disk that is full or cannot be written to, as a refusal."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    number = error.errno if isinstance(error, OSError) else None
-    if code == sqlite3.SQLITE_FULL or number in (errno.ENOSPC, errno.EDQUOT):
+    fault = fault_of(error)
+    if fault is Fault.FULL:
         return StoreFull(path=settings.home)
-    readonly = code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
-    if readonly or number in (errno.EROFS, errno.EACCES, errno.EPERM):
+    if fault is Fault.READ_ONLY:
         needs = (f"a data folder that you can write to ({error})",)
         remedy = Remedy(operation="up", parameters={}, why="after setting SCOUT_HOME to a folder of your own")
         return Forbidden(action="write", subject=settings.home, needs=needs, remedies=(remedy,))

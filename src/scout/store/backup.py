@@ -10,6 +10,7 @@ from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.model.request_problem import StoreDamaged, StoreFull
 from scout.store.copying import copy_to, sync_folder
 from scout.store.database import connect
+from scout.store.faults import Fault, fault_of
 from scout.store.migrate import CURRENT, version_of
 
 __all__ = ["backup", "check_file", "finish_restore", "free_name", "restore"]
@@ -25,7 +26,7 @@ def backup(path: Path, target: Path) -> int:
     except FileExistsError:
         raise Refused(BadRequest(problem=f"{target} is already there", field="target")) from None
     except sqlite3.DatabaseError as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
+        if fault_of(error) is Fault.FULL:
             target.unlink(missing_ok=True)
             raise Refused(StoreFull(path=str(target))) from None
         raise _damaged(path, target, (str(error),)) from None

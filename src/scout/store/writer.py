@@ -14,22 +14,22 @@ from typing import Any, NamedTuple, TypeVar
 
 from scout.base.refusal import Refused, Remedy
 from scout.model.request_problem import StoreDamaged, StoreFull
+from scout.store.faults import Fault, fault_of
 
 __all__ = ["Writer", "refusal_of"]
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], Any]
 
-_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _GROUP = 256  # a longer group would keep the loop from its other duties
 
 
 def refusal_of(error: sqlite3.Error, path: str) -> Refused | None:
     """What SQLite says of the disk or of the file, as a refusal."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_FULL:
+    fault = fault_of(error)
+    if fault is Fault.FULL:
         return Refused(StoreFull(path=path))
-    if code in _DAMAGED:
+    if fault is Fault.DAMAGED:
         verify = Remedy(operation="verify", parameters={}, why="what can be read, and what is lost")
         return Refused(StoreDamaged(path=path, problems=(str(error),), remedies=(verify,)))
     return None
