@@ -63,7 +63,7 @@ def test_each_promise_is_tried_with_the_real_program(machine: Machine, harness: 
     whole = json.loads(done.stdout)
     assert set(verdicts(whole).values()) == {"passed"}, whole["checks"]
     assert done.returncode == 0
-    assert len(machine.model.log) >= whole["turns"]
+    assert len(machine.model.log) >= whole["turns"] - 1  # the one that is cancelled may end before it is sent
     # and nothing of it is left: no process, no folder, no record in any list.
     assert not (machine.home / "trials").exists()
     assert [line for line in processes_in(machine.folder).values() if "trials" in line] == []

@@ -82,6 +82,7 @@ def notes(shell: Shell) -> list[str]:
     return [one["body"] for one in shell.data("message", "list", "--to", "@upper")["items"]]
 
 
+@pytest.mark.timeout(600)
 def test_a_killed_restore_is_finished_or_was_never_begun() -> None:
     with a_shell() as shell:
         start_daemon(shell)

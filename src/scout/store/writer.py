@@ -7,6 +7,7 @@ wrote something, the group is rolled back and its requests run one by one.
 
 import asyncio
 import sqlite3
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,9 @@ __all__ = ["Writer", "refusal_of"]
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], Any]
 
-_GROUP = 256  # a longer group would keep the loop from its other duties
+# A longer group would keep the loop from its other duties: requests, and seconds of processor time.
+_GROUP = 256
+_SLICE = 0.02
 
 
 def refusal_of(error: sqlite3.Error, path: str) -> Refused | None:
@@ -98,7 +101,7 @@ class Writer:
 
     async def _drain(self) -> None:
         while self._waiting:
-            group = [self._waiting.popleft() for _ in range(min(len(self._waiting), _GROUP))]
+            group: list[_Request] = []
             try:
                 await self._together(group)
             except _Spoilt:
@@ -106,9 +109,13 @@ class Writer:
                     await self._alone(request)
 
     async def _together(self, group: list[_Request]) -> None:
+        """Run what waits in one transaction, for a slice of time; `group` is filled with what was run."""
         self._begin()
         outcomes: list[_Outcome] = []
-        for request in group:
+        until = time.thread_time() + _SLICE
+        while self._waiting and len(group) < _GROUP and (not group or time.thread_time() < until):
+            request = self._waiting.popleft()
+            group.append(request)
             before = self._connection.total_changes
             try:
                 outcomes.append(_Outcome(request, self._work(request)))
