@@ -7,13 +7,13 @@ from typing import Any
 
 from bench.names import NOW, agent_number
 from scout.base.ids import derived, mint
-from scout.model.ask_event import DeliveryAcked
 from scout.model.conversation import MessageKind
 from scout.model.delivery import Delivery, DeliveryState
-from scout.model.envelope import Changed
-from scout.model.presence_event import AgentRegistered
+from scout.model.events.asks import DeliveryAcked
+from scout.model.events.envelope import Changed
+from scout.model.events.presence import AgentRegistered
+from scout.model.events.talk import MessagePosted, Posted
 from scout.model.ref import Ref
-from scout.model.talk_event import MessagePosted, Posted
 from scout.store import search
 from scout.store.database import connect
 from scout.store.log import append, last_seq

@@ -13,10 +13,10 @@ from bench.figure import Figure, microseconds
 from bench.names import FLAT, NOW, agent_number, endpoint_of, name_of, try_resolve
 from scout.base.ids import derived
 from scout.model.conversation import MessageKind
-from scout.model.envelope import Changed
-from scout.model.presence_event import AgentRegistered, EndpointRegistered
+from scout.model.events.envelope import Changed
+from scout.model.events.presence import AgentRegistered, EndpointRegistered
+from scout.model.events.talk import MessagePosted, Posted
 from scout.model.ref import Ref
-from scout.model.talk_event import MessagePosted, Posted
 from scout.store.database import Database, connect
 from scout.store.directory import StoredDirectory, View
 from scout.store.log import append, last_seq

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from bench.figure import Figure
 from scout.base.time import Time
-from scout.broker import sweeping
 from scout.broker.broker import Broker
-from scout.broker.turn import Turn
+from scout.broker.transaction.transaction import Turn
+from scout.broker.upkeep import sweeper
 from scout.daemon.clock import SystemIds
-from scout.model.talk_event import WorkItemCreated
+from scout.model.events.talk import WorkItemCreated
 from scout.model.work_item import new_work
 from scout.policy.limits import Rules, Sweeps
 from scout.protocol.overview import Status
@@ -99,7 +99,7 @@ class _Store:
     async def round(self) -> float:
         """Its cost: waiting for the disk or for other programs is none."""
         before, start = self._broker.glance().last_seq(), time.process_time()
-        await sweeping.sweep(self._broker)
+        await sweeper.sweep(self._broker)
         elapsed = time.process_time() - start
         assert self._broker.glance().last_seq() >= before + DUE, "ten were due"
         self._clock.pass_by(STEP)

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from scout.adapters.claude.adapter import Claude
-from scout.adapters.wire import WireLimits
+from scout.adapters.persistent.pipe import WireLimits
 from scout.ports import HarnessEvent
 from tests.adapters.mcp_door import McpDoor, mcp_door
 from tests.adapters.turns import Turn, turn

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from scout.adapters.codex.adapter import Codex
-from scout.adapters.wire import WireLimits
+from scout.adapters.persistent.pipe import WireLimits
 from scout.ports import HarnessEvent
 from tests.adapters.mcp_door import McpDoor, mcp_door
 from tests.adapters.turns import Turn, turn

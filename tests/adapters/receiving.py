@@ -8,7 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from scout.adapters.webhook import signature
+from scout.adapters.sinks.webhook import signature
 
 
 def stand_in(folder: Path, name: str = "notify-send", code: int = 0) -> dict[str, str]:

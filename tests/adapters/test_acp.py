@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from scout.adapters.acp.adapter import Acp
-from scout.adapters.spawn import reap
-from scout.adapters.wire import WireLimits, wires
+from scout.adapters.persistent.pipe import WireLimits, wires
+from scout.adapters.process.spawn import reap
 from scout.base.refusal import Refused
 from scout.model.agent import PermissionProfile
 from scout.model.delivery import Found
-from scout.model.session_problem import Layer, Missing
+from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Accepted,
     Answer,

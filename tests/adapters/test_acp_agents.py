@@ -13,10 +13,10 @@ import pytest
 from msgspec.structs import replace
 
 from scout.adapters.acp.adapter import Acp
-from scout.adapters.spawn import reap
-from scout.adapters.wire import wires
+from scout.adapters.persistent.pipe import wires
+from scout.adapters.process.spawn import reap
 from scout.base.refusal import Refused
-from scout.model.session_problem import Layer
+from scout.model.problems.session import Layer
 from scout.ports import Answer, Completed, Failed, HarnessEvent, Identified, NeedsHuman, Spent, ToolUse
 from tests.adapters.mcp_door import McpDoor, mcp_door
 from tests.adapters.turns import Turn, turn, until

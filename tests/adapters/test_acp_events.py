@@ -9,8 +9,8 @@ import pytest
 
 from scout.adapters.acp.events import Reader, chosen, problem_of, reason_of
 from scout.adapters.acp.turn import TurnOn
-from scout.adapters.wire import Wire, WireLimits
-from scout.model.session_problem import Layer, Missing
+from scout.adapters.persistent.pipe import Wire, WireLimits
+from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Answer,
     Completed,

@@ -17,7 +17,7 @@ from scout.adapters.claude.adapter import Claude
 from scout.base.refusal import Refused
 from scout.model.agent import PermissionProfile
 from scout.model.delivery import Found
-from scout.model.session_problem import HarnessUnavailable, Layer, Missing
+from scout.model.problems.session import HarnessUnavailable, Layer, Missing
 from scout.ports import (
     Accepted,
     Answer,

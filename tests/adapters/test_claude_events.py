@@ -10,10 +10,10 @@ from scout.adapters.claude import flags
 from scout.adapters.claude.events import Reading, answers, asked
 from scout.adapters.claude.login import is_logged_in
 from scout.adapters.claude.programs import ident_of
-from scout.adapters.rpc import message_of
+from scout.adapters.persistent.rpc import message_of
 from scout.base.time import Time
 from scout.model.agent import PermissionProfile
-from scout.model.session_problem import Layer, Missing
+from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Asked,
     Completed,

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from scout.adapters.claude.adapter import Claude
 from scout.adapters.claude.programs import ident_of
-from scout.adapters.wire import WireLimits
+from scout.adapters.persistent.pipe import WireLimits
 from scout.base.refusal import Refused
 from scout.model.delivery import Found
-from scout.model.session_problem import Layer
+from scout.model.problems.session import Layer
 from scout.ports import Accepted, Answer, Completed, Door, Failed, Other
 from tests.adapters.turns import Turn, collect, run_on, turn
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from scout.adapters.codex.adapter import Codex
 from scout.base.refusal import Refused
 from scout.model.delivery import Found
-from scout.model.session_problem import HarnessUnavailable, Layer, Missing
+from scout.model.problems.session import HarnessUnavailable, Layer, Missing
 from scout.ports import (
     Accepted,
     Answer,

@@ -11,10 +11,10 @@ import pytest
 from scout.adapters.codex import rollout
 from scout.adapters.codex.events import Reader, failure
 from scout.adapters.codex.requests import asked, replied
-from scout.adapters.rpc import is_call, message_of
+from scout.adapters.persistent.rpc import is_call, message_of
 from scout.base.time import Time
 from scout.model import permission
-from scout.model.session_problem import Layer, Missing
+from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Answer,
     Asked,

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from scout.adapters.command import Command
-from scout.adapters.process import Limits
+from scout.adapters.process.process import Limits
 from scout.base.refusal import Refused
 from scout.model.delivery import Found
-from scout.model.session_problem import HarnessUnavailable, Layer, Missing
+from scout.model.problems.session import HarnessUnavailable, Layer, Missing
 from scout.ports import Accepted, Completed, Failed, Harness, HarnessEvent, Progress, Spent
 from scout.protocol.operations import command_line
 from tests.adapters.conformance import Conformance

@@ -8,7 +8,7 @@ import pytest
 
 from scout.adapters.echo import Echo
 from scout.model.delivery import Found
-from scout.model.session_problem import Layer
+from scout.model.problems.session import Layer
 from scout.ports import Accepted, Completed, Failed, Harness, HarnessEvent
 from tests.adapters.conformance import Conformance
 from tests.adapters.turns import Turn, collect, turn

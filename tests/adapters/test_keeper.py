@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pytest
 
-from scout.adapters.keeper import JOURNAL, SOCKET, Keeper, command
+from scout.adapters.persistent.keeper import JOURNAL, SOCKET, Keeper, command
 from tests.adapters.turns import left_over
 
 ECHO = ["sed", "-u", "s/^/said /"]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from scout.adapters import process_table
 from scout.adapters.command import Command
-from scout.adapters.process import Limits, Run, RunState
-from scout.adapters.process_table import Identity, family, is_alive, processes, send
+from scout.adapters.process import process_table
+from scout.adapters.process.process import Limits, Run, RunState
+from scout.adapters.process.process_table import Identity, family, is_alive, processes, send
 from scout.model.delivery import Found
 from scout.ports import Accepted, Completed, Failed
 from tests.adapters.turns import Turn, collect, first, run_on, turn, until

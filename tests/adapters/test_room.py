@@ -38,7 +38,7 @@ KNOWN = {
     "scout.model.agent",
     "scout.model.delivery",
     "scout.model.permission",
-    "scout.model.session_problem",
+    "scout.model.problems.session",
     "scout.policy.disk",
     "scout.ports",
     "scout.ports.folders",

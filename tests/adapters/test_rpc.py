@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from scout.adapters.rpc import Rpc, RpcError, is_call, message_of, result_of, tag_of_reply
-from scout.adapters.spawn import Launch
-from scout.adapters.wire import Wire, WireLimits
+from scout.adapters.persistent.pipe import Wire, WireLimits
+from scout.adapters.persistent.rpc import Rpc, RpcError, is_call, message_of, result_of, tag_of_reply
+from scout.adapters.process.spawn import Launch
 from tests.adapters.turns import run_on, until
 
 # It answers `echo` with its parameters, `fail` with an error and `ask` with a request of its own; `end` ends it.

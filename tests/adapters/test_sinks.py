@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scout.adapters.desktop import Desktop, program
-from scout.adapters.webhook import Webhook, signature
+from scout.adapters.sinks.desktop import Desktop, program
+from scout.adapters.sinks.webhook import Webhook, signature
 from scout.base.time import Time
 from scout.daemon.clock import SystemClock
 from scout.ports import Notice

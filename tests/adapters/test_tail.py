@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scout.adapters.tail import Tail, last_line
+from scout.adapters.process.tail import Tail, last_line
 
 
 @given(

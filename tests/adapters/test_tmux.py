@@ -17,7 +17,7 @@ from scout.adapters.tmux.pane import own_server
 from scout.adapters.tmux.watch import Pace
 from scout.base.refusal import Refused
 from scout.model.delivery import Found
-from scout.model.session_problem import Layer
+from scout.model.problems.session import Layer
 from scout.ports import Accepted, Answer, Completed, Failed, Harness, NeedsHuman, Settled, Spent
 from tests.adapters.conformance import Conformance
 from tests.adapters.turns import Turn, collect, first, run_on, turn, until

@@ -13,7 +13,7 @@ import pytest
 
 from scout.adapters.claude import files as claude
 from scout.adapters.codex import files as codex
-from scout.adapters.process_table import processes
+from scout.adapters.process.process_table import processes
 from scout.adapters.transcript import excerpt
 from scout.base.refusal import Refused
 from scout.ports import SessionSpec, TailLine

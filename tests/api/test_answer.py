@@ -5,9 +5,9 @@ import pytest
 
 from scout.api.answer import encoded, internal, problem, problem_document
 from scout.base.refusal import BadRequest, Diagnostic, Remedy
-from scout.model.diagnostic import ALL
-from scout.model.envelope import Changed
-from scout.model.request_problem import Busy, NotFound, RateLimited, TooLarge, Unauthenticated
+from scout.model.events.envelope import Changed
+from scout.model.problems.diagnostics import ALL
+from scout.model.problems.request import Busy, NotFound, RateLimited, TooLarge, Unauthenticated
 from scout.protocol.agents import AgentView
 from scout.protocol.overview import Status
 from scout.protocol.request import Page

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from scout.api import http
-from scout.broker import housekeeping
+from scout.broker.upkeep import housekeeping
 from scout.model.delivery import DeliveryState
 from scout.model.token import TokenKind
 from scout.protocol.access import CreateToken, RevokeToken

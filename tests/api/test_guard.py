@@ -4,7 +4,7 @@ import pytest
 
 from scout.api.guard import Guard, header_values
 from scout.base.refusal import BadRequest, Refused
-from scout.model.request_problem import Forbidden
+from scout.model.problems.request import Forbidden
 
 TCP = ("127.0.0.1", 7432)
 UNIX = ("/tmp/scout.sock", None)

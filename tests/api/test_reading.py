@@ -10,7 +10,7 @@ from scout.api.reading import WrongMedia, body_of, read
 from scout.api.routes import Routes
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.base.time import Time
-from scout.model.request_problem import TooLarge
+from scout.model.problems.request import TooLarge
 from scout.protocol import agents, asks, overview, talk
 from scout.protocol.request import Request
 

@@ -3,7 +3,7 @@ import pytest
 
 from scout.api.routes import Routes, WrongMethod, route_of
 from scout.base.refusal import Refused
-from scout.model.request_problem import NotFound
+from scout.model.problems.request import NotFound
 from scout.protocol import agents, asks, inbox, talk
 from scout.protocol.operations import REQUESTS
 

@@ -8,10 +8,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from scout.adapters.plain import Plain, not_attachable
+from scout.adapters.harness import Plain, not_attachable
 from scout.base.refusal import Refused
 from scout.model.delivery import Found
-from scout.model.session_problem import Layer
+from scout.model.problems.session import Layer
 from scout.ports import (
     Accepted,
     Capabilities,

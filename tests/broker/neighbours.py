@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from scout.broker.seat import Seat
-from scout.broker.turn import Turn
+from scout.broker.local import Seat
+from scout.broker.transaction.transaction import Turn
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent, new_agent
-from scout.model.presence_event import AgentRegistered
+from scout.model.events.presence import AgentRegistered
 from scout.protocol.access import CreateToken
 from scout.protocol.request import Request
 from tests.broker.rig import Rig

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from scout.broker.seat import Seat
+from scout.broker.local import Seat
 from scout.model.waiting import WaitingKind
 from scout.policy.limits import Limits
 from scout.protocol.agents import ConfigureAgent, RetireAgent

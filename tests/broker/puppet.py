@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from scout.adapters.plain import Plain, not_attachable
+from scout.adapters.harness import Plain, not_attachable
 from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.model.delivery import Found
-from scout.model.session_problem import Layer, Missing
+from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Accepted,
     Answer,

@@ -14,7 +14,7 @@ from scout.adapters.echo import Echo
 from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.broker.broker import Broker
-from scout.broker.seat import Seat
+from scout.broker.local import Seat
 from scout.daemon.clock import SystemIds
 from scout.policy.limits import Limits, Periods, Rules
 from scout.protocol.access import CreateToken
@@ -24,7 +24,7 @@ from scout.protocol.request import Request
 from scout.protocol.scout import Credential
 from scout.store.blobs import FolderBlobs
 from scout.store.database import Database
-from scout.store.verify import verify
+from scout.store.integrity.verify import verify
 from scout.tree.place import Disk
 from tests.guard import loop_guard
 

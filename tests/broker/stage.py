@@ -10,11 +10,11 @@ from typing import Any
 
 from scout.adapters.command import Command
 from scout.adapters.echo import Echo
-from scout.broker import housekeeping
 from scout.broker.broker import Broker
-from scout.broker.seat import Seat
+from scout.broker.local import Seat
+from scout.broker.upkeep import housekeeping
 from scout.model.endpoint import EndpointState, Transport
-from scout.model.envelope import Event, record_of
+from scout.model.events.envelope import Event, record_of
 from scout.policy.limits import Limits, Periods, Routing, Rules
 from scout.ports import Harness, Router, Sink, Snapshots
 from scout.protocol.agents import RegisterEndpoint

@@ -9,7 +9,7 @@ import pytest
 
 from scout.model.ask import IfUnreachable, ReplyMode, SessionPolicy
 from scout.model.flight import FlightState
-from scout.model.wire import to_wire
+from scout.model.wire_names import to_wire
 from scout.policy.limits import Limits, Periods
 from scout.protocol.access import CreateCard, SetAlias, ShowCard
 from scout.protocol.agents import (

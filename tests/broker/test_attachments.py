@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from scout.base.refusal import Refused
-from scout.broker.seat import Seat
-from scout.model.request_problem import NotFound
+from scout.broker.local import Seat
+from scout.model.problems.request import NotFound
 from scout.policy.limits import Limits
 from scout.protocol.asks import MakeAsk
 from scout.protocol.channels import CreateChannel, JoinChannel

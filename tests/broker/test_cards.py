@@ -1,6 +1,6 @@
 """Cards: return addresses with an end."""
 
-from scout.broker.housekeeping import tidy
+from scout.broker.upkeep.housekeeping import tidy
 from scout.model.card import CardState
 from scout.protocol.access import CreateCard, ListCards, RevokeCard, ShowCard
 from scout.protocol.inbox import ListInbox

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from scout.adapters.echo import Echo
-from scout.broker import housekeeping
+from scout.broker.upkeep import housekeeping
 from scout.model.delivery import DeliveryState
 from scout.model.flight import FlightPhase, FlightState
-from scout.model.session_problem import Layer
+from scout.model.problems.session import Layer
 from scout.policy.limits import Periods
 from scout.ports import Failed, HarnessEvent, Prompt, SessionSpec
 from scout.protocol.asks import GetFlight, MakeAsk

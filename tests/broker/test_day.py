@@ -6,11 +6,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from scout.broker import housekeeping
-from scout.broker.seat import Seat
+from scout.broker.local import Seat
+from scout.broker.upkeep import housekeeping
 from scout.model.agent import Agent
 from scout.model.attention import AttentionKind
-from scout.model.envelope import Event, record_of
+from scout.model.events.envelope import Event, record_of
 from scout.model.flight import FlightState
 from scout.model.waiting import WaitingKind
 from scout.model.work_item import WorkState
@@ -29,7 +29,7 @@ from scout.protocol.work import (
     SubmitWork,
     WaitWork,
 )
-from scout.store.verify import verify
+from scout.store.integrity.verify import verify
 from tests.broker.rig import MovedClock, Rig, rig
 from tests.broker.stage import live, log
 

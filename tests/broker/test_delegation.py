@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from scout.base.codec import decode
-from scout.broker.seat import Seat
-from scout.model.ask_event import DeliveryRequested
+from scout.broker.local import Seat
 from scout.model.conversation import MessageKind, SoftMentions, dm_id
 from scout.model.delivery import Delivery
 from scout.model.endpoint import EndpointState, Transport
-from scout.model.envelope import Event, Wake
+from scout.model.events.asks import DeliveryRequested
+from scout.model.events.envelope import Event, Wake
+from scout.model.events.talk import MessagePosted, message_of
 from scout.model.flight import FlightState
-from scout.model.talk_event import MessagePosted, message_of
 from scout.model.waiting import WaitingKind
 from scout.policy.limits import Limits
 from scout.policy.wake import WakeFacts, decide_wake

@@ -2,11 +2,11 @@
 
 import pytest
 
-from scout.broker.housekeeping import flush, tidy
-from scout.broker.turn import Turn
+from scout.broker.transaction.transaction import Turn
+from scout.broker.upkeep.housekeeping import flush, tidy
 from scout.model.endpoint import Endpoint, EndpointState
-from scout.model.event import event_type
-from scout.model.presence_event import SessionStarted
+from scout.model.events.event_types import event_type
+from scout.model.events.presence import SessionStarted
 from scout.model.session import Session
 from scout.model.status import AgentStatus
 from scout.protocol.access import SetAlias

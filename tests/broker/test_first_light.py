@@ -7,7 +7,7 @@ from scout.protocol.agents import Who, WhoAmI
 from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.inbox import AckInbox, ClaimInbox, ListInbox
 from scout.protocol.talk import Reply, Send
-from scout.store.verify import verify
+from scout.store.integrity.verify import verify
 from tests.broker.rig import Rig, played
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from scout.base.refusal import Refused
 from scout.model.flight import FlightState
-from scout.model.request_problem import StoreFull
+from scout.model.problems.request import StoreFull
 from scout.policy.limits import Periods
 from scout.protocol.asks import MakeAsk
 from scout.protocol.talk import Send

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from scout.broker import housekeeping
+from scout.broker.upkeep import housekeeping
 from scout.model.flight import FlightState
 from scout.policy.limits import Gap, Periods
 from scout.protocol.access import CreateCard, ShowCard

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scout.broker.housekeeping import tidy
+from scout.broker.upkeep.housekeeping import tidy
 from scout.model.delivery import DeliveryState
 from scout.model.flight import FlightState
 from scout.policy.limits import Limits

@@ -10,8 +10,8 @@ import pytest
 
 from scout.base.codec import decode, encode
 from scout.model.ask import IfUnreachable, ReplyMode
-from scout.model.ask_event import DeliveryRequested
-from scout.model.envelope import Event, Wake, record_of
+from scout.model.events.asks import DeliveryRequested
+from scout.model.events.envelope import Event, Wake, record_of
 from scout.model.ref import Ref
 from scout.policy.limits import Limits
 from scout.policy.wake import WakeFacts, decide_wake
@@ -20,7 +20,7 @@ from scout.protocol.asks import CancelFlight, CompleteFlight, MakeAsk, RetryFlig
 from scout.protocol.channels import CreateChannel, JoinChannel
 from scout.protocol.inbox import ClaimInbox, NackInbox, acknowledgements
 from scout.protocol.talk import Reply, Send
-from scout.store.verify import verify
+from scout.store.integrity.verify import verify
 from tests.broker.rig import Rig, refused
 from tests.broker.stage import ended, later, live, log, program, set_up, tag
 

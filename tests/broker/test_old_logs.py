@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from scout.model.event import read_event
+from scout.model.events.event_types import read_event
 from scout.policy.review import differs, in_words
 from scout.store.database import connect
+from scout.store.integrity.review import review
+from scout.store.integrity.verify import verify
 from scout.store.log import append
 from scout.store.migrate import migrate
-from scout.store.review import review
-from scout.store.verify import verify
 from tests.broker.old_log import logs, rows, rows_of
 
 # Decisions that a later policy makes otherwise on purpose: the log, the event's number, and why.

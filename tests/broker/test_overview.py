@@ -4,13 +4,13 @@ from typing import Any, cast
 
 import pytest
 
-from scout.broker.housekeeping import tidy
-from scout.broker.inbox import list_inbox
-from scout.broker.overview import read_feed
-from scout.broker.turn import Turn
-from scout.model.envelope import Event
-from scout.model.event import event_type
-from scout.model.talk_event import MessagePosted
+from scout.broker.operations.inbox import list_inbox
+from scout.broker.operations.overview import read_feed
+from scout.broker.transaction.transaction import Turn
+from scout.broker.upkeep.housekeeping import tidy
+from scout.model.events.envelope import Event
+from scout.model.events.event_types import event_type
+from scout.model.events.talk import MessagePosted
 from scout.protocol.agents import ReadFeed, RegisterEndpoint, RetireAgent, Who
 from scout.protocol.asks import FailFlight, GetFlight, IfUnreachable, MakeAsk
 from scout.protocol.attention import ListAttention

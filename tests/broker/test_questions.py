@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from scout.broker.seat import Seat
+from scout.broker.local import Seat
 from scout.model.agent import WakePolicy
 from scout.model.conversation import MessageKind
-from scout.model.envelope import record_of
+from scout.model.events.envelope import record_of
+from scout.model.events.talk import QuestionAnswered, QuestionCreated, WorkItemCreated
 from scout.model.flight import FlightState
 from scout.model.question import QuestionState
-from scout.model.talk_event import QuestionAnswered, QuestionCreated, WorkItemCreated
 from scout.model.waiting import WaitingKind
 from scout.model.work_item import RelationKind, WorkState
 from scout.protocol.agents import RetireAgent

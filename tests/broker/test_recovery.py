@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from scout.adapters.process_table import is_alive, processes
+from scout.adapters.process.process_table import is_alive, processes
 from scout.model.flight import FlightState
 from scout.model.token import Token, TokenState
 from scout.protocol.agents import ShowAgent
 from scout.protocol.asks import CancelFlight, GetFlight, MakeAsk
 from scout.protocol.inbox import ListDeliveries
-from scout.store.verify import verify
+from scout.store.integrity.verify import verify
 from tests.broker.rig import Rig
 from tests.broker.stage import bodies, ended, later, log, over, set_up, until
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from scout.adapters.echo import Echo
-from scout.adapters.process_table import processes
-from scout.adapters.runs import Runs
-from scout.broker.seat import Seat
+from scout.adapters.process.process_table import processes
+from scout.adapters.process.runs import Runs
+from scout.broker.local import Seat
 from scout.model.ask import IfUnreachable
 from scout.model.endpoint import EndpointState, Transport
 from scout.model.session import SessionState
@@ -24,7 +24,7 @@ from scout.protocol.overview import ShowNow
 from scout.protocol.sessions import GetSession, ListSessions, StartSession, StopSession
 from tests.broker.rig import Rig, refused, staged
 from tests.broker.stage import later, live, set_up, until
-from tests.broker.test_enrolling import enrolled, folder, host, told
+from tests.broker.test_enrolment import enrolled, folder, host, told
 
 
 async def taken(rig: Rig, made: Enrolled, seat: Seat, body: str = "review this") -> str:

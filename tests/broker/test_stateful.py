@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from scout.adapters.echo import Echo
-from scout.broker import housekeeping
 from scout.broker.broker import Broker
+from scout.broker.upkeep import housekeeping
 from scout.model.delivery import back_off
 from scout.model.endpoint import EndpointState, Transport
 from scout.model.flight import FlightState
@@ -27,7 +27,7 @@ from scout.protocol.inbox import AckInbox, ClaimInbox, GetDelivery, ListDeliveri
 from scout.protocol.talk import GetMessage, Send
 from scout.store.blobs import FolderBlobs
 from scout.store.database import Database
-from scout.store.verify import verify
+from scout.store.integrity.verify import verify
 from scout.tree.place import Disk
 from tests.broker.rig import SECRET, STATUS, MovedClock, RandomIds, Rig, refused
 

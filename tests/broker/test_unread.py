@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from scout.model.envelope import record_of
-from scout.model.event import event_type
+from scout.model.events.envelope import record_of
+from scout.model.events.event_types import event_type
 from scout.protocol.agents import RetireAgent, ReviveAgent, ShowAgent
 from scout.protocol.asks import CancelFlight, FailFlight, IfUnreachable, MakeAsk
 from scout.protocol.channels import (
@@ -20,7 +20,7 @@ from scout.protocol.inbox import AckInbox, ClaimInbox, InboxItem, ListInbox, Nac
 from scout.protocol.insight import ShowBrief
 from scout.protocol.overview import ReadLog, ShowNow
 from scout.protocol.talk import Latest, Reply, Send
-from scout.store.verify import verify
+from scout.store.integrity.verify import verify
 from tests.broker.rig import Rig, played, refused, staged
 
 PLACES: tuple[dict[str, Any], ...] = (

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from scout.base.refusal import Refused
-from scout.broker.seat import Seat
+from scout.broker.local import Seat
 from scout.model.agent import Lifecycle
 from scout.model.ask import ReplyMode
-from scout.model.envelope import record_of
-from scout.model.talk_event import WorkItemEvent, WorkItemUpdated
+from scout.model.events.envelope import record_of
+from scout.model.events.talk import WorkItemEvent, WorkItemUpdated
 from scout.model.waiting import WaitingKind
 from scout.model.work_item import WORK_ITEM, Acceptance, Priority, RelationKind, WorkItem, WorkState
 from scout.protocol.agents import RetireAgent, ShowAgent

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scout.cli.problem import DENIED, OPEN
+from scout.cli.connection.refusal import DENIED, OPEN
 from scout.daemon.start import start
 from tests.adapters.receiving import receiver, said, stand_in
 from tests.cli.running import Shell

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import scout.cli
-from scout.cli import text
+from scout.cli.connection import text
 from tests.cli.running import Shell, typed
 
 # Hidden text, a cleared screen, a window title, a link, the clipboard; one-byte forms; overwriting; direction;

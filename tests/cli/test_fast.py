@@ -6,7 +6,7 @@ import click
 import pytest
 
 from scout.cli import fast
-from scout.cli.line import ROUTES
+from scout.cli.connection.call import ROUTES
 from scout.cli.main import scout
 from scout.protocol.operations import OPERATIONS
 

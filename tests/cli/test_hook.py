@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from scout.cli.hook import EVENTS
-from scout.cli.host import process_of_host
+from scout.cli.connection.host_session import process_of_host
+from scout.cli.hosts.hook import EVENTS
 from tests.cli.hosting import Hosted, hosted
 from tests.cli.running import Shell
 
@@ -254,7 +254,7 @@ def test_the_status_line(hosted: Hosted) -> None:
 
 
 def test_shells_between_the_host_and_its_hook_are_passed_over() -> None:
-    ask = "from scout.cli.host import process_of_host as p; print(p()[0])"
+    ask = "from scout.cli.connection.host_session import process_of_host as p; print(p()[0])"
     done = subprocess.run(
         ["sh", "-c", f'sh -c \'"{sys.executable}" -c "{ask}"; true\'; true'],
         capture_output=True,

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from scout.cli import insight_shapes
-from scout.cli.shapes import show
+from scout.cli.output import insight
+from scout.cli.output.shapes import show
 from tests.cli.running import Shell
 
 
@@ -77,7 +77,7 @@ def test_without_tokens_there_is_no_plot(capsys: pytest.CaptureFixture[str]) -> 
         "harness execution: 0 tokens in 1 reports",
         "protocol overhead: 0 tokens in 1 reports",
     ]
-    assert insight_shapes.INSIGHT.keys() == {"why", "brief", "usage"}
+    assert insight.INSIGHT.keys() == {"why", "brief", "usage"}
 
 
 def test_a_brief_is_short_however_much_is_owed(capsys: pytest.CaptureFixture[str]) -> None:

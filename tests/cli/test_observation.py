@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scout.cli.observation_shapes import OBSERVATION
+from scout.cli.output.observation import OBSERVATION
 from tests.cli.running import Shell, typed
 
 pytestmark = pytest.mark.slow  # each command is a process of its own

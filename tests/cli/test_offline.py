@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from scout.base.refusal import Family, code_of
 from scout.cli.main import scout
-from scout.model.diagnostic import ALL
+from scout.model.problems.diagnostics import ALL
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests/data/cases"
@@ -375,7 +375,7 @@ def test_a_command_loads_nothing_that_another_needs() -> None:
         [sys.executable, "-c", probe], capture_output=True, text=True, check=True, timeout=30
     ).stdout
     assert "scout.cli.main" in loaded
-    for module in ("scout.cli.parse", "scout.policy", "scout.model", "msgspec"):
+    for module in ("scout.cli.commands.parse", "scout.policy", "scout.model", "msgspec"):
         assert module not in loaded
 
 

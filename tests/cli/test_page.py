@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from scout.base.refusal import Family
-from scout.cli.commands import COMMANDS, GROUPS
-from scout.cli.problem import DENIED, OPEN, UNANSWERED
+from scout.cli.connection.catalogue import COMMANDS, GROUPS
+from scout.cli.connection.refusal import DENIED, OPEN, UNANSWERED
 from scout.client.session import SESSION_MARKS
 
 PAGE = (Path(__file__).parents[2] / "docs/cli.md").read_text()

@@ -19,8 +19,8 @@ from mcp.client.client import Client
 from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from scout.cli.door import Door
-from scout.cli.host import Host
+from scout.cli.connection.host_session import Host
+from scout.cli.hosts.mcp_connection import Door
 from scout.daemon.start import running, stop
 from tests.cli.hosting import Hosted, hosted
 from tests.cli.running import Shell, start_daemon

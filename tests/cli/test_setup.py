@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from scout.cli.hosts import HOSTS, Program, TomlTable
-from scout.cli.json_edit import NotJson
-from scout.cli.placing import Change, planned, write
-from scout.cli.problem import Problem
+from scout.cli.connection.refusal import Problem
+from scout.cli.hosts.edit_files import Change, planned, write
+from scout.cli.hosts.hosts import HOSTS, Program, TomlTable
+from scout.cli.hosts.jsonc import NotJson
 from tests.cli.running import Shell, a_shell, start_daemon
 
 SETTINGS = """\

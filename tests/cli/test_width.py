@@ -12,7 +12,7 @@ import termios
 
 import pytest
 
-from scout.cli import text
+from scout.cli.connection import text
 from tests.cli.running import Shell
 from tests.cli.test_clean_text import TYPIST
 

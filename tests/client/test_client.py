@@ -13,8 +13,8 @@ from scout.base.refusal import Refused, Remedy
 from scout.client.wire import UnknownCode, refusal, sent
 from scout.model.ask import IfUnreachable
 from scout.model.flight import FlightState
-from scout.model.request_problem import Busy, RateLimited, Unauthenticated
-from scout.model.target_problem import UnknownTarget
+from scout.model.problems.request import Busy, RateLimited, Unauthenticated
+from scout.model.problems.target import UnknownTarget
 from scout.protocol.agents import ShowAgent, Who
 from scout.protocol.attention import AnswerAttention, ListAttention, Need
 from scout.protocol.operations import REQUESTS

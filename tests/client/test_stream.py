@@ -10,8 +10,8 @@ from scout import Scout
 from scout.base.codec import encode
 from scout.base.refusal import Refused
 from scout.model.conversation import MessageKind
-from scout.model.request_problem import Busy, Forbidden
-from scout.model.talk_event import MessagePosted, Posted
+from scout.model.events.talk import MessagePosted, Posted
+from scout.model.problems.request import Busy, Forbidden
 from scout.protocol.overview import Watch
 from tests.cli.sockets import answer, events, listening
 from tests.store.facts import NOW, SYSTEM

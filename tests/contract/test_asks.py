@@ -11,8 +11,8 @@ from scout.model.agent import Agent, new_agent
 from scout.model.ask import Ask, SessionPolicy, check_ask
 from scout.model.endpoint import EndpointState
 from scout.model.flight import new_flight
-from scout.model.session_problem import NoSession
-from scout.model.target_problem import UnknownTarget
+from scout.model.problems.session import NoSession
+from scout.model.problems.target import UnknownTarget
 from scout.policy.choose import Action, Demand, choose
 from scout.policy.directory import OUTSIDE
 from scout.policy.fleet import Fleet

@@ -11,7 +11,6 @@ from scout.model import (
     agent,
     alias,
     attention,
-    binding,
     card,
     conversation,
     delivery,
@@ -20,18 +19,17 @@ from scout.model import (
     grant,
     node,
     question,
-    schedule,
     session,
     token,
-    user,
     work_item,
 )
 from scout.model.change import Mutable
 from scout.model.conversation import Message, channel_id, check_body, dm_id
 from scout.model.endpoint import EndpointState, is_online
-from scout.model.event import read_event
+from scout.model.events.event_types import read_event
+from scout.model.events.talk import MessagePosted, message_of, posted
+from scout.model.people import binding, schedule, user
 from scout.model.ref import Ref
-from scout.model.talk_event import MessagePosted, message_of, posted
 from scout.policy.sweep import due_for
 from scout.policy.swept import MarkStale, Round, Watch
 from tests.model.samples import (

@@ -23,11 +23,10 @@ from scout.identity.reserved import check_name
 from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import check_ask
 from scout.model.conversation import check_body
-from scout.model.diagnostic import ALL, explain
 from scout.model.flight import FlightState, complete_flight, start_flight
-from scout.model.request_problem import Busy, KeyReused, PortInUse, RateLimited, TooLarge
-from scout.model.session import SessionClass, SessionState, resume_session
-from scout.model.session_problem import (
+from scout.model.problems.diagnostics import ALL, explain
+from scout.model.problems.request import Busy, KeyReused, PortInUse, RateLimited, TooLarge
+from scout.model.problems.session import (
     HarnessUnavailable,
     Layer,
     Missing,
@@ -35,6 +34,7 @@ from scout.model.session_problem import (
     SessionFailed,
     SessionNotAttachable,
 )
+from scout.model.session import SessionClass, SessionState, resume_session
 from scout.policy.limits import Limits, check_ask_rate, check_attachment, check_open_flights
 from scout.policy.register import Wish, decide_registration
 from scout.protocol.operations import check_remedy, command_line

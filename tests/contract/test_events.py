@@ -9,14 +9,14 @@ from scout.base.codec import encode, stored
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.model.alias import AliasTarget
-from scout.model.ask_event import Nudge
 from scout.model.endpoint import EndpointMove, EndpointState, heard_from, heartbeat_is_news, move_endpoint
-from scout.model.envelope import Changed, Event, Metadata
-from scout.model.event import ALL, event_type, read_event
-from scout.model.presence_event import Reached
+from scout.model.events.asks import Nudge
+from scout.model.events.envelope import Changed, Event, Metadata
+from scout.model.events.event_types import ALL, event_type, read_event
+from scout.model.events.presence import Reached
+from scout.model.events.talk import MessagePosted, Opened, message_of, posted
 from scout.model.ref import Ref
 from scout.model.schema import schema
-from scout.model.talk_event import MessagePosted, Opened, message_of, posted
 from scout.model.token import hash_of
 from scout.policy.directory import OUTSIDE
 from scout.policy.resolve import resolve

@@ -8,7 +8,6 @@ import pytest
 
 from scout.base.codec import decode, encode, plain
 from scout.base.refusal import BadRequest, Refused
-from scout.model import event
 from scout.model.alias import AliasTarget, break_alias, check_target, repair_alias, retarget_alias
 from scout.model.attention import (
     Attention,
@@ -20,17 +19,18 @@ from scout.model.attention import (
     expire_attention,
     is_blocking,
 )
-from scout.model.binding import Binding, Surface, check_binding
 from scout.model.card import CardState, check_card, default_max_uses, expire_card, revoke_card, use_card
 from scout.model.conversation import Conversation, ConversationKind, Message, MessageKind, check_kind, dm_id
 from scout.model.delivery import Delivery, check_origin
+from scout.model.events import event_types
 from scout.model.flight import FlightState, cancel_flight, new_flight, retry_flight
 from scout.model.noun import NOUNS
+from scout.model.people.binding import Binding, Surface, check_binding
+from scout.model.people.user import User
 from scout.model.ref import Ref, RefKind
 from scout.model.schema import schema
 from scout.model.session import ready_session
 from scout.model.usage import Ledger, Usage, day_of, totals
-from scout.model.user import User
 from scout.model.work_item import WorkItem
 from scout.policy.directory import OUTSIDE
 from scout.policy.resolve import resolve
@@ -79,7 +79,7 @@ def refused(change: Any, *arguments: Any, **named: Any) -> BadRequest:
 def stored_definitions() -> dict[str, Any]:
     """The schema of everything that is kept: the nouns, the events and what they are made of."""
     defined = schema()["$defs"]
-    todo = [noun.record.__name__ for noun in NOUNS.values()] + [kind.__name__ for kind in event.ALL]
+    todo = [noun.record.__name__ for noun in NOUNS.values()] + [kind.__name__ for kind in event_types.ALL]
     kept: dict[str, Any] = {}
     while todo:
         name = todo.pop()

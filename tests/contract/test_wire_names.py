@@ -27,7 +27,7 @@ from scout.model.question import Question
 from scout.model.session import Session
 from scout.model.status import AgentStatus, agent_status
 from scout.model.usage import Usage
-from scout.model.wire import from_wire, to_wire
+from scout.model.wire_names import from_wire, to_wire
 from scout.model.work_item import WorkItem
 from tests.model.samples import (
     T0,

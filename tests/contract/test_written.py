@@ -95,12 +95,12 @@ MAY_READ = {
     "policy/resolve.py": {"lex", "bare_branch", "parse_handle"},
     "policy/fleet_file.py": {"parse_dimensions"},
     # Each asks which form a text has, before the resolver is asked what it means.
-    "broker/aiming.py": {"lex", "parse_handle"},
-    "broker/messages.py": {"lex"},
-    "broker/naming.py": {"lex", "parse_handle"},
-    "broker/nearby.py": {"lex"},
-    "broker/waking.py": {"lex", "parse_handle"},
-    "mcp/reading.py": {"lex"},
+    "broker/routing/targets.py": {"lex", "parse_handle"},
+    "broker/routing/messages.py": {"lex"},
+    "broker/routing/names.py": {"lex", "parse_handle"},
+    "broker/nearby_projects.py": {"lex"},
+    "broker/sessions/wake_up.py": {"lex", "parse_handle"},
+    "mcp/tools/synonyms.py": {"lex"},
 }
 NAMES = {"definition_id", "workspace", "workspace_qualifier", "profile", "birth_branch", "canonical"}
 RESOLVER = {"handle", "resolve", "fleet", "fleet_file", "nearest", "directory"}

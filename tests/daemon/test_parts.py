@@ -18,7 +18,7 @@ from scout.daemon.journal import open_journal, redacted
 from scout.daemon.port import holder_of, listen_tcp, listen_unix, url_of
 from scout.daemon.secret_file import node_key, operator_token
 from scout.daemon.unit import KINDS, unit_text
-from scout.model.request_problem import PortInUse
+from scout.model.problems.request import PortInUse
 
 
 def test_ids_and_secrets_are_new_each_time() -> None:

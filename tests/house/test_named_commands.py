@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scout.cli.commands import COMMANDS, GROUPS, SAME_AS
-from scout.mcp.table import TOOLS
+from scout.cli.connection.catalogue import COMMANDS, GROUPS, SAME_AS
+from scout.mcp.tools.table import TOOLS
 
 SOURCE = Path(__file__).parents[2] / "src" / "scout"
 DOCS = Path(__file__).parents[2] / "docs"

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from scout.daemon import start
-from scout.store.verify import verify
+from scout.store.integrity.verify import verify
 from tests import seeds
 from tests.daemon.daemons import Daemon, environment
 from tests.soak import Soaked

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scout.store.verify import verify
+from scout.store.integrity.verify import verify
 from tests.cli.running import Shell
 from tests.daemon.daemons import Daemon, daemon, eventually
 from tests.live.model.server import Model, scripted_model

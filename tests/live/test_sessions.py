@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scout.adapters.process_table import Identity, is_alive, processes
+from scout.adapters.process.process_table import Identity, is_alive, processes
 from scout.daemon import lock
 from tests.daemon.daemons import eventually
 from tests.live.machine import Machine, a_machine

@@ -18,7 +18,7 @@ from scout.api.app import Application
 from scout.api.asgi import Mount
 from scout.daemon.late import LateMcp
 from scout.daemon.server import Server
-from scout.store.verify import verify
+from scout.store.integrity.verify import verify
 from tests.broker.rig import SECRET, Rig, rig
 
 MODES = ("legacy", "2026-07-28")

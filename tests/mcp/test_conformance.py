@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scout.store.verify import verify
+from scout.store.integrity.verify import verify
 from tests.mcp.conformance import SUITE, checked, node_words, offered
 
 _HERE = Path(__file__).parent

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scout.broker.seat import Seat
+from scout.broker.local import Seat
 from scout.protocol.asks import CompleteFlight, FailFlight, GetFlight
 from scout.protocol.attention import AnswerAttention, ListAttention, Need
 from scout.protocol.inbox import AckInbox, ClaimInbox

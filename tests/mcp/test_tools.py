@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from scout.base.refusal import Refused, Remedy
-from scout.mcp import lines
-from scout.mcp.result import compact, refused
-from scout.mcp.table import TOOLS, tools_of
+from scout.mcp.tools import lines
+from scout.mcp.tools.result import compact, refused
+from scout.mcp.tools.table import TOOLS, tools_of
 from scout.model.agent import ToolRole
-from scout.model.request_problem import NotFound
+from scout.model.problems.request import NotFound
 from scout.policy.usage import estimate_tokens
 from scout.protocol.access import CreateToken, SetAlias
 from scout.protocol.agents import ConfigureAgent

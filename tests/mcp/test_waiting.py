@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from mcp_types import ElicitRequestParams, ElicitResult
 
-from scout.mcp import asking
 from scout.mcp.call import LONGEST
+from scout.mcp.tools import asking
 from scout.protocol.asks import GetFlight
 from scout.protocol.attention import AnswerAttention, GetAttention, ListAttention
 from tests.broker.stage import live, until

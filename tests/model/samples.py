@@ -11,7 +11,6 @@ from scout.model.agent import Agent, new_agent
 from scout.model.alias import Alias, AliasTarget
 from scout.model.ask import Ask
 from scout.model.attention import Attention, AttentionKind, actions_for
-from scout.model.binding import Binding, Surface
 from scout.model.card import Card
 from scout.model.conversation import Conversation, ConversationKind, Member, Message
 from scout.model.delivery import Backoff, Delivery
@@ -19,13 +18,14 @@ from scout.model.endpoint import Endpoint, Transport
 from scout.model.flight import Flight, new_flight
 from scout.model.grant import Action, Grant, GrantScope
 from scout.model.node import Node
+from scout.model.people.binding import Binding, Surface
+from scout.model.people.schedule import Schedule
+from scout.model.people.user import ConnectorKey, User
 from scout.model.question import Question, new_question
 from scout.model.ref import Ref
-from scout.model.schedule import Schedule
 from scout.model.session import Session
 from scout.model.token import Token, TokenKind, hash_of
 from scout.model.usage import Ledger, Usage, UsageSource
-from scout.model.user import ConnectorKey, User
 from scout.model.work_item import WorkItem, new_work
 
 T0 = Time.parse("2026-11-15T12:00:00.000Z")

@@ -1,7 +1,14 @@
 import pytest
 
 from scout.base.refusal import Refused
-from scout.model.binding import BINDING, BindingMove, BindingState, Surface, check_binding, move_binding
+from scout.model.people.binding import (
+    BINDING,
+    BindingMove,
+    BindingState,
+    Surface,
+    check_binding,
+    move_binding,
+)
 from tests.model.samples import ALICE, T1, a_binding, ident
 from tests.model.table import cells, check_cell
 

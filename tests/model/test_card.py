@@ -16,7 +16,7 @@ from scout.model.card import (
     shown_card,
     use_card,
 )
-from scout.model.target_problem import ExpiredCard
+from scout.model.problems.target import ExpiredCard
 from tests.model.samples import T0, T1, a_card
 from tests.model.table import cells, check_cell
 

@@ -11,7 +11,6 @@ from scout.model import (
     agent,
     alias,
     attention,
-    binding,
     card,
     conversation,
     delivery,
@@ -20,14 +19,13 @@ from scout.model import (
     grant,
     node,
     question,
-    schedule,
     session,
     token,
-    user,
     work_item,
 )
 from scout.model.change import Mutable, changed, moved
 from scout.model.node import NODE, NodeMove, NodeState
+from scout.model.people import binding, schedule, user
 from scout.model.waiting import WaitingKind, WaitingOn
 from tests.model.samples import (
     BACK_OFF,

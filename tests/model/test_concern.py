@@ -1,9 +1,9 @@
 """Whom and what a fact concerns."""
 
 from scout.base.time import Time
-from scout.model.ask_event import FlightQueued, Nudge, SweepNudged
-from scout.model.concern import concerned_agents, concerns
-from scout.model.envelope import Changed, Metadata
+from scout.model.events.asks import FlightQueued, Nudge, SweepNudged
+from scout.model.events.concern import concerned_agents, concerns
+from scout.model.events.envelope import Changed, Metadata
 from scout.model.ref import Ref
 from tests.model.samples import a_flight, ident
 

@@ -23,7 +23,7 @@ from scout.model.conversation import (
     redact,
     set_policy,
 )
-from scout.model.request_problem import TooLarge
+from scout.model.problems.request import TooLarge
 from tests.model.samples import ALICE, BOB, T0, T1, a_conversation, a_member, a_message
 
 

@@ -26,7 +26,7 @@ from scout.model.flight import (
     FlightState,
     hold_flight,
 )
-from scout.model.session_problem import Layer
+from scout.model.problems.session import Layer
 from scout.model.waiting import WaitingKind, WaitingOn
 from tests.model.samples import BACK_OFF, BOB, OPERATOR, T0, T1, a_delivery, a_flight
 

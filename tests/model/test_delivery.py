@@ -31,7 +31,7 @@ from scout.model.delivery import (
     renew,
     settle_uncertain,
 )
-from scout.model.request_problem import NotOwner
+from scout.model.problems.request import NotOwner
 from tests.model.samples import ALICE, BACK_OFF, BOB, MESSAGE, T0, T1, a_delivery
 from tests.model.table import cells, check_cell
 

@@ -28,7 +28,7 @@ from scout.model.flight import (
     start_flight,
     wait_flight,
 )
-from scout.model.session_problem import Layer, SessionFailed
+from scout.model.problems.session import Layer, SessionFailed
 from scout.model.waiting import WaitingKind, WaitingOn
 from tests.model.samples import ALICE, ASK, BOB, CONVERSATION, OPERATOR, T0, T1, a_flight, an_ask, ident
 from tests.model.table import cells, check_cell

@@ -10,24 +10,24 @@ from scout.model.agent import read_config, update_agent
 from scout.model.alias import AliasTarget, check_target
 from scout.model.ask import SessionPolicy, check_ask
 from scout.model.attention import AttentionKind, AttentionMove, check_attention, decide_attention
-from scout.model.binding import Surface, check_binding
 from scout.model.card import CardState, check_card, use_card
 from scout.model.conversation import ConversationKind, check_body, check_kind
 from scout.model.delivery import DeliveryState, ack, check_origin, lease, nack
-from scout.model.diagnostic import by_code
 from scout.model.endpoint import update_endpoint
 from scout.model.flight import FlightPhase, FlightState, hold_flight, note_flight, retry_flight
 from scout.model.grant import GrantScope, check_grant
+from scout.model.people.binding import Surface, check_binding
+from scout.model.people.schedule import check_schedule
+from scout.model.people.user import check_user
+from scout.model.problems.diagnostics import by_code
+from scout.model.problems.request import NotFound, NotOwner, TooLarge, Unauthenticated
+from scout.model.problems.session import Layer, SessionNotAttachable
+from scout.model.problems.target import ExpiredCard
 from scout.model.question import answer_question, new_question
 from scout.model.ref import Ref
-from scout.model.request_problem import NotFound, NotOwner, TooLarge, Unauthenticated
-from scout.model.schedule import check_schedule
 from scout.model.session import SessionClass, SessionState, resume_session
-from scout.model.session_problem import Layer, SessionNotAttachable
-from scout.model.target_problem import ExpiredCard
 from scout.model.token import TokenKind, TokenState, check_token, require_valid
 from scout.model.usage import checked_usage
-from scout.model.user import check_user
 from scout.model.waiting import WaitingKind, WaitingOn, check_waiting
 from scout.model.work_item import (
     Progress,

@@ -1,7 +1,7 @@
 import pytest
 
 from scout.base.refusal import Refused
-from scout.model.schedule import (
+from scout.model.people.schedule import (
     SCHEDULE,
     ScheduleState,
     check_schedule,

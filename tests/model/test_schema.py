@@ -4,8 +4,9 @@ import re
 import pytest
 
 from scout.base.refusal import code_of
-from scout.model import diagnostic, event
+from scout.model.events import event_types
 from scout.model.noun import NOUNS
+from scout.model.problems import diagnostics
 from scout.model.schema import RECORDS, schema
 
 CAMEL = re.compile(r"[a-z][A-Za-z0-9]*")
@@ -14,7 +15,7 @@ CAMEL = re.compile(r"[a-z][A-Za-z0-9]*")
 def test_the_schema_covers_every_noun_event_and_diagnostic() -> None:
     defined = set(schema()["$defs"])
     wanted = {noun.record.__name__ for noun in NOUNS.values()}
-    wanted |= {kind.__name__ for kind in (*event.ALL, *diagnostic.ALL)}
+    wanted |= {kind.__name__ for kind in (*event_types.ALL, *diagnostics.ALL)}
     assert wanted <= defined
     assert {kind.__name__ for kind in RECORDS} <= defined
 
@@ -34,9 +35,9 @@ def test_wire_names_are_camel_case() -> None:
 
 def test_a_type_is_told_by_its_tag() -> None:
     defined = schema()["$defs"]
-    for kind in event.ALL:
-        assert defined[kind.__name__]["properties"]["type"] == {"enum": [event.event_type(kind)]}
-    for kind in diagnostic.ALL:
+    for kind in event_types.ALL:
+        assert defined[kind.__name__]["properties"]["type"] == {"enum": [event_types.event_type(kind)]}
+    for kind in diagnostics.ALL:
         assert defined[kind.__name__]["properties"]["code"] == {"enum": [code_of(kind)]}
 
 

@@ -3,6 +3,7 @@ from msgspec.structs import replace
 
 from scout.base.codec import plain
 from scout.base.refusal import Refused, WrongState
+from scout.model.problems.session import Layer, SessionNotAttachable
 from scout.model.session import (
     SESSION,
     SessionClass,
@@ -21,7 +22,6 @@ from scout.model.session import (
     ready_session,
     resume_session,
 )
-from scout.model.session_problem import Layer, SessionNotAttachable
 from tests.model.samples import ALICE, T0, T1, a_session
 from tests.model.table import cells, check_cell
 

@@ -3,7 +3,7 @@ import hashlib
 import pytest
 
 from scout.base.refusal import BadRequest, Refused
-from scout.model.request_problem import Unauthenticated
+from scout.model.problems.request import Unauthenticated
 from scout.model.token import (
     TOKEN,
     Token,

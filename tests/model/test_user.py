@@ -1,7 +1,7 @@
 import pytest
 
 from scout.base.refusal import BadRequest, Refused
-from scout.model.user import (
+from scout.model.people.user import (
     KEY,
     USER,
     ConnectorTarget,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scout.base.refusal import Refused, Remedy
-from scout.model.session_problem import AskLoop
+from scout.model.problems.session import AskLoop
 from scout.policy.chain import ChainDecision, Link, check_chain, clarification
 from scout.policy.duty import Party
 from scout.policy.limits import Limits, raise_limit

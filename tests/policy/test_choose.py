@@ -10,8 +10,8 @@ from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.model.agent import PermissionProfile
 from scout.model.endpoint import BROKEN, Endpoint, EndpointState, Transport
-from scout.model.session_problem import NoSession
-from scout.model.target_problem import AmbiguousEndpoint, HarnessMismatch, ModelMismatch, PeerUnreachable
+from scout.model.problems.session import NoSession
+from scout.model.problems.target import AmbiguousEndpoint, HarnessMismatch, ModelMismatch, PeerUnreachable
 from scout.policy.choose import Action, Choice, Demand, choose, default_harness
 from scout.policy.directory import OUTSIDE, Caller
 from tests.policy.fleets import NOW, agent, endpoint

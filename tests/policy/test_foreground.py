@@ -8,9 +8,9 @@ from scout.base.refusal import Candidate, Refused, Remedy
 from scout.base.time import Time
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent, Lifecycle
-from scout.model.request_problem import NotFound
-from scout.model.target_problem import UnknownTarget
-from scout.model.user import ConnectorTarget, KeyState
+from scout.model.people.user import ConnectorTarget, KeyState
+from scout.model.problems.request import NotFound
+from scout.model.problems.target import UnknownTarget
 from scout.policy.foreground import Foreground, Outlet, connector_target, most_recent_foreground
 from tests.model.samples import T0, a_key, an_agent
 

@@ -9,8 +9,8 @@ from scout.base.codec import decode, plain
 from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
 from scout.base.time import Time
 from scout.model.attention import AttentionKind
-from scout.model.request_problem import RateLimited, TooLarge
-from scout.model.session_problem import AskLoop, Layer, WakeBudget, WakeFailed
+from scout.model.problems.request import RateLimited, TooLarge
+from scout.model.problems.session import AskLoop, Layer, WakeBudget, WakeFailed
 from scout.policy.limits import (
     Alarm,
     Attempt,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
 from scout.identity.path import AgentPath
 from scout.model.grant import Action, Grant, GrantScope, GrantState
-from scout.model.request_problem import Forbidden, NotOwner, Unauthenticated
-from scout.model.session_problem import DirectoryNotAllowed
+from scout.model.problems.request import Forbidden, NotOwner, Unauthenticated
+from scout.model.problems.session import DirectoryNotAllowed
 from scout.model.token import TokenKind, TokenState
 from scout.policy.permit import (
     Actor,

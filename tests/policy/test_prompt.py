@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scout.base.refusal import Candidate, Refused, Remedy
 from scout.identity.reserved import HARNESSES
 from scout.model.agent import PermissionProfile, ToolRole
-from scout.model.request_problem import NotFound
+from scout.model.problems.request import NotFound
 from scout.policy.prompt import (
     LIMIT,
     SECTIONS,

@@ -8,7 +8,7 @@ import pytest
 from scout.base.refusal import Refused, Remedy
 from scout.model.agent import AgentConfig, Lifecycle, WakePolicy
 from scout.model.endpoint import EndpointState
-from scout.model.target_problem import RetiredTarget, TargetOffline
+from scout.model.problems.target import RetiredTarget, TargetOffline
 from scout.policy.limits import Periods
 from scout.policy.reach import Action, Reach, check_reach, is_kept_warm, reach_of
 from tests.model.samples import T0, an_agent, an_endpoint

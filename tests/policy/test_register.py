@@ -7,7 +7,7 @@ import pytest
 from scout.base.refusal import Refused
 from scout.identity.problem import ReservedName
 from scout.model.agent import Lifecycle, ToolRole
-from scout.model.target_problem import AliasShadows, NameTaken
+from scout.model.problems.target import AliasShadows, NameTaken
 from scout.policy.register import Registration, Wish, check_alias, decide_registration
 from tests.policy.fleets import agent, fleet
 

@@ -16,8 +16,8 @@ from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import AliasState, AliasTarget
 from scout.model.endpoint import Endpoint, EndpointState
 from scout.model.node import Node, NodeState
-from scout.model.session_problem import NoSession
-from scout.model.target_problem import (
+from scout.model.problems.session import NoSession
+from scout.model.problems.target import (
     AliasBroken,
     AmbiguousEndpoint,
     AmbiguousTarget,

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from scout.model.agent import Lifecycle, WakePolicy
-from scout.model.envelope import Wake
+from scout.model.events.envelope import Wake
 from scout.policy.limits import Limits
 from scout.policy.review import differs, in_words
 from scout.policy.wake import Cause, WakeDecision, budgeted

@@ -12,11 +12,11 @@ from scout.base.codec import decode, encode
 from scout.base.refusal import Remedy
 from scout.base.time import Time
 from scout.model.alias import AliasState
-from scout.model.ask_event import Nudge as StoredNudge
 from scout.model.attention import AttentionKind, AttentionState
 from scout.model.card import CardState
 from scout.model.delivery import DeliveryState
 from scout.model.endpoint import ENDPOINT, EndpointMove, EndpointState
+from scout.model.events.asks import Nudge as StoredNudge
 from scout.model.flight import Flight, FlightError, FlightPhase, FlightState, retry_remedy
 from scout.model.question import QuestionState
 from scout.model.ref import Ref

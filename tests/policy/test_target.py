@@ -4,7 +4,7 @@ import pytest
 
 from scout.base.refusal import BadRequest, Refused
 from scout.identity.problem import MalformedAddress
-from scout.model.target_problem import UnknownTarget
+from scout.model.problems.target import UnknownTarget
 from scout.policy.directory import OUTSIDE
 from scout.policy.resolve import Resolution, resolve
 from scout.policy.target import Targeting, decide_target

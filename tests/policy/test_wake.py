@@ -13,8 +13,8 @@ from scout.base.time import Time
 from scout.identity.mention import find_mentions
 from scout.model.agent import Lifecycle, WakePolicy
 from scout.model.conversation import ConversationKind, MessageKind, SoftMentions
-from scout.model.envelope import Metadata, PassedOver, Wake
-from scout.model.event import ALL, event_type
+from scout.model.events.envelope import Metadata, PassedOver, Wake
+from scout.model.events.event_types import ALL, event_type
 from scout.policy.duty import Duty, Party
 from scout.policy.limits import Limits, Routing, raise_limit
 from scout.policy.reach import Action, Reach

@@ -6,8 +6,8 @@ import pytest
 
 from scout.base.refusal import PLACEHOLDER, BadRequest, Diagnostic, Refused, Remedy
 from scout.identity.reserved import check_name
-from scout.model.request_problem import NotFound, TooLarge
-from scout.model.target_problem import AmbiguousEndpoint, UnknownTarget
+from scout.model.problems.request import NotFound, TooLarge
+from scout.model.problems.target import AmbiguousEndpoint, UnknownTarget
 from scout.protocol.access import SetAlias
 from scout.protocol.agents import RegisterAgent, Resolve, ShowAgent
 from scout.protocol.asks import MakeAsk

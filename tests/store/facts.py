@@ -11,13 +11,13 @@ from scout.base.time import Time
 from scout.model.agent import Agent
 from scout.model.alias import Alias
 from scout.model.conversation import MessageKind
-from scout.model.directory_event import AliasCreated
 from scout.model.endpoint import Endpoint
-from scout.model.envelope import Changed, Event
-from scout.model.presence_event import AgentRegistered, EndpointRegistered, SessionStarted
+from scout.model.events.directory import AliasCreated
+from scout.model.events.envelope import Changed, Event
+from scout.model.events.presence import AgentRegistered, EndpointRegistered, SessionStarted
+from scout.model.events.talk import MessagePosted, Posted
 from scout.model.ref import Ref
 from scout.model.session import Session
-from scout.model.talk_event import MessagePosted, Posted
 from scout.store.log import append, last_seq
 
 NOW = Time(1_700_000_000_000_000)

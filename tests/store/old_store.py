@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from scout.base.ids import derived
-from scout.model.envelope import Changed
-from scout.model.talk_event import WorkItemCreated
+from scout.model.events.envelope import Changed
+from scout.model.events.talk import WorkItemCreated
 from scout.model.work_item import new_work
 from scout.store.migrate import scripts
 from tests.policy.fleets import agent, endpoint

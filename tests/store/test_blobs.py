@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scout.base.refusal import Refused
-from scout.model.request_problem import TooLarge
+from scout.model.problems.request import TooLarge
 from scout.ports import Blobs
 from scout.store.blobs import FolderBlobs
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from scout.protocol.operations import OPERATIONS
-from scout.store.backup import backup, restore
-from scout.store.damage import Report, examine, looks_sound
 from scout.store.database import Database, connect
+from scout.store.integrity.backup import backup, restore
+from scout.store.integrity.damage import Report, examine, looks_sound
+from scout.store.integrity.wal import read_log
 from scout.store.log import last_seq
 from scout.store.migrate import CURRENT, migrate
-from scout.store.wal import read_log
 from tests.store.facts import said
 
 PAGE = 4096

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from scout.store.database import connect
+from scout.store.integrity.verify import verify
 from scout.store.log import last_seq
-from scout.store.verify import verify
 from tests import seeds
 from tests.soak import Soaked
 

@@ -12,10 +12,10 @@ from scout import store as room
 from scout.base.ids import derived
 from scout.base.time import Time
 from scout.model.conversation import Message, MessageKind
-from scout.model.envelope import Changed
-from scout.model.event import ALL
-from scout.model.presence_event import AgentRegistered
-from scout.model.talk_event import MessagePosted, Posted
+from scout.model.events.envelope import Changed
+from scout.model.events.event_types import ALL
+from scout.model.events.presence import AgentRegistered
+from scout.model.events.talk import MessagePosted, Posted
 from scout.store.database import connect
 from scout.store.log import events_after
 from scout.store.migrate import migrate

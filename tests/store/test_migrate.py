@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from scout.base.refusal import Refused
-from scout.store.backup import restore
 from scout.store.database import Database, connect
+from scout.store.integrity.backup import restore
+from scout.store.integrity.verify import verify
 from scout.store.log import last_seq
 from scout.store.migrate import CURRENT, migrate, scripts, version_of
 from scout.store.search import feed, search
-from scout.store.verify import verify
 from tests.store.facts import said
 from tests.store.old_store import load, stores
 

@@ -11,10 +11,10 @@ import pytest
 
 from scout.base.ids import derived
 from scout.store.database import connect
+from scout.store.integrity.verify import verify
 from scout.store.log import events_after
 from scout.store.migrate import CURRENT, migrate, version_of
 from scout.store.search import feed
-from scout.store.verify import verify
 from scout.store.writer import Writer
 from tests import seeds
 from tests.policy.fleets import agent

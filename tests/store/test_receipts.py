@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from scout.store.database import connect
+from scout.store.integrity.verify import verify
 from scout.store.migrate import migrate
 from scout.store.receipts import Remembered, forget, last_look, mark_look, recall, remember
-from scout.store.verify import verify
 from tests.store.facts import NOW, said
 
 

@@ -9,16 +9,16 @@ from scout.base.ids import derived
 from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.model.conversation import Attachment, Message, MessageKind
-from scout.model.envelope import Changed, Event
-from scout.model.talk_event import MessagePosted, MessageRedacted, Posted
+from scout.model.events.envelope import Changed, Event
+from scout.model.events.talk import MessagePosted, MessageRedacted, Posted
 from scout.store.checkpoint import checkpoint
 from scout.store.database import connect
+from scout.store.integrity.verify import verify
 from scout.store.log import events_after
 from scout.store.migrate import migrate
 from scout.store.redact import redact
 from scout.store.search import feed, search
 from scout.store.table import table_of
-from scout.store.verify import verify
 from tests.store.facts import NOW, fact, said
 
 HALL = derived("cnv", "hall")

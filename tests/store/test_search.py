@@ -10,17 +10,23 @@ from hypothesis import strategies as st
 from scout.base.ids import derived
 from scout.base.refusal import Refused
 from scout.model.conversation import Member, MessageKind
-from scout.model.envelope import Changed
+from scout.model.events.envelope import Changed
+from scout.model.events.talk import (
+    ConversationMember,
+    MessagePosted,
+    Posted,
+    WorkItemCreated,
+    WorkItemUpdated,
+)
 from scout.model.ref import Ref
-from scout.model.talk_event import ConversationMember, MessagePosted, Posted, WorkItemCreated, WorkItemUpdated
 from scout.model.work_item import new_work, update_work
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
+from scout.store.integrity.volatile import VOLATILE_FIELDS, VOLATILE_TABLES
 from scout.store.log import last_seq
 from scout.store.migrate import migrate
 from scout.store.search import Found, feed, places_of, search
 from scout.store.table import TABLES
-from scout.store.volatile import VOLATILE_FIELDS, VOLATILE_TABLES
 from tests.store.facts import NOW, fact
 
 ANN, BOB, EVE = (derived("agt", name) for name in ("ann", "bob", "eve"))

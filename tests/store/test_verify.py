@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from scout.base.ids import derived
 from scout.model.alias import AliasTarget
 from scout.model.conversation import Member
-from scout.model.event import ALL
+from scout.model.events.event_types import ALL
 from scout.model.noun import NOUNS
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
+from scout.store.integrity.verify import verify
 from scout.store.log import append, events_after, last_seq
 from scout.store.migrate import migrate
 from scout.store.table import TABLES
-from scout.store.verify import verify
 from tests.model.generate import records
 from tests.policy.fleets import agent, alias, endpoint, session
 from tests.store.facts import known, said

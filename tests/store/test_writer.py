@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scout.base.refusal import BadRequest, Refused
-from scout.model.request_problem import StoreFull
+from scout.model.problems.request import StoreFull
 from scout.store.database import Database, connect
 from scout.store.log import last_seq
 from tests.store.facts import said

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scout.base.refusal import code_of as code_of_class
-from scout.model.diagnostic import ALL
+from scout.model.problems.diagnostics import ALL
 from tests.cli.running import Shell
 from tests.daemon.daemons import Daemon
 

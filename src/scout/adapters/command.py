@@ -9,15 +9,15 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
-from scout.adapters.environment import environment_for
-from scout.adapters.outputs import tail_of_runs
-from scout.adapters.plain import Plain, not_attachable
-from scout.adapters.process import Limits, Run, RunState, follow, stop
-from scout.adapters.spawn import Launch
-from scout.adapters.tail import last_line
+from scout.adapters.harness import Plain, not_attachable
+from scout.adapters.process.environment import environment_for
+from scout.adapters.process.outputs import tail_of_runs
+from scout.adapters.process.process import Limits, Run, RunState, follow, stop
+from scout.adapters.process.spawn import Launch
+from scout.adapters.process.tail import last_line
 from scout.base.refusal import Refused, Remedy
 from scout.model.delivery import Found
-from scout.model.session_problem import HarnessUnavailable, Layer, Missing
+from scout.model.problems.session import HarnessUnavailable, Layer, Missing
 from scout.ports import (
     Accepted,
     Capabilities,

@@ -6,10 +6,10 @@ The first line of a body may direct it: `!say TEXT`, `!fail REASON`, `!refuse RE
 import asyncio
 from collections.abc import AsyncIterator
 
-from scout.adapters.plain import Plain, not_attachable
+from scout.adapters.harness import Plain, not_attachable
 from scout.base.refusal import Refused
 from scout.model.delivery import Found
-from scout.model.session_problem import Layer
+from scout.model.problems.session import Layer
 from scout.ports import (
     Accepted,
     Capabilities,

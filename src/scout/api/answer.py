@@ -10,8 +10,8 @@ from scout.api.asgi import Answer, Headers
 from scout.base.codec import encode, render
 from scout.base.record import Record
 from scout.base.refusal import Diagnostic, Refused, Remedy, status_of
-from scout.model.request_problem import Busy, RateLimited, TooLarge
-from scout.model.wire import OWN_IDS, to_wire
+from scout.model.problems.request import Busy, RateLimited, TooLarge
+from scout.model.wire_names import OWN_IDS, to_wire
 from scout.protocol.correction import remedies_of
 from scout.protocol.operations import command_line
 from scout.protocol.overview import Status

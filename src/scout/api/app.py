@@ -18,7 +18,7 @@ from scout.api.stream import Frames, disconnected, follow
 from scout.base.codec import encode
 from scout.base.outside import text_of
 from scout.base.refusal import BadRequest, Diagnostic, Refused
-from scout.model.request_problem import Busy, Unauthenticated
+from scout.model.problems.request import Busy, Unauthenticated
 from scout.protocol.overview import Watch
 from scout.protocol.request import Request
 from scout.protocol.scout import Credential, Door, Scout

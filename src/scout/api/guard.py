@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from scout.api.asgi import Scope
 from scout.base.refusal import BadRequest, Refused
-from scout.model.request_problem import Forbidden
+from scout.model.problems.request import Forbidden
 
 __all__ = ["LOOPBACK", "Guard", "header_values"]
 

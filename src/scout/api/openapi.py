@@ -13,8 +13,8 @@ from scout.api.routes import Route, Routes
 from scout.base.codec import encode
 from scout.base.refusal import code_of, status_of
 from scout.base.time import Time
-from scout.model.diagnostic import ALL
-from scout.model.wire import SYNONYMS
+from scout.model.problems.diagnostics import ALL
+from scout.model.wire_names import SYNONYMS
 from scout.protocol.operation import operation_of
 from scout.protocol.overview import Watch
 from scout.protocol.request import result_of

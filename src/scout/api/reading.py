@@ -9,8 +9,8 @@ from scout.api.routes import Found, Route
 from scout.base.codec import decode
 from scout.base.outside import check_each_once, check_number, check_outside, text_of
 from scout.base.refusal import BadRequest, Candidate, Refused
-from scout.model.request_problem import TooLarge
-from scout.model.wire import own_names
+from scout.model.problems.request import TooLarge
+from scout.model.wire_names import own_names
 from scout.policy.nearest import ranked
 from scout.protocol.request import Request
 

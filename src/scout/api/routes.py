@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 import msgspec
 
 from scout.base.refusal import BadRequest, Candidate, Refused
-from scout.model.request_problem import NotFound
+from scout.model.problems.request import NotFound
 from scout.policy.nearest import ranked
 from scout.protocol.operations import REQUESTS
 from scout.protocol.request import Request

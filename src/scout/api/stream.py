@@ -7,8 +7,8 @@ from scout.api.answer import encoded, problem_document
 from scout.api.asgi import Answer, Headers, Receive, Send
 from scout.base.codec import encode
 from scout.base.refusal import Diagnostic, Refused
-from scout.model.envelope import Event
-from scout.model.event import event_type
+from scout.model.events.envelope import Event
+from scout.model.events.event_types import event_type
 
 __all__ = ["Frames", "disconnected", "follow"]
 

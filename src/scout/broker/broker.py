@@ -7,33 +7,37 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused
-from scout.broker import admission, alarm, housekeeping, runtimes, start
-from scout.broker.admission import Admitted
-from scout.broker.agent_wake import wake_agent
-from scout.broker.disk_caps import DiskCaps
-from scout.broker.dispatch import Dispatcher
-from scout.broker.full_store import until_stored
-from scout.broker.harness_checks import CheckWish, HarnessChecks, PlayCheck
-from scout.broker.host_processes import HostProcesses
-from scout.broker.memory import Memory
-from scout.broker.notifying import Notifier
-from scout.broker.reviving import Reviving
-from scout.broker.seat import Seat
-from scout.broker.stream import Hub, Waiters
-from scout.broker.suggesting import Suggesting
-from scout.broker.terminals import Terminals
-from scout.broker.turn import Turn
-from scout.broker.warming import Warming
-from scout.broker.world import LiveSettings, World
+from scout.broker import first_start
+from scout.broker.delivery.dispatcher import Dispatcher
+from scout.broker.delivery.terminals import Terminals
+from scout.broker.local import Seat
+from scout.broker.routing import operator_alarms
+from scout.broker.routing.agent_wake import wake_agent
+from scout.broker.sessions import runtimes
+from scout.broker.sessions.after_restart import Reviving
+from scout.broker.sessions.harness_checks import CheckWish, HarnessChecks, PlayCheck
+from scout.broker.sessions.host_processes import HostProcesses
+from scout.broker.sessions.keep_warm import Warming
+from scout.broker.transaction import admission
+from scout.broker.transaction.admission import Admitted
+from scout.broker.transaction.cache import Memory
+from scout.broker.transaction.full_store import until_stored
+from scout.broker.transaction.services import LiveSettings, World
+from scout.broker.transaction.streams import Hub, Waiters
+from scout.broker.transaction.transaction import Turn
+from scout.broker.upkeep import housekeeping
+from scout.broker.upkeep.disk_caps import DiskCaps
+from scout.broker.upkeep.notifier import Notifier
+from scout.broker.upkeep.tie_break import Suggesting
 from scout.model.conversation import Member
 from scout.model.delivery import Delivery
-from scout.model.directory_event import TokenExpired, TokenRevoked
 from scout.model.endpoint import Endpoint
-from scout.model.envelope import Event, record_of
-from scout.model.event import event_type
+from scout.model.events.directory import TokenExpired, TokenRevoked
+from scout.model.events.envelope import Event, record_of
+from scout.model.events.event_types import event_type
+from scout.model.events.presence import SessionEvent
 from scout.model.flight import Flight
-from scout.model.presence_event import SessionEvent
-from scout.model.session_problem import DirectoryNotAllowed
+from scout.model.problems.session import DirectoryNotAllowed
 from scout.model.usage import Counters
 from scout.policy.limits import Rules
 from scout.policy.usage import estimate_tokens
@@ -128,7 +132,7 @@ class Broker:
     async def start(self, operator_secret: str, login: str, host: str, status: Status) -> None:
         """Know whose machine this is, then take up what was under way."""
         self.world.status = status
-        await self.as_system(lambda turn: start.begin(turn, operator_secret, login, host))
+        await self.as_system(lambda turn: first_start.begin(turn, operator_secret, login, host))
         self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs take their time
         await self.terminals.begin()
         await self.host_processes.begin()
@@ -227,7 +231,7 @@ class Broker:
                 return await self.write(who, work, place)
             if turns and turns[0].alarms:
                 alarms = turns[0].alarms
-                await self.as_system(lambda turn: [alarm.raise_alarm(turn, one) for one in alarms])
+                await self.as_system(lambda turn: [operator_alarms.raise_alarm(turn, one) for one in alarms])
             raise
         for root in dict.fromkeys(turns[0].new_roots):
             await asyncio.to_thread(self._allow_root, root)

@@ -15,20 +15,10 @@ from msgspec.structs import replace
 from scout.base.ids import prefix_of
 from scout.base.record import Record
 from scout.base.refusal import Candidate, Refused, Remedy
-from scout.broker import (
-    allowances,
-    attention,
-    conversations,
-    credentials,
-    flights,
-    history,
-    inbox,
-    naming,
-    questions,
-    sessions,
-    work,
-)
-from scout.broker.turn import Turn
+from scout.broker.operations import allowances, attention, flights, history, inbox, questions, work
+from scout.broker.routing import conversations, credentials, names
+from scout.broker.sessions import records
+from scout.broker.transaction.transaction import Turn
 from scout.model.agent import Agent
 from scout.model.allowance import Allowance
 from scout.model.ask import Ask
@@ -39,10 +29,10 @@ from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint
 from scout.model.flight import Flight
 from scout.model.grant import Grant, GrantState
+from scout.model.problems.request import NotFound
+from scout.model.problems.target import AmbiguousTarget
 from scout.model.question import Question
-from scout.model.request_problem import NotFound
 from scout.model.session import Session
-from scout.model.target_problem import AmbiguousTarget
 from scout.model.token import Token, TokenState
 from scout.model.work_item import WorkItem
 from scout.protocol.access import ListCards, ListGrants, ListTokens, ShowCard
@@ -92,7 +82,7 @@ def _flights(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
 
 
 def _sessions(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
-    return sessions.list_sessions(turn, ListSessions(agent=agent, live=is_open, limit=_SHOWN))
+    return records.list_sessions(turn, ListSessions(agent=agent, live=is_open, limit=_SHOWN))
 
 
 def _attention(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
@@ -119,7 +109,7 @@ def _conversations(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
 
 
 def _cards(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
-    return naming.list_cards(turn, ListCards(limit=_SHOWN))
+    return names.list_cards(turn, ListCards(limit=_SHOWN))
 
 
 def _asks(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
@@ -176,7 +166,7 @@ _NOUNS: Mapping[str, _Noun] = {
         _conversations,
         "conversation.list",
     ),
-    "crd": _Noun("card", Card, _reader(naming.show_card, ShowCard, "card_id"), _cards, "card.list"),
+    "crd": _Noun("card", Card, _reader(names.show_card, ShowCard, "card_id"), _cards, "card.list"),
     "dlv": _Noun(
         "delivery",
         Delivery,
@@ -194,7 +184,7 @@ _NOUNS: Mapping[str, _Noun] = {
     "ses": _Noun(
         "session",
         Session,
-        _reader(sessions.get_session, GetSession, "session_id"),
+        _reader(records.get_session, GetSession, "session_id"),
         _sessions,
         "session.list",
     ),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from scout.cli.verbs import Manner
+    from scout.cli.operations.verbs import Manner
 
 __all__ = ["FLAGS", "MANNER", "hang_up", "move_json", "prepare", "read", "run"]
 
@@ -147,7 +147,7 @@ def _verb(argv: list[str]) -> tuple[str, list[str]]:
 
 def _same_as(word: str, rest: list[str]) -> tuple[str, list[str]]:
     """A word from elsewhere as the verb that it means: `tell` is `send`, `ps` is `session list --live`."""
-    from scout.cli.commands import COMMANDS, SAME_AS
+    from scout.cli.connection.catalogue import COMMANDS, SAME_AS
 
     known = word in SAME_AS and word not in COMMANDS and SAME_AS[word] != (word,)
     return _verb([*SAME_AS[word], *rest]) if known else (word, rest)
@@ -227,10 +227,10 @@ def _for_a_host(argv: list[str]) -> int | None:
     if verb not in ("hook", "mcp", "statusline") or {"--help", "-h"} & {*words}:
         return None
     if verb == "mcp":
-        from scout.cli.relay import relay
+        from scout.cli.hosts.relay import relay
 
         return relay(words)
-    from scout.cli.hook import hook, statusline
+    from scout.cli.hosts.hook import hook, statusline
 
     return hook(words) if verb == "hook" else statusline(words)
 
@@ -243,7 +243,7 @@ def run(argv: list[str]) -> int | None:
     plain = read(argv)
     if plain is None:
         return None
-    from scout.cli.problem import Problem
+    from scout.cli.connection.refusal import Problem
 
     verb, words, parameters, given = plain
     as_json = bool(given.get("as_json"))
@@ -251,7 +251,7 @@ def run(argv: list[str]) -> int | None:
         return _DOING.get(verb, _look)(verb, words, {**parameters}, {**given})
     except Problem as problem:
         if problem.code == "directory_not_allowed":
-            from scout.cli.consent import allow_directory
+            from scout.cli.connection.consent import allow_directory
 
             if allow_directory(problem):
                 return run(argv)
@@ -261,32 +261,32 @@ def run(argv: list[str]) -> int | None:
 
 
 def _manner(given: dict[str, Any]) -> Manner:
-    from scout.cli.verbs import Manner
+    from scout.cli.operations.verbs import Manner
 
     return Manner(**given)
 
 
 def _speak(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
-    from scout.cli import verbs
+    from scout.cli.operations import verbs
 
     return {"send": verbs.send, "ask": verbs.ask}[verb](words, parameters, _manner(given))
 
 
 def _reply(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
-    from scout.cli import verbs
-    from scout.cli.line import ROUTES
+    from scout.cli.connection.call import ROUTES
+    from scout.cli.operations import verbs
 
     return verbs.reply(words, parameters, _manner(given), ROUTES["reply"])
 
 
 def _read_inbox(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
-    from scout.cli import verbs
+    from scout.cli.operations import verbs
 
     return verbs.inbox(parameters, _manner(given))
 
 
 def _wait(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
-    from scout.cli.follow import follow
+    from scout.cli.waiting.follow import follow
 
     timeout = given.pop("timeout", None)
     manner = _manner(given)
@@ -294,21 +294,21 @@ def _wait(verb: str, words: list[str], parameters: dict[str, Any], given: dict[s
 
 
 def _decide(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
-    from scout.cli.decision_calls import decide
+    from scout.cli.operations.decision_calls import decide
 
     return decide(verb, words, given.pop("all_of", None), parameters, _manner(given))
 
 
 def _watch(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
-    from scout.cli.stream import follow_log
+    from scout.cli.operations.log_stream import follow_log
 
     count = given.pop("count", None)
     return follow_log(parameters, _manner(given), count)
 
 
 def _look(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
-    from scout.cli import overview
-    from scout.cli.line import ROUTES
+    from scout.cli.connection.call import ROUTES
+    from scout.cli.operations import overview
 
     if verb == "now":
         return overview.show_now(parameters, _manner(given))

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from scout import __version__
-from scout.cli.commands import (
+from scout.cli.connection.catalogue import (
     ALONE,
     CHANGES,
     COMMANDS,
@@ -22,8 +22,8 @@ from scout.cli.commands import (
     OPERATIONS_OF,
     SAME_AS,
 )
-from scout.cli.problem import Problem
-from scout.cli.text import note, note_text, out
+from scout.cli.connection.refusal import Problem
+from scout.cli.connection.text import note, note_text, out
 
 __all__ = ["main", "scout"]
 
@@ -38,7 +38,7 @@ def _load(*path: str) -> click.Command:
         return getattr(importlib.import_module(module), attribute)
     if name in GROUPS:
         return (_Alone if name in ALONE else _Words)(name, help=COMMANDS[name])
-    from scout.cli.build import build
+    from scout.cli.operations.build import build
 
     return build(OPERATIONS_OF.get(name, name), path)
 
@@ -118,7 +118,7 @@ class _Alone(_Words):
 
 
 def _examples(name: str) -> str:
-    from scout.cli.examples import EXAMPLES
+    from scout.cli.operations.examples import EXAMPLES
 
     lines = [EXAMPLES[f"{name}.{word}"][0] for word in GROUPS[name]]
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
@@ -215,5 +215,5 @@ def scout(ctx: click.Context, as_json: bool) -> None:
 def main() -> None:
     """Run the command line."""
     if "_SCOUT_COMPLETE" in os.environ:
-        importlib.import_module("scout.cli.complete")  # bash needs its own way to read addresses
+        importlib.import_module("scout.cli.operations.complete")  # bash needs its own way to read addresses
     scout(prog_name="scout")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from scout.client.client import Scout
 from scout.model.ask import AskReceipt
 from scout.model.conversation import Receipt
-from scout.model.envelope import Event
+from scout.model.events.envelope import Event
 from scout.protocol.agents import AgentDetail, AgentView, Identity, Registered, Resolved
 from scout.protocol.asks import FlightView
 from scout.protocol.inbox import Claimed, InboxItem, Settled

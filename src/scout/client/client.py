@@ -16,8 +16,8 @@ from scout.client.session import in_session
 from scout.client.stream import events
 from scout.client.verbs import Verbs
 from scout.client.wire import Sent, lost, no_daemon, read_answer, refusal, sent
-from scout.model.envelope import Event
-from scout.model.request_problem import Unauthenticated
+from scout.model.events.envelope import Event
+from scout.model.problems.request import Unauthenticated
 from scout.protocol.overview import Watch
 from scout.protocol.request import Request
 from scout.settings.where import find

@@ -8,9 +8,9 @@ import msgspec
 
 from scout.base.refusal import Refused
 from scout.client.wire import refusal
-from scout.model.envelope import Event
-from scout.model.event import read_event
-from scout.model.request_problem import Busy
+from scout.model.events.envelope import Event
+from scout.model.events.event_types import read_event
+from scout.model.problems.request import Busy
 from scout.protocol.overview import Watch
 
 __all__ = ["events"]

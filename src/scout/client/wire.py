@@ -7,8 +7,8 @@ from urllib.parse import quote, urlencode
 
 from scout.base.codec import decode, encode, plain
 from scout.base.refusal import BadRequest, Candidate, Diagnostic, Refused, Remedy
-from scout.model.diagnostic import by_code
-from scout.model.request_problem import Busy
+from scout.model.problems.diagnostics import by_code
+from scout.model.problems.request import Busy
 from scout.protocol.request import Request, result_of
 
 __all__ = ["Sent", "UnknownCode", "lost", "no_daemon", "read_answer", "refusal", "sent"]

@@ -7,9 +7,9 @@ from scout.adapters.claude.adapter import Claude
 from scout.adapters.codex.adapter import Codex
 from scout.adapters.command import Command
 from scout.adapters.echo import Echo
-from scout.adapters.process import Limits
+from scout.adapters.persistent.pipe import WireLimits
+from scout.adapters.process.process import Limits
 from scout.adapters.tmux.adapter import Tmux
-from scout.adapters.wire import WireLimits
 from scout.ports import Harness
 from scout.settings.record import Settings
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scout.base.refusal import Refused, Remedy
-from scout.model.request_problem import Forbidden, PortInUse
+from scout.model.problems.request import Forbidden, PortInUse
 
 __all__ = ["holder_of", "listen_tcp", "listen_unix", "open_to_others", "url_of"]
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
 from scout.base.refusal import Refused, Remedy
-from scout.broker.harness_checks import CheckWish
+from scout.broker.sessions.harness_checks import CheckWish
 from scout.client.client import Scout
 from scout.daemon.start import NotStarted
 from scout.model.ask import AskReceipt

@@ -15,7 +15,7 @@ from scout.base.refusal import Diagnostic, Family, Refused, Remedy
 from scout.daemon import lock
 from scout.daemon.journal import open_journal
 from scout.daemon.port import listen_tcp, listen_unix, open_to_others, url_of
-from scout.model.request_problem import Forbidden, StoreFull
+from scout.model.problems.request import Forbidden, StoreFull
 from scout.settings.folder import prepare
 from scout.settings.load import Loaded
 from scout.settings.record import Settings

@@ -13,13 +13,13 @@ from pathlib import Path
 from uvicorn.loops.auto import auto_loop_factory
 
 from scout import __version__
-from scout.adapters.desktop import Desktop, program
+from scout.adapters.process.runs import Runs
 from scout.adapters.router import ProgramRouter
-from scout.adapters.runs import Runs
+from scout.adapters.sinks.desktop import Desktop, program
 from scout.api.app import Application
 from scout.base.refusal import Refused
 from scout.broker.broker import Broker
-from scout.broker.seat import Seat
+from scout.broker.local import Seat
 from scout.daemon.clock import SystemClock, SystemIds
 from scout.daemon.harnesses import harnesses
 from scout.daemon.late import LateMcp
@@ -33,10 +33,10 @@ from scout.protocol.overview import ShowStatus, Status
 from scout.protocol.scout import Credential
 from scout.settings.edit import add_root
 from scout.settings.record import Settings
-from scout.store.backup import finish_restore
 from scout.store.blobs import FolderBlobs
-from scout.store.damage import check_start
 from scout.store.database import Database
+from scout.store.integrity.backup import finish_restore
+from scout.store.integrity.damage import check_start
 from scout.tree.place import Disk
 from scout.tree.snapshots import GitSnapshots
 
@@ -149,7 +149,7 @@ def _sinks(settings: Settings, ids: SystemIds) -> list[Sink]:
     notify = settings.notify
     sinks: list[Sink] = [Desktop()] if notify.desktop and program() else []
     if notify.webhooks:
-        from scout.adapters.webhook import Webhook  # noqa: PLC0415 (its library is large, and few need it)
+        from scout.adapters.sinks.webhook import Webhook  # noqa: PLC0415 (its library is large, and few need it)
 
         secret = kept(Path(settings.webhook_secret), ids.secret).strip()
         sinks += [Webhook(url, secret, SystemClock()) for url in notify.webhooks]

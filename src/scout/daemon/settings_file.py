@@ -1,6 +1,6 @@
 """The settings file of a running daemon: what has changed in it, and what of that can be used at once."""
 
-from scout.broker.world import LiveSettings
+from scout.broker.transaction.services import LiveSettings
 from scout.settings.load import load
 from scout.settings.record import SETTINGS, values_of
 

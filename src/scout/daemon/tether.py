@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from scout.broker.seat import Seat
+from scout.broker.local import Seat
 from scout.protocol.sessions import ListSessions, StopSession
 
 __all__ = ["Tether"]

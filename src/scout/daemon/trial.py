@@ -10,7 +10,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from scout.broker.harness_checks import CheckWish
+from scout.broker.sessions.harness_checks import CheckWish
 from scout.daemon import lock, start
 from scout.protocol.sessions import CheckLine
 from scout.settings.record import Settings

@@ -12,11 +12,11 @@ from scout.base.outside import check_each_once
 from scout.base.refusal import Refused
 from scout.mcp.address import named
 from scout.mcp.caller import Backends, Caller, identify
-from scout.mcp.following import Following
 from scout.mcp.offer import Offer
 from scout.mcp.own import OFFER
 from scout.mcp.server import made
-from scout.model.request_problem import TooLarge
+from scout.mcp.subscriptions import Following
+from scout.model.problems.request import TooLarge
 from scout.protocol.scout import Scout
 
 __all__ = ["Surface"]

@@ -10,7 +10,7 @@ from mcp_types import CONNECTION_CLOSED, CallToolRequestParams, GetPromptRequest
 
 from scout.base.refusal import Refused
 from scout.mcp.caller import Caller
-from scout.model.request_problem import Busy
+from scout.model.problems.request import Busy
 from scout.protocol.request import Request
 from scout.protocol.scout import Scout
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from scout.base.refusal import Refused
 from scout.mcp.address import Named, path_of
 from scout.model.agent import ToolRole
-from scout.model.request_problem import Forbidden
+from scout.model.problems.request import Forbidden
 from scout.model.token import TokenKind
 from scout.protocol.agents import Identity, Resolve, WhoAmI
 from scout.protocol.scout import Scout

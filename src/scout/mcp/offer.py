@@ -18,8 +18,8 @@ from mcp_types import (
 
 from scout.mcp.call import Call
 from scout.mcp.caller import Caller
-from scout.mcp.tasks import NewTask
-from scout.model.envelope import Event
+from scout.mcp.tools.tasks import NewTask
+from scout.model.events.envelope import Event
 from scout.protocol.scout import Scout
 
 __all__ = ["Context", "Method", "Offer"]

@@ -1,8 +1,8 @@
 """What Scout itself offers."""
 
 from scout.mcp import prompts, resources
-from scout.mcp.calling import called, listed
 from scout.mcp.offer import Offer
+from scout.mcp.tools.call_tool import called, listed
 
 __all__ = ["OFFER"]
 

@@ -14,13 +14,13 @@ from mcp_types import (
 
 from scout.base.codec import encode, render
 from scout.base.refusal import Refused
-from scout.mcp.result import compact
+from scout.mcp.tools.result import compact
 from scout.model.agent import Agent
 from scout.model.change import Mutable
 from scout.model.delivery import Delivery
-from scout.model.envelope import Event, record_of
+from scout.model.events.envelope import Event, record_of
+from scout.model.events.talk import Posted
 from scout.model.flight import Flight
-from scout.model.talk_event import Posted
 from scout.model.work_item import WorkItem
 from scout.protocol.asks import GetFlight, ListFlights
 from scout.protocol.inbox import ListInbox

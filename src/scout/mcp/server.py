@@ -21,12 +21,12 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
-from scout.mcp import tasks
 from scout.mcp.call import Call, Ends
 from scout.mcp.caller import caller_of
-from scout.mcp.following import Following
-from scout.mcp.forms import Wanted
 from scout.mcp.offer import Context, Offer
+from scout.mcp.subscriptions import Following
+from scout.mcp.tools import tasks
+from scout.mcp.tools.forms import Wanted
 
 __all__ = ["made"]
 

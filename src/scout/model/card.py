@@ -8,7 +8,7 @@ from scout.base.machine import Machine
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.change import Mutable, moved
-from scout.model.target_problem import ExpiredCard
+from scout.model.problems.target import ExpiredCard
 
 __all__ = [
     "CARD",

@@ -9,7 +9,7 @@ from scout.base.record import Record
 from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy
 from scout.base.time import Time
 from scout.model.change import Mutable, changed
-from scout.model.request_problem import TooLarge
+from scout.model.problems.request import TooLarge
 
 __all__ = [
     "BODY_LIMIT",

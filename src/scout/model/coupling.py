@@ -19,7 +19,7 @@ from scout.model.flight import (
     retry_remedy,
     start_flight,
 )
-from scout.model.session_problem import Layer, WakeFailed
+from scout.model.problems.session import Layer, WakeFailed
 
 __all__ = [
     "Trouble",

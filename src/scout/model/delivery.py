@@ -9,7 +9,7 @@ from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.change import Mutable, changed, moved
-from scout.model.request_problem import NotOwner
+from scout.model.problems.request import NotOwner
 
 __all__ = [
     "CLOCK_SLACK",

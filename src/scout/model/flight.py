@@ -11,7 +11,7 @@ from scout.base.refusal import Diagnostic, Refused, Remedy, WrongState
 from scout.base.time import Time
 from scout.model.ask import Ask, SessionPolicy
 from scout.model.change import Mutable, changed, moved
-from scout.model.session_problem import EmptyReply
+from scout.model.problems.session import EmptyReply
 from scout.model.waiting import WaitingKind, WaitingOn, check_waiting
 
 __all__ = [

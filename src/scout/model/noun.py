@@ -9,7 +9,6 @@ from scout.model.alias import ALIAS, Alias
 from scout.model.allowance import ALLOWANCE, Allowance
 from scout.model.ask import Ask
 from scout.model.attention import ATTENTION, Attention
-from scout.model.binding import BINDING, Binding
 from scout.model.card import CARD, Card
 from scout.model.conversation import Conversation, Message
 from scout.model.delivery import DELIVERY, Delivery
@@ -17,13 +16,14 @@ from scout.model.endpoint import ENDPOINT, Endpoint
 from scout.model.flight import FLIGHT, Flight
 from scout.model.grant import GRANT, Grant
 from scout.model.node import NODE, Node
+from scout.model.people.binding import BINDING, Binding
+from scout.model.people.schedule import SCHEDULE, Schedule
+from scout.model.people.user import KEY, USER, ConnectorKey, User
 from scout.model.question import QUESTION, Question
 from scout.model.ref import PREFIXES, RefKind
-from scout.model.schedule import SCHEDULE, Schedule
 from scout.model.session import SESSION, Session
 from scout.model.token import TOKEN, Token
 from scout.model.usage import Usage
-from scout.model.user import KEY, USER, ConnectorKey, User
 from scout.model.work_item import WORK_ITEM, WorkItem
 
 __all__ = ["NOUNS", "Noun"]

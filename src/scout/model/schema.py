@@ -5,10 +5,11 @@ from typing import Any
 
 from scout.base import codec
 from scout.base.record import Record
-from scout.model import diagnostic, event
 from scout.model.ask import AskReceipt
 from scout.model.conversation import Member, Receipt
+from scout.model.events import event_types
 from scout.model.noun import NOUNS
+from scout.model.problems import diagnostics
 
 __all__ = ["RECORDS", "schema"]
 
@@ -17,8 +18,8 @@ RECORDS: tuple[type[Record], ...] = (
     Member,
     Receipt,
     AskReceipt,
-    *event.ALL,
-    *diagnostic.ALL,
+    *event_types.ALL,
+    *diagnostics.ALL,
 )
 
 

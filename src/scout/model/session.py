@@ -10,7 +10,7 @@ from scout.base.refusal import Refused, Remedy
 from scout.base.time import Time
 from scout.model.agent import PermissionProfile
 from scout.model.change import Mutable, changed, moved
-from scout.model.session_problem import Layer, SessionNotAttachable
+from scout.model.problems.session import Layer, SessionNotAttachable
 
 __all__ = [
     "SESSION",

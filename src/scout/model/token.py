@@ -7,7 +7,7 @@ from scout.base.machine import Machine
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.change import Mutable, moved
-from scout.model.request_problem import Unauthenticated
+from scout.model.problems.request import Unauthenticated
 
 __all__ = [
     "TOKEN",

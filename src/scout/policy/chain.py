@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from scout.base.record import Record
 from scout.base.refusal import PLACEHOLDER, Refused, Remedy
-from scout.model.session_problem import AskLoop
+from scout.model.problems.session import AskLoop
 from scout.policy.duty import Party
 from scout.policy.limits import Limits, raise_limit
 

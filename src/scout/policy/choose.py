@@ -9,8 +9,8 @@ from scout.base.time import Time
 from scout.identity.model_word import model_matches
 from scout.model.agent import Agent, PermissionProfile
 from scout.model.endpoint import BROKEN, Endpoint, EndpointState, Transport, is_online
-from scout.model.session_problem import NoSession
-from scout.model.target_problem import AmbiguousEndpoint, HarnessMismatch, ModelMismatch, PeerUnreachable
+from scout.model.problems.session import NoSession
+from scout.model.problems.target import AmbiguousEndpoint, HarnessMismatch, ModelMismatch, PeerUnreachable
 from scout.policy.directory import OUTSIDE, Caller
 
 __all__ = ["Action", "Choice", "Demand", "PassedOver", "choose", "default_harness"]

@@ -6,9 +6,9 @@ from scout.base.record import Record
 from scout.base.refusal import Candidate, Refused, Remedy
 from scout.identity.path import AgentPath, Kind
 from scout.model.agent import Agent, Lifecycle
-from scout.model.request_problem import NotFound
-from scout.model.target_problem import UnknownTarget
-from scout.model.user import ConnectorKey, ConnectorTarget, KeyState, target_of
+from scout.model.people.user import ConnectorKey, ConnectorTarget, KeyState, target_of
+from scout.model.problems.request import NotFound
+from scout.model.problems.target import UnknownTarget
 
 __all__ = ["DIRECT", "FOREGROUND", "Foreground", "Outlet", "connector_target", "most_recent_foreground"]
 

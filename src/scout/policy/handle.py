@@ -12,8 +12,8 @@ from scout.identity.minimal import minimal_text
 from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import Alias, AliasState
 from scout.model.node import NodeState
+from scout.model.problems.target import AmbiguousEndpoint, HarnessMismatch, ModelMismatch
 from scout.model.session import Session
-from scout.model.target_problem import AmbiguousEndpoint, HarnessMismatch, ModelMismatch
 from scout.policy import unresolved
 from scout.policy.agent_address import agent_address, exact_match, find_address, wanted_by
 from scout.policy.choose import Action, Choice, Demand, choose

@@ -12,8 +12,8 @@ from scout.identity.branch import DEPTH_CAP
 from scout.model.attention import AttentionKind
 from scout.model.conversation import BODY_LIMIT
 from scout.model.delivery import Backoff, back_off
-from scout.model.request_problem import RateLimited, TooLarge
-from scout.model.session_problem import AskLoop, WakeBudget, WakeFailed
+from scout.model.problems.request import RateLimited, TooLarge
+from scout.model.problems.session import AskLoop, WakeBudget, WakeFailed
 
 __all__ = [
     "Alarm",

@@ -9,8 +9,8 @@ from scout.base.time import Time
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent
 from scout.model.grant import Action, Grant, GrantScope, is_valid_grant
-from scout.model.request_problem import Forbidden, NotOwner, Unauthenticated
-from scout.model.session_problem import DirectoryNotAllowed
+from scout.model.problems.request import Forbidden, NotOwner, Unauthenticated
+from scout.model.problems.session import DirectoryNotAllowed
 from scout.model.token import Token, TokenKind, require_valid
 
 __all__ = [

@@ -12,7 +12,7 @@ from scout.base.record import Record
 from scout.base.refusal import Candidate, Refused, Remedy
 from scout.identity.reserved import HARNESSES
 from scout.model.agent import PermissionProfile, ToolRole
-from scout.model.request_problem import NotFound
+from scout.model.problems.request import NotFound
 from scout.policy.nearest import ranked
 
 __all__ = [

@@ -8,7 +8,7 @@ from scout.base.refusal import PLACEHOLDER, Refused, Remedy
 from scout.base.time import Time
 from scout.model.agent import Agent, Lifecycle, WakePolicy
 from scout.model.endpoint import Endpoint, EndpointState, is_online, wake_policy_of
-from scout.model.target_problem import RetiredTarget, TargetOffline
+from scout.model.problems.target import RetiredTarget, TargetOffline
 from scout.policy.limits import Periods
 
 __all__ = ["Action", "Reach", "check_reach", "is_kept_warm", "reach_of"]

@@ -9,7 +9,7 @@ from scout.identity.reserved import check_name
 from scout.identity.segment import segment
 from scout.identity.spelling import Spelling, clone_workspace, registered
 from scout.model.agent import Agent, Lifecycle, ToolRole
-from scout.model.target_problem import AliasShadows, NameTaken
+from scout.model.problems.target import AliasShadows, NameTaken
 from scout.policy.directory import Directory, Wanted
 
 __all__ = ["Registration", "Wish", "check_alias", "decide_registration"]

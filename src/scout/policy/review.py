@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from scout.base.codec import decode
 from scout.base.refusal import Refused, code_of
-from scout.model.envelope import Wake
-from scout.model.session_problem import WakeBudget
+from scout.model.events.envelope import Wake
+from scout.model.problems.session import WakeBudget
 from scout.policy.reach import Action
 from scout.policy.wake import WakeFacts, decide_wake
 

@@ -15,9 +15,9 @@ from scout.model.delivery import Delivery, DeliveryState, is_from_the_future
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointMove
 from scout.model.flight import FLIGHT, Flight, FlightPhase, FlightState, error_of, retry_remedy
 from scout.model.grant import Grant, GrantState
+from scout.model.problems.session import Layer, SessionFailed
+from scout.model.problems.target import TargetOffline
 from scout.model.question import Question, QuestionState
-from scout.model.session_problem import Layer, SessionFailed
-from scout.model.target_problem import TargetOffline
 from scout.model.token import Token, TokenState
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkItem, WorkState

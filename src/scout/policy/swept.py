@@ -6,11 +6,11 @@ from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.agent import Agent
 from scout.model.alias import Alias
-from scout.model.ask_event import Nudge as StoredNudge
 from scout.model.attention import Attention
 from scout.model.card import Card
 from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint
+from scout.model.events.asks import Nudge as StoredNudge
 from scout.model.flight import Flight, FlightError
 from scout.model.grant import Grant
 from scout.model.question import Question

@@ -9,8 +9,8 @@ from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import Alias
 from scout.model.endpoint import Endpoint
 from scout.model.node import Node
-from scout.model.session_problem import NoSession
-from scout.model.target_problem import (
+from scout.model.problems.session import NoSession
+from scout.model.problems.target import (
     AliasBroken,
     AmbiguousTarget,
     HarnessMismatch,

@@ -11,7 +11,7 @@ from scout.base.record import Record
 from scout.base.refusal import Refused, Remedy
 from scout.base.time import Time
 from scout.model.conversation import ConversationKind, MessageKind, SoftMentions
-from scout.model.envelope import PassedOver, Wake
+from scout.model.events.envelope import PassedOver, Wake
 from scout.policy.duty import Duty, Party
 from scout.policy.limits import Limits, Routing, check_wake_budget
 from scout.policy.reach import Action, Reach

@@ -11,7 +11,7 @@ from scout.model.agent import PermissionProfile
 from scout.model.conversation import Attachment
 from scout.model.delivery import Found
 from scout.model.permission import PermissionRequest
-from scout.model.session_problem import Layer, Missing
+from scout.model.problems.session import Layer, Missing
 
 __all__ = [
     "Accepted",

@@ -9,7 +9,7 @@ from scout.base.refusal import Candidate
 from scout.base.time import Time
 from scout.model.agent import Agent, PermissionProfile, ToolRole, WakePolicy
 from scout.model.endpoint import Endpoint, EndpointState, Transport
-from scout.model.event import AnyEvent
+from scout.model.events.event_types import AnyEvent
 from scout.model.session import Session
 from scout.model.status import AgentStatus
 from scout.protocol.request import Page, Request, Words, Write, says

@@ -13,7 +13,7 @@ from scout.base.codec import plain
 from scout.base.refusal import PLACEHOLDER, Diagnostic, Remedy
 from scout.identity.problem import ReservedName
 from scout.identity.segment import fold
-from scout.model.request_problem import NotFound
+from scout.model.problems.request import NotFound
 from scout.protocol.request import Request
 
 __all__ = ["correct_remedies", "remedies_of"]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 from scout.base.record import Record
 from scout.base.refusal import Remedy
 from scout.base.time import Time
-from scout.model.envelope import PassedOver
+from scout.model.events.envelope import PassedOver
 from scout.model.node import Pause
 from scout.model.usage import Counters, Ledger, Usage, UsageSource, ValueClass
 from scout.policy.usage import Account

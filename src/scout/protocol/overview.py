@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from scout.base.record import Record
 from scout.base.time import Time
-from scout.model.event import AnyEvent
+from scout.model.events.event_types import AnyEvent
 from scout.model.node import Node, Pause
 from scout.protocol.agents import AgentView, Cursor, Limit
 from scout.protocol.asks import FlightView

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Protocol, TypeVar
 
 from scout.base.record import Record
-from scout.model.envelope import Event
+from scout.model.events.envelope import Event
 from scout.protocol.overview import Watch
 from scout.protocol.request import Request
 

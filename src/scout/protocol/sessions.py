@@ -9,8 +9,8 @@ import msgspec
 from scout.base.record import Record
 from scout.base.refusal import Remedy
 from scout.model.agent import PermissionProfile
+from scout.model.problems.session import Missing
 from scout.model.session import Session
-from scout.model.session_problem import Missing
 from scout.protocol.request import Page, Request, Seconds, Words, Write, says
 
 __all__ = [

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 from scout.base.refusal import Refused
-from scout.model.request_problem import StoreFull, TooLarge
+from scout.model.problems.request import StoreFull, TooLarge
 from scout.policy.limits import Limits, check_attachments_total
 from scout.ports.folders import measure, size_on_disk
 from scout.store.copying import sync_folder

@@ -3,8 +3,8 @@
 import sqlite3
 
 from scout.model.conversation import Message
-from scout.model.envelope import Event
-from scout.model.talk_event import AttachmentStored
+from scout.model.events.envelope import Event
+from scout.model.events.talk import AttachmentStored
 
 __all__ = ["follow_message", "follow_upload"]
 

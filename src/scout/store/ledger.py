@@ -7,8 +7,8 @@ from typing import Any, TypeVar, cast
 from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.endpoint import Endpoint
-from scout.model.envelope import Event
-from scout.model.event import read_event
+from scout.model.events.envelope import Event
+from scout.model.events.event_types import read_event
 from scout.store import log
 from scout.store.directory import StoredDirectory, View
 from scout.store.query import QUERIES

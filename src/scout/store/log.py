@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 
 from scout.base.codec import stored
 from scout.base.record import Record
-from scout.model.concern import concerned_agents
-from scout.model.envelope import Changed, Event
-from scout.model.event import event_type, read_event
-from scout.model.talk_event import ConversationCreated, MessagePosted, message_of
+from scout.model.events.concern import concerned_agents
+from scout.model.events.envelope import Changed, Event
+from scout.model.events.event_types import event_type, read_event
+from scout.model.events.talk import ConversationCreated, MessagePosted, message_of
 from scout.store import files, owed
 from scout.store.derived import derive
 from scout.store.table import table_of

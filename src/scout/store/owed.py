@@ -2,8 +2,8 @@
 
 import sqlite3
 
-from scout.model.ask_event import SweepNudged, SweepSettled
-from scout.model.envelope import Event
+from scout.model.events.asks import SweepNudged, SweepSettled
+from scout.model.events.envelope import Event
 from scout.model.flight import Flight
 from scout.model.question import Question
 from scout.model.work_item import WorkItem

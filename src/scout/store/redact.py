@@ -7,7 +7,7 @@ from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.model.conversation import Message
 from scout.model.conversation import redact as tombstone
-from scout.model.request_problem import NotFound
+from scout.model.problems.request import NotFound
 from scout.store.erase import overwriting
 from scout.store.table import table_of
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.model.envelope import Event
-from scout.model.event import event_type, read_event
-from scout.model.talk_event import MessagePosted, WorkItemCreated, WorkItemEvent, WorkItemUpdated
+from scout.model.events.envelope import Event
+from scout.model.events.event_types import event_type, read_event
+from scout.model.events.talk import MessagePosted, WorkItemCreated, WorkItemEvent, WorkItemUpdated
 from scout.store.erase import overwriting
 
 __all__ = ["Found", "feed", "is_behind", "places_of", "search"]

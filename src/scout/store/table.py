@@ -15,7 +15,6 @@ from scout.model.alias import Alias
 from scout.model.allowance import Allowance
 from scout.model.ask import Ask
 from scout.model.attention import Attention
-from scout.model.binding import Binding
 from scout.model.card import Card
 from scout.model.conversation import Conversation, Member, Message
 from scout.model.delivery import Delivery
@@ -23,12 +22,13 @@ from scout.model.endpoint import Endpoint
 from scout.model.flight import Flight
 from scout.model.grant import Grant
 from scout.model.node import Node
+from scout.model.people.binding import Binding
+from scout.model.people.schedule import Schedule
+from scout.model.people.user import ConnectorKey, User
 from scout.model.question import Question
-from scout.model.schedule import Schedule
 from scout.model.session import Session
 from scout.model.token import Token
 from scout.model.usage import Usage
-from scout.model.user import ConnectorKey, User
 from scout.model.work_item import WorkItem
 
 __all__ = ["TABLES", "Table", "table_of"]

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 from scout.base.refusal import Refused, Remedy
-from scout.model.request_problem import StoreDamaged, StoreFull
+from scout.model.problems.request import StoreDamaged, StoreFull
 from scout.store.faults import Fault, fault_of
 
 __all__ = ["Writer", "refusal_of"]

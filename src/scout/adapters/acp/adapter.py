@@ -9,17 +9,17 @@ from pathlib import Path
 from scout.adapters.acp.events import INTERRUPTED, chosen
 from scout.adapters.acp.opening import Cannot, Opening, Session, has_said_nothing
 from scout.adapters.acp.turn import STOPPED, TurnOn, cancel_tag, open_request
-from scout.adapters.environment import environment_for
+from scout.adapters.harness import Plain, not_attachable
 from scout.adapters.instructions import first_prompt
-from scout.adapters.plain import Plain, not_attachable
-from scout.adapters.rpc import Rpc, RpcError
-from scout.adapters.spawn import Launch
+from scout.adapters.persistent.pipe import Wire, WireLimits, clear_last, next_number, wires
+from scout.adapters.persistent.rpc import Rpc, RpcError
+from scout.adapters.process.environment import environment_for
+from scout.adapters.process.spawn import Launch
 from scout.adapters.transcript import inner, items
-from scout.adapters.wire import Wire, WireLimits, clear_last, next_number, wires
 from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.model.agent import PermissionProfile
 from scout.model.delivery import Found
-from scout.model.session_problem import HarnessUnavailable, Layer, Missing, SessionFailed
+from scout.model.problems.session import HarnessUnavailable, Layer, Missing, SessionFailed
 from scout.ports import (
     Accepted,
     Answer,

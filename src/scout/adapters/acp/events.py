@@ -7,7 +7,7 @@ from typing import Any
 from scout.adapters.run_server import KEY
 from scout.adapters.transcript import Entry, inner, items, text
 from scout.model.permission import request_of
-from scout.model.session_problem import Layer, Missing
+from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Answer,
     Asked,

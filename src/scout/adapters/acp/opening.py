@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from scout.adapters.acp.events import LOGIN_NEEDED, problem_of, reason_of
-from scout.adapters.rpc import Rpc, RpcError, message_of
+from scout.adapters.persistent.pipe import Wire
+from scout.adapters.persistent.rpc import Rpc, RpcError, message_of
 from scout.adapters.run_server import KEY
 from scout.adapters.transcript import Entry, inner, items, text
-from scout.adapters.wire import Wire
 from scout.model.agent import PermissionProfile
-from scout.model.session_problem import Layer
+from scout.model.problems.session import Layer
 from scout.ports import Failed, SessionSpec
 
 __all__ = ["Cannot", "Opening", "Session", "has_said_nothing"]

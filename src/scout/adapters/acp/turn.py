@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator
 
 from scout.adapters.acp.events import INTERRUPTED, Reader, chosen, problem_of, reason_of
-from scout.adapters.rpc import Rpc, RpcError, is_call, message_of, result_of, tag_of_reply
+from scout.adapters.persistent.pipe import Line, Wire, WireLimits
+from scout.adapters.persistent.rpc import Rpc, RpcError, is_call, message_of, result_of, tag_of_reply
 from scout.adapters.transcript import Entry, inner, items, text
-from scout.adapters.wire import Line, Wire, WireLimits
 from scout.base.codec import encode
-from scout.model.session_problem import Layer
+from scout.model.problems.session import Layer
 from scout.ports import Answer, Failed, HarnessEvent, Limited, Prompt, Settled
 
 __all__ = ["STOPPED", "TurnOn", "cancel_tag", "open_request", "request_name"]

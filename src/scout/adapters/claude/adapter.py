@@ -22,14 +22,14 @@ from scout.adapters.claude.programs import (
     open_elsewhere,
     session_of,
 )
+from scout.adapters.harness import Plain, not_attachable
 from scout.adapters.instructions import first_prompt
-from scout.adapters.plain import Plain, not_attachable
-from scout.adapters.rpc import message_of
-from scout.adapters.wire import Line, Wire, WireLimits
+from scout.adapters.persistent.pipe import Line, Wire, WireLimits
+from scout.adapters.persistent.rpc import message_of
 from scout.base.codec import encode
 from scout.base.refusal import Refused
 from scout.model.delivery import Found
-from scout.model.session_problem import Layer, Missing
+from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Accepted,
     Answer,

@@ -12,7 +12,7 @@ from typing import Any
 from scout.adapters.transcript import Entry, inner, items, text
 from scout.base.time import Time
 from scout.model.permission import request_of, title_of_request
-from scout.model.session_problem import Layer, Missing
+from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Asked,
     Completed,

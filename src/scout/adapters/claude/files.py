@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scout.adapters.plain import not_attachable
-from scout.adapters.process_table import Identity, is_alive
+from scout.adapters.harness import not_attachable
+from scout.adapters.process.process_table import Identity, is_alive
 from scout.adapters.run_server import relays_in
 from scout.adapters.transcript import (
     Entry,

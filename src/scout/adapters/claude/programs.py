@@ -11,14 +11,14 @@ from pathlib import Path
 
 from scout.adapters.claude import flags
 from scout.adapters.claude.files import Live, home_of, live_session, relays_of, transcript_of
-from scout.adapters.environment import environment_for
-from scout.adapters.plain import not_attachable
-from scout.adapters.rpc import message_of
-from scout.adapters.spawn import Launch
+from scout.adapters.harness import not_attachable
+from scout.adapters.persistent.pipe import Wire, WireLimits, clear_last, next_number, wires
+from scout.adapters.persistent.rpc import message_of
+from scout.adapters.process.environment import environment_for
+from scout.adapters.process.spawn import Launch
 from scout.adapters.transcript import Entry, inner, items, text
-from scout.adapters.wire import Wire, WireLimits, clear_last, next_number, wires
 from scout.base.refusal import Diagnostic, Remedy
-from scout.model.session_problem import HarnessUnavailable, Layer, Missing, SessionFailed
+from scout.model.problems.session import HarnessUnavailable, Layer, Missing, SessionFailed
 from scout.ports import Failed, SessionSpec
 
 __all__ = ["INSTALL", "Cannot", "Programs", "ident_of", "is_scouts_own", "open_elsewhere", "session_of"]

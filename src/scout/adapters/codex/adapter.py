@@ -13,13 +13,13 @@ from scout.adapters.codex.events import INTERRUPTED, End, Reader
 from scout.adapters.codex.program import Program, text_input
 from scout.adapters.codex.programs import Cannot, Programs
 from scout.adapters.codex.requests import replied
-from scout.adapters.plain import Plain, not_attachable
-from scout.adapters.rpc import RpcError, is_call, message_of
-from scout.adapters.wire import WireLimits
+from scout.adapters.harness import Plain, not_attachable
+from scout.adapters.persistent.pipe import WireLimits
+from scout.adapters.persistent.rpc import RpcError, is_call, message_of
 from scout.base.refusal import Refused
 from scout.model.agent import PermissionProfile
 from scout.model.delivery import Found
-from scout.model.session_problem import Layer, Missing
+from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Accepted,
     Answer,

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias, cast
 
 from scout.adapters.codex.requests import asked, request_name
-from scout.adapters.rpc import message_of
+from scout.adapters.persistent.rpc import message_of
 from scout.adapters.transcript import Entry, inner, items, text
 from scout.base.time import Time
-from scout.model.session_problem import Layer, Missing
+from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Completed,
     Failed,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from scout.adapters.codex.files import home_of
-from scout.adapters.environment import environment_for
+from scout.adapters.process.environment import environment_for
 from scout.adapters.run_server import KEY, relays_in
 from scout.model.agent import PermissionProfile
 from scout.ports import SessionSpec

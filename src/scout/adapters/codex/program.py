@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from scout.adapters.codex.flags import UNHEARD
-from scout.adapters.rpc import Rpc, is_call, message_of, tag_of_reply
+from scout.adapters.persistent.pipe import Wire
+from scout.adapters.persistent.rpc import Rpc, is_call, message_of, tag_of_reply
 from scout.adapters.transcript import Entry, inner, text
-from scout.adapters.wire import Wire
 
 __all__ = ["Program", "text_input"]
 

@@ -9,12 +9,12 @@ from typing import Any
 from scout.adapters.codex import files, flags, rollout
 from scout.adapters.codex.events import End
 from scout.adapters.codex.program import Program
-from scout.adapters.plain import not_attachable
-from scout.adapters.rpc import RpcError
-from scout.adapters.spawn import Launch
-from scout.adapters.wire import Wire, WireLimits, clear_last, next_number, wires
+from scout.adapters.harness import not_attachable
+from scout.adapters.persistent.pipe import Wire, WireLimits, clear_last, next_number, wires
+from scout.adapters.persistent.rpc import RpcError
+from scout.adapters.process.spawn import Launch
 from scout.base.refusal import Diagnostic, Remedy
-from scout.model.session_problem import HarnessUnavailable, Layer, Missing, SessionFailed
+from scout.model.problems.session import HarnessUnavailable, Layer, Missing, SessionFailed
 from scout.ports import Failed, SessionSpec
 
 __all__ = ["Cannot", "Programs"]

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 from scout.adapters.codex.events import INTERRUPTED, End, failure
-from scout.adapters.rpc import message_of
+from scout.adapters.persistent.rpc import message_of
 from scout.adapters.transcript import Entry, inner, text
-from scout.model.session_problem import Layer
+from scout.model.problems.session import Layer
 from scout.ports import Completed, Failed
 
 __all__ = ["end_of", "has_begun"]

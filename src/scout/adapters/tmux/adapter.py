@@ -9,17 +9,17 @@ import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from scout.adapters.environment import environment_for
+from scout.adapters.harness import Plain, not_attachable
 from scout.adapters.instructions import first_prompt
-from scout.adapters.plain import Plain, not_attachable
-from scout.adapters.process import stop
+from scout.adapters.process.environment import environment_for
+from scout.adapters.process.process import stop
 from scout.adapters.tmux.kept import Held, Kept, PaneTurn
 from scout.adapters.tmux.pane import Pane, Server, Shown, own_server, write_environment, write_process
 from scout.adapters.tmux.screen import asked, news, typed
 from scout.adapters.tmux.watch import Pace, Watch, request_of
 from scout.base.refusal import Refused, Remedy
 from scout.model.delivery import Found
-from scout.model.session_problem import HarnessUnavailable, Layer, Missing
+from scout.model.problems.session import HarnessUnavailable, Layer, Missing
 from scout.ports import (
     Accepted,
     Answer,

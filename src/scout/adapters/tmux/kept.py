@@ -4,8 +4,8 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from scout.adapters.process import Run
-from scout.adapters.process_table import Identity, is_alive
+from scout.adapters.process.process import Run
+from scout.adapters.process.process_table import Identity, is_alive
 from scout.adapters.tmux.pane import Pane, Server
 from scout.base.codec import decode, encode
 from scout.base.record import Record

@@ -1,0 +1,1 @@
+"""Programs that keep running between turns, and the lines exchanged with them."""

@@ -1,0 +1,1 @@
+"""Programs as processes: started, followed, stopped, and their output files."""

@@ -1,0 +1,268 @@
+"""Running a program so that nothing is lost and nothing is left behind.
+
+A run is a folder: what a later broker needs to go on with it is there. See `spawn` for how it begins.
+"""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scout.adapters.process.process_table import Identity, boot, family, is_alive, send
+from scout.adapters.process.spawn import MARK, Launch, reap, spawn
+from scout.adapters.process.tail import Tail
+
+__all__ = ["Limits", "Run", "RunState", "clear", "follow", "stop"]
+
+_KILL_WAIT = 5.0  # a process that the kernel does not let go of must not hold up the broker for ever
+
+
+class Limits(NamedTuple):
+    """Bytes of answer that are kept; bytes of output and of log, and seconds, at which a program is stopped.
+
+    `grace` is how long a program has to end by itself.
+    """
+
+    output: int = 10 << 20
+    flood: int = 64 << 20
+    log: int = 16 << 20
+    seconds: float = 1800.0
+    grace: float = 2.0
+
+
+class RunState(Enum):
+    """What can be seen of a run, also by a broker that did not start it."""
+
+    ABSENT = "nothing was started"
+    RUNNING = "its process is there"
+    ENDED = "it said how it ended, or was stopped"
+    LOST = "its process is gone and nothing says how"
+
+
+class Run:
+    """One run: all that is known about it is in its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.stdout = folder / "stdout"
+        self.stderr = folder / "stderr"
+        self._begun: tuple[Identity, str] | None = None
+
+    def prepare(self) -> None:
+        """Make its folder, for nobody else to read."""
+        self.folder.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.parent.mkdir(mode=0o700, exist_ok=True)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+
+    def begin(self, launch: Launch) -> None:
+        """Start the program, unless it was started before. OSError and ValueError say that it cannot be."""
+        reap()
+        self.prepare()
+        for file in (self.stdout, self.stderr):
+            file.touch(mode=0o600)
+        self._write("prompt", launch.prompt)
+        spawn(launch, self.folder)
+
+    @property
+    def process(self) -> Identity | None:
+        """The shell that holds the program, once it has begun."""
+        begun = self._begun or self._read_pid()
+        return begun and begun[0]
+
+    @property
+    def exit_code(self) -> int | None:
+        """What the shell wrote: above 128, the number of a signal is in it."""
+        text = self._read("exit")
+        return int(text) if text.endswith("\n") else None
+
+    @property
+    def stopped(self) -> str:
+        """Why it was stopped, if it was."""
+        return self._read("stopped")
+
+    @property
+    def age(self) -> float:
+        """Seconds since it began, by the wall clock: the only one that outlives a broker."""
+        return max(0.0, time.time() - (self.folder / "pid").stat().st_mtime)
+
+    def state(self) -> RunState:
+        """Alive is asked before the exit is read again, so that an end in between is not taken for a loss."""
+        if not (self.folder / "pid").exists():
+            return RunState.ABSENT
+        if self._said_how():
+            return RunState.ENDED
+        if self.is_running():
+            return RunState.RUNNING
+        return RunState.ENDED if self._said_how() else RunState.LOST
+
+    def is_running(self) -> bool:
+        """Whether its process is there, whatever it said."""
+        begun = self._begun or self._read_pid()
+        return begun is not None and begun[1] == boot() and is_alive(begun[0])
+
+    def members(self, known: set[Identity] | None = None) -> set[Identity]:
+        """Every process of the run that is there; none of an earlier boot is."""
+        begun = self._begun or self._read_pid()
+        mark = f"{MARK}={self.folder}"
+        return family(begun[0], known or (), mark) if begun and begun[1] == boot() else set()
+
+    async def taken(self, seconds: float) -> Identity | None:
+        """Its process, as soon as it has begun."""
+        await _until(lambda: self.process is not None, seconds)
+        return self.process
+
+    def mark_stopped(self, why: str) -> None:
+        """Said before it is done, so that the end it comes to is explained whoever sees it."""
+        if not self.stopped:
+            self._write("stopped", why)
+
+    def _said_how(self) -> bool:
+        """A run that was stopped has ended when it is gone: its own words about that do not matter."""
+        if self.stopped:
+            return not self.is_running()
+        return self.exit_code is not None
+
+    def _read_pid(self) -> tuple[Identity, str] | None:
+        """The process and its boot. Once written they never change, so they are read once."""
+        lines = self._read("pid").split("\n")
+        if len(lines) == 4:
+            self._begun = Identity(int(lines[0]), lines[1]), lines[2]
+        return self._begun
+
+    def _read(self, name: str) -> str:
+        with suppress(FileNotFoundError):
+            return (self.folder / name).read_text("utf-8", "replace")
+        return ""
+
+    def _write(self, name: str, text: str) -> None:
+        """Whole or not at all."""
+        draft = self.folder / f".{name}"
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123 (a descriptor)
+            file.write(text.encode("utf-8", "replace"))
+        draft.rename(self.folder / name)
+
+
+async def follow(run: Run, limits: Limits) -> AsyncIterator[str]:
+    """Lines of its stderr until the run is over. Then nothing of its session is left."""
+    tail, pause = Tail(run.stderr), _pauses()
+    began = time.monotonic() - run.age
+    while run.state() is RunState.RUNNING:
+        lines = await asyncio.to_thread(tail.lines) if tail.has_grown else []
+        for line in lines:
+            yield line
+        if excess := _excess(run, limits, time.monotonic() - began):
+            await stop(run, excess, limits.grace)
+        else:
+            pause = _pauses() if lines else pause
+            await asyncio.sleep(next(pause))
+    for line in await asyncio.to_thread(tail.rest):
+        yield line
+    await clear(run, limits.grace)
+
+
+async def stop(run: Run, why: str, grace: float = Limits().grace) -> bool:
+    """End a run and all it started: ask, wait, force. Whether there was one.
+
+    A caller that is cancelled meanwhile waits for that, too.
+    """
+    if run.state() is not RunState.RUNNING:
+        return await clear(run, grace)
+    run.mark_stopped(why)
+    await _to_the_end(_ladder(run, grace))
+    reap()
+    return True
+
+
+def _excess(run: Run, limits: Limits, seconds: float) -> str:
+    """Which limit is passed, in words."""
+    if seconds > limits.seconds:
+        return f"it took longer than {limits.seconds:g} s"
+    for file, most in ((run.stdout, limits.flood), (run.stderr, limits.log)):
+        if file.stat().st_size > most:
+            return f"it wrote more than {most} bytes to {file.name}"
+    return ""
+
+
+async def clear(run: Run, grace: float) -> bool:
+    """End what a run that has ended left running; whether there was anything.
+
+    The shell itself needs a moment to go. If it was killed alone, its program is still there.
+    """
+    await _until(lambda: not run.is_running(), 1.0)
+    reap()
+    if not await asyncio.to_thread(run.members):
+        return False
+    await _to_the_end(_ladder(run, grace))
+    return True
+
+
+async def _ladder(run: Run, grace: float) -> None:
+    """Terminate, a bounded wait, kill, a bounded wait. Who is found on the way is taken along."""
+    members = run.members()
+    leader = run.process
+    if leader is None or not members:
+        return
+    outside = {one for one in members if _is_outside(one, leader)}
+    if members - outside:  # as long as one of them is in the group, its number is nobody else's
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(leader.pid, signal.SIGTERM)
+    for one in outside:
+        send(one, signal.SIGTERM)
+    members = await _leave(run, members, grace)
+    deadline = time.monotonic() + _KILL_WAIT
+    while members and time.monotonic() < deadline:
+        for one in members:
+            send(one, signal.SIGKILL)
+        members = await _leave(run, members, 0.1)
+
+
+def _is_outside(one: Identity, leader: Identity) -> bool:
+    with suppress(ProcessLookupError):
+        return os.getpgid(one.pid) != leader.pid
+    return False
+
+
+async def _leave(run: Run, members: set[Identity], seconds: float) -> set[Identity]:
+    """Who is still there when everyone is gone or the time is over."""
+    deadline, pause = time.monotonic() + seconds, _pauses()
+    reap()
+    while (members := run.members(members)) and time.monotonic() < deadline:
+        await asyncio.sleep(next(pause))
+        reap()
+    return members
+
+
+def _pauses() -> Iterator[float]:
+    """A file says nothing by itself: look soon, then less often."""
+    seconds = 0.002
+    while True:
+        yield seconds
+        seconds = min(seconds * 1.5, 0.1)
+
+
+async def _until(condition: Callable[[], bool], seconds: float) -> bool:
+    deadline, pause = time.monotonic() + seconds, _pauses()
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(next(pause))
+    return True
+
+
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do bounded work even if the caller is cancelled meanwhile, then be cancelled."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled is not None:
+        raise cancelled

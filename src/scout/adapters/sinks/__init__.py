@@ -1,0 +1,1 @@
+"""Where notifications go: the desktop and webhooks."""

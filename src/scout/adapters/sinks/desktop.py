@@ -1,0 +1,76 @@
+"""The desktop of this machine: a notification by the program that the system has for it."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+
+from scout.adapters.process.environment import environment_for
+from scout.ports import Notice
+
+__all__ = ["Desktop", "program"]
+
+_PATIENCE = 10.0  # seconds
+_TEXT = 300
+# The texts are arguments of the script, never a part of it.
+_SCRIPT = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run"
+_SCREEN = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY")
+
+
+def program(path: str | None = None) -> str | None:
+    """The program that shows notifications here, if there is one."""
+    return shutil.which("notify-send", path=path) or shutil.which("osascript", path=path)
+
+
+class Desktop:
+    """Shows a notice with `notify-send` or `osascript`, whichever is on the PATH."""
+
+    name = "desktop"
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self._environ = environ
+
+    async def tell(self, notice: Notice) -> None:
+        """Show it; an `OSError` says why it was not shown."""
+        found = program(self._environ.get("PATH"))
+        if found is None:
+            raise OSError("neither notify-send nor osascript is on the PATH")
+        screen = {name: self._environ[name] for name in _SCREEN if name in self._environ}
+        showing = await asyncio.create_subprocess_exec(
+            *_command(found, notice),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment_for(screen, self._environ),
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                _, said = await showing.communicate()
+        except BaseException:
+            with suppress(ProcessLookupError):
+                showing.kill()
+            await showing.wait()
+            raise
+        if showing.returncode:
+            reason = said.decode("utf-8", "replace").strip()[:_TEXT]
+            raise OSError(f"{found} ended with {showing.returncode}: {reason}")
+
+
+def _command(found: str, notice: Notice) -> list[str]:
+    title, text = _plain(f"Scout: {notice.title}"), _plain(notice.text)
+    if found.endswith("osascript"):
+        return [found, "-e", _SCRIPT, title, text]
+    urgency = "critical" if notice.risk == "high" else "normal"
+    return [found, f"--urgency={urgency}", "--app-name=Scout", "--", title, text]
+
+
+def _plain(text: str) -> str:
+    """A text as an argument: control characters are made visible, and what is too long says so."""
+    shown = "".join(char if char.isprintable() else _visible(char) for char in text)
+    return shown if len(shown) <= _TEXT else f"{shown[: _TEXT - 1]}…"
+
+
+def _visible(char: str) -> str:
+    return " ⏎ " if char == "\n" else char.encode("unicode_escape").decode()

@@ -1,0 +1,1 @@
+"""Carrying a turn to the program that runs an agent, and recording how it ends."""

@@ -1,0 +1,354 @@
+"""Carrying deliveries to the programs that run agents: it follows the log, so nothing is woken too early.
+
+One lane per agent, so that the turns of a session follow each other. Everything here may happen
+twice: the delivery id makes a turn the same turn.
+"""
+
+import asyncio
+import heapq
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple
+
+from scout.base.refusal import Refused
+from scout.broker.delivery import preparation, recovery, turn_record
+from scout.broker.delivery.human_answers import is_decided
+from scout.broker.delivery.live_delivery import Doors, knock_at
+from scout.broker.delivery.opening import Prepared
+from scout.broker.delivery.pause import NOW
+from scout.broker.delivery.runner import Carrier, failure_of
+from scout.broker.delivery.turn_slots import TurnSlots, open_asks, queued_turn
+from scout.broker.effects import held_flights
+from scout.broker.routing.held_items import has_item
+from scout.broker.transaction.services import World
+from scout.broker.transaction.transaction import Turn
+from scout.model.delivery import Delivery, DeliveryState, Found, is_from_the_future
+from scout.model.events.asks import (
+    DeliveryFailed,
+    DeliveryNacked,
+    DeliveryRequested,
+    FlightCancelled,
+    FlightFailed,
+)
+from scout.model.events.directory import NodePaused, NodeResumed
+from scout.model.events.envelope import Event
+from scout.model.events.presence import (
+    AgentOnline,
+    AgentUpdated,
+    SessionEnded,
+    SessionEvent,
+    SessionResumed,
+    SessionStarted,
+)
+from scout.model.events.talk import ATTENTION_EVENTS, AttentionEvent
+from scout.model.problems.session import Layer
+from scout.policy.queue import place_behind_target
+from scout.store.ledger import Ledger
+
+__all__ = ["Dispatcher"]
+
+_LOG = logging.getLogger("scout.dispatch")
+_Carry = tuple[str, Callable[[str], Awaitable[None]]]
+
+
+class _Due(NamedTuple):
+    """What waits for its moment, the soonest first."""
+
+    at: int
+    target: str
+    ident: str
+    delivery: Delivery
+
+    def __lt__(self, other: tuple[Any, ...]) -> bool:
+        return self[:3] < other[:3]
+
+
+class Dispatcher:
+    """`write` runs a function of a Turn as the broker itself; `read` runs one of a Ledger."""
+
+    def __init__(
+        self,
+        world: World,
+        write: Callable[[Callable[[Turn], Any]], Awaitable[Any]],
+        read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
+    ) -> None:
+        self._world = world
+        self._write = write
+        self._read = read
+        self._lanes: dict[str, deque[_Carry]] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.carrier = Carrier(world, write, self._go_on)
+        self.slots = TurnSlots(world)
+        world.forecast = lambda person: self.slots.forecast(person=person)
+        self._flights: dict[str, str] = {}  # the flight of each delivery that is in a lane
+        self._doors = Doors(world, write, read)
+        self._preparing = 0
+        self._over: set[str] = set()  # flights that ended while a turn was being prepared
+        self._due: list[_Due] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+        self._follow: dict[type[Event], Callable[[Any], None]] = {
+            **dict.fromkeys((DeliveryRequested, DeliveryNacked, DeliveryFailed), self._delivery),
+            **dict.fromkeys((FlightCancelled, FlightFailed), self._over_with),
+            **dict.fromkeys(ATTENTION_EVENTS.values(), self._decided),
+            **dict.fromkeys((AgentOnline, AgentUpdated), self._there),
+            **dict.fromkeys((SessionStarted, SessionResumed), self._session),
+            SessionEnded: self._session_over,
+            **dict.fromkeys((NodePaused, NodeResumed), self._paused),
+        }
+
+    # -- following the log -----------------------------------------------------------------------
+
+    def heard(self, event: Event) -> None:
+        """A fact was committed."""
+        follow = self._follow.get(event.__class__)
+        if follow is not None:
+            follow(event)
+        self.slots.heard(event)
+
+    def _paused(self, event: NodePaused | NodeResumed) -> None:
+        """This machine pauses, or no longer; then the live sessions are told what came meanwhile."""
+        self._world.paused = event.payload.record.paused
+        if event.payload.move == NOW:
+            self.carrier.stop_all()
+        self.slots.admit()
+        if self._world.paused is None:
+            for agent_id in self._doors.agents:
+                self._take_up(agent_id, agent_id)
+
+    def _delivery(self, event: DeliveryRequested | DeliveryNacked | DeliveryFailed) -> None:
+        self._schedule(event.payload.record)
+
+    def _session(self, event: SessionEvent) -> None:
+        self._doors.heard(event.payload.record)
+
+    def _session_over(self, event: SessionEvent) -> None:
+        self.carrier.end_session(event.payload.record)
+
+    def _over_with(self, event: FlightCancelled | FlightFailed) -> None:
+        flight = event.payload.record
+        gave_up = isinstance(event, FlightFailed) and event.payload.by == flight.target
+        if not gave_up:  # else its program has said so, and ends its own turn
+            if self._preparing:
+                self._over.add(flight.id)
+            self.carrier.stop(flight)
+
+    def _decided(self, event: AttentionEvent) -> None:
+        if is_decided(event.payload.record):
+            self.carrier.answered(event.payload.record)
+
+    def _there(self, event: Event) -> None:
+        self.enqueue(event.target.id, event.target.id, self._release)
+
+    def _schedule(self, delivery: Delivery) -> None:
+        if not self.carrier.steered(delivery):
+            self._go_on(delivery)
+
+    def _go_on(self, delivery: Delivery) -> None:
+        """What is not said into a turn gets one of its own, if it is to wake anybody."""
+        if delivery.state is not DeliveryState.PENDING or not (
+            delivery.wake or self._doors.concern(delivery)
+        ):
+            return
+        ident = delivery.id if delivery.wake else delivery.target
+        if delivery.wake and delivery.flight_id is not None:
+            self._flights[delivery.id] = delivery.flight_id
+        at = delivery.next_attempt_at if delivery.wake else knock_at(delivery, self._world.rules.back_off)
+        now = self._world.clock.now()
+        if at <= now or is_from_the_future(delivery, now):
+            self._take_up(delivery.target, ident)
+        else:
+            heapq.heappush(self._due, _Due(int(at), delivery.target, ident, delivery))
+            self._arm()
+
+    def _take_up(self, agent_id: str, ident: str) -> None:
+        """Carry a delivery; or, with the id of the agent itself, knock at its live session."""
+        if ident == agent_id:
+            self.enqueue(f"door of {agent_id}", agent_id, self._doors.knock)
+        else:
+            self.enqueue(agent_id, ident, self._carry)
+
+    def _arm(self) -> None:
+        """Wake up when the next delayed delivery is due."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._due and not self._closed:
+            wait = (self._due[0].at - self._world.clock.now()) / 1_000_000
+            self._timer = asyncio.get_running_loop().call_later(max(wait, 0.0), self.check)
+
+    def check(self) -> None:
+        """Take up what has become due; also after the clock has jumped, forward or back."""
+        now = self._world.clock.now()
+        waiting, self._due = self._due, []
+        for one in sorted(waiting):
+            if one.at <= now or is_from_the_future(one.delivery, now):
+                self._take_up(one.target, one.ident)
+            else:
+                self._due.append(one)  # a sorted list is a heap
+        self._arm()
+
+    def enqueue(self, lane: str, ident: str, carry: Callable[[str], Awaitable[None]]) -> None:
+        """Do something for an agent after what is under way for it."""
+        if self._closed:
+            return
+        self._lanes.setdefault(lane, deque()).append((ident, carry))
+        if lane not in self._tasks:
+            self._tasks[lane] = asyncio.get_running_loop().create_task(self._drain(lane))
+        else:
+            self._show_places(lane)
+
+    def _show_places(self, lane: str) -> None:
+        """The flights behind the one that a lane is at know how many turns are before theirs."""
+        flights = [self._flights[ident] for ident, _ in self._lanes[lane] if ident in self._flights]
+        for place, flight_id in enumerate(flights, 1):
+            self._world.line[flight_id] = place_behind_target(place)
+
+    @property
+    def lanes(self) -> int:
+        """For how many agents something is under way."""
+        return len(self._lanes)
+
+    # -- one lane --------------------------------------------------------------------------------
+
+    async def _drain(self, lane: str) -> None:
+        queue = self._lanes[lane]
+        try:
+            while queue and not self._closed:
+                ident, carry = queue.popleft()
+                self._world.line.pop(self._flights.pop(ident, ""), None)
+                self._show_places(lane)
+                try:
+                    await carry(ident)
+                except Refused as refusal:
+                    _LOG.warning("delivery %s: %s", ident, refusal)
+                except Exception:  # noqa: BLE001 (the lane goes on; it is logged)
+                    _LOG.exception("delivery %s", ident)
+        finally:
+            del self._tasks[lane]
+            if queue and not self._closed:
+                self._tasks[lane] = asyncio.get_running_loop().create_task(self._drain(lane))
+            else:
+                self._lanes.pop(lane, None)
+
+    async def _release(self, agent_id: str) -> None:
+        """An agent is there, or is reached in another way now: what was held for it may go on."""
+        if await self._read(lambda ledger: held_flights.held(ledger, agent_id) or has_item(ledger, agent_id)):
+            await self._write(lambda turn: held_flights.release(turn, agent_id))
+        self._take_up(agent_id, agent_id)
+
+    async def _carry(self, ident: str) -> None:
+        """A new turn, as soon as there is a slot for it."""
+        if self.slots.is_free:
+            self.slots.take(ident)
+        else:
+            since = self._world.clock.monotonic()
+            queued = await self._read(lambda ledger: queued_turn(ledger, ident, since))
+            if not await self.slots.wait(queued):
+                return
+        await self._turn(ident, preparation.prepare)
+
+    async def _resume(self, ident: str) -> None:
+        """A turn that is under way: it has its slot, however many others run."""
+        self.slots.take(ident)
+        awaits = await self._read(lambda ledger: open_asks(ledger, ident))
+        await self._turn(ident, preparation.resume, awaits)
+
+    async def _turn(
+        self, ident: str, prepare: Callable[[Turn, str], Prepared | None], awaits: Sequence[str] = ()
+    ) -> None:
+        try:
+            prepared = await self._prepared(ident, prepare)
+            if prepared is not None:
+                self.slots.begin(ident, prepared.spec.agent_id, prepared.flight_id, awaits)
+                await self.carrier.run(prepared)
+        finally:
+            self.slots.release(ident)
+
+    async def _prepared(self, ident: str, prepare: Callable[[Turn, str], Prepared | None]) -> Prepared | None:
+        """The turn, known to whoever cancels it even if that was committed together with it."""
+        self._preparing += 1
+        try:
+            prepared: Prepared | None = await self._write(lambda turn: prepare(turn, ident))
+        except Exception as error:  # noqa: BLE001 (a delivery is never left without a next step)
+            problem = failure_of(error, Layer.BROKER)
+            await self._write(lambda turn: turn_record.unprepared(turn, ident, problem))
+            return None
+        else:
+            if prepared is not None:
+                prepared.unwanted = prepared.unwanted or prepared.flight_id in self._over
+                self.carrier.running[ident] = prepared
+            return prepared
+        finally:
+            self._preparing -= 1
+            if not self._preparing:
+                self._over.clear()
+
+    # -- after a start, before an end --------------------------------------------------------------
+
+    async def recover(self) -> None:
+        """Take up what was under way: leased is looked at, running is followed again, pending goes on.
+
+        Each in the lane of its agent, so that a turn that goes on is before those that wait.
+        """
+        uncertain: list[Delivery] = await self._read(recovery.uncertain)
+        under_way: list[Delivery] = await self._read(recovery.under_way)
+        await self._write(lambda turn: recovery.freed(turn, [*uncertain, *under_way]))
+        for delivery in uncertain:
+            self.enqueue(delivery.target, delivery.id, self._settle)
+        for delivery in under_way:
+            self.enqueue(delivery.target, delivery.id, self._reattach)
+        for delivery in await self._read(recovery.pending):
+            self._schedule(delivery)
+        for agent_id in await self._doors.after_a_start():
+            self._take_up(agent_id, agent_id)
+
+    async def _inspect(self, ident: str) -> Found:
+        """What can be seen of a delivery; an adapter that cannot look has seen nothing."""
+        harness_name, session_id, run = await self._read(lambda ledger: recovery.carrier(ledger, ident))
+        harness = self._world.harnesses.get(harness_name or "")
+        if harness is None or session_id is None:
+            return Found.UNKNOWN
+        try:
+            return await harness.inspect(session_id, run)
+        except Exception:  # noqa: BLE001 (it is logged, and the delivery is settled)
+            _LOG.exception("inspecting %s", ident)
+            return Found.UNKNOWN
+
+    def is_at(self, delivery: Delivery) -> bool:
+        """Whether a delivery is being carried or followed."""
+        lane = self._lanes.get(delivery.target, ())
+        return delivery.id in self.carrier.running or any(ident == delivery.id for ident, _ in lane)
+
+    async def look(self, delivery: Delivery) -> Found:
+        """Whether its program has it; what nobody follows any more is followed again."""
+        found = await self._inspect(delivery.id)
+        if found is Found.TAKEN:
+            self.enqueue(delivery.target, delivery.id, self._resume)
+        return found
+
+    async def _settle(self, ident: str) -> None:
+        """It was leased when the broker died: did the program take it?"""
+        found = await self._inspect(ident)
+        leads = await self._write(lambda turn: recovery.settled(turn, ident, found))
+        if leads and found is Found.TAKEN:
+            await self._resume(ident)
+
+    async def _reattach(self, ident: str) -> None:
+        """Its program had taken it: follow it again, or say that it is lost."""
+        if await self._inspect(ident) is Found.TAKEN:
+            await self._resume(ident)
+        else:
+            await self._write(lambda turn: recovery.lost(turn, ident))
+
+    async def close(self) -> None:
+        """Start nothing more; programs that run go on, and are found again at the next start."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.carrier.close()

@@ -1,0 +1,77 @@
+"""Pausing this machine: nothing is started, what comes is accepted and waits, until the pause ends."""
+
+from scout.base.refusal import Refused, Remedy
+from scout.broker.delivery import recovery
+from scout.broker.effects import flight_state
+from scout.broker.transaction.transaction import Turn
+from scout.model.endpoint import Endpoint, EndpointState
+from scout.model.events.directory import NodePaused, NodeResumed
+from scout.model.flight import FLIGHT, Flight, cancel_flight
+from scout.model.node import Node, pause_node, resume_node
+from scout.model.problems.session import Paused
+from scout.policy.permit import Deed, Subject
+from scout.protocol.overview import PauseScout, PauseView, ResumeScout
+
+__all__ = ["NOW", "check_not_paused", "pause", "resume"]
+
+NOW = "pause now"  # the move of a pause that interrupts what runs
+_MANY = 10_000
+
+
+def pause(turn: Turn, request: PauseScout) -> PauseView:
+    """Start nothing from here on; with `now`, what runs is interrupted too."""
+    node = _this_node(turn)
+    paused = pause_node(node, turn.sender, turn.now, reason=request.reason)
+    if paused is not node or request.now:
+        move = NOW if request.now else "pause"
+        turn.record(NodePaused, paused, move=move, reason=request.reason)
+    return _view(turn, paused, _interrupt_all(turn) if request.now else ())
+
+
+def resume(turn: Turn, request: ResumeScout) -> PauseView:
+    """End the pause; twice is once."""
+    node = _this_node(turn)
+    resumed = resume_node(node, turn.now)
+    if resumed is not node:
+        turn.record(NodeResumed, resumed, move="resume")
+    return _view(turn, resumed)
+
+
+def check_not_paused(turn: Turn) -> None:
+    """Refuse what would start a program now."""
+    paused = turn.world.paused
+    if paused is not None:
+        remedy = Remedy(operation="resume", parameters={}, why="the operator ends the pause")
+        raise Refused(Paused(since=paused.since, reason=paused.reason, remedies=(remedy,)))
+
+
+def _this_node(turn: Turn) -> Node:
+    turn.permit(Deed.ADMINISTER, Subject(name=turn.world.node))
+    node = turn.ledger.one(Node, "local_node")
+    assert node is not None  # made at the first start
+    return node
+
+
+def _interrupt_all(turn: Turn) -> tuple[str, ...]:
+    """Cancel the flights of all turns that run; the dispatcher interrupts their programs."""
+    cancelled: list[str] = []
+    for endpoint in turn.ledger.many(Endpoint, "endpoints_held", limit=_MANY):
+        if endpoint.state is not EndpointState.WORKING:
+            continue
+        delivery = recovery.taken_by(turn.ledger, endpoint)
+        flight = turn.ledger.get(Flight, delivery.flight_id) if delivery is not None else None
+        if flight is not None and flight.state not in FLIGHT.terminal:
+            reason = "interrupted: Scout was paused"
+            flight_state.finish(turn, flight, cancel_flight(flight, reason, turn.now))
+            cancelled.append(flight.id)
+    return tuple(cancelled)
+
+
+def _view(turn: Turn, node: Node, interrupted: tuple[str, ...] = ()) -> PauseView:
+    held = turn.ledger.many(Endpoint, "endpoints_held", limit=_MANY)
+    return PauseView(
+        paused=node.paused,
+        running=sum(one.state is EndpointState.WORKING for one in held) - len(interrupted),
+        waiting=len(recovery.pending(turn.ledger)),
+        interrupted=interrupted,
+    )

@@ -1,0 +1,327 @@
+"""Carrying one turn to its program: the session, its credential, what it tells, and what people answer it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import aclosing
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from scout.base.refusal import Refused
+from scout.broker.delivery import human_answers, pictures, prompts, steering, turn_record
+from scout.broker.delivery.opening import Opening, Prepared
+from scout.broker.effects.final_text import keep_text
+from scout.broker.transaction.services import World
+from scout.broker.transaction.transaction import Turn
+from scout.model.attention import Attention
+from scout.model.delivery import Delivery
+from scout.model.flight import Flight
+from scout.model.problems.session import Layer, SessionFailed
+from scout.model.session import Session, SessionOrigin
+from scout.ports import (
+    Accepted,
+    Completed,
+    Failed,
+    Harness,
+    HarnessEvent,
+    Identified,
+    Limited,
+    NeedsHuman,
+    Progress,
+    Said,
+    Settled,
+    Spent,
+    Started,
+    ToolUse,
+)
+
+__all__ = ["Carrier", "failure_of"]
+
+_LOG = logging.getLogger("scout.dispatch")
+_Pair = tuple[HarnessEvent, HarnessEvent | None]
+S = TypeVar("S", bound=Opening)
+_NOTED = 1.0  # a sign of life is stored at most this often
+
+
+class Carrier:
+    """`write` runs a function of a Turn as the broker itself. What is under way is in `running`.
+
+    `take_up` is for what was to be said into a turn and could not be.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        write: Callable[[Callable[[Turn], Any]], Awaitable[Any]],
+        take_up: Callable[[Delivery], None],
+    ) -> None:
+        self._world = world
+        self._write = write
+        self._take_up = take_up
+        self.running: dict[str, Prepared] = {}
+        self._background = set[asyncio.Task[None]]()
+        self._stopping: dict[str, asyncio.Task[None]] = {}
+        self.turns = 0
+
+    async def run(self, prepared: Prepared) -> None:
+        """One turn from its session's start to its end, however it ends."""
+        self.turns += 1
+        harness = self._world.harnesses[prepared.harness]
+        renewing = asyncio.get_running_loop().create_task(self._renew(prepared))
+        try:
+            problem = await self._start(prepared, harness)
+            if problem is None and prepared.unwanted and not prepared.accepted:
+                problem = Failed(layer=Layer.SESSION, reason="nobody needs it any more")
+            if problem is not None:
+                await self._write(lambda turn: turn_record.ended(turn, prepared, problem))
+            else:
+                await pictures.before(self._world, prepared)
+                await self._follow(prepared, harness)
+                await pictures.after(self._world, prepared)
+        finally:
+            renewing.cancel()
+            prepared.done = True
+            del self.running[prepared.delivery_id]
+
+    async def close(self) -> None:
+        """Hand over what is on its way, and no more."""
+        tasks = list(self._background)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # -- its session -----------------------------------------------------------------------------
+
+    async def _start(self, prepared: Prepared, harness: Harness) -> Failed | None:
+        """A session for the turn, where it has none yet; or why there is none."""
+        if prepared.fresh:
+            return await self.begin(prepared, harness, turn_record.session_started)
+        try:
+            if not prepared.accepted:
+                await self._give_door(prepared, harness)
+        except Exception as error:  # noqa: BLE001 (whatever an adapter does, its delivery is settled)
+            return failure_of(error)
+        return None
+
+    async def begin(
+        self, opening: S, harness: Harness, then: Callable[[Turn, S, Started], object]
+    ) -> Failed | None:
+        """Start a session, and store that it was; or say why it was not."""
+        try:
+            await self._give_door(opening, harness)
+            started = await harness.start(opening.spec)
+        except Exception as error:  # noqa: BLE001 (whatever an adapter does, its delivery is settled)
+            return failure_of(error)
+        opening.spec = replace(opening.spec, native_ids={**opening.spec.native_ids, **started.native_ids})
+        await self._write(lambda turn: then(turn, opening, started))
+        return None
+
+    async def _give_door(self, opening: Opening, harness: Harness) -> None:
+        """A program that is about to be started gets a credential of its session; one that runs has it."""
+        kept = harness.capabilities.keeps_process
+        if kept and not await harness.is_warm(opening.spec.session_id):
+            door, facts, rules = await self._write(lambda turn: prompts.door(turn, opening.spec))
+            opening.spec = replace(opening.spec, door=door, environment=facts, instructions=rules)
+
+    async def _renew(self, prepared: Prepared) -> None:
+        """Until the program has taken it, say that we are still at it."""
+        pause = self._world.rules.periods.lease / 3
+        while not prepared.accepted:
+            await asyncio.sleep(pause)
+            if not prepared.accepted:
+                await self._write(lambda turn: turn_record.renewed(turn, prepared))
+
+    # -- what it tells ---------------------------------------------------------------------------
+
+    async def _follow(self, prepared: Prepared, harness: Harness) -> None:
+        events = _told(harness.deliver(prepared.spec, prepared.prompt))
+        async with aclosing(_with_next(events)) as pairs:
+            if not await self._heed(prepared, pairs):
+                lost = Failed(layer=Layer.ADAPTER, reason="the harness fell silent in the middle of the turn")
+                await self._write(lambda turn: turn_record.ended(turn, prepared, lost))
+
+    async def _heed(self, prepared: Prepared, pairs: AsyncIterator[_Pair]) -> bool:
+        """Store what the harness tells; whether it told an end."""
+        noted = self._world.clock.monotonic()
+        async for event, following in pairs:
+            match event:
+                case Accepted():
+                    prepared.accepted = True
+                    if prepared.unwanted:
+                        self._stop(prepared)
+                    if not isinstance(following, Completed):  # else both are stored at once
+                        await self._write(lambda turn, took=event: turn_record.accepted(turn, prepared, took))
+                case Progress(text=text) | Said(text=text):
+                    now = self._world.clock.monotonic()
+                    if now - noted >= _NOTED:
+                        noted = now
+                        await self._write(
+                            lambda turn, sign=text: turn_record.sign_of_life(turn, prepared, sign)
+                        )
+                case Completed() | Limited() | Failed():
+                    prepared.done = True
+                    await self._end(prepared, event)
+                    return True
+                case _:
+                    await self._note(prepared, event)
+        return False
+
+    async def _end(self, prepared: Prepared, end: Completed | Limited | Failed) -> None:
+        """Store how a turn ended."""
+        if isinstance(end, Completed):
+            end = await keep_text(self._world, self._write, end)
+        await self._write(lambda turn: turn_record.ended(turn, prepared, end))
+
+    async def _note(self, prepared: Prepared, event: HarnessEvent) -> None:
+        """What happens in the middle of a turn."""
+        match event:
+            case ToolUse(name=name, detail=detail):
+                sign = f"{name}: {detail}" if detail else name
+                await self._write(lambda turn: turn_record.sign_of_life(turn, prepared, sign))
+            case Spent():
+                await self._write(lambda turn: turn_record.spent(turn, prepared, event))
+            case Identified():
+                await self._write(lambda turn: turn_record.identified(turn, prepared, event))
+            case NeedsHuman():
+                item = await self._write(lambda turn: human_answers.asked(turn, prepared, event))
+                if human_answers.is_decided(item):  # before the broker was restarted
+                    self.answered(item)
+            case Settled():
+                await self._write(lambda turn: human_answers.settled(turn, prepared, event))
+            case _:
+                pass
+
+    # -- what it is told meanwhile ---------------------------------------------------------------
+
+    def stop(self, flight: Flight) -> None:
+        """A flight that ended while its program runs: nobody needs the rest of the turn."""
+        for prepared in self.running.values():
+            if prepared.flight_id == flight.id:
+                prepared.unwanted = True
+                if prepared.accepted and not prepared.done:  # else as soon as it is
+                    self._stop(prepared)
+
+    def stop_all(self) -> None:
+        """Interrupt every turn that runs; one that is being started ends as soon as it has."""
+        for prepared in self.running.values():
+            prepared.unwanted = True
+            if prepared.accepted and not prepared.done:
+                self._stop(prepared)
+
+    def _stop(self, prepared: Prepared) -> None:
+        harness = self._world.harnesses[prepared.harness]
+        what = harness.interrupt(prepared.spec.session_id, prepared.prompt.delivery_id)
+        self._beside(what, f"interrupting {prepared.delivery_id}")
+
+    def end_session(self, session: Session) -> None:
+        """A session ended: nothing more is said in it, and the program that Scout runs for it is stopped."""
+        for prepared in self.running.values():
+            if prepared.spec.session_id == session.id and not prepared.accepted:
+                prepared.unwanted = True
+        if session.origin is not SessionOrigin.ENROLLED and session.harness in self._world.harnesses:
+            self._stopping_of(session)
+
+    async def stop_program(self, session: Session) -> None:
+        """Stop the program of a session; whoever stopped it already is waited for."""
+        if session.harness in self._world.harnesses:
+            await asyncio.shield(self._stopping_of(session))
+
+    def _stopping_of(self, session: Session) -> asyncio.Task[None]:
+        if session.id not in self._stopping:
+            work = self._world.harnesses[session.harness].stop(session.id)
+            task = self._beside(work, f"stopping {session.id}")
+            self._stopping[session.id] = task
+            task.add_done_callback(lambda _: self._stopping.pop(session.id, None))
+        return self._stopping[session.id]
+
+    def answered(self, item: Attention) -> None:
+        """A person decided what a program waits for: it is told, wherever it waits."""
+        session_id, request = item.return_path.session_id, item.return_path.request
+        if session_id is None or request is None:
+            return
+        for prepared in self.running.values():
+            if prepared.spec.session_id == session_id:
+                harness = self._world.harnesses[prepared.harness]
+                what = harness.respond(session_id, request, human_answers.answer_of(item))
+                self._beside(what, f"answering {item.id}")
+
+    def steered(self, delivery: Delivery) -> bool:
+        """Whether something new is on its way into the turn that its target is at."""
+        if not self.running:
+            return False
+        for prepared in self.running.values():
+            can = self._world.harnesses[prepared.harness].capabilities.steer
+            mine = prepared.spec.agent_id == delivery.target
+            if can and mine and steering.may_be_steered(delivery, prepared):
+                self._beside(self._steer(delivery, prepared), f"steering {prepared.delivery_id}")
+                return True
+        return False
+
+    async def _steer(self, delivery: Delivery, prepared: Prepared) -> None:
+        given = await self._write(lambda turn: steering.given(turn, delivery.id, prepared))
+        if given is None:
+            self._take_up(delivery)
+            return
+        harness = self._world.harnesses[prepared.harness]
+        took = False
+        try:
+            took = not prepared.done and await harness.steer(prepared.spec.session_id, given.text)
+        finally:
+            await self._write(lambda turn: steering.taken(turn, delivery.id, was_taken=took))
+
+    def _beside(self, work: Coroutine[Any, Any, object], what: str) -> asyncio.Task[None]:
+        async def done() -> None:
+            try:
+                await work
+            except Exception:  # noqa: BLE001 (the turn goes on; it is logged)
+                _LOG.exception(what)
+
+        task = asyncio.get_running_loop().create_task(done())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+        return task
+
+
+def failure_of(error: Exception, layer: Layer = Layer.ADAPTER) -> Failed:
+    """What was raised, as the end of a turn."""
+    if isinstance(error, Refused):
+        told = error.diagnostic
+        if isinstance(told, SessionFailed):  # its words are said around its reason once more
+            return Failed(layer=told.layer, reason=told.reason, log=told.log, remedies=told.remedies)
+        layer, missing = getattr(told, "layer", Layer.HARNESS), getattr(told, "missing", None)
+        return Failed(layer=layer, reason=told.message, missing=missing, remedies=told.remedies)
+    _LOG.error("a fault in the %s", layer, exc_info=error)
+    return Failed(layer=layer, reason=f"{type(error).__name__}: {error}")
+
+
+async def _told(events: AsyncIterator[HarnessEvent]) -> AsyncIterator[HarnessEvent]:
+    """The events of a turn; a fault of the adapter is its last one."""
+    try:
+        async for event in events:
+            yield event
+    except Exception as error:  # noqa: BLE001 (whatever an adapter does, its delivery is settled)
+        yield failure_of(error)
+
+
+async def _with_next(events: AsyncIterator[HarnessEvent]) -> AsyncGenerator[_Pair]:
+    """Each event with the one after it, where that is there at once; nobody waits for it."""
+    upcoming: asyncio.Task[HarnessEvent] | None = None
+    try:
+        while True:
+            try:
+                event = await (upcoming or anext(events))
+            except StopAsyncIteration:
+                return
+            upcoming = asyncio.ensure_future(_next(events))
+            await asyncio.sleep(0)
+            ready = upcoming.done() and upcoming.exception() is None
+            yield event, upcoming.result() if ready else None
+    finally:
+        if upcoming is not None:
+            upcoming.cancel()
+            await asyncio.gather(upcoming, return_exceptions=True)
+
+
+async def _next(events: AsyncIterator[HarnessEvent]) -> HarnessEvent:
+    return await anext(events)

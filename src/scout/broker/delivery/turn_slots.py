@@ -1,0 +1,193 @@
+"""How many turns run at once on this machine, and which turn waits for a slot.
+
+A turn that waits for somebody else (an ask, a question or a need that it made, or its own flight that waits)
+lends its slot: what it waits for can always run, so no chain of asks stops for want of a slot. It takes the
+slot back without waiting, so for a while more turns may run than the limit says.
+"""
+
+import asyncio
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from scout.broker.transaction.services import World
+from scout.identity.path import Kind
+from scout.model.agent import Agent
+from scout.model.attention import Attention, is_blocking
+from scout.model.delivery import Delivery
+from scout.model.events.envelope import Event, record_of
+from scout.model.flight import FLIGHT, Flight, FlightState
+from scout.model.question import Question, QuestionState
+from scout.policy.queue import Queued, order_queue, place_in_line
+from scout.store.ledger import LAST, Ledger
+
+__all__ = ["TurnSlots", "open_asks", "queued_turn"]
+
+_SOME = 200
+
+
+@dataclass
+class _Running:
+    """A turn that has a slot. `awaits`: ids of what it asked for and has not got yet."""
+
+    agent_id: str = ""
+    flight_id: str | None = None
+    waits: bool = False
+    awaits: set[str] = field(default_factory=set[str])
+
+    @property
+    def lends(self) -> bool:
+        return self.waits or bool(self.awaits)
+
+
+class TurnSlots:
+    """The slots of this machine. Only the event loop's thread uses it; `world.line` is for everybody."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._running: dict[str, _Running] = {}
+        self._waiting: dict[str, tuple[Queued, asyncio.Future[bool]]] = {}
+
+    @property
+    def limit(self) -> int:
+        """How many turns may run at once: the setting, else one for each core and at least two."""
+        return self._world.rules.limits.running_turns or max(2, os.cpu_count() or 1)
+
+    @property
+    def running(self) -> int:
+        """How many turns run and do not wait for somebody else."""
+        return sum(not one.lends for one in self._running.values())
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a turn may start at once."""
+        return self._world.paused is None and not self._waiting and self.running < self.limit
+
+    def forecast(self, *, person: bool) -> str:
+        """What a turn would say that came now; nothing when it can start at once."""
+        if self._world.paused is not None:
+            return self._world.paused.words
+        if self.is_free:
+            return ""
+        ahead = sum(one.person or not person for one, _ in self._waiting.values())
+        return place_in_line(ahead + 1, self.limit)
+
+    # -- taking and giving back ------------------------------------------------------------------
+
+    def take(self, ident: str) -> None:
+        """Take a slot, free or not."""
+        self._running.setdefault(ident, _Running())
+
+    def begin(self, ident: str, agent_id: str, flight_id: str | None, awaits: Iterable[str] = ()) -> None:
+        """Say whose turn has a slot, and what it waits for already."""
+        self._running[ident] = _Running(agent_id, flight_id, awaits=set(awaits))
+        self.admit()
+
+    def release(self, ident: str) -> None:
+        """The turn has ended."""
+        if self._running.pop(ident, None) is not None:
+            self.admit()
+
+    async def wait(self, queued: Queued) -> bool:
+        """Wait for a slot, which is taken then; false when nobody needs the turn any more."""
+        admitted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting[queued.id] = queued, admitted
+        self.admit()
+        try:
+            return await admitted
+        except asyncio.CancelledError:
+            self._leave(queued)
+            raise
+
+    def _leave(self, queued: Queued) -> None:
+        self._waiting.pop(queued.id, None)
+        self._world.line.pop(queued.flight_id or "", None)
+
+    def admit(self) -> None:
+        """Give each free slot to the first in line, and tell the others their place."""
+        now = self._world.clock.monotonic()
+        line = order_queue((queued for queued, _ in self._waiting.values()), now)
+        room = 0 if self._world.paused is not None else max(self.limit - self.running, 0)
+        for queued in line[:room]:
+            _, admitted = self._waiting[queued.id]
+            self._leave(queued)
+            self.take(queued.id)
+            admitted.set_result(True)
+        for place, queued in enumerate(line[room:], 1):
+            if queued.flight_id is not None:
+                self._world.line[queued.flight_id] = self._words(place)
+
+    def _words(self, place: int) -> str:
+        paused = self._world.paused
+        return paused.words if paused is not None else place_in_line(place, self.limit)
+
+    # -- following the log -----------------------------------------------------------------------
+
+    def heard(self, event: Event) -> None:
+        """A fact was committed: a turn may have begun or ceased to wait for somebody else."""
+        if not self._running and not self._waiting:
+            return
+        record = record_of(event)
+        new = getattr(record, "created_at", None) == event.time
+        match record:
+            case Flight():
+                ended = record.state in FLIGHT.terminal
+                self._awaited(record.requester_id, record.id, is_open=not ended, new=new)
+                self._waits(record)
+                if ended:
+                    self._give_up(record.id)
+            case Question():
+                self._awaited(record.asker_id, record.id, is_open=record.state is QuestionState.OPEN, new=new)
+            case Attention() if record.agent_id is not None and record.source.id == record.agent_id:
+                self._awaited(record.agent_id, record.id, is_open=is_blocking(record), new=new)
+            case _:
+                pass
+
+    def _awaited(self, agent_id: str, ident: str, *, is_open: bool, new: bool) -> None:
+        """What was asked for during a turn; what its agent asked for before it does not count."""
+        if is_open and not new:
+            return
+        turns = [one for one in self._running.values() if one.agent_id == agent_id]
+        changed = [one for one in turns if (ident in one.awaits) is not is_open]
+        for one in changed:
+            (one.awaits.add if is_open else one.awaits.discard)(ident)
+        if changed:
+            self.admit()
+
+    def _waits(self, flight: Flight) -> None:
+        waits = flight.state is FlightState.WAITING
+        turns = [one for one in self._running.values() if one.flight_id == flight.id]
+        changed = [one for one in turns if one.waits is not waits]
+        for one in changed:
+            one.waits = waits
+        if changed:
+            self.admit()
+
+    def _give_up(self, flight_id: str) -> None:
+        """A flight that ended while it waited leaves the line."""
+        for queued, admitted in list(self._waiting.values()):
+            if queued.flight_id == flight_id:
+                self._leave(queued)
+                admitted.set_result(False)
+                self.admit()
+
+
+def queued_turn(ledger: Ledger, ident: str, since: float) -> Queued:
+    """A delivery as it waits for a slot."""
+    delivery = ledger.get(Delivery, ident)
+    sender = ledger.get(Agent, delivery.sender) if delivery is not None else None
+    return Queued(
+        id=ident,
+        since=since,
+        person=sender is not None and sender.kind is Kind.CONNECTOR,
+        flight_id=delivery.flight_id if delivery is not None else None,
+    )
+
+
+def open_asks(ledger: Ledger, ident: str) -> list[str]:
+    """The flights that a turn has asked for since it began: known again after a restart."""
+    delivery = ledger.get(Delivery, ident)
+    if delivery is None:
+        return []
+    made = ledger.many(Flight, "flights_open_for", agent=delivery.target, before=LAST, limit=_SOME)
+    return [one.id for one in made if one.created_at >= delivery.created_at]

@@ -1,0 +1,67 @@
+"""A final text on its way into the store: storable, without live tokens, attached where it is long."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from scout.broker.transaction.full_store import until_stored
+from scout.broker.transaction.services import World
+from scout.broker.transaction.transaction import Turn
+from scout.model.conversation import BODY_LIMIT, Attachment
+from scout.model.final_text import find_secrets, hide_secrets, make_storable, shorten
+from scout.model.token import Token, hash_of, is_valid
+from scout.ports import Blobs, Completed
+
+__all__ = ["hide_tokens", "keep_text"]
+
+_NAME, _MEDIA_TYPE = "answer.txt", "text/plain; charset=utf-8"
+_NOTE_ROOM = 1024
+_LOOKED_AT = 1000
+_SHORT = 16_384
+
+Write = Callable[[Callable[[Turn], Any]], Awaitable[Any]]
+
+
+async def keep_text(world: World, write: Write, done: Completed) -> Completed:
+    """The same end with a text that can be stored; a long one is attached whole, and begins in the body."""
+    if _is_plain(done.text):
+        return done
+    text = await asyncio.to_thread(make_storable, done.text)
+    if find_secrets(text):
+        text = await write(lambda turn: hide_tokens(turn, text))
+    limit = world.rules.limits.attachment
+    short, attachments = await until_stored(
+        lambda: asyncio.to_thread(_attach, world.blobs, text, limit), world.rules.back_off
+    )
+    return replace(done, text=short, attachments=(*done.attachments, *attachments))
+
+
+def _is_plain(text: str) -> bool:
+    """Short, and with nothing in it that has to be looked at: most answers."""
+    return len(text) <= _SHORT and text.isascii() and "\0" not in text and "sct_" not in text
+
+
+def hide_tokens(turn: Turn, text: str) -> str:
+    """The text without the tokens of Scout that are valid now."""
+    live = [one for one in find_secrets(text)[:_LOOKED_AT] if _is_live(turn, one)]
+    return hide_secrets(text, live) if live else text
+
+
+def _is_live(turn: Turn, secret: str) -> bool:
+    token = turn.ledger.one(Token, "token_hashed", hashed=hash_of(secret))
+    return token is not None and is_valid(token, turn.now)
+
+
+def _attach(blobs: Blobs, text: str, limit: int) -> tuple[str, tuple[Attachment, ...]]:
+    """Off the loop: a long text is encoded, hashed and written."""
+    data = text.encode()
+    if len(data) <= BODY_LIMIT:
+        return text, ()
+    whole = data if len(data) <= limit else shorten(text, limit).encode()
+    sha256 = blobs.put(whole)
+    attachment = Attachment(sha256=sha256, name=_NAME, size=len(whole), media_type=_MEDIA_TYPE)
+    kept = "All of it" if whole is data else f"The first {len(whole)} bytes of it"
+    note = f"\n\n[This answer has {len(data)} bytes. {kept}: scout attachment get {sha256}]"
+    return shorten(text, BODY_LIMIT - _NOTE_ROOM) + note, (attachment,)

@@ -1,0 +1,294 @@
+"""What follows when a delivery or a flight changes, in the same transaction."""
+
+from msgspec.structs import replace
+
+from scout.base.refusal import Remedy
+from scout.broker.effects import answers, notices
+from scout.broker.effects.final_text import hide_tokens
+from scout.broker.routing import attention_items, posts
+from scout.broker.routing.held_items import settle_held
+from scout.broker.transaction.transaction import Turn
+from scout.identity.path import Kind
+from scout.model.agent import Lifecycle
+from scout.model.ask import Ask, ReplyMode
+from scout.model.attention import AttentionKind
+from scout.model.conversation import Attachment, Message, MessageKind
+from scout.model.coupling import Trouble, close_delivery, follow_delivery, on_dead_lettered
+from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, bounce_of
+from scout.model.events.asks import (
+    DELIVERY_EVENTS,
+    FLIGHT_EVENTS,
+    DeliveryDeadLettered,
+    DeliveryWoken,
+    FlightUpdated,
+)
+from scout.model.events.envelope import Metadata
+from scout.model.events.talk import WorkItemUpdated
+from scout.model.flight import (
+    FLIGHT,
+    CompletedBy,
+    Flight,
+    FlightMove,
+    FlightPhase,
+    FlightState,
+    complete_flight,
+    retry_remedy,
+    start_flight,
+)
+from scout.model.outcome import follow_flight
+from scout.model.problems.session import Layer
+from scout.model.question import Question, QuestionState
+from scout.model.work_item import WorkItem, WorkMove, WorkState
+from scout.policy.wake import Cause
+from scout.protocol.operations import command_line
+
+__all__ = [
+    "answer",
+    "came_back",
+    "delivered",
+    "finish",
+    "note",
+    "note_after_end",
+    "record_wake",
+    "started",
+]
+
+_WORK_MOVES = {
+    WorkState.WAITING: WorkMove.WAIT,
+    WorkState.REVIEW: WorkMove.SUBMIT,
+    WorkState.DONE: WorkMove.ACCEPT,
+    WorkState.CANCELLED: WorkMove.CANCEL,
+}
+_ENDED = {
+    FlightState.COMPLETED: FlightMove.COMPLETE,
+    FlightState.FAILED: FlightMove.FAIL,
+    FlightState.CANCELLED: FlightMove.CANCEL,
+}
+
+
+def delivered(
+    turn: Turn,
+    before: Delivery,
+    after: Delivery,
+    move: DeliveryMove = DeliveryMove.DEAD_LETTER,
+    *,
+    layer: Layer = Layer.ADAPTER,
+    log: str | None = None,
+    remedies: tuple[Remedy, ...] = (),
+) -> Delivery:
+    """Store a delivery's change; its flight follows, and a sender whose message comes back is told."""
+    dead = after.state is DeliveryState.DEAD_LETTERED
+    kind = DeliveryDeadLettered if dead else DELIVERY_EVENTS[move]
+    turn.record(kind, after, move=move, reason=after.problem)
+    flight = turn.ledger.get(Flight, after.flight_id)
+    if flight is not None:
+        _follow(turn, flight, after, Trouble(layer, log, remedies))
+    elif dead:
+        _bounce(turn, after)
+    return after
+
+
+def record_wake(turn: Turn, delivery: Delivery, reason: str) -> None:
+    """Store that something was really woken for a delivery: a program took it, or a session's door did."""
+    turn.record(DeliveryWoken, delivery, move="wake", reason=reason)
+
+
+def note_after_end(turn: Turn, flight: Flight, message: Message) -> Delivery | None:
+    """The asker finds what was said after an ask came to nothing: it may be the answer. Nobody is woken."""
+    ask = turn.ledger.get(Ask, flight.ask_id)
+    came_to_nothing = flight.state in (FlightState.FAILED, FlightState.CANCELLED)
+    if ask is None or not came_to_nothing or ask.reply_mode is ReplyMode.NONE:
+        return None
+    asker = turn.agent(ask.reply_to or ask.sender)
+    if asker is None or asker.lifecycle is Lifecycle.RETIRED or asker.id in turn.world.own_agents:
+        return None
+    said = replace(message, flight_id=None)  # it is no part of the flight any more
+    reason = f"a note after the end: the ask {ask.id} is {flight.state}"
+    return posts.deliver(turn, said, asker.id, rule="note", reason=reason)
+
+
+def _follow(turn: Turn, flight: Flight, delivery: Delivery, trouble: Trouble) -> None:
+    if delivery.state is DeliveryState.DEAD_LETTERED:
+        address = turn.address(flight.target)
+        failed = on_dead_lettered(flight, delivery, turn.now, address=address, trouble=trouble)
+        if failed is not flight:
+            finish(turn, flight, failed)
+        return
+    following = follow_delivery(flight, delivery, turn.now)
+    if following is flight:
+        return
+    if following.state is flight.state:
+        note(turn, following)
+    else:
+        started(turn, following)
+
+
+def note(turn: Turn, flight: Flight) -> Flight:
+    """Store another phase, reason or next check."""
+    return turn.record(FlightUpdated, flight, move=flight.phase, reason=flight.reason)
+
+
+def started(turn: Turn, flight: Flight) -> Flight:
+    """Store that the target took it; the work it belongs to has begun."""
+    turn.record(FLIGHT_EVENTS[FlightMove.START], flight, move=FlightMove.START, reason=flight.reason)
+    _work(turn, flight)
+    return flight
+
+
+def finish(turn: Turn, before: Flight, after: Flight) -> Flight:
+    """Store a flight's end: nothing more is delivered for it, its work follows, its asker can know."""
+    step = _ENDED[after.state]
+    turn.record(FLIGHT_EVENTS[step], after, move=step, reason=after.reason)
+    for delivery in turn.ledger.many(Delivery, "deliveries_of_flight", flight=after.id):
+        closed = close_delivery(delivery, after, turn.now)
+        if closed is not delivery:
+            cancel = DeliveryMove.CANCEL
+            turn.record(DELIVERY_EVENTS[cancel], closed, move=cancel, reason=closed.problem)
+    _unasked(turn, before, after)
+    _work(turn, after)
+    attention_items.unneeded(turn, before)
+    if before.phase is FlightPhase.HELD:
+        settle_held(turn, before.target)
+    if after.state is not FlightState.COMPLETED:
+        _tell_failure(turn, after)
+    else:
+        _look_at_task(turn, after.target)
+    return after
+
+
+def _look_at_task(turn: Turn, agent_id: str) -> None:
+    """An agent that was there for one task is looked at by the next round of the sweeper."""
+    agent = turn.agent(agent_id)
+    if agent is not None and agent.kind is Kind.TASK:
+        turn.ledger.refresh(replace(agent, last_active_at=None))
+        turn.memory.agents.pop(agent_id, None)
+
+
+def _unasked(turn: Turn, before: Flight, after: Flight) -> None:
+    """A flight that is over needs no answer any more."""
+    asked = before.waiting_on.ref if before.is_asking and before.waiting_on else None
+    question = turn.ledger.get(Question, asked)
+    if question is not None and question.state is QuestionState.OPEN:
+        answers.close(turn, question, f"flight {after.id} is {after.state}")
+
+
+def _work(turn: Turn, flight: Flight) -> None:
+    """The flight's work item follows it; who is to review it is told, unless the flight's answer tells it."""
+    item = turn.ledger.get(WorkItem, flight.work_item_id)
+    if item is None:
+        return
+    sender = None if flight.state is FlightState.CANCELLED else flight.target
+    reason = f"flight {flight.id} is {flight.state}"
+    resumes = item.state is WorkState.WAITING
+    for step in follow_flight(item, flight, turn.now):
+        move = _WORK_MOVES.get(step.state, WorkMove.RESUME if resumes else WorkMove.START)
+        if step.state is not WorkState.REVIEW or step.next_move_owner_id == flight.requester_id:
+            notices.noted(turn, WorkItemUpdated, step, move=move, reason=reason, sender=sender)
+            continue
+        review = f"for review: {step.title}\n\nwork item {step.id}"
+        notices.recorded(
+            turn,
+            WorkItemUpdated,
+            step,
+            move=move,
+            cause=Cause.MOVE,
+            text=review,
+            reason=reason,
+            sender=sender,
+        )
+
+
+def answer(
+    turn: Turn, flight: Flight, text: str, by: CompletedBy, attachments: tuple[Attachment, ...] = ()
+) -> Flight:
+    """The first reply to an ask completes it; it is said in the ask's conversation and goes to its asker."""
+    ask, text = turn.need(Ask, "ask", flight.ask_id), hide_tokens(turn, text)
+    if flight.state is FlightState.QUEUED:
+        flight = started(turn, start_flight(flight, turn.now))
+    FLIGHT.after(flight.state, FlightMove.COMPLETE)
+    if not text.strip():
+        return finish(turn, flight, complete_flight(flight, text, turn.now, by=by))
+    message = posts.post(
+        turn,
+        flight.conversation_id,
+        text,
+        sender=flight.target,
+        kind=MessageKind.FINAL,
+        attachments=attachments,
+        ask_id=ask.id,
+        flight_id=flight.id,
+        work_item_id=flight.work_item_id,
+        metadata=Metadata(in_reply_to=ask.message_id, target_agents=(ask.reply_to or ask.sender,)),
+    )
+    done = complete_flight(flight, text, turn.now, by=by, message_id=message.id)
+    finish(turn, flight, done)
+    if ask.reply_mode is ReplyMode.NOTIFY or ask.reply_to or ask.reply_to_session_id:
+        target, session = ask.reply_to or ask.sender, ask.reply_to_session_id
+        said = replace(message, flight_id=None)  # what is delivered for the flight is the ask
+        posts.deliver(turn, said, target, rule="reply", session_id=session, reason="the answer")
+    return done
+
+
+def _tell_failure(turn: Turn, flight: Flight) -> None:
+    """Nobody is left to find out by chance that an ask came to nothing."""
+    ask = turn.ledger.get(Ask, flight.ask_id)
+    if ask is None or ask.reply_mode is ReplyMode.NONE or _knows(turn, flight, ask):
+        return
+    remedies = flight.error.remedies if flight.error else (retry_remedy(flight),)
+    tries = [f"try: {command_line(remedy)}" for remedy in remedies]
+    text = "\n".join([f"{turn.address(flight.target)} {flight.state}: {flight.reason}", *tries])
+    _tell(turn, flight.conversation_id, ask.reply_to or ask.sender, text, ask.message_id)
+
+
+def _knows(turn: Turn, flight: Flight, ask: Ask) -> bool:
+    """Who cancelled it knows; who waits for it sees it now."""
+    if flight.state is FlightState.CANCELLED and turn.sender == ask.sender:
+        return True
+    waits = turn.world.is_awaited(f"{flight.id} {ask.sender}")
+    return waits and ask.reply_mode is ReplyMode.INLINE and ask.reply_to is None
+
+
+def came_back(turn: Turn, delivery: Delivery, problem: str) -> None:
+    """A message whose turn came to nothing: its sender is told."""
+    if delivery.sender not in turn.world.own_agents and delivery.conversation_id is not None:
+        text = f"{turn.address(delivery.target)}: {problem}"
+        _tell(turn, delivery.conversation_id, delivery.sender, text, delivery.message_id)
+        _alert(turn, delivery, text)
+
+
+def _bounce(turn: Turn, delivery: Delivery) -> None:
+    bounce = bounce_of(delivery, turn.address(delivery.target))
+    if delivery.sender in turn.world.own_agents or delivery.conversation_id is None:
+        return  # a notice that cannot be delivered is not noticed again
+    again = Remedy(operation="send", parameters={"to": bounce.address, "body": "…"})
+    text = f"{bounce.text}\ntry: {command_line(again)}"
+    _tell(turn, delivery.conversation_id, bounce.to, text, bounce.message_id)
+    _alert(turn, delivery, text)
+
+
+def _alert(turn: Turn, delivery: Delivery, text: str) -> None:
+    """A person who was not waiting for anything learns of the failure; of one agent's once."""
+    sender = turn.agent(delivery.sender)
+    if sender is not None and attention_items.is_person(sender):
+        attention_items.put(
+            turn,
+            AttentionKind.FAILURE,
+            user=sender.owner or turn.world.operator,
+            source=turn.world.system_agent,
+            agent_id=delivery.target,
+            title=attention_items.title_of(text),
+            body=text,
+            dedupe=f"failure:{delivery.target}",
+        )
+
+
+def _tell(turn: Turn, conversation_id: str, target: str, text: str, about: str | None) -> None:
+    message = posts.post(
+        turn,
+        conversation_id,
+        text,
+        sender=turn.world.system_agent,
+        kind=MessageKind.STATUS,
+        metadata=Metadata(in_reply_to=about, target_agents=(target,)),
+    )
+    posts.deliver(turn, message, target, rule="notice", reason="something of yours came back")

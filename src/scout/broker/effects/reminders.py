@@ -1,0 +1,172 @@
+"""Reminding one holder: in the log, and then as a message, or in the inbox of a person."""
+
+from typing import Any
+
+from scout.base.refusal import PLACEHOLDER, Remedy
+from scout.base.time import Time
+from scout.broker.routing import attention_items, messages, operator_alarms, posts
+from scout.broker.transaction.transaction import Turn
+from scout.model.agent import Agent, Lifecycle
+from scout.model.ask import Ask
+from scout.model.conversation import Message
+from scout.model.delivery import Delivery
+from scout.model.events.asks import SweepNudged
+from scout.model.events.envelope import Metadata
+from scout.model.flight import Flight
+from scout.model.question import Question, QuestionState
+from scout.model.work_item import WorkItem, WorkState
+from scout.policy.duty import Party
+from scout.policy.swept import Level, Nudge, Watch
+from scout.policy.wake import Cause, Occasion
+from scout.protocol.operations import command_line
+
+__all__ = ["remind", "reminders", "title_of_record", "watch"]
+
+_SOME = 20
+
+Owing = Question | WorkItem | Flight | Message
+
+
+def reminders(turn: Turn, ident: str) -> dict[str, Any]:
+    """Who was reminded of a record so far, as its row says; nothing when nobody was."""
+    found = turn.ledger.rows("sweep_of", id=ident)
+    if not found or not found[0][0]:
+        return {}
+    nudges, *moments = found[0]
+    nudged_at, next_at = (None if one is None else Time(one) for one in moments)
+    return {"nudges": nudges, "nudged_at": nudged_at, "next_at": next_at}
+
+
+def watch(turn: Turn, record: Any) -> Watch | None:
+    """A record and the reminders of it so far."""
+    if record is None:
+        return None
+    return Watch(record=record, title=title_of_record(turn, record), **reminders(turn, record.id))
+
+
+def remind(turn: Turn, record: Owing, nudge: Nudge) -> None:
+    """Store it and tell exactly this holder; a person finds it in the inbox, and nothing is started."""
+    holder = turn.agent(nudge.holder_id)
+    if holder is None or attention_items.is_person(holder):
+        turn.append(SweepNudged, nudge.id, nudge.stored)
+        user = holder.owner if holder is not None else None
+        operator_alarms.raised(turn, nudge.alarm, user or turn.world.operator, nudge.escalated_from)
+    else:
+        _told(turn, record, nudge, holder)
+
+
+def _told(turn: Turn, record: Owing, nudge: Nudge, holder: Agent) -> None:
+    place = posts.dm_of(turn, turn.sender, holder.id)
+    occasion = Occasion(
+        cause=Cause.NUDGE,
+        sender=Party(agent_id=turn.sender),
+        targets=(Party(agent_id=holder.id),),
+        place=messages.occasion_place(turn, place),
+    )
+    decision = messages.decide(turn, occasion)
+    beside = Metadata() if decision.holder else Metadata(wake=decision.stored)
+    turn.append(SweepNudged, nudge.id, nudge.stored, beside)
+    if holder.lifecycle is Lifecycle.RETIRED:
+        return  # the next one on the ladder hears of it
+    message = posts.post(
+        turn,
+        place.id,
+        _text(turn, record, nudge),
+        work_item_id=_work_item(record),
+        metadata=Metadata(target_agents=(holder.id,)),
+    )
+    messages.carried(turn, message, holder.id, decision)
+
+
+def _work_item(record: Owing) -> str | None:
+    return record.id if isinstance(record, WorkItem) else record.work_item_id
+
+
+# -- words -------------------------------------------------------------------------------------------
+
+
+def _text(turn: Turn, record: Owing, nudge: Nudge) -> str:
+    """What it is about, since when, and what to do next, ready to be pasted."""
+    if nudge.level is Level.HOLDER:
+        yours = "The next move is yours."
+    else:
+        yours = f"{turn.address(nudge.escalated_from)} was reminded and has not moved."
+    why = Remedy(operation="why", parameters={"id": nudge.id})
+    tries = [f"try: {command_line(one)}" for one in (_next(turn, record, nudge.level), why)]
+    about = f"{nudge.rule}: {title_of_record(turn, record)}"
+    return "\n".join([about, f"{nudge.alarm.body}. {yours}", *tries])
+
+
+def title_of_record(turn: Turn, record: Any) -> str:
+    """What a record is about, in a line: its title, or the text that was asked."""
+    match record:
+        case WorkItem():
+            return attention_items.title_of(record.title)
+        case Flight():
+            ask = turn.ledger.get(Ask, record.ask_id)
+            message = turn.ledger.get(Message, ask.message_id) if ask is not None else None
+            return attention_items.title_of(message.body if message is not None else record.reason)
+        case Question() | Message():
+            return attention_items.title_of(record.body)
+        case _:
+            return ""
+
+
+def _next(turn: Turn, record: Owing, level: Level) -> Remedy:
+    """What the party that is reminded may do: make the move, or see to it that somebody does."""
+    holds = level is Level.HOLDER
+    match record:
+        case Question():
+            return _answer(record) if holds and record.state is QuestionState.OPEN else _close(record)
+        case WorkItem():
+            return _move_work(record) if holds else _hand_over(record)
+        case Flight():
+            return _push_flight(turn, record) if holds else _look(record)
+        case Message():
+            return _reply(record) if holds else _ask_again(turn, record)
+
+
+def _answer(question: Question) -> Remedy:
+    return Remedy(operation="question.answer", parameters={"questionId": question.id, "answer": PLACEHOLDER})
+
+
+def _close(question: Question) -> Remedy:
+    """The asker has its answer, or asks somebody else."""
+    return Remedy(operation="question.close", parameters={"questionId": question.id})
+
+
+_WORK_MOVES = {
+    WorkState.OPEN: "work.start",
+    WorkState.WORKING: "work.progress",
+    WorkState.WAITING: "work.resume",
+    WorkState.REVIEW: "work.accept",
+}
+
+
+def _move_work(item: WorkItem) -> Remedy:
+    words = {"summary": PLACEHOLDER} if item.state is WorkState.WORKING else {}
+    return Remedy(operation=_WORK_MOVES[item.state], parameters={"workItemId": item.id, **words})
+
+
+def _hand_over(item: WorkItem) -> Remedy:
+    return Remedy(operation="work.hand-over", parameters={"workItemId": item.id, "to": PLACEHOLDER})
+
+
+def _push_flight(turn: Turn, flight: Flight) -> Remedy:
+    """Whoever a flight waits for tells its target what it waits for."""
+    return Remedy(operation="send", parameters={"to": turn.address(flight.target), "body": PLACEHOLDER})
+
+
+def _look(flight: Flight) -> Remedy:
+    return Remedy(operation="flight.get", parameters={"flightId": flight.id})
+
+
+def _reply(message: Message) -> Remedy:
+    return Remedy(operation="reply", parameters={"inReplyTo": message.id, "body": PLACEHOLDER})
+
+
+def _ask_again(turn: Turn, message: Message) -> Remedy:
+    """Its sender asks the one whom the message was for, tracked this time."""
+    deliveries = turn.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=_SOME)
+    target = next((one.target for one in deliveries if one.delegates), message.sender)
+    return Remedy(operation="ask", parameters={"to": turn.address(target), "body": message.body})

@@ -1,0 +1,73 @@
+"""Projects that a name nobody answers to may have meant: a folder of that name beside the caller's."""
+
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from msgspec.structs import replace
+
+from scout.base.refusal import PLACEHOLDER, Candidate, Refused, Remedy
+from scout.broker.transaction.services import World
+from scout.identity.lexer import lex
+from scout.identity.name import HandleName
+from scout.model.problems.target import UnknownTarget
+from scout.policy.directory import Caller
+from scout.ports import Place
+
+__all__ = ["with_projects"]
+
+_LOOKED = 16  # folders in which the name is looked for
+
+
+def with_projects(problem: UnknownTarget, world: World, caller: Caller) -> UnknownTarget:
+    """The same refusal; it offers the projects nearby of this name, and none that are not there."""
+    problem = replace(problem, remedies=_usable(problem.remedies, world))
+    name = _definition(problem.address)
+    found = {place.project_root: place for place in _places(name, world, caller)} if name else {}
+    if not found:
+        return problem
+    near = [Candidate(address=f"project:{root}") for root in found]
+    asks = [_ask(root) for root in found]
+    return replace(
+        problem,
+        candidates=(*problem.candidates, *near),
+        remedies=(*asks, *problem.remedies),
+    )
+
+
+def _usable(remedies: tuple[Remedy, ...], world: World) -> tuple[Remedy, ...]:
+    """A text that looks like a path is offered as a project only where it is a directory."""
+    kept = tuple(one for one in remedies if "projectPath" not in one.parameters or _is_there(one, world))
+    return kept or (Remedy(operation="who", parameters={}, why="who is there"),)
+
+
+def _is_there(remedy: Remedy, world: World) -> bool:
+    try:
+        world.places.locate(str(remedy.parameters["projectPath"]))
+    except Refused:
+        return False
+    return True
+
+
+def _definition(address: str) -> str | None:
+    try:
+        name = lex(address)
+    except Refused:
+        return None
+    return name.address.definition_id if isinstance(name, HandleName) else None
+
+
+def _places(name: str, world: World, caller: Caller) -> Iterator[Place]:
+    beside = [str(PurePath(caller.project_root).parent)] if caller.project_root else []
+    for folder in list(dict.fromkeys((*beside, *world.roots)))[:_LOOKED]:
+        try:
+            place = world.places.locate(name, folder)
+        except Refused:
+            continue
+        if place.definition == name:
+            yield place
+
+
+def _ask(root: str) -> Remedy:
+    return Remedy(
+        operation="ask", parameters={"projectPath": root, "body": PLACEHOLDER}, why="a project nearby"
+    )

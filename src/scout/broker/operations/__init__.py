@@ -1,0 +1,1 @@
+"""The operations: one function answers one request of `protocol`."""

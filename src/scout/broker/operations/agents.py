@@ -1,0 +1,351 @@
+"""The directory: entering agents, finding them, changing and retiring them."""
+
+import heapq
+from typing import Any
+
+from msgspec.structs import replace
+
+from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
+from scout.broker.effects import retirement
+from scout.broker.routing import credentials, routes, unread
+from scout.broker.routing.registration import break_alias_named, check_own_folder, checked_config
+from scout.broker.routing.views import agent_view, detail_of
+from scout.broker.transaction.paging import before, page, size
+from scout.broker.transaction.session_name import alias_of
+from scout.broker.transaction.transaction import Turn, subject_of
+from scout.identity.lexer import lex
+from scout.identity.name import HandleName
+from scout.identity.path import Kind
+from scout.identity.segment import fold
+from scout.model.agent import (
+    Agent,
+    AgentMove,
+    Lifecycle,
+    move_agent,
+    read_config,
+    update_agent,
+)
+from scout.model.events.presence import AGENT_EVENTS, AgentUpdated
+from scout.model.problems.target import AmbiguousTarget, NameTaken
+from scout.policy.agent_address import closest_matches, wanted_by
+from scout.policy.directory import Caller, Instance, Wanted, instance_of
+from scout.policy.permit import Deed, Subject
+from scout.policy.resolve import resolve
+from scout.protocol.agents import (
+    AgentDetail,
+    AgentView,
+    ConfigureAgent,
+    Identity,
+    Moved,
+    MoveProject,
+    Resolve,
+    Resolved,
+    RetireAgent,
+    ReviveAgent,
+    ShowAgent,
+    Who,
+    WhoAmI,
+)
+from scout.protocol.request import Page
+from scout.store.ledger import LAST
+
+__all__ = [
+    "configure",
+    "count_agents",
+    "find",
+    "is_agent",
+    "move_project",
+    "retire",
+    "revive",
+    "show",
+    "what_it_means",
+    "who",
+    "who_am_i",
+]
+
+_NAMES = 20
+_LOOKED_AT = 500  # agents whose descriptions are read for one page
+_COUNTED = 1000
+
+
+def who_am_i(turn: Turn, request: WhoAmI) -> Identity:
+    """Whom the credential stands for."""
+    actor, world = turn.actor, turn.world
+    agent = turn.ledger.get(Agent, actor.agent_id)
+    own = turn.instance(agent, actor.session_id) if agent else None
+    return Identity(
+        kind=actor.kind,
+        token_id=actor.token_id,
+        sender=turn.address(agent.id) if agent else None,
+        agent_id=actor.agent_id,
+        address=turn.address(agent.id) if agent else None,
+        alias=alias_of(turn, actor.session_id) or (turn.alias(agent) if agent else None),
+        canonical=(own if actor.session_id else Instance(agent=own.agent)).canonical if own else None,
+        minimal=turn.minimal(own) if own else None,
+        path=str(agent.path) if agent else None,
+        birth_branch=agent.birth_branch if agent else None,
+        role=agent.tool_role if agent else None,
+        session_id=actor.session_id,
+        user=actor.user,
+        project=turn.caller.project_root,
+        node=world.node,
+        url=world.status.url,
+        version=world.version,
+    )
+
+
+# -- finding -----------------------------------------------------------------------------------------
+
+
+def find(turn: Turn, address: str, deed: Deed = Deed.SEE) -> Agent:
+    """The agent that an address means, live or retired, by whatever harness, if the caller may do this."""
+    try:
+        agent = turn.resolve(address).agent
+    except Refused as refusal:
+        agent_id = getattr(refusal.diagnostic, "agent_id", None)
+        agent = turn.directory.agent(agent_id) if agent_id else None
+        if agent is None:
+            raise
+    turn.permit(deed, subject_of(agent))
+    return agent
+
+
+def who(turn: Turn, request: Who) -> Page[AgentView]:
+    """The agents that the caller sees, newest first."""
+    wanted = size(request.limit, turn.rules.limits)
+    bound, limit = before(request.cursor), wanted + 1
+    found: list[Agent] = []
+    # What may not be seen or is not asked for is passed over, so another look may be needed.
+    while len(found) < limit:
+        rows = _some(turn, request, bound, limit)
+        found += [agent for agent in rows if _is_listed(turn, request, agent)]
+        if len(rows) < limit:
+            break
+        bound = rows[-1].id
+    shown = page(found[:limit], wanted, lambda agent: agent.id)
+    return Page(items=tuple(agent_view(turn, agent) for agent in shown.items), next=shown.next)
+
+
+def _described(turn: Turn, query: str, bound: str) -> list[Agent]:
+    """Those of the next agents whose description has every word of the query."""
+    words = query.casefold().split()
+    some = turn.ledger.many(Agent, "agents_all", before=bound, limit=_LOOKED_AT)
+    return [one for one in some if all(word in (one.config.description or "").casefold() for word in words)]
+
+
+def _some(turn: Turn, request: Who, bound: str, limit: int) -> list[Agent]:
+    ledger = turn.ledger
+    if request.query:
+        prefix = fold(request.query.lstrip("@"))
+        # Only names in use are kept in the index; a retired agent is found by its whole name.
+        names = dict.fromkeys((prefix, *turn.directory.prefixed(prefix, _NAMES)))
+        lists = [ledger.many(Agent, "agents_named", name=name, before=bound, limit=limit) for name in names]
+        lists.append(_described(turn, request.query, bound))
+        merged = heapq.merge(*lists, key=lambda agent: agent.id, reverse=True)
+        return list({agent.id: agent for agent in merged}.values())[:limit]
+    if request.project_root:
+        root = turn.place.project_root if turn.place else request.project_root
+        return ledger.many(Agent, "agents_of_root", root=root, before=bound, limit=limit)
+    if request.online:
+        return ledger.many(Agent, "agents_reachable", before=bound, limit=limit)
+    return ledger.many(Agent, "agents_all", before=bound, limit=limit)
+
+
+def _is_listed(turn: Turn, request: Who, agent: Agent) -> bool:
+    if agent.lifecycle is Lifecycle.RETIRED and not request.retired:
+        return False
+    if not (request.all or is_agent(agent)):
+        return False
+    if request.online and not routes.is_live(turn, agent):
+        return False
+    return turn.view.shows(agent)
+
+
+def is_agent(agent: Agent) -> bool:
+    """Whether it is an agent to people: neither a person, nor a part of Scout."""
+    return agent.kind not in (Kind.SYSTEM, Kind.CONNECTOR)
+
+
+def count_agents(turn: Turn) -> int:
+    """How many agents in service the caller sees, among the newest thousand: those that `who` lists."""
+    known = turn.ledger.many(Agent, "agents_all", before=LAST, limit=_COUNTED)
+    return sum(_is_listed(turn, Who(), one) for one in known)
+
+
+def show(turn: Turn, request: ShowAgent) -> AgentDetail:
+    """One agent."""
+    return detail_of(turn, find(turn, request.address))
+
+
+def what_it_means(turn: Turn, request: Resolve) -> Resolved:
+    """What an address means for the caller, or for the agent or directory it looks from."""
+    caller = _looking_from(turn, request.from_) if request.from_ else turn.caller
+    found = resolve(request.address, turn.directory, caller, turn.now)
+    agent, choice = found.agent, found.choice
+    endpoint = choice.endpoint
+    return Resolved(
+        agent_id=agent.id,
+        endpoint_id=found.endpoint_id,
+        session_id=endpoint.session_id if endpoint else None,
+        harness=choice.harness,
+        address=turn.address(agent.id),
+        canonical=found.canonical,
+        minimal=turn.minimal(instance_of(agent, endpoint)),
+        path=str(agent.path),
+        birth_branch=agent.birth_branch,
+        rule=found.rule,
+        action=choice.action,
+        steps=tuple(f"{step.rule}: {('none', 'one', 'several')[min(step.left, 2)]}" for step in found.steps),
+        passed_over=tuple(f"{one.endpoint_id}: {one.why}" for one in choice.passed_over),
+        alias_id=found.alias_id,
+        alias_revision=found.alias_revision,
+        description=agent.config.description,
+    )
+
+
+def _looking_from(turn: Turn, place: str) -> Caller:
+    """An agent whom the caller sees, or a directory, as somebody who looks from there."""
+    try:
+        agent = turn.resolve(place).agent
+    except Refused:
+        at = turn.world.places.locate(place, turn.caller.project_root)
+        return replace(turn.caller, project_root=at.project_root, root_branch=at.branch)
+    born = agent.birth_branch
+    return replace(
+        turn.caller,
+        agent_id=agent.id,
+        session_id=None,
+        path=agent.path,
+        project_root=agent.project_root,
+        root_branch=born.partition(".")[0] if born else None,
+    )
+
+
+# -- changing ----------------------------------------------------------------------------------------
+
+
+def configure(turn: Turn, request: ConfigureAgent) -> AgentDetail:
+    """Change an agent's settings, role or folder."""
+    agent = find(turn, request.address, Deed.CONTROL)
+    changes: dict[str, Any] = {}
+    if request.config:
+        changes["config"] = checked_config(turn, read_config(request.config, agent.config), agent.config)
+    if request.tool_role is not None:
+        turn.permit(Deed.ADMINISTER, subject_of(agent))
+        changes["tool_role"] = request.tool_role
+    if request.working_dir is not None:
+        folder = turn.place.directory if turn.place else request.working_dir
+        check_own_folder(turn, folder)
+        changes["working_dir"] = folder
+    if not changes:
+        raise Refused(BadRequest(problem="nothing to change: give config, toolRole or workingDir"))
+    changed = update_agent(agent, turn.now, seen=request.revision, **changes)
+    return detail_of(turn, turn.record(AgentUpdated, changed, move="config"))
+
+
+def retire(turn: Turn, request: RetireAgent) -> AgentDetail:
+    """Take an agent out of service: nothing more is delivered to it, and senders are told."""
+    agent = find(turn, request.address, Deed.CONTROL)
+    if agent.id in (turn.world.operator_agent, turn.world.system_agent) or agent.kind is Kind.SYSTEM:
+        raise Refused(BadRequest(problem=f"Scout cannot do without {agent.path}", field="address"))
+    retired = move_agent(agent, AgentMove.RETIRE, turn.now)
+    turn.record(AGENT_EVENTS[AgentMove.RETIRE], retired, move=AgentMove.RETIRE, reason=request.reason)
+    retirement.take_down(turn, retired)
+    credentials.revoke_all(turn, retired, "its agent is retired")
+    return detail_of(turn, retired)
+
+
+def revive(turn: Turn, request: ReviveAgent) -> AgentDetail:
+    """Bring a retired agent back under the same names."""
+    agent = _find_retired(turn, request.address) or find(turn, request.address)
+    turn.permit(Deed.CONTROL, subject_of(agent))
+    revived = move_agent(agent, AgentMove.REVIVE, turn.now)
+    _check_handle(turn, revived)
+    turn.record(AGENT_EVENTS[AgentMove.REVIVE], revived, move=AgentMove.REVIVE)
+    break_alias_named(turn, revived)
+    broadcast = unread.broadcast_for(turn, revived.id)
+    if broadcast is not None:  # what was said to all meanwhile was not for it
+        unread.mark_read(turn, revived.id, broadcast.id, turn.ledger.last_seq())
+    return detail_of(turn, revived)
+
+
+def _find_retired(turn: Turn, text: str) -> Agent | None:
+    """The retired agent that a handle means; None where it means none, or no handle was given."""
+    try:
+        name = lex(text)
+    except Refused:
+        return None  # `find` says what is wrong with it
+    if not isinstance(name, HandleName):
+        return None
+    found = _retired_matches(turn, wanted_by(name.address))
+    if len(found) > 1:
+        raise Refused(_several_retired(text, found))
+    return found[0] if found else None
+
+
+def _retired_matches(turn: Turn, wanted: Wanted) -> list[Agent]:
+    """The retired agents of exactly this name; others only if no live agent has exactly this name."""
+    known = turn.ledger.many(Agent, "agents_retired", name=wanted.definition_id, limit=_COUNTED)
+    found = closest_matches(wanted, [one for one in known if turn.view.shows(one)])
+    exact = [one for one in found if (one.workspace, one.profile) == (wanted.workspace, wanted.profile)]
+    return exact if exact or turn.directory.find(replace(wanted, exact=True), 1) else found
+
+
+def _several_retired(text: str, found: list[Agent]) -> AmbiguousTarget:
+    paths = [str(one.path) for one in found]
+    return AmbiguousTarget(
+        address=text[:200],
+        count=len(found),
+        retry=paths[0],
+        noun="retired agent",
+        candidates=tuple(Candidate(address=path) for path in paths[:_NAMES]),
+        remedies=tuple(Remedy(operation="agent.revive", parameters={"address": path}) for path in paths[:3]),
+    )
+
+
+def _check_handle(turn: Turn, agent: Agent) -> None:
+    """A handle is unique among live agents: another may have taken it meanwhile."""
+    if agent.definition_id is None:
+        return
+    wanted = Wanted(
+        definition_id=agent.definition_id,
+        workspace=agent.workspace,
+        profile=agent.profile,
+        node=agent.node,
+        exact=True,
+    )
+    for holder in turn.everybody.find(wanted, 1):
+        raise Refused(_taken("agent", turn.address(agent.id), holder))
+
+
+def _taken(noun: str, name: str, holder: Agent) -> NameTaken:
+    look = Remedy(operation="show", parameters={"address": str(holder.path)}, why="who has it")
+    state = str(holder.lifecycle)
+    return NameTaken(noun=noun, name=name, holder_id=holder.id, holder_state=state, remedies=(look,))
+
+
+def _check_branch(turn: Turn, agent: Agent, root: str) -> None:
+    """A project has one agent that was born on a branch: two of them cannot become one project."""
+    branch = agent.birth_branch
+    holder = turn.ledger.one(Agent, "agent_born", root=root, branch=branch) if branch else None
+    if holder is not None and holder.id != agent.id:
+        raise Refused(_taken("branch", f"{root}: {branch}", holder))
+
+
+def move_project(turn: Turn, request: MoveProject) -> Moved:
+    """The agents of a folder that was moved work in its new place."""
+    turn.permit(Deed.ADMINISTER, Subject(name=request.old))
+    assert turn.place is not None  # the request names it
+    new, old = turn.place.project_root, request.old.rstrip("/")
+    moved: list[str] = []
+    agents = turn.ledger.many(Agent, "agents_of_root", root=old, before=LAST, limit=1_000_000)
+    for agent in agents:
+        _check_branch(turn, agent, new)
+        inside = agent.working_dir is not None and agent.working_dir.startswith(f"{old}/")
+        working = f"{new}{agent.working_dir[len(old) :]}" if inside and agent.working_dir else new
+        changed = update_agent(agent, turn.now, project_root=new, working_dir=working)
+        turn.record(AgentUpdated, changed, move="move", reason=f"the project moved from {old}")
+        moved.append(agent.id)
+    if not moved:
+        raise turn.missing("project", request.old)
+    return Moved(agents=tuple(moved), at=turn.now)

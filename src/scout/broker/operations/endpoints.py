@@ -1,0 +1,213 @@
+"""Endpoints and sessions: how agents say that they can be reached, and that they still can."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.broker.effects import session_end
+from scout.broker.routing import registration, routes
+from scout.broker.routing.agent_wake import wake_agent
+from scout.broker.transaction.transaction import Turn, subject_of
+from scout.identity.segment import fold
+from scout.model.agent import Agent, Lifecycle
+from scout.model.endpoint import (
+    ENDPOINT,
+    Endpoint,
+    EndpointMove,
+    EndpointState,
+    Transport,
+    heard_from,
+    heartbeat_is_news,
+    update_endpoint,
+)
+from scout.model.events.presence import (
+    AgentHeartbeat,
+    EndpointRecovered,
+    EndpointRegistered,
+    EndpointUpdated,
+    Reached,
+)
+from scout.model.problems.target import HarnessMismatch
+from scout.model.session import Session
+from scout.policy.permit import Deed
+from scout.protocol.agents import (
+    Heartbeat,
+    RegisterEndpoint,
+    RemoveEndpoint,
+    UpdateEndpoint,
+)
+
+__all__ = [
+    "heartbeat",
+    "is_quiet",
+    "register_endpoint",
+    "remove_endpoint",
+    "update",
+]
+
+# The moves that lead from a new endpoint to the state it says it is in.
+_FIRST = {
+    EndpointState.REGISTERED: (),
+    EndpointState.ATTACHING: (EndpointMove.ATTACH,),
+    EndpointState.WAKING: (EndpointMove.WAKE,),
+    EndpointState.IDLE: (EndpointMove.READY,),
+    EndpointState.WORKING: (EndpointMove.READY, EndpointMove.CLAIM),
+}
+
+# Transports that lead to another node or to another protocol: their bridges make these endpoints.
+_MADE_BY_SCOUT = (Transport.MESH, Transport.A2A)
+
+
+def _own(turn: Turn, agent_id: str) -> Agent:
+    """The agent, if the caller is it or controls it."""
+    agent = turn.need(Agent, "agent", agent_id)
+    turn.permit(Deed.CONTROL, subject_of(agent))
+    return agent
+
+
+def register_endpoint(turn: Turn, request: RegisterEndpoint) -> Endpoint:
+    """A new way to an agent."""
+    agent = _own(turn, request.agent_id or turn.sender)
+    if agent.lifecycle is Lifecycle.RETIRED:
+        raise Refused(routes.retired(turn, agent))
+    registration.check_profile(turn, request.permission_profile, None)
+    steps = _FIRST.get(request.state)
+    if steps is None:
+        problem = f"a new endpoint is {', '.join(_FIRST)}, not {request.state}"
+        raise Refused(BadRequest(problem=problem, field="state"))
+    session = _session(turn, agent, request.session_id)
+    endpoint = Endpoint(
+        id=turn.mint("ept"),
+        created_at=turn.now,
+        updated_at=turn.now,
+        agent_id=agent.id,
+        node=fold(request.node) if request.node else turn.world.node,
+        harness=request.harness or (session.harness if session else None),
+        model=request.model,
+        transport=request.transport,
+        session_id=session.id if session else None,
+        preferred=request.preferred,
+        wake_policy=request.wake_policy,
+        permission_profile=request.permission_profile,
+        last_seen=turn.now,
+    )
+    _check_session(turn, endpoint, session)
+    _check_way(turn, endpoint)
+    turn.record(EndpointRegistered, endpoint, move="register")
+    for step in steps:
+        endpoint = routes.move(turn, endpoint, step)
+    return endpoint
+
+
+def _session(turn: Turn, agent: Agent, session_id: str | None) -> Session | None:
+    """A session that an endpoint names is its agent's."""
+    session = turn.need(Session, "session", session_id) if session_id else None
+    if session is not None and session.agent_id != agent.id:
+        raise turn.missing("session", session.id)
+    return session
+
+
+def _check_session(turn: Turn, endpoint: Endpoint, session: Session | None) -> None:
+    """An endpoint is in the harness and on the node of its session; any other is refused."""
+    if session is None or (endpoint.harness, endpoint.node) == (session.harness, session.node):
+        return
+    address = turn.address(endpoint.agent_id)
+    right = {
+        "agentId": endpoint.agent_id,
+        "harness": session.harness,
+        "node": session.node,
+        "sessionId": session.id,
+    }
+    remedy = Remedy(operation="endpoint.register", parameters=right, why="in the harness of its session")
+    requested = f"{endpoint.harness or 'nameless'} on {endpoint.node}"
+    attached = (f"{session.harness} on {session.node}",)
+    raise Refused(
+        HarnessMismatch(address=address, requested=requested, attached=attached, remedies=(remedy,))
+    )
+
+
+def _check_way(turn: Turn, endpoint: Endpoint) -> None:
+    """An endpoint made by request is on this node, over a transport that an agent can offer by itself."""
+    here = turn.world.node
+    by_hand = tuple(one for one in Transport if one not in _MADE_BY_SCOUT)
+    right = {"agentId": endpoint.agent_id, "node": here, "transport": str(Transport.PULL)}
+    again = Remedy(operation="endpoint.register", parameters=right, why="on this node, and pull")
+    if endpoint.transport in _MADE_BY_SCOUT:
+        accepted = ", ".join(by_hand)
+        problem = (
+            f"Scout makes endpoints with the transport {endpoint.transport} itself; accepted: {accepted}"
+        )
+        raise Refused(BadRequest(problem=problem, field="transport", remedies=(again,)))
+    if endpoint.node != here:
+        problem = f"an endpoint is registered at its own node: this one is {here}, not {endpoint.node:.60}"
+        raise Refused(BadRequest(problem=problem, field="node", remedies=(again,)))
+
+
+def update(turn: Turn, request: UpdateEndpoint) -> Endpoint:
+    """Change an endpoint's settings, then its state by the one move that leads there."""
+    endpoint = turn.need(Endpoint, "endpoint", request.endpoint_id)
+    agent = _own(turn, endpoint.agent_id)
+    if agent.id == turn.actor.agent_id:
+        endpoint = replace(endpoint, last_seen=turn.now)  # who speaks is there
+    names = ("preferred", "model", "session_id", "wake_policy", "permission_profile")
+    changes: dict[str, Any] = {name: getattr(request, name) for name in names}
+    given = {name: value for name, value in changes.items() if value is not None}
+    _check_session(turn, endpoint, _session(turn, agent, request.session_id))
+    registration.check_profile(turn, request.permission_profile, endpoint.permission_profile)
+    changed = update_endpoint(endpoint, turn.now, seen=request.revision, **given)
+    if given:
+        endpoint = turn.record(EndpointUpdated, changed, move="update")
+    if request.state is not None and request.state is not endpoint.state:
+        endpoint = routes.move(turn, endpoint, _move_to(endpoint, request.state), request.reason)
+    return endpoint
+
+
+def _move_to(endpoint: Endpoint, wanted: EndpointState) -> EndpointMove:
+    """The move that leads to a state; the table refuses where there is none."""
+    for step, following in ENDPOINT.table[endpoint.state].items():
+        if following is wanted:
+            return step
+    reverse = {state: step for moves in ENDPOINT.table.values() for step, state in moves.items()}
+    ENDPOINT.after(endpoint.state, reverse.get(wanted, EndpointMove.ATTACH))
+    raise AssertionError  # the table has refused
+
+
+def remove_endpoint(turn: Turn, request: RemoveEndpoint) -> Endpoint:
+    """Stop an endpoint; doing it again changes nothing."""
+    endpoint = turn.need(Endpoint, "endpoint", request.endpoint_id)
+    _own(turn, endpoint.agent_id)
+    if endpoint.state is EndpointState.STOPPED:
+        return endpoint
+    return session_end.stop_endpoint(turn, endpoint, "its endpoint was removed")
+
+
+# -- signs of life -----------------------------------------------------------------------------------
+
+
+def is_quiet(turn: Turn, endpoint: Endpoint) -> bool:
+    """Whether a sign of life is no news, so that it may stay in memory."""
+    _own(turn, endpoint.agent_id)
+    after = heard_from(endpoint, turn.now)
+    every = turn.rules.periods.heartbeat_event
+    written = max(endpoint.updated_at, turn.world.heard.get(endpoint.id, endpoint.updated_at))
+    return not heartbeat_is_news(endpoint, after, turn.now, written=written, every=every)
+
+
+def heartbeat(turn: Turn, request: Heartbeat) -> Endpoint:
+    """A sign of life that is news: it brings an endpoint back, or the last one is long ago."""
+    endpoint = turn.need(Endpoint, "endpoint", request.endpoint_id)
+    _own(turn, endpoint.agent_id)
+    after = heard_from(endpoint, turn.now)
+    if after.state is not endpoint.state:
+        reason = "it was heard from"
+        turn.record(EndpointRecovered, after, move=EndpointMove.RECOVER, reason=reason)
+        routes.announce(turn, endpoint, after, reason)
+    else:
+        turn.ledger.refresh(after)
+        turn.memory.forget()
+    wake_agent(turn, after.agent_id, "it was heard from")
+    turn.world.heard[after.id] = turn.now
+    seen = Reached(agent_id=after.agent_id, endpoint_id=after.id, last_seen=turn.now)
+    turn.append(AgentHeartbeat, after.agent_id, seen)
+    return after

@@ -1,0 +1,217 @@
+"""What hosts report of the sessions they enrolled, and what each session is told at that moment."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from scout.broker.effects import session_end
+from scout.broker.operations import attention, briefs, decisions, endpoints, inbox, live_turn
+from scout.broker.routing import routes
+from scout.broker.routing.unread import START, Unread, count_unread, list_unread, mark_read
+from scout.broker.transaction.admission import caller_of
+from scout.broker.transaction.session_name import name_of
+from scout.broker.transaction.transaction import Turn, subject_of
+from scout.model.agent import Agent
+from scout.model.attention import Attention, AttentionKind
+from scout.model.delivery import Delivery, DeliveryState, is_due
+from scout.model.endpoint import Endpoint, EndpointMove, EndpointState, heard_from
+from scout.model.permission import request_of
+from scout.model.session import SESSION, Session, SessionMove, SessionState
+from scout.model.token import TokenKind
+from scout.policy.handover import Mail, Standing, is_mail, mail_text, opening_lines, unread_line
+from scout.policy.permit import Deed
+from scout.protocol.agents import Heartbeat
+from scout.protocol.attention import DismissAttention
+from scout.protocol.enrolment import HookAnswer, HookEvent, ReportHook
+from scout.protocol.inbox import AckInbox, InboxItem
+from scout.protocol.insight import ShowBrief
+from scout.store.ledger import LAST
+
+__all__ = ["MAILS", "mail_of", "report", "speak_as", "together"]
+
+MAILS = 3  # handed over at once: a session has a task of its own
+_SOME = 200
+_LOOKED_AT = 20
+_FETCHING = frozenset({HookEvent.STOP, HookEvent.TOOL_USE})
+
+
+def report(turn: Turn, request: ReportHook) -> HookAnswer:
+    """One moment of an enrolled session, told by the host that enrolled it."""
+    session = turn.need(Session, "session", request.session_id)
+    agent = turn.need(Agent, "agent", session.agent_id)
+    subject = replace(subject_of(agent), name=session.id, enrolled_by=session.enrolled_by)
+    turn.permit(Deed.FETCH_MAIL if request.event in _FETCHING else Deed.REPORT_HOOK, subject)
+    speak_as(turn, agent, session)
+    if request.event is not HookEvent.SESSION_END and session.state is not SessionState.LIVE:
+        SESSION.after(session.state, SessionMove.READY)  # refuses: it has to enrol again
+    return _EVENTS[request.event](turn, session, request)
+
+
+def speak_as(turn: Turn, agent: Agent, session: Session) -> None:
+    """From here on it is done in the name of the session; the host's credential stays in the log."""
+    turn.actor = replace(
+        turn.actor,
+        kind=TokenKind.AGENT,
+        user=agent.owner,
+        agent_id=agent.id,
+        path=agent.path,
+        session_id=session.id,
+    )
+    turn.caller = caller_of(turn.world, turn.actor, agent)
+
+
+# -- the moments -------------------------------------------------------------------------------------
+
+
+def _started(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
+    _seen(turn, session)
+    brief = briefs.brief(turn, ShowBrief())
+    standing = Standing(
+        address=name_of(turn, session.id, session.agent_id),
+        project=brief.me.project,
+        asks=len(brief.flights),
+        questions=len(brief.questions),
+        work=len(brief.work),
+        unread=brief.unread,
+    )
+    return HookAnswer(context=opening_lines(standing, session.harness))
+
+
+def _prompted(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
+    """Its model reads what it was given: so what was handed over is taken, and its asks run."""
+    _works(turn, session)
+    _withdraw(turn, session)
+    typed = bool(request.prompt) and not is_mail(request.prompt)
+    taken = [] if typed else _held(turn, session)
+    if taken:
+        inbox.acknowledge(turn, AckInbox(delivery_ids=tuple(one.id for one in taken)))
+    live_turn.begin(turn, session, taken)
+    return HookAnswer(context=unread_line(count_unread(turn, session.agent_id), session.harness))
+
+
+def _held(turn: Turn, session: Session) -> list[Delivery]:
+    """What waits for its agent and was handed to this very session."""
+    waiting = turn.ledger.many(Delivery, "inbox", agent=session.agent_id, after="", limit=_SOME)
+    return [one for one in waiting if one.state is DeliveryState.LEASED and one.leased_by == session.id]
+
+
+def _stopped(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
+    """First the answer of the turn goes out; then there is room for what came meanwhile, or it is idle."""
+    endpoint = _seen(turn, session)
+    _withdraw(turn, session)
+    ended = live_turn.end(turn, session, request.last_text)
+    if ended.context:
+        return HookAnswer(context=ended.context, notice=ended.notice)
+    due = () if turn.world.paused else _due(turn, session)  # what is handed over here begins another turn
+    told = _handed_over(turn, session, _one_ask(due))
+    if not told.context and endpoint is not None and endpoint.state is EndpointState.WORKING:
+        routes.move(turn, endpoint, EndpointMove.RELEASE)
+    return replace(told, notice=ended.notice)
+
+
+def _used_a_tool(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
+    """Between two tools there is room for plain mail; an ask has a turn of its own."""
+    return _handed_over(turn, session, _due(turn, session, asks=False)[:MAILS])
+
+
+def _due(turn: Turn, session: Session, *, asks: bool = True) -> list[Unread]:
+    """What the session may be handed now, oldest first."""
+
+    def wanted(one: Delivery) -> bool:
+        free = is_due(one, turn.now) and not one.wake and inbox.is_for(one, session.id)
+        return free and (asks or one.flight_id is None)
+
+    return list_unread(turn, session.agent_id, _LOOKED_AT, START, wanted)
+
+
+def _one_ask(found: Sequence[Unread]) -> list[Unread]:
+    """What is told in one turn: some plain messages, and one ask at most."""
+    deliveries = {one.id for one in together([one.delivery for one in found if one.delivery])}
+    kept = [one for one in found if one.delivery is None or one.delivery.id in deliveries]
+    return kept[:MAILS]
+
+
+def together(deliveries: Sequence[Delivery]) -> list[Delivery]:
+    """The same of deliveries alone."""
+    asks = [one for one in deliveries if one.flight_id is not None]
+    left_out = {one.id for one in asks[1:]}
+    return [one for one in deliveries if one.id not in left_out][:MAILS]
+
+
+def _handed_over(turn: Turn, session: Session, found: Sequence[Unread]) -> HookAnswer:
+    """Lease mail to the session and tell it; what was said to many is read by that."""
+    items = inbox.handed_over(turn, found)
+    for one in items:
+        if one.conversation_id is not None and one.seq is not None:
+            mark_read(turn, session.agent_id, one.conversation_id, one.seq)
+    text = mail_text([mail_of(turn, one) for one in items], session.harness)
+    return HookAnswer(context=text, handed_over=tuple(one.delivery_id for one in items if one.delivery_id))
+
+
+def mail_of(turn: Turn, item: InboxItem) -> Mail:
+    """One thing for a session, as it is told."""
+    delivery, message = item.delivery, item.message
+    sender = delivery.sender if delivery else message.sender if message else None
+    return Mail(
+        by_user=sender == turn.world.operator_agent,
+        sender=name_of(turn, message.sender_session_id, message.sender) if message else item.sender,
+        message_id=message.id if message else item.delivery_id or "",
+        body=message.body if message else item.prompt,
+        asks=delivery is not None and delivery.flight_id is not None,
+        may_repeat=delivery is not None and (delivery.may_repeat or delivery.attempts > 1),
+    )
+
+
+def _asked(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
+    """A program wants to do what it may not: a person says yes or no, here or where it runs."""
+    _works(turn, session)
+    wish = request_of(request.tool or session.harness, request.arguments)
+    item = attention.raise_permission(turn, wish, request.expires_in)
+    return HookAnswer(attention_id=item.id)
+
+
+def _ended(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
+    _withdraw(turn, session)
+    session_end.end(turn, session, f"its {session.harness} session was closed")
+    return HookAnswer()
+
+
+_EVENTS: Mapping[HookEvent, Callable[[Turn, Session, ReportHook], HookAnswer]] = {
+    HookEvent.SESSION_START: _started,
+    HookEvent.PROMPT_SUBMIT: _prompted,
+    HookEvent.STOP: _stopped,
+    HookEvent.TOOL_USE: _used_a_tool,
+    HookEvent.PERMISSION_REQUEST: _asked,
+    HookEvent.SESSION_END: _ended,
+}
+
+
+# -- what every moment says --------------------------------------------------------------------------
+
+
+def _seen(turn: Turn, session: Session) -> Endpoint | None:
+    """A sign of life."""
+    endpoint = routes.endpoint_of(turn, session.id)
+    if endpoint is None or not endpoints.is_quiet(turn, endpoint):
+        return endpoint and endpoints.heartbeat(turn, Heartbeat(endpoint_id=endpoint.id))
+    seen = heard_from(endpoint, turn.now)
+    turn.ledger.refresh(seen)
+    turn.memory.forget()
+    return seen
+
+
+def _works(turn: Turn, session: Session) -> None:
+    endpoint = _seen(turn, session)
+    if endpoint is not None and endpoint.state is EndpointState.IDLE:
+        routes.move(turn, endpoint, EndpointMove.CLAIM)
+
+
+def _withdraw(turn: Turn, session: Session) -> None:
+    """It goes on, so whatever it asked for was decided at its own terminal."""
+    raised = turn.ledger.many(
+        Attention, "attention_by_open", agent=session.agent_id, before=LAST, limit=_SOME
+    )
+    for item in raised:
+        if item.kind is AttentionKind.PERMISSION and item.return_path.session_id == session.id:
+            why = "decided in the session itself"
+            decisions.dismiss(turn, DismissAttention(attention_id=item.id, reason=why))

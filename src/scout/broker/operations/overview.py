@@ -1,0 +1,283 @@
+"""The whole at a glance: what needs you, who works, what finished; and the log."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+from msgspec.structs import replace
+
+from scout.base.refusal import BadRequest, Refused
+from scout.base.time import Time
+from scout.broker.operations import agents, attention, feed
+from scout.broker.routing import conversations, routes
+from scout.broker.routing.unread import count_unread
+from scout.broker.routing.views import agent_view, flight_view
+from scout.broker.transaction.paging import before, cursor, page, size
+from scout.broker.transaction.transaction import Turn
+from scout.identity.path import AgentPath
+from scout.model.agent import Agent
+from scout.model.conversation import Conversation, Member, broadcast_id
+from scout.model.events.concern import concerns
+from scout.model.events.envelope import Event
+from scout.model.events.talk import AttentionEvent, MessagePosted
+from scout.model.flight import Flight
+from scout.model.node import Node
+from scout.policy.attention import may_read_attention
+from scout.policy.permit import Deed
+from scout.protocol.agents import ReadFeed
+from scout.protocol.overview import (
+    ListNodes,
+    Looked,
+    MarkLooked,
+    Now,
+    ReadLog,
+    ShowNow,
+    ShowStatus,
+    Status,
+    Watch,
+)
+from scout.protocol.request import Page
+from scout.protocol.talk import Hit, Search
+from scout.store.ledger import LAST, Ledger
+from scout.store.receipts import last_look, mark_look
+from scout.store.search import Found, places_of
+from scout.store.search import search as find_words
+
+__all__ = [
+    "list_nodes",
+    "log",
+    "looked",
+    "now",
+    "read_feed",
+    "readable",
+    "search",
+    "status",
+    "wanted_by",
+]
+
+Look = Callable[[], Ledger]
+Readable = Callable[[Event, frozenset[str]], bool]
+_SHOWN = 20
+_COUNTED = 1000
+_NEWEST = (1 << 63) - 1
+_STRETCH = 500
+_SEARCHED = 10_000  # events that one page of a filtered log looks at
+
+
+def status(turn: Turn, request: ShowStatus) -> Status:
+    """Where the daemon is."""
+    return replace(turn.world.status, paused=turn.world.paused)
+
+
+def now(turn: Turn, request: ShowNow) -> Now:
+    """One summary, however long ago the last look was."""
+    ledger, me = turn.ledger, turn.actor.agent_id or ""
+    user = attention.inbox_of(turn)
+    since = request.since or _last_look(turn, me)
+    needs = attention.in_turn(turn, user, limit=_SHOWN).items if user else ()
+    if turn.is_operator:
+        opened = ledger.many(Flight, "flights_due", now=1 << 62, limit=_SHOWN)
+    else:
+        opened = ledger.many(Flight, "flights_open_for", agent=me, before=LAST, limit=_SHOWN)
+    moment = int(since or 0)
+    finished = ledger.many(Flight, "flights_finished_for", agent=me, since=moment, limit=_SHOWN)
+    reachable = ledger.many(Agent, "agents_reachable", before=LAST, limit=_SHOWN)
+    live = [one for one in reachable if turn.view.shows(one) and routes.is_live(turn, one)]
+    return Now(
+        at=turn.now,
+        since=since,
+        needs_me=tuple(attention.view_of(turn, one) for one in needs),
+        needs_by_agent=attention.needs_of(turn, user) if user else (),
+        unread=count_unread(turn, me),
+        open=tuple(flight_view(turn, one) for one in opened),
+        finished=tuple(flight_view(turn, one) for one in finished),
+        finished_count=ledger.value("flights_finished_count", agent=me, since=moment, limit=_COUNTED),
+        online=tuple(agent_view(turn, one) for one in live),
+        agents=agents.count_agents(turn),
+        paused=turn.world.paused,
+    )
+
+
+def _last_look(turn: Turn, me: str) -> Time | None:
+    looked_at = last_look(turn.ledger.connection, me)
+    return Time(looked_at) if looked_at is not None else None
+
+
+def looked(turn: Turn, request: MarkLooked) -> Looked:
+    """Remember how far somebody has seen; a look at the future is one at now."""
+    at = Time(min(request.at, turn.now))
+    mark_look(turn.ledger.connection, turn.sender, at)
+    return Looked(at=at)
+
+
+def list_nodes(turn: Turn, request: ListNodes) -> Page[Node]:
+    """The machines that this one knows."""
+    wanted = size(request.limit, turn.rules.limits)
+    bound = before(request.cursor)
+    found = turn.ledger.many(Node, "nodes_all", before=bound, limit=wanted + 1)
+    return page(found, wanted, lambda node: node.id)
+
+
+# -- the log -----------------------------------------------------------------------------------------
+
+
+def wanted_by(turn: Turn, request: Watch | ReadLog, look: Look) -> Callable[[Event], bool]:
+    """Whether a fact is wanted by a filter, and the caller may read of it; `look` opens the store then."""
+    agent_id = _agent_id(turn, request)
+    reached = feed.reaches(turn, agent_id, look) if agent_id else None
+    ids = {one for one in (_conversation_id(turn, request), request.work) if one}
+    family = request.family or ""
+    subtree = AgentPath.parse(request.subtree) if isinstance(request, Watch) and request.subtree else None
+    may_read = readable(turn, look)
+    inside = _inside(subtree, look) if subtree else None
+
+    def wanted(event: Event) -> bool:
+        if family and not str(event.__struct_config__.tag).startswith(family):
+            return False
+        about = concerns(event)
+        mine = reached is None or agent_id in about or reached(event)
+        return mine and ids <= about and (inside is None or inside(about)) and may_read(event, about)
+
+    return wanted
+
+
+def _agent_id(turn: Turn, request: Watch | ReadLog) -> str | None:
+    return turn.resolve(request.agent).agent.id if request.agent else None
+
+
+def _conversation_id(turn: Turn, request: Watch | ReadLog) -> str | None:
+    if not request.conversation:
+        return None
+    if request.conversation.startswith("cnv_"):
+        found = turn.need(Conversation, "conversation", request.conversation)
+        return conversations.may_read(turn, found).id
+    return conversations.channel_named(turn, request.conversation).id
+
+
+def _inside(subtree: AgentPath, look: Look) -> Callable[[frozenset[str]], bool]:
+    """Whether one of the agents that a fact concerns lies in a subtree; what was looked up is kept."""
+    known: dict[str, bool] = {}
+
+    def below(ident: str) -> bool:
+        if ident not in known:
+            agent = look().get(Agent, ident)
+            known[ident] = agent is not None and subtree.contains(agent.path)
+        return known[ident]
+
+    return lambda about: any(below(ident) for ident in about if ident.startswith("agt_"))
+
+
+def readable(turn: Turn, look: Look) -> Readable:
+    """The operator reads all; an agent what concerns it, those below it, or where it takes part.
+
+    What needs a person, and what was said in a conversation, is not read by those above.
+    """
+    if turn.is_operator:
+        return lambda event, about: True
+    actor, me, path = turn.actor, turn.actor.agent_id or "", turn.caller.path
+    to_all = broadcast_id(turn.actor.user) if turn.actor.user else None
+    inside = _inside(path, look) if path is not None else None
+
+    def may_read(event: Event, about: frozenset[str]) -> bool:
+        if isinstance(event, AttentionEvent):
+            return may_read_attention(actor, event.payload.record)
+        if me in about or any(takes_part(ident) for ident in about if ident.startswith("cnv_")):
+            return True
+        return inside is not None and not isinstance(event, MessagePosted) and inside(about)
+
+    def takes_part(ident: str) -> bool:
+        if ident == to_all:
+            return True
+        member = look().one(Member, "membership", conversation=ident, agent=me)
+        return member is not None and member.left_at is None
+
+    return may_read
+
+
+def log(turn: Turn, request: ReadLog) -> Page[Event]:
+    """The log, oldest first, as far as the caller may read it."""
+    wanted = size(request.limit, turn.rules.limits)
+    filtered = wanted_by(turn, request, lambda: turn.ledger)
+    agent_id = _agent_id(turn, request)
+    if request.newest:
+        return Page(items=_last_of_log(turn, agent_id, filtered, wanted))
+    after = _number(request.after)
+    found: list[Event] = []
+    seen = 0
+    for event in _facts(turn, agent_id, after):
+        seen, after = seen + 1, event.seq
+        if filtered(event):
+            found.append(event)
+        if len(found) == wanted:
+            break
+    most = _SEARCHED if agent_id is None else _STRETCH
+    more = seen == most or len(found) == wanted
+    return Page(items=tuple(found), next=str(after) if more else None)
+
+
+def _facts(turn: Turn, agent_id: str | None, after: int) -> Iterable[Event]:
+    """What one page of the log looks at: all of it, or what concerns one agent."""
+    if agent_id is None:
+        return turn.ledger.facts("events_after", after=after, limit=_SEARCHED)
+    return feed.facts_after(turn, agent_id, after, _STRETCH)
+
+
+def _number(after: int) -> int:
+    if not 0 <= after <= _NEWEST:
+        raise Refused(BadRequest(problem="numbers of the log begin with 1", field="after"))
+    return after
+
+
+def _last_of_log(
+    turn: Turn, agent_id: str | None, filtered: Callable[[Event], bool], wanted: int
+) -> tuple[Event, ...]:
+    """The newest facts that are wanted, oldest first; looked for backwards."""
+    back = _backwards(turn) if agent_id is None else feed.facts_before(turn, agent_id, _NEWEST)
+    newest = list(islice(filter(filtered, islice(back, _SEARCHED)), wanted))
+    return tuple(reversed(newest))
+
+
+def _backwards(turn: Turn) -> Iterator[Event]:
+    """The log from its end, read a stretch at a time."""
+    end = turn.ledger.last_seq()
+    while end > 0:
+        begin = max(end - _STRETCH, 0)
+        yield from reversed(list(turn.ledger.facts("events_after", after=begin, limit=end - begin)))
+        end = begin
+
+
+def read_feed(turn: Turn, request: ReadFeed) -> Page[Event]:
+    """What concerns an agent, oldest first: messages, deliveries, flights, sessions, errors."""
+    agent, after = agents.find(turn, request.address, Deed.READ), _number(request.after)
+    wanted = size(request.limit, turn.rules.limits)
+    found = feed.facts_after(turn, agent.id, after, wanted + 1)
+    looked_at = found[:wanted]
+    may_read = readable(turn, lambda: turn.ledger)
+    shown = tuple(one for one in looked_at if _shows(may_read, one))
+    return Page(items=shown, next=str(looked_at[-1].seq) if len(found) > wanted else None)
+
+
+def _shows(may_read: Readable, event: Event) -> bool:
+    """Whether a fact about an agent that the caller may read is not private to others."""
+    private = isinstance(event, AttentionEvent | MessagePosted)
+    return not private or may_read(event, concerns(event))
+
+
+def search(turn: Turn, request: Search) -> Page[Hit]:
+    """The words of messages and work, newest first, as far as the caller may read them."""
+    wanted = size(request.limit, turn.rules.limits)
+    connection = turn.ledger.connection
+    places = None if turn.is_operator else places_of(connection, turn.sender)
+    found = find_words(connection, request.query, places, cursor(request.cursor), wanted + 1)
+    listed = page(found, wanted, lambda one: one.cursor)
+    return Page(items=tuple(_hit(one) for one in listed.items), next=listed.next)
+
+
+def _hit(found: Found) -> Hit:
+    return Hit(
+        noun=found.noun,
+        id=found.id,
+        conversation_id=found.conversation_id,
+        sender=found.sender,
+        at=found.time,
+        snippet=found.snippet,
+    )

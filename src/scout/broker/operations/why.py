@@ -1,0 +1,288 @@
+"""Why something is as it is, read from the log alone: what was decided, from which facts, what happened."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from scout.base.refusal import BadRequest, Refused, code_of
+from scout.broker.operations import attention, overview
+from scout.broker.routing import conversations
+from scout.broker.transaction import ownership
+from scout.broker.transaction.transaction import Turn
+from scout.model.ask import Ask
+from scout.model.conversation import Conversation, Message
+from scout.model.delivery import Delivery, DeliveryState
+from scout.model.events.asks import DeliveryWoken
+from scout.model.events.concern import concerns
+from scout.model.events.envelope import Event, Wake, record_of
+from scout.model.events.event_types import event_type
+from scout.model.events.talk import MessagePosted
+from scout.model.flight import Flight
+from scout.model.problems.request import Forbidden
+from scout.model.problems.session import WakeBudget
+from scout.model.question import Question
+from scout.model.ref import Ref
+from scout.model.work_item import WorkItem
+from scout.policy.reach import Action
+from scout.policy.review import differs
+from scout.protocol.insight import Decision, Explanation, Step, Why
+
+__all__ = ["why"]
+
+_MOST = 500
+_NEAR = 12  # events that one change adds before it routes what it says
+_AGENT = re.compile(r"agt_[0-9a-z]+")
+
+
+class Outcome(StrEnum):
+    """What became of a wake decision."""
+
+    WOKEN = "woken"
+    TOLD = "told"
+    QUEUED = "queued"
+    FAILED = "failed"
+    NOT_NEEDED = "not needed"
+    HELD = "held"
+    NOBODY = "nobody"
+
+
+_WORDS = {
+    Outcome.WOKEN: "{who} was woken: it is the {rule}",
+    Outcome.QUEUED: "{who} is queued and not woken yet: it is the {rule}",
+    Outcome.TOLD: "{who} was told and not woken: it is the {rule}",
+    Outcome.FAILED: "{who} could not be woken: it is the {rule}",
+    Outcome.NOT_NEEDED: "{who} was not woken, nobody needed it any more: it is the {rule}",
+    Outcome.HELD: "{who} has to be started by hand: it is the {rule}",
+    Outcome.NOBODY: "nobody was woken: {rule}",
+}
+_DECIDED = {Action.DELIVER: Outcome.TOLD, Action.HOLD: Outcome.HELD, Action.NOBODY: Outcome.NOBODY}
+_CARRIED = {
+    DeliveryState.ACKED: Outcome.WOKEN,
+    DeliveryState.DEAD_LETTERED: Outcome.FAILED,
+    DeliveryState.CANCELLED: Outcome.NOT_NEEDED,
+}
+
+
+class _Story(NamedTuple):
+    """The facts about a record, and its own id: what is said right after a fact may be about it."""
+
+    noun: str
+    ident: str
+    facts: list[Event]
+    spoken: bool = False
+
+
+def why(turn: Turn, request: Why) -> Explanation:
+    """The record's story, each wake decision in it, and the last of them as a sentence."""
+    tell = _STORIES.get(request.id.partition("_")[0])
+    if tell is None:
+        problem = "expected an event, message, ask, flight, delivery, question, work or attention item"
+        raise Refused(BadRequest(problem=problem, field="id"))
+    story = tell(turn, request.id)
+    facts = sorted({one.seq: one for one in story.facts}.values(), key=lambda one: one.seq)
+    decided = [one for one in _decided(turn, story, facts) if one.metadata.wake is not None]
+    return Explanation(
+        noun=story.noun,
+        id=request.id,
+        says=_sentence(turn, story, facts, decided),
+        decisions=tuple(_decision(turn, one) for one in decided),
+        steps=tuple(_step(turn, one) for one in facts),
+    )
+
+
+# -- which facts -------------------------------------------------------------------------------------
+
+
+def _at(turn: Turn, ident: str) -> list[Event]:
+    return list(turn.ledger.facts("events_at", ref=str(Ref.to(ident)), after=0, limit=_MOST))
+
+
+def _posted(turn: Turn, message: Message | None) -> list[Event]:
+    return list(turn.ledger.facts("event_numbered", seq=message.seq)) if message else []
+
+
+def _carried(turn: Turn, deliveries: Iterable[Delivery]) -> list[Event]:
+    return [event for one in deliveries for event in _at(turn, one.id)]
+
+
+def _message(turn: Turn, ident: str) -> _Story:
+    message = turn.need(Message, "message", ident)
+    conversations.may_read(turn, turn.need(Conversation, "conversation", message.conversation_id))
+    most = turn.rules.limits.page_most
+    deliveries = turn.ledger.many(Delivery, "deliveries_of_message", message=ident, limit=most)
+    return _Story("message", ident, [*_posted(turn, message), *_carried(turn, deliveries)])
+
+
+def _ask(turn: Turn, ident: str) -> _Story:
+    ask = turn.need(Ask, "ask", ident)
+    ownership.check_reader(turn, ask.target, ask.sender)
+    flights = turn.ledger.many(Flight, "flights_of_ask", ask=ident)
+    made = _posted(turn, turn.ledger.get(Message, ask.message_id))
+    flown = [event for one in flights for event in _flown(turn, one)]
+    return _Story("ask", ident, [*made, *_at(turn, ident), *flown])
+
+
+def _flight(turn: Turn, ident: str) -> _Story:
+    flight = turn.need(Flight, "flight", ident)
+    ownership.check_reader(turn, flight.target, flight.requester_id)
+    return _Story("flight", ident, _flown(turn, flight))
+
+
+def _flown(turn: Turn, flight: Flight) -> list[Event]:
+    deliveries = turn.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
+    return [*_at(turn, flight.id), *_carried(turn, deliveries)]
+
+
+def _delivery(turn: Turn, ident: str) -> _Story:
+    delivery = turn.need(Delivery, "delivery", ident)
+    ownership.check_reader(turn, delivery.target, delivery.sender)
+    return _Story("delivery", ident, _at(turn, ident))
+
+
+def _question(turn: Turn, ident: str) -> _Story:
+    question = turn.need(Question, "question", ident)
+    ownership.check_reader(turn, question.responder_id, question.asker_id)
+    return _Story("question", ident, _at(turn, ident), spoken=True)
+
+
+def _work(turn: Turn, ident: str) -> _Story:
+    item = turn.need(WorkItem, "work item", ident)
+    ownership.check_reader(turn, item.owner_id, item.requester_id, item.next_move_owner_id, item.reviewer_id)
+    return _Story("work item", ident, _at(turn, ident), spoken=True)
+
+
+def _attention(turn: Turn, ident: str) -> _Story:
+    return _Story("attention item", attention.find(turn, ident).id, _at(turn, ident))
+
+
+def _event(turn: Turn, ident: str) -> _Story:
+    event = next(turn.ledger.facts("event", event=ident), None)
+    if event is None:
+        raise turn.missing("event", ident)
+    if not overview.readable(turn, lambda: turn.ledger)(event, concerns(event)):
+        raise Refused(Forbidden(action="read", subject=ident, needs=("the operator's token",)))
+    about = event.payload.message_id if isinstance(event, MessagePosted) else event.target.id
+    return _Story("event", about, [event], spoken=True)
+
+
+_STORIES: Mapping[str, Callable[[Turn, str], _Story]] = {
+    "evt": _event,
+    "msg": _message,
+    "ask": _ask,
+    "flt": _flight,
+    "dlv": _delivery,
+    "qst": _question,
+    "wrk": _work,
+    "att": _attention,
+}
+
+
+# -- what was decided --------------------------------------------------------------------------------
+
+
+def _decided(turn: Turn, story: _Story, facts: list[Event]) -> list[Event]:
+    """The facts with a decision: their own, or that of what was said about the record in the same moment."""
+    found = {one.seq: one for one in facts}
+    if story.spoken:
+        for fact in facts:
+            found |= {one.seq: one for one in _routed(turn, fact, story.ident)}
+    return [found[seq] for seq in sorted(found)]
+
+
+def _routed(turn: Turn, fact: Event, ident: str) -> Iterator[Event]:
+    for one in turn.ledger.facts("routed_after", after=fact.seq, until=fact.seq + _NEAR):
+        if one.time == fact.time and (ident in concerns(one) or ident == _duty(one.metadata.wake)):
+            yield one
+
+
+def _duty(wake: Wake | None) -> str | None:
+    """The question, work item or flight whose next move a decision was about."""
+    occasion: dict[str, Any] = wake.facts.get("occasion", {}) if wake else {}
+    duty: dict[str, Any] = occasion.get("duty") or {}
+    return duty.get("id")
+
+
+def _outcome(turn: Turn, event: Event) -> Outcome:
+    """What became of a decision, from the facts of its delivery."""
+    wake = event.metadata.wake
+    action = Action(wake.action) if wake else Action.NOBODY
+    if action is not Action.WAKE:
+        return _DECIDED[action]
+    delivery = turn.ledger.get(Delivery, event.target.id)
+    if delivery is None:
+        return Outcome.QUEUED
+    if any(isinstance(one, DeliveryWoken) for one in _at(turn, delivery.id)):
+        return Outcome.WOKEN
+    return _CARRIED.get(delivery.state, Outcome.QUEUED) if delivery.wake else Outcome.TOLD
+
+
+def _decision(turn: Turn, event: Event) -> Decision:
+    wake = event.metadata.wake
+    assert wake is not None  # only facts with a decision are asked for
+    return Decision(
+        seq=event.seq,
+        at=event.time,
+        event_id=event.id,
+        action=wake.action,
+        rule=wake.rule,
+        holder=turn.address(wake.agent_id) or None,
+        reason=wake.reason,
+        passed_over=wake.passed_over,
+        instead_of=turn.address(wake.instead_of) or None,
+        facts=wake.facts,
+        differs=_named(turn, differs(wake)),
+        outcome=_outcome(turn, event),
+    )
+
+
+def _step(turn: Turn, event: Event) -> Step:
+    payload = event.payload
+    return Step(
+        seq=event.seq,
+        at=event.time,
+        type=event_type(type(event)),
+        move=getattr(payload, "move", None),
+        by=turn.address(getattr(payload, "by", None) or event.source.id),
+        reason=getattr(payload, "reason", "") or getattr(payload, "rule", ""),
+    )
+
+
+# -- in words ----------------------------------------------------------------------------------------
+
+
+def _named(turn: Turn, text: str) -> str:
+    """The same text with addresses instead of ids."""
+    return _AGENT.sub(lambda found: turn.address(found[0]), text)
+
+
+def _sentence(turn: Turn, story: _Story, facts: list[Event], decided: list[Event]) -> str:
+    told = [_said(turn, decided[-1])] if decided else []
+    told += _state(story, facts)
+    if not told and facts:
+        last = _step(turn, facts[-1])
+        reason = f": {last.reason}" if last.reason else ""
+        told = [f"{last.type.removeprefix('collab.')} by {last.by}{reason}"]
+    return " ".join(f"{one[:1].upper()}{one[1:]}." for one in told)
+
+
+def _said(turn: Turn, event: Event) -> str:
+    wake = event.metadata.wake
+    assert wake is not None  # only facts with a decision are told
+    who = turn.address(wake.agent_id)
+    said = _WORDS[_outcome(turn, event)].format(who=who, rule=wake.rule)
+    if wake.rule == code_of(WakeBudget):
+        said = f"{who} was not woken: {wake.reason}"
+    passed = [f"{turn.address(one.agent_id)} was passed over: {one.why}" for one in wake.passed_over]
+    return "; ".join([said, *passed])
+
+
+def _state(story: _Story, facts: list[Event]) -> list[str]:
+    """How the record is after its last change."""
+    own = [record_of(one) for one in facts if one.target.id == story.ident]
+    state = getattr(own[-1], "state", None) if own else None
+    if state is None:
+        return []
+    reason = getattr(own[-1], "reason", "") or getattr(own[-1], "problem", "")
+    noun = "it" if story.noun == "event" else f"the {story.noun}"
+    return [f"{noun} is {state}" + (f": {reason}" if reason and reason != state else "")]

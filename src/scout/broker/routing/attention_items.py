@@ -1,0 +1,252 @@
+"""What needs a person: one open item about one thing, for as long as that thing is theirs."""
+
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from scout.broker.transaction.transaction import Turn
+from scout.identity.path import AgentPath, Kind
+from scout.model.agent import Agent
+from scout.model.attention import (
+    ATTENTION,
+    Attention,
+    AttentionKind,
+    AttentionMove,
+    ReturnPath,
+    actions_for,
+    check_attention,
+    decide_attention,
+)
+from scout.model.events.asks import FLIGHT_EVENTS
+from scout.model.events.talk import ATTENTION_EVENTS, AttentionCreated, WorkItemUpdated
+from scout.model.flight import Flight, FlightMove, FlightState, resume_flight, wait_flight
+from scout.model.question import Question, QuestionState
+from scout.model.ref import Ref
+from scout.model.token import TokenKind
+from scout.model.waiting import WaitingKind, WaitingOn
+from scout.model.work_item import WorkItem, WorkMove, WorkState, resume_work, wait_work
+from scout.policy.limits import check_attention_rate, check_open_attention
+from scout.policy.permit import is_person_for
+from scout.store.ledger import LAST
+
+__all__ = [
+    "WAITS",
+    "blocked",
+    "follow",
+    "is_person",
+    "person_of",
+    "put",
+    "put_away",
+    "released",
+    "title_of",
+    "unneeded",
+]
+
+WAITS = "waiting for a person to decide"  # whoever may read the item is shown its title instead
+_TITLE = 120
+_MANY = 200  # open flights of one agent that are looked at
+
+
+def is_person(agent: Agent | None) -> bool:
+    """Whether somebody sits behind an agent, and not a program."""
+    return agent is not None and agent.kind is Kind.CONNECTOR
+
+
+def person_of(turn: Turn, user: str) -> str:
+    """The agent that stands for a user; the operator's, for one who has none here."""
+    if user == turn.world.operator:
+        return turn.world.operator_agent
+    path = str(AgentPath.root(user, "direct"))
+    found = turn.ledger.one(Agent, "agent_at_path", path=path)
+    return found.id if found else turn.world.operator_agent
+
+
+def title_of(text: str) -> str:
+    """A text in a line."""
+    line = next((one.strip() for one in text.splitlines() if one.strip()), "")
+    return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"
+
+
+def put(
+    turn: Turn, kind: AttentionKind, *, user: str, source: str, options: tuple[str, ...] = (), **more: Any
+) -> Attention:
+    """An item in a user's inbox; one that is open about the same thing already is that item."""
+    dedupe = more.get("dedupe")
+    if dedupe is not None:
+        same = turn.ledger.one(Attention, "attention_same", user=user, dedupe=dedupe)
+        if same is not None:
+            return same
+    agent_id = more.get("agent_id")
+    _check_raising(turn, agent_id)
+    item = Attention(
+        id=turn.mint("att"),
+        created_at=turn.now,
+        updated_at=turn.now,
+        kind=kind,
+        user=user,
+        source=Ref.to(source),
+        actions=actions_for(kind, options),
+        **more,
+    )
+    ranked = replace(item, rank=_rank(turn, item)) if agent_id else item
+    return turn.record(AttentionCreated, check_attention(ranked), move="create")
+
+
+def _rank(turn: Turn, item: Attention) -> int:
+    return turn.ledger.value("attention_rank", user=item.user, agent=item.agent_id, urgency=item.urgency)
+
+
+def _check_raising(turn: Turn, agent_id: str | None) -> None:
+    """An agent raises so much and no more, so that it cannot bury what others raise; people and Scout may."""
+    actor, ledger, limits = turn.actor, turn.ledger, turn.rules.limits
+    if actor.kind is not TokenKind.AGENT or agent_id is None or is_person_for(actor, actor.user):
+        return
+    some = limits.attention_per_minute - 1
+    earlier = ledger.one(Attention, "attention_raised_before", agent=agent_id, some=some)
+    name = turn.address(agent_id)
+    check_attention_rate(name, earlier.created_at if earlier else None, limits, turn.now)
+    opened = ledger.value("attention_open_count", agent=agent_id, limit=limits.open_attention)
+    check_open_attention(name, opened, limits)
+
+
+# -- what somebody owes ------------------------------------------------------------------------------
+
+
+class _Matter(NamedTuple):
+    """What a person is to do about a record, and who waits for it."""
+
+    kind: AttentionKind
+    title: str
+    agent_id: str
+
+
+def follow(turn: Turn, record: Question | WorkItem) -> None:
+    """A person who holds the next move of a record finds it in the inbox; once it moves on, no longer."""
+    holder = turn.agent(record.next_move_owner_id)
+    matter = _matter(record) if is_person(holder) else None
+    asked = _asked(turn, record)
+    for item in turn.ledger.many(Attention, "attention_about", dedupe=record.id):
+        if item != asked and (matter is None or not _is_same(item, matter, holder)):
+            put_away(turn, item)
+    if matter is not None and holder is not None and asked is None:
+        _remind(turn, record, matter, holder)
+
+
+def _is_same(item: Attention, matter: _Matter, holder: Agent | None) -> bool:
+    mine = holder is not None and item.user == holder.owner
+    return mine and (item.kind, item.title) == (matter.kind, matter.title)
+
+
+def _asked(turn: Turn, record: Question | WorkItem | Flight) -> Attention | None:
+    """The open item that a record waits for, if it waits for one."""
+    on = None if isinstance(record, Question) else record.waiting_on
+    item = turn.ledger.get(Attention, on.ref) if on is not None else None
+    return item if item is not None and item.state not in ATTENTION.terminal else None
+
+
+def _matter(record: Question | WorkItem) -> _Matter | None:
+    if isinstance(record, Question):
+        if record.state is not QuestionState.OPEN:
+            return None  # its answer is mail: there is nothing to decide
+        return _Matter(AttentionKind.QUESTION, title_of(record.body), record.asker_id)
+    if record.state is WorkState.REVIEW:
+        return _Matter(AttentionKind.REVIEW, title_of(f"review: {record.title}"), record.owner_id)
+    if record.state is not WorkState.WAITING:
+        return _Matter(AttentionKind.WAITING, title_of(f"yours to do: {record.title}"), record.requester_id)
+    on = record.waiting_on
+    if on is not None and on.kind is WaitingKind.APPROVAL:
+        return _Matter(AttentionKind.APPROVAL, title_of(f"approve: {record.title}"), record.owner_id)
+    return _Matter(AttentionKind.WAITING, title_of(f"waiting for you: {record.title}"), record.owner_id)
+
+
+def _remind(turn: Turn, record: Question | WorkItem, matter: _Matter, holder: Agent) -> None:
+    question = record if isinstance(record, Question) else None
+    put(
+        turn,
+        matter.kind,
+        user=holder.owner or turn.world.operator,
+        source=record.id,
+        options=question.options if question and question.state is QuestionState.OPEN else (),
+        agent_id=matter.agent_id if matter.agent_id != holder.id else None,
+        title=matter.title,
+        body=_body(record),
+        return_path=ReturnPath(
+            question_id=question.id if question else None,
+            work_item_id=None if question else record.id,
+            conversation_id=record.conversation_id,
+        ),
+        dedupe=record.id,
+    )
+
+
+def _body(record: Question | WorkItem) -> str:
+    if isinstance(record, Question):
+        return record.answer or record.body
+    return "\n".join(one for one in (record.reason, record.progress.summary, record.description) if one)
+
+
+def put_away(turn: Turn, item: Attention, reason: str = "settled elsewhere") -> None:
+    """What it was about has moved on by another way: nobody is asked any more."""
+    by, step = turn.world.system_agent, AttentionMove.DISMISS
+    gone = decide_attention(item, step, by, turn.now, reason=reason)
+    turn.record(ATTENTION_EVENTS[step], gone, move=step, reason=reason, source=by)
+    released(turn, gone)
+
+
+# -- what is blocked ---------------------------------------------------------------------------------
+
+
+def blocked(turn: Turn, item: Attention, flight: Flight | None, work: WorkItem | None) -> None:
+    """What cannot go on waits for exactly this item, and the person has its next move."""
+    person, reason = person_of(turn, item.user), WAITS
+    if flight is not None and flight.state is FlightState.RUNNING:
+        on = WaitingOn(kind=WaitingKind.OPERATOR, ref=item.id)
+        waiting = wait_flight(flight, on, turn.now, next_move_owner_id=person, reason=reason)
+        turn.record(FLIGHT_EVENTS[FlightMove.WAIT], waiting, move=FlightMove.WAIT, reason=reason)
+    if work is not None and work.state in (WorkState.OPEN, WorkState.WORKING):
+        on = WaitingOn(kind=WaitingKind.APPROVAL, ref=item.id)
+        held = wait_work(work, on, person, turn.now, reason=reason)
+        turn.record(WorkItemUpdated, held, move=WorkMove.WAIT, reason=reason)
+
+
+def released(turn: Turn, item: Attention) -> list[Flight]:
+    """What waits for exactly this item goes on; the flights among it.
+
+    Others read of them, so the answer is not among their reasons.
+    """
+    step, reason = FlightMove.RESUME, f"{item.id} is {item.state}"
+    mine = turn.ledger.many(Flight, "flights_open_to", agent=item.agent_id, before=LAST, limit=_MANY)
+    waiting = [one for one in mine if one.state is FlightState.WAITING and _waits_for(one, item)]
+    flights = [resume_flight(one, turn.now) for one in waiting]
+    for flight in flights:
+        turn.record(FLIGHT_EVENTS[step], flight, move=step, reason=reason)
+        _block_again(turn, item, flight)
+    work = turn.ledger.get(WorkItem, item.return_path.work_item_id)
+    if work is not None and work.state is WorkState.WAITING and _waits_for(work, item):
+        turn.record(WorkItemUpdated, resume_work(work, turn.now), move=WorkMove.RESUME, reason=reason)
+    return flights
+
+
+def _block_again(turn: Turn, decided: Attention, flight: Flight) -> None:
+    """A program that asked for several things at once waits for the next of them."""
+    raised = turn.ledger.many(
+        Attention, "attention_by_open", agent=decided.agent_id, before=LAST, limit=_MANY
+    )
+    others = [one for one in raised if one.return_path.flight_id == flight.id and one.return_path.request]
+    if others:
+        blocked(turn, others[-1], flight, None)
+
+
+def _waits_for(record: Flight | WorkItem, item: Attention) -> bool:
+    return record.waiting_on is not None and record.waiting_on.ref == item.id
+
+
+def unneeded(turn: Turn, flight: Flight) -> None:
+    """A flight that is over waits for no answer; what it asked is put away if nobody else does."""
+    item = _asked(turn, flight)
+    if item is not None:
+        others = turn.ledger.many(Flight, "flights_open_to", agent=flight.target, before=LAST, limit=_MANY)
+        if not any(one.id != flight.id and _waits_for(one, item) for one in others):
+            put_away(turn, item, f"flight {flight.id} is over")
+    for item in turn.ledger.many(Attention, "attention_about", dedupe=flight.id):
+        put_away(turn, item, f"flight {flight.id} is over")

@@ -1,0 +1,145 @@
+"""Records as they are shown: with what follows from the others."""
+
+from typing import TypeVar
+
+from msgspec.structs import asdict, replace
+
+from scout.base.record import Record
+from scout.broker.routing.unread import count_unread
+from scout.broker.transaction.transaction import Turn
+from scout.identity.path import Kind
+from scout.model.agent import Agent
+from scout.model.alias import Alias
+from scout.model.attention import Attention
+from scout.model.conversation import Message
+from scout.model.delivery import Delivery
+from scout.model.endpoint import Endpoint
+from scout.model.flight import Flight, FlightPhase, FlightState
+from scout.model.question import Question
+from scout.model.session import Session
+from scout.model.status import AgentStatus, agent_status
+from scout.model.work_item import WorkItem
+from scout.policy.attention import may_read_attention
+from scout.policy.directory import Instance
+from scout.protocol.agents import AgentDetail, AgentView
+from scout.protocol.asks import FlightView
+from scout.protocol.questions import QuestionView
+from scout.protocol.work import WorkView
+from scout.store.ledger import LAST
+
+__all__ = ["agent_view", "detail_of", "enriched", "flight_view", "question_view", "work_view"]
+
+T = TypeVar("T", bound=Record)
+W = TypeVar("W", Flight, WorkItem)
+_FEW = 20
+
+
+def enriched(kind: type[T], record: Record, **more: object) -> T:
+    """A record as a larger one that shows more of it."""
+    return kind(**asdict(record), **more)
+
+
+def agent_view(turn: Turn, agent: Agent, endpoints: list[Endpoint] | None = None) -> AgentView:
+    """An agent, how it is and what it is called."""
+    return enriched(AgentView, agent, **_shown(turn, agent, endpoints))
+
+
+def detail_of(turn: Turn, agent: Agent) -> AgentDetail:
+    """An agent with the ways to reach it."""
+    ledger, user = turn.ledger, turn.actor.user
+    endpoints = ledger.many(Endpoint, "endpoints_of", agent=agent.id)
+    aliases = ledger.many(Alias, "aliases_for", agent=agent.id, owner=user, limit=_FEW)
+    most = turn.rules.limits.page_most
+    return enriched(
+        AgentDetail,
+        agent,
+        **_shown(turn, agent, endpoints),
+        endpoints=tuple(endpoints),
+        sessions=tuple(ledger.many(Session, "sessions_of", agent=agent.id, before=LAST, limit=_FEW)),
+        open_flights=ledger.value("flights_open_count", agent=agent.id, limit=most),
+        unread=count_unread(turn, agent.id),
+        aliases=tuple(alias.name for alias in aliases),
+    )
+
+
+def _shown(turn: Turn, agent: Agent, endpoints: list[Endpoint] | None) -> dict[str, object]:
+    if endpoints is None:
+        endpoints = turn.endpoints(agent.id)
+    flights = turn.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_FEW)
+    waits = turn.ledger.many(Attention, "attention_by_open", agent=agent.id, before=LAST, limit=_FEW)
+    needs = [one for one in waits if one.source.id == agent.id]
+    within = turn.rules.periods.online_within
+    status = agent_status(agent, endpoints, turn.now, flights=flights, attention=needs, within=within)
+    if agent.kind is Kind.CONNECTOR and agent.id == turn.actor.agent_id:
+        status = AgentStatus.ONLINE  # a person who asks is there
+    return {
+        "status": status,
+        "address": turn.address(agent.id),
+        "alias": turn.alias(agent),
+        "canonical": Instance(agent=agent).canonical,
+        "minimal": turn.minimal(turn.instance(agent)),
+        "label": agent.path.label(agent.config.name, agent.config.username),
+        "description": agent.config.description,
+    }
+
+
+def flight_view(turn: Turn, flight: Flight) -> FlightView:
+    """A flight, how its target is called, what was asked, and how its delivery fares."""
+    ledger = turn.ledger
+    deliveries = ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
+    newest = deliveries[-1] if deliveries else None
+    # The first one carried the ask; a later one may carry a person's answer, which is not the asker's.
+    message = ledger.get(Message, deliveries[0].message_id) if deliveries else None
+    return enriched(
+        FlightView,
+        _with_reason(turn, _in_line(turn, flight)),
+        target_address=turn.address(flight.target),
+        requester_address=turn.address(flight.requester_id),
+        body=message.body if message else "",
+        attempts=newest.attempts if newest else 0,
+        may_repeat=newest.may_repeat if newest else False,
+        remedies=flight.error.remedies if flight.error else (),
+    )
+
+
+def _with_reason(turn: Turn, record: W) -> W:
+    """A record that waits for a person; whoever may read what is asked is shown it as the reason."""
+    on = record.waiting_on
+    item = (
+        turn.ledger.get(Attention, on.ref) if on is not None and (on.ref or "").startswith("att_") else None
+    )
+    if item is None or not may_read_attention(turn.actor, item):
+        return record
+    return replace(record, reason=f"waiting for an answer to: {item.title}")
+
+
+def _in_line(turn: Turn, flight: Flight) -> Flight:
+    """A flight that is in line says its place as it is now, which no record holds."""
+    waits = flight.state is FlightState.QUEUED and flight.phase is not FlightPhase.HELD
+    place = turn.world.line.get(flight.id) if waits else None
+    return replace(flight, reason=place) if place else flight
+
+
+def question_view(turn: Turn, question: Question, notes: tuple[str, ...] = ()) -> QuestionView:
+    """A question, how its people are called, and the work that it is about or that came of it."""
+    return enriched(
+        QuestionView,
+        question,
+        asker_address=turn.address(question.asker_id),
+        responder_address=turn.address(question.responder_id),
+        work_item=turn.ledger.get(WorkItem, question.work_item_id),
+        notes=notes,
+    )
+
+
+def work_view(turn: Turn, item: WorkItem, **more: object) -> WorkView:
+    """A work item and how its people are called."""
+    holder = item.next_move_owner_id
+    return enriched(
+        WorkView,
+        _with_reason(turn, item),
+        owner_address=turn.address(item.owner_id),
+        requester_address=turn.address(item.requester_id),
+        next_move_address=turn.address(holder) if holder else None,
+        **more,
+    )

@@ -1,0 +1,1 @@
+"""Sessions of harnesses: starting, attaching, keeping and observing them."""

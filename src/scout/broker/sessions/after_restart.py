@@ -1,0 +1,114 @@
+"""After a restart: every session that the broker held is of unknown reach until it has been looked at."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from scout.broker.delivery.dispatcher import Dispatcher
+from scout.broker.effects import session_end
+from scout.broker.transaction.services import World
+from scout.broker.transaction.transaction import Turn
+from scout.model.endpoint import ENDPOINT, Endpoint, EndpointState
+from scout.model.events.presence import SessionUpdated
+from scout.model.problems.session import Layer
+from scout.model.session import Session, SessionClass, SessionState, check_class
+from scout.ports import Harness
+
+__all__ = ["Reviving"]
+
+_LOG = logging.getLogger("scout.sessions")
+_MANY = 10_000
+_LOOK = 10.0  # seconds for one look
+_AT_ONCE = 8
+
+
+class Reviving:
+    """Looks at each once, in the lane of its agent: before its next turn, not in the way of the start."""
+
+    def __init__(
+        self,
+        world: World,
+        write: Callable[[Callable[[Turn], Any]], Awaitable[Any]],
+        dispatcher: Dispatcher,
+    ) -> None:
+        self._world = world
+        self._write = write
+        self._dispatcher = dispatcher
+        self._places = asyncio.Semaphore(_AT_ONCE)
+
+    async def begin(self) -> None:
+        """Nothing is known of any of them; then look."""
+        await self._write(_end_unstarted)
+        found: list[Session] = await self._write(_unknown)
+        for session in found:
+            self._dispatcher.enqueue(session.agent_id, session.id, self._look)
+
+    async def _look(self, ident: str) -> None:
+        session: Session = await self._write(lambda turn: turn.need(Session, "session", ident))
+        harness = self._world.harnesses.get(session.harness)
+        async with self._places:
+            why_not = await _why_not(harness, session)
+        await self._write(lambda turn: _looked(turn, ident, why_not))
+
+
+def _end_unstarted(turn: Turn) -> None:
+    """End the sessions that never became live and that nothing is about to start."""
+    for session in turn.ledger.many(Session, "sessions_running", limit=_MANY):
+        ways = turn.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
+        if not any(one.state is EndpointState.WAKING for one in ways):
+            session_end.fail_start(turn, session.id, "the broker was restarted", Layer.BROKER)
+
+
+def _unknown(turn: Turn) -> list[Session]:
+    """The live sessions of held endpoints; one of which nothing is known already stays so."""
+    found: list[Session] = []
+    for endpoint in turn.ledger.many(Endpoint, "endpoints_held", limit=_MANY):
+        session = turn.ledger.get(Session, endpoint.session_id)
+        if session is not None and session.state is SessionState.LIVE:
+            found.append(_classed(turn, session, SessionClass.REACHABILITY_UNKNOWN))
+    return found
+
+
+def _classed(turn: Turn, session: Session, found: SessionClass) -> Session:
+    if session.session_class is found:
+        return session
+    return turn.record(SessionUpdated, check_class(session, found, turn.now), move="check", reason=found)
+
+
+async def _why_not(harness: Harness | None, session: Session) -> str:
+    """Why a session cannot go on; empty when it can.
+
+    Its program runs, or its harness can resume it when it is needed, or nothing of it runs between turns.
+    """
+    if harness is None:
+        return f"this Scout has no harness {session.harness} any more"
+    can = harness.capabilities
+    if not can.keeps_process or (can.resume and session.native_ids):
+        await _warm(harness, session)  # so that an adapter finds its program again now
+        return ""
+    if await _warm(harness, session):
+        return ""
+    return f"its program was gone after a restart, and {session.harness} cannot resume it"
+
+
+async def _warm(harness: Harness, session: Session) -> bool:
+    try:
+        return await asyncio.wait_for(harness.is_warm(session.id), _LOOK)
+    except Exception:  # noqa: BLE001 (a program that cannot be looked at is none; it is logged)
+        _LOG.exception("looking at %s", session.id)
+        return False
+
+
+def _looked(turn: Turn, ident: str, why_not: str) -> None:
+    """It can be reached again, or it is over; one with a turn under way is followed by who carries that."""
+    session = turn.need(Session, "session", ident)
+    unknown = session.session_class is SessionClass.REACHABILITY_UNKNOWN
+    if not unknown or session.state is not SessionState.LIVE:
+        return
+    ways = turn.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
+    works = any(one.state is EndpointState.WORKING for one in ways if one.state not in ENDPOINT.terminal)
+    if why_not and not works and session.terminal is None:
+        session_end.end(turn, session, why_not, SessionClass.NOT_ATTACHABLE)
+    else:
+        _classed(turn, session, SessionClass.RESUMABLE)

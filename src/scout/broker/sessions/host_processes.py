@@ -1,0 +1,82 @@
+"""The programs of sessions that people opened: a program that is gone has ended its session, hook or not."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from scout.broker.effects import session_end
+from scout.broker.transaction.services import World
+from scout.broker.transaction.transaction import Turn
+from scout.model.problems.session import Layer
+from scout.model.session import Session, SessionOrigin, SessionState
+from scout.ports import Runs
+from scout.store.ledger import Ledger
+
+__all__ = ["HostProcesses", "House"]
+
+_MANY = 10_000
+_Process = tuple[int, str]
+_Seen = frozenset[_Process]
+
+
+class House(Protocol):
+    """The broker, as far as this looks at it."""
+
+    world: World
+
+    async def read(self, work: Callable[[Ledger], Any]) -> Any: ...
+    async def as_system(self, work: Callable[[Turn], Any]) -> Any: ...
+
+
+class HostProcesses:
+    """Which process each enrolled session runs in, by its id and its start time."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._known: dict[str, _Seen] = {}
+
+    async def begin(self) -> None:
+        """Know which sessions were open when the broker stopped."""
+        running = await self._house.read(lambda ledger: ledger.many(Session, "sessions_running", limit=_MANY))
+        for session in running:
+            self.heard(session)
+
+    def heard(self, session: Session) -> None:
+        """A session began, moved to another process, or ended."""
+        seen = _processes_of(session)
+        if seen:
+            self._known[session.id] = seen
+        else:
+            self._known.pop(session.id, None)
+
+    async def check(self) -> None:
+        """End the sessions whose process is gone without a word."""
+        runs = self._house.world.runs
+        if runs is None or not self._known:
+            return
+        for ident, process in await asyncio.to_thread(_gone, runs, dict(self._known)):
+            await self._house.as_system(lambda turn, one=ident, at=process: _end(turn, one, at))
+
+
+def _processes_of(session: Session) -> _Seen:
+    """The processes without which a live session that a person opened is over, as its host named them."""
+    if session.origin is not SessionOrigin.ENROLLED or session.state is not SessionState.LIVE:
+        return frozenset()
+    named = ((session.pid, session.pid_started), (session.window_pid, session.window_started))
+    return frozenset((pid, started) for pid, started in named if pid and started)
+
+
+def _gone(runs: Runs, known: Mapping[str, _Seen]) -> list[tuple[str, _Process]]:
+    return [
+        (ident, process)
+        for ident, processes in known.items()
+        for process in processes
+        if not runs.is_alive(*process)
+    ]
+
+
+def _end(turn: Turn, ident: str, process: _Process) -> None:
+    session = turn.need(Session, "session", ident)
+    if process in _processes_of(session):
+        reason = f"its {session.harness} program is gone (pid {process[0]})"
+        session_end.end(turn, session, reason, layer=Layer.PROCESS)

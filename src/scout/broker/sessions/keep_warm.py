@@ -1,0 +1,220 @@
+"""Agents that are kept warm: a live session although nothing waits for one, and no restart without end."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from scout.base.refusal import Remedy
+from scout.base.time import Time
+from scout.broker.delivery import preparation, session_records, turn_record
+from scout.broker.delivery.dispatcher import Dispatcher
+from scout.broker.delivery.opening import Opening
+from scout.broker.delivery.runner import failure_of
+from scout.broker.routing import operator_alarms, routes
+from scout.broker.transaction.services import World
+from scout.broker.transaction.transaction import Turn
+from scout.identity.path import Kind
+from scout.model.agent import Agent, AgentConfig
+from scout.model.endpoint import Endpoint, EndpointState, update_endpoint
+from scout.model.events.presence import EndpointUpdated
+from scout.model.problems.session import Layer, WakeFailed
+from scout.model.session import Session
+from scout.policy.directory import Instance
+from scout.policy.limits import Periods, after_attempt
+from scout.policy.reach import Reach, is_kept_warm, reach_of
+from scout.ports import Failed
+from scout.store.ledger import Ledger
+
+__all__ = ["Warming"]
+
+_MANY = 1000
+_SHORT = Failed(layer=Layer.SESSION, reason="its session ended soon after it began")
+
+
+@dataclass
+class _Tries:
+    """How often a session was started under a config. `due`: when the next try may be made, if any.
+
+    `live_since`: when its session was first seen; one that lasts makes the tries before it count no more.
+    """
+
+    config: AgentConfig
+    due: Time | None
+    count: int = 0
+    live_since: Time | None = None
+    under_way: bool = False
+
+
+class _Kept(NamedTuple):
+    """Who is kept warm, how it is reached, and the way to a session of it that rests."""
+
+    agent: Agent
+    reach: Reach
+    rests: Endpoint | None
+
+
+class Warming:
+    """Looks from time to time. The tries are kept in memory: a broker that starts tries again."""
+
+    def __init__(
+        self,
+        world: World,
+        write: Callable[[Callable[[Turn], Any]], Awaitable[Any]],
+        read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
+        dispatcher: Dispatcher,
+    ) -> None:
+        self._world = world
+        self._write = write
+        self._read = read
+        self._dispatcher = dispatcher
+        self._tries: dict[str, _Tries] = {}
+
+    async def check(self) -> None:
+        """Start what should be there and is not, each in the lane of its agent; nothing during a pause."""
+        if self._world.paused is not None:
+            return
+        now = self._world.clock.now()
+        kept: list[_Kept] = await self._read(lambda ledger: _kept(ledger, self._world, now))
+        for one in kept:
+            tries = self._tries_of(one.agent, now)
+            if tries.under_way:
+                continue
+            if one.reach.live and not await self._is_cold(one):
+                tries.live_since = tries.live_since or now
+            elif one.reach.live or is_kept_warm(one.reach):
+                await self._see_to(one.agent, tries, now)
+
+    async def _is_cold(self, kept: _Kept) -> bool:
+        """Whether a session that rests has no program, although one is to go on between turns."""
+        if kept.rests is None:
+            return False
+        harness = self._world.harnesses.get(kept.rests.harness or "")
+        if harness is None or not harness.capabilities.keeps_process:
+            return False
+        return not await harness.is_warm(kept.rests.session_id or "")
+
+    def _tries_of(self, agent: Agent, now: Time) -> _Tries:
+        """What was tried under the config that it has now."""
+        known = self._tries.get(agent.id)
+        if known is None or known.config != agent.config:
+            known = self._tries[agent.id] = _Tries(agent.config, due=now)
+        return known
+
+    async def _see_to(self, agent: Agent, tries: _Tries, now: Time) -> None:
+        """It has no session: one that lasted is simply replaced, one that did not was a failed try."""
+        lasted = self._world.rules.periods.back_off_most
+        if tries.live_since is not None and now.since(tries.live_since) >= lasted:
+            tries.count, tries.due, tries.live_since = 0, now, None
+        elif tries.live_since is not None:
+            await self._failed(agent, tries, _SHORT)
+        if tries.due is not None and tries.due <= now:
+            tries.under_way = True
+            self._dispatcher.enqueue(agent.id, agent.id, self._try)
+
+    async def _try(self, agent_id: str) -> None:
+        """One start; counted before it is made."""
+        tries = self._tries[agent_id]
+        tries.count += 1
+        try:
+            problem = await self._opened(agent_id)
+        except Exception as error:  # noqa: BLE001 (a fault is a failed try; it is logged)
+            problem = failure_of(error, Layer.BROKER)
+        finally:
+            tries.under_way = False
+        if problem is None:
+            tries.live_since = self._world.clock.now()
+        else:
+            agent = await self._read(lambda ledger: ledger.get(Agent, agent_id))
+            await self._failed(agent, tries, problem)
+
+    async def _opened(self, agent_id: str) -> Failed | None:
+        opening = await self._write(lambda turn: _opening(turn, agent_id))
+        if not isinstance(opening, Opening):
+            return opening
+        harness = self._world.harnesses[opening.harness]
+        problem = await self._dispatcher.carrier.begin(opening, harness, turn_record.session_ready)
+        if problem is not None:
+            await self._write(lambda turn: turn_record.free(turn, opening.endpoint_id, problem.reason))
+        return problem
+
+    async def _failed(self, agent: Agent, tries: _Tries, problem: Failed) -> None:
+        """Again after a growing pause; once the tries are used up the operator is told instead."""
+        tries.live_since = None
+        told = _told(Instance(agent=agent).canonical, tries.count, problem)
+        following = after_attempt(told, self._world.rules, self._world.clock.now())
+        tries.due = following.at
+        if following.problem is not None:
+            await self._write(lambda turn: _alarm(turn, agent, tries.count, problem))
+
+
+def _kept(ledger: Ledger, world: World, now: Time) -> list[_Kept]:
+    """Who is kept warm by its own config or by an endpoint's, how it is reached, and what rests."""
+    agents = ledger.many(Agent, "agents_kept_warm", limit=_MANY)
+    endpoints = ledger.many(Endpoint, "endpoints_kept_warm", limit=_MANY)
+    named = [ledger.get(Agent, one.agent_id) for one in endpoints]
+    known = {one.id: one for one in (*agents, *named) if one is not None}
+    periods = world.rules.periods
+    found = list[_Kept]()
+    for one in known.values():
+        ways = ledger.many(Endpoint, "endpoints_of", agent=one.id)
+        found.append(_Kept(one, _reach(one, ways, now, periods), _resting(ledger, ways)))
+    return found
+
+
+def _resting(ledger: Ledger, endpoints: list[Endpoint]) -> Endpoint | None:
+    """The session that Scout holds and that nothing is done in, nor by a person in a terminal."""
+    for endpoint in reversed(routes.shared(endpoints)):
+        if endpoint.held and endpoint.state is EndpointState.IDLE:
+            session = ledger.get(Session, endpoint.session_id)
+            if session is not None and session.terminal is None:
+                return endpoint
+    return None
+
+
+def _reach(agent: Agent, endpoints: list[Endpoint], now: Time, periods: Periods) -> Reach:
+    """By the records alone; that no harness can run it is found by trying."""
+    person = agent.kind is Kind.CONNECTOR
+    address = Instance(agent=agent).canonical
+    return reach_of(agent, address, routes.shared(endpoints), now, periods, person=person)
+
+
+def _opening(turn: Turn, agent_id: str) -> Opening | Failed | None:
+    """The session to start, if it is still wanted; an endpoint's own policy goes on to its successor."""
+    agent = turn.need(Agent, "agent", agent_id)
+    reach = _reach(agent, turn.endpoints(agent_id), turn.now, turn.rules.periods)
+    if reach.live:
+        rests = _resting(turn.ledger, turn.endpoints(agent_id))
+        return _again(turn, agent, rests) if rests is not None else None
+    opening = preparation.open_session(turn, agent) if is_kept_warm(reach) else None
+    if isinstance(opening, Opening) and reach.policy is not agent.config.wake_policy:
+        endpoint = turn.need(Endpoint, "endpoint", opening.endpoint_id)
+        changed = update_endpoint(endpoint, turn.now, wake_policy=reach.policy)
+        turn.record(EndpointUpdated, changed, move="update")
+    return opening
+
+
+def _again(turn: Turn, agent: Agent, endpoint: Endpoint) -> Opening:
+    """The program of a session that goes on is started anew."""
+    opening = session_records.opening_of(turn, agent, endpoint)
+    opening.fresh = False
+    return opening
+
+
+def _alarm(turn: Turn, agent: Agent, attempts: int, problem: Failed) -> None:
+    operator_alarms.raise_alarm(turn, _told(turn.address(agent.id), attempts, problem))
+
+
+def _told(address: str, attempts: int, problem: Failed) -> WakeFailed:
+    leave = {"address": address, "config": ["wakePolicy=on_demand"]}
+    remedies = (
+        Remedy(operation="doctor", parameters={}, why="what is missing"),
+        Remedy(operation="agent.config", parameters=leave, why="start it only when something is there"),
+    )
+    return WakeFailed(
+        target=address,
+        attempts=attempts,
+        layer=problem.layer,
+        reason=problem.reason,
+        log=problem.log,
+        remedies=remedies,
+    )

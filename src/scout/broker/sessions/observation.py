@@ -1,0 +1,193 @@
+"""Looking without touching: what harnesses show, what a session's transcript says, what a flight changed.
+
+The store is only read, in short looks between those at the disk, and nothing that is seen gets into it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from msgspec.structs import asdict
+
+from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.broker.operations import flights
+from scout.broker.transaction.services import World
+from scout.broker.transaction.transaction import Turn, subject_of
+from scout.model.agent import Agent
+from scout.model.flight import FLIGHT, Flight
+from scout.model.problems.request import Forbidden
+from scout.model.problems.session import Layer, SessionNotAttachable
+from scout.model.session import Session
+from scout.policy.permit import Deed
+from scout.ports import Harness, Observed, SessionSpec, Tailed
+from scout.protocol.asks import GetFlight
+from scout.protocol.observation import (
+    Diff,
+    Looked,
+    ShowDiff,
+    ShowTopology,
+    Sighting,
+    Tail,
+    TailEntry,
+    TailSession,
+    Topology,
+)
+from scout.protocol.request import Request
+
+__all__ = ["LOOKS", "Look"]
+
+T = TypeVar("T")
+_PAUSE = 0.3  # seconds between two looks at a transcript
+
+
+class Look(NamedTuple):
+    """The broker, as far as a look needs it: `read` runs a function of a Turn on a reader."""
+
+    world: World
+    read: Callable[[Callable[[Turn], Any]], Awaitable[Any]]
+
+
+# ----------------------------------------------------------------------------------- what there is
+
+
+async def topology(look: Look, request: ShowTopology) -> Topology:
+    """What the harnesses show, and what of it Scout knows."""
+    await look.read(_may_look)
+    chosen = [one for one in look.world.harnesses.values() if request.harness in (None, one.name)]
+    if not chosen:
+        known = ", ".join(look.world.harnesses)
+        raise Refused(BadRequest(problem=f"there is no such harness; there are {known}", field="harness"))
+    found = [await _observed(harness, request) for harness in chosen]
+    seen = [one for _, some in found for one in some]
+    items: tuple[Sighting, ...] = await look.read(lambda turn: tuple(_sighting(turn, one) for one in seen))
+    return Topology(items=items, harnesses=tuple(looked for looked, _ in found))
+
+
+def _may_look(turn: Turn) -> None:
+    if not turn.is_operator and turn.actor.user != turn.world.operator:
+        needs = ("the operator's token", "the token of an agent of the same user")
+        raise Refused(Forbidden(action="look", subject="the sessions of this machine", needs=needs))
+
+
+async def _observed(harness: Harness, request: ShowTopology) -> tuple[Looked, list[Observed]]:
+    """The newest of one harness; one that cannot be looked at says why and hides no other."""
+    try:
+        every = await harness.observe()
+    except Exception as error:  # noqa: BLE001 (whatever an adapter does; it is said)
+        return Looked(harness=harness.name, found=0, shown=0, problem=str(error)), []
+    wanted = [one for one in every if one.live or not request.live]
+    shown = wanted[: request.limit]
+    return Looked(harness=harness.name, found=len(wanted), shown=len(shown)), shown
+
+
+def _sighting(turn: Turn, seen: Observed) -> Sighting:
+    session = turn.everybody.native_session(seen.harness, seen.native_id)
+    if session is not None:
+        return Sighting(**asdict(seen), session_id=session.id, agent=turn.address(session.agent_id))
+    return Sighting(**asdict(seen), attach=_attach(seen) if seen.kind == "session" else None)
+
+
+def _attach(seen: Observed) -> Remedy:
+    """How it would be taken up; whose it becomes follows from its folder."""
+    given = {"session": seen.native_id, "harness": seen.harness}
+    if seen.cwd is not None:
+        given["cwd"] = seen.cwd
+    return Remedy(operation="session.attach", parameters=given, why="make it a session of an agent")
+
+
+# ------------------------------------------------------------------------------------ a transcript
+
+
+async def tail(look: Look, request: TailSession) -> Tail:
+    """Some of a session's transcript, at once or as soon as there is something new."""
+    spec, harness = await look.read(lambda turn: _looked_at(turn, request.session_id))
+    clock, periods = look.world.clock, look.world.rules.periods
+    end = clock.monotonic() + min(request.wait, periods.long_poll)
+    after = -1 if request.after is None else request.after
+    while True:
+        told: Tailed = await harness.tail(spec, after, request.limit)
+        left = end - clock.monotonic()
+        if told.lines or left <= 0:
+            lines = tuple(TailEntry(**asdict(line)) for line in told.lines)
+            return Tail(session_id=spec.session_id, lines=lines, next=told.next, source=told.source)
+        after = told.next
+        await asyncio.sleep(min(left, _PAUSE))
+
+
+def _looked_at(turn: Turn, session_id: str) -> tuple[SessionSpec, Harness]:
+    """A session as its harness knows it, for who may read its agent."""
+    session = turn.need(Session, "session", session_id)
+    agent = turn.need(Agent, "agent", session.agent_id)
+    if turn.directory.agent(agent.id) is None:
+        raise turn.missing("session", session_id)
+    turn.permit(Deed.READ, subject_of(agent))
+    harness = turn.world.harnesses.get(session.harness)
+    if harness is None or session.node != turn.world.node:
+        where = (
+            f"on {session.node}" if harness else f"of {session.harness}, into whose files Scout cannot look"
+        )
+        raise Refused(_unseen(session, f"it is a session {where}"))
+    return _spec(turn, session), harness
+
+
+def _spec(turn: Turn, session: Session) -> SessionSpec:
+    return SessionSpec(
+        session_id=session.id,
+        agent_id=session.agent_id,
+        address=turn.address(session.agent_id),
+        cwd=session.cwd,
+        native_ids=session.native_ids,
+    )
+
+
+def _unseen(session: Session, reason: str) -> SessionNotAttachable:
+    remedy = Remedy(
+        operation="session.inspect", parameters={"sessionId": session.id}, why="what Scout knows of it"
+    )
+    return SessionNotAttachable(session_id=session.id, layer=Layer.HARNESS, reason=reason, remedies=(remedy,))
+
+
+# ------------------------------------------------------------------------------------- a work tree
+
+
+async def diff(look: Look, request: ShowDiff) -> Diff:
+    """What changed during a flight, by the two pictures of its work tree."""
+    flight: Flight = await look.read(lambda turn: _readable(turn, request.flight_id))
+    kept = look.world.snapshots
+    if kept is None or flight.session_id is None:
+        raise Refused(_no_diff(flight, "no program has worked on it yet"))
+    change = await asyncio.to_thread(kept.change, flight.session_id, flight.id, patch=not request.stat)
+    if change.problem:
+        raise Refused(_no_diff(flight, change.problem))
+    return Diff(
+        flight_id=flight.id,
+        directory=change.directory,
+        base=change.base,
+        head=change.head,
+        running=change.running and flight.state not in FLIGHT.terminal,
+        stat=change.stat,
+        patch=change.patch,
+        cut=change.cut,
+    )
+
+
+def _readable(turn: Turn, ident: str) -> Flight:
+    view = flights.get(turn, GetFlight(flight_id=ident))
+    return turn.need(Flight, "flight", view.id)
+
+
+def _no_diff(flight: Flight, reason: str) -> BadRequest:
+    """Why there is nothing to compare, and where else to see what was done."""
+    remedies = [Remedy(operation="flight.get", parameters={"flightId": flight.id}, why="how it stands")]
+    if flight.session_id:
+        told = {"sessionId": flight.session_id}
+        remedies.append(Remedy(operation="session.tail", parameters=told, why="what its program did"))
+    problem = f"what {flight.id} changed cannot be said: {reason}"
+    return BadRequest(problem=problem, field="flightId", remedies=tuple(remedies))
+
+
+LOOKS: Mapping[type[Request[Any]], Callable[[Look, Any], Awaitable[Any]]] = {
+    ShowTopology: topology,
+    TailSession: tail,
+    ShowDiff: diff,
+}

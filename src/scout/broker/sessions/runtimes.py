@@ -1,0 +1,74 @@
+"""The harnesses of this machine: whether each is ready, what it can do, and what a check of it found."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+import msgspec
+
+from scout.base.refusal import Refused
+from scout.broker.sessions.harness_checks import HarnessChecks, turns_of
+from scout.broker.transaction.services import World
+from scout.model.problems.session import HarnessUnavailable, Missing
+from scout.ports import Harness, Probe
+from scout.protocol.sessions import Runtime
+
+__all__ = ["harness_named", "list_runtimes", "probe_all", "probed", "show_runtime"]
+
+_LOG = logging.getLogger("scout.runtimes")
+_LOOK = 15.0  # seconds for a program to say that it is there
+
+
+async def list_runtimes(world: World, checks: HarnessChecks) -> tuple[Runtime, ...]:
+    """All of them, after a look at each."""
+    every = tuple(world.harnesses.values())
+    await probe_all(world, every)
+    return tuple(show_runtime(world, checks, one) for one in every)
+
+
+async def probe_all(world: World, wanted: Sequence[Harness]) -> None:
+    """Look at each of them now."""
+    for harness, probe in zip(wanted, await asyncio.gather(*map(probed, wanted)), strict=True):
+        world.ready[harness.name] = probe
+
+
+def harness_named(world: World, name: str) -> Harness:
+    """A harness of this Scout, or a refusal that lists them."""
+    if name not in world.harnesses:
+        hint = f"this Scout runs {', '.join(world.harnesses)}"
+        raise Refused(HarnessUnavailable(harness=name, missing=Missing.BINARY, hint=hint))
+    return world.harnesses[name]
+
+
+async def probed(harness: Harness) -> Probe:
+    """Whether a harness is ready; one that cannot even be asked is not."""
+    try:
+        return await asyncio.wait_for(harness.probe(), _LOOK)
+    except TimeoutError:
+        return Probe(ready=False, hint=f"it did not say within {_LOOK:g} s whether it is there")
+    except Exception as error:  # noqa: BLE001 (the others are there without it; it is logged)
+        _LOG.exception("probing %s", harness.name)
+        return Probe(ready=False, hint=f"{type(error).__name__}: {error}")
+
+
+def show_runtime(world: World, checks: HarnessChecks, harness: Harness) -> Runtime:
+    """A harness as the last look at it found it, with the verdicts of its last check."""
+    probe = world.ready[harness.name]
+    facts = msgspec.to_builtins(harness.capabilities)
+    profiles = harness.capabilities.native_profiles
+    facts.pop("nativeProfiles")
+    state, lines = checks.result(harness.name)
+    return Runtime(
+        name=harness.name,
+        ready=probe.ready,
+        version=probe.version,
+        missing=probe.missing,
+        hint=probe.hint,
+        program=probe.program,
+        capabilities=facts,
+        native_profiles=profiles,
+        notes=probe.notes,
+        turns=turns_of(harness),
+        check=state,
+        checks=lines,
+    )

@@ -1,0 +1,112 @@
+"""Who knocks: a credential becomes an actor with a place to look from, or is refused."""
+
+import secrets
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from scout.base.refusal import Refused, Remedy
+from scout.base.time import Time
+from scout.broker.transaction.services import World
+from scout.broker.transaction.transaction import Turn, subject_of
+from scout.model.agent import Agent
+from scout.model.problems.request import Unauthenticated
+from scout.model.token import Token, TokenKind, hash_of, require_valid
+from scout.policy.directory import OUTSIDE, Caller
+from scout.policy.permit import Actor, Deed, actor_of
+from scout.ports import Place
+from scout.protocol.scout import Credential
+from scout.store.ledger import Ledger
+
+__all__ = ["Admitted", "admit", "caller_of", "still_valid", "system"]
+
+
+class Admitted(NamedTuple):
+    """An actor, where it looks from, and the directory that its relative paths are relative to."""
+
+    actor: Actor
+    caller: Caller
+    token: Token | None = None
+    here: Place | None = None
+    base: str | None = None
+
+
+def system(world: World, agent_id: str | None = None) -> Admitted:
+    """The broker itself, in the name of an agent of its own."""
+    own = agent_id or world.system_agent
+    actor = Actor(kind=TokenKind.OPERATOR, token_id="", agent_id=own, user=world.operator)
+    return Admitted(actor, OUTSIDE)
+
+
+def still_valid(admitted: Admitted, now: Time) -> Admitted:
+    """The same, unless its credential has run out since."""
+    if admitted.token is not None:
+        require_valid(admitted.token, now)
+    return admitted
+
+
+def admit(world: World, ledger: Ledger, credential: Credential, here: Place | None) -> Admitted:
+    """The actor behind a credential; `here` counts for people, agents look from where they work."""
+    token = _token(ledger, credential.secret)
+    now = world.clock.now()
+    agent = ledger.get(Agent, token.agent_id) if token else None
+    actor = actor_of(token, now, agent)
+    assert token is not None  # no token is refused
+    place = here if actor.kind is TokenKind.OPERATOR else None
+    caller, base = caller_of(world, actor, agent, place), _base(agent, place, credential)
+    admitted = Admitted(actor, caller, token, place, base)
+    if credential.act_as is not None:
+        return _acting(world, ledger, admitted, credential.act_as)
+    return admitted
+
+
+def _token(ledger: Ledger, secret: str | None) -> Token | None:
+    if not secret:
+        return None
+    hashed = hash_of(secret)
+    token = ledger.one(Token, "token_hashed", hashed=hashed)
+    if token is None or not secrets.compare_digest(token.hashed, hashed):
+        whose = Remedy(operation="doctor", parameters={}, why="whether your token file is the daemon's")
+        reason, needs = "this token is not known here", ("an agent's token", "the operator's token")
+        raise Refused(Unauthenticated(reason=reason, needs=needs, remedies=(whose,)))
+    return token
+
+
+def caller_of(world: World, actor: Actor, agent: Agent | None, here: Place | None = None) -> Caller:
+    """Where an actor looks from: where it stands, else where its agent works."""
+    root = here.project_root if here else (agent.project_root if agent else None)
+    born = agent.birth_branch if agent else None
+    branch = here.branch if here else (born.partition(".")[0] if born else None)
+    return Caller(
+        agent_id=actor.agent_id,
+        session_id=actor.session_id,
+        path=agent.path if agent else None,
+        user=actor.user or world.operator,
+        project_root=root,
+        root_branch=branch,
+        node=world.node,
+    )
+
+
+def _base(agent: Agent | None, here: Place | None, credential: Credential) -> str | None:
+    if here is not None:
+        return here.directory
+    working = agent.working_dir or agent.project_root if agent else None
+    return working or credential.directory
+
+
+def _acting(world: World, ledger: Ledger, admitted: Admitted, address: str) -> Admitted:
+    """On behalf of another: only for identities that the token may act for."""
+    turn = Turn(world, ledger, admitted.actor, admitted.caller)
+    agent = turn.resolve(address).agent
+    turn.permit(Deed.ACT_AS, subject_of(agent))
+    actor = replace(
+        admitted.actor,
+        kind=TokenKind.AGENT if agent.id != admitted.actor.agent_id else admitted.actor.kind,
+        agent_id=agent.id,
+        path=agent.path,
+        user=agent.owner,
+        session_id=None,
+    )
+    caller = caller_of(world, actor, agent, None)
+    return Admitted(actor, caller, admitted.token, None, agent.working_dir or agent.project_root)

@@ -1,0 +1,167 @@
+"""What many requests look up, kept until something of it changes.
+
+Only transactions use it: they follow each other, so what is kept is never older than the log.
+"""
+
+import re
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+from scout.base.record import Record
+from scout.model.agent import Agent
+from scout.model.alias import Alias
+from scout.model.ask import Ask
+from scout.model.conversation import Conversation
+from scout.model.delivery import Delivery
+from scout.model.endpoint import ACTIVE, Endpoint
+from scout.model.events.envelope import Event, record_of
+from scout.model.flight import Flight
+from scout.model.grant import Grant
+from scout.model.node import Node
+from scout.model.session import Session
+from scout.policy.resolve import Resolution
+
+__all__ = ["Memory"]
+
+_ROOM = 50_000
+_RECENT = 5000
+# A handle of names alone: no harness or model, which another agent might come to have.
+_PLAIN = re.compile(r"@[a-z0-9.-]+")
+# Resolutions that rest on names alone, and not on who is online or where the caller stands.
+_LASTING = frozenset({"only match", "exact", "alias"})
+
+
+class Memory:
+    """Agents, endpoints and conversations by id, what names mean, and what asks went through last."""
+
+    def __init__(self) -> None:
+        self.agents: dict[str, Agent | None] = {}
+        self.endpoints: dict[str, list[Endpoint]] = {}
+        self.conversations: dict[str, Conversation] = {}
+        self.grants: dict[tuple[str | None, str | None], list[Grant]] = {}
+        self.names: dict[Hashable, Resolution] = {}
+        self.addresses: dict[tuple[str, str | None], str] = {}  # of an agent, for a user
+        self._keys: dict[str, set[Hashable]] = {}
+        self.recent: dict[str, Record] = {}
+        self._asked: dict[str, deque[int]] = {}  # when each sender asked in the last while
+        self._open: dict[str, set[str]] = {}  # each agent's flights that are not over
+        self.last_seq: int | None = None
+        self._learn: dict[type, Callable[[Any], object]] = {
+            Endpoint: self._endpoint,
+            Agent: self._agent,
+            Conversation: lambda one: self.conversations.pop(one.id, None),
+            Grant: lambda _: self.grants.clear(),
+            Alias: lambda _: self._forget_addresses(),
+            Session: lambda _: self._forget_names(),
+            Node: lambda _: self._forget_names(),
+            Ask: self._ask,
+            Delivery: self._follow,
+            Flight: self._flight,
+        }
+
+    def keep(self, key: Hashable, found: Resolution, endpoints: Iterable[Endpoint]) -> None:
+        """Remember what a name means, if neither time nor place nor another's endpoint could change it."""
+        ways = list(endpoints)
+        lasting = found.rule in _LASTING and len(ways) <= 1 and _PLAIN.fullmatch(found.text)
+        if lasting and all(one.isolated_for is None and _is_timeless(one) for one in ways):
+            if len(self.names) >= _ROOM:
+                self._forget_names()
+            self.names[key] = found
+            self._keys.setdefault(found.agent.id, set()).add(key)
+
+    def heard(self, event: Event) -> None:
+        """A fact was added: what it makes untrue is forgotten."""
+        self.last_seq = event.seq
+        record = record_of(event)
+        learn = self._learn.get(record.__class__)
+        if learn is not None:
+            learn(record)
+
+    def refresh(self, endpoint: Endpoint) -> None:
+        """A sign of life that is no fact: the endpoint is reached as before."""
+        known = self.endpoints.get(endpoint.agent_id)
+        if known is not None:
+            ways = [endpoint if one.id == endpoint.id else one for one in known]
+            self.endpoints[endpoint.agent_id] = ways
+
+    def _endpoint(self, endpoint: Endpoint) -> None:
+        known = self.endpoints.get(endpoint.agent_id, [])
+        if _is_usable(endpoint) and any(one.id == endpoint.id and _is_usable(one) for one in known):
+            # It takes up a turn or ends one: it is reached as before, under the same names.
+            ways = [endpoint if one.id == endpoint.id else one for one in known]
+            self.endpoints[endpoint.agent_id] = ways
+            return
+        self.endpoints.pop(endpoint.agent_id, None)
+        for key in self._keys.pop(endpoint.agent_id, ()):
+            self.names.pop(key, None)
+
+    def _follow(self, record: Ask | Delivery | Flight) -> None:
+        """What an ask goes through is read again at each of its next steps."""
+        self.recent[record.id] = record
+        if len(self.recent) > _RECENT:
+            del self.recent[next(iter(self.recent))]
+
+    def _ask(self, ask: Ask) -> None:
+        self._follow(ask)
+        moments = self._asked.get(ask.sender)
+        if moments is not None:
+            moments.append(int(ask.created_at))
+
+    def _flight(self, flight: Flight) -> None:
+        self._follow(flight)
+        known = self._open.get(flight.target)
+        if known is not None:
+            (known.add if flight.finished_at is None else known.discard)(flight.id)
+
+    def asked_since(self, sender: str, since: int, load: Callable[[], Iterable[int]]) -> deque[int]:
+        """When a sender asked since a moment, oldest first; `load` reads it once."""
+        moments = self._asked.get(sender)
+        if moments is None:
+            moments = self._asked[sender] = deque(sorted(load()))
+        while moments and moments[0] <= since:
+            moments.popleft()
+        return moments
+
+    def open_flights(self, agent_id: str, load: Callable[[], Iterable[str]]) -> set[str]:
+        """The flights to an agent that are not over; `load` reads them once."""
+        known = self._open.get(agent_id)
+        if known is None:
+            known = self._open[agent_id] = set(load())
+        return known
+
+    def _agent(self, agent: Agent) -> None:
+        self.agents.pop(agent.id, None)
+        self._forget_addresses()
+
+    def forget(self) -> None:
+        """Everything: a transaction was undone, or rows were refreshed beside the log."""
+        for kept in (*self._kept(), self.recent):
+            kept.clear()
+        self._forget_addresses()
+        self.last_seq = None
+
+    def make_room(self) -> None:
+        """Keep no more than is useful."""
+        if sum(map(len, self._kept())) > _ROOM:
+            self.forget()
+
+    def _kept(self) -> tuple[dict[Any, Any], ...]:
+        return self.agents, self.endpoints, self.conversations, self.grants, self._asked, self._open
+
+    def _forget_addresses(self) -> None:
+        """An agent or an alias came, went or changed; sessions and nodes change no address."""
+        self.addresses.clear()
+        self._forget_names()
+
+    def _forget_names(self) -> None:
+        self.names.clear()
+        self._keys.clear()
+
+
+def _is_usable(endpoint: Endpoint) -> bool:
+    return endpoint.held and endpoint.state in ACTIVE
+
+
+def _is_timeless(endpoint: Endpoint) -> bool:
+    return endpoint.held or endpoint.state not in ACTIVE

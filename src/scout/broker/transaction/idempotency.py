@@ -1,0 +1,54 @@
+"""The first answer under an idempotency key, given again: what is asked twice is done once."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from scout.base.codec import decode, encode, stored
+from scout.base.refusal import Refused
+from scout.broker.transaction.transaction import Turn
+from scout.model.problems.request import KeyReused
+from scout.protocol.access import Minted
+from scout.protocol.agents import Registered
+from scout.protocol.enrolment import Enrolled
+from scout.protocol.inbox import Claimed
+from scout.protocol.request import Write, result_of
+from scout.store.receipts import Remembered, recall, remember
+
+__all__ = ["once"]
+
+T = TypeVar("T")
+
+
+def once(turn: Turn, request: Write[T], handler: Callable[[Turn, Any], T]) -> T:
+    """The first answer under a key, given again; another request under it is refused."""
+    if request.idempotency_key is None:
+        return handler(turn, request)
+    connection, actor = turn.ledger.connection, turn.actor.agent_id or turn.actor.token_id
+    key = request.idempotency_key
+    hashed = hashlib.sha256(encode(_unhurried(request))).hexdigest()
+    known = recall(connection, actor, request.operation, key)
+    if known is not None:
+        if known.hash != hashed:
+            raise Refused(KeyReused(key=key, operation=request.operation))
+        return decode(known.answer, result_of(type(request)))
+    answer = handler(turn, request)
+    if isinstance(answer, Claimed) and not answer.items:
+        return answer  # nothing was done that could be done twice
+    receipt = Remembered(hashed, stored(_without_secret(answer)))
+    remember(connection, actor, request.operation, key, receipt=receipt, now=turn.now)
+    return answer
+
+
+def _without_secret(answer: T) -> T:
+    """What is remembered of an answer: a secret is shown once and kept nowhere."""
+    if isinstance(answer, Registered | Enrolled):
+        return replace(answer, token=None)
+    return replace(answer, secret="") if isinstance(answer, Minted) else answer
+
+
+def _unhurried(request: Write[T]) -> Write[T]:
+    """How long somebody waits for the answer is no part of what is asked."""
+    return replace(request, wait=0) if getattr(request, "wait", 0) else request

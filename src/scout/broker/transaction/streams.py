@@ -1,0 +1,172 @@
+"""Following the log: those who wait for one record, and those who watch many."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable
+from contextlib import contextmanager
+
+from scout.base.refusal import Refused, Remedy
+from scout.model.events.envelope import Event
+from scout.model.problems.request import RateLimited
+
+__all__ = ["Hub", "Listener", "Waiters"]
+
+Wanted = Callable[[Event], bool]
+Read = Callable[[int], Awaitable[list[Event]]]
+
+
+class Listener:
+    """One who waits: what was told since it began to listen is not lost while it looks elsewhere."""
+
+    def __init__(self) -> None:
+        self._news = asyncio.Event()
+
+    def tell(self) -> None:
+        self._news.set()
+
+    async def wait(self, seconds: float) -> bool:
+        """Until there is news, or for this long; whether there was."""
+        try:
+            async with asyncio.timeout(max(seconds, 0)):  # wait_for could swallow that its caller is gone
+                await self._news.wait()
+        except TimeoutError:
+            return False
+        self._news.clear()
+        return True
+
+
+class Waiters:
+    """Who waits, by what for: a record's id, or somebody's inbox."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, set[Listener]] = {}
+
+    def is_awaited(self, key: str) -> bool:
+        return key in self._waiting
+
+    def tell(self, key: str) -> None:
+        """Something changed about it."""
+        for listener in self._waiting.get(key, ()):
+            listener.tell()
+
+    @contextmanager
+    def listening(self, *keys: str) -> Generator[Listener]:
+        """Hear of every change of these, for as long as this is open."""
+        listener = Listener()
+        for key in keys:
+            self._waiting.setdefault(key, set()).add(listener)
+        try:
+            yield listener
+        finally:
+            for key in keys:
+                self._waiting[key].discard(listener)
+                if not self._waiting[key]:
+                    del self._waiting[key]
+
+
+class _Follower:
+    """One reader: what it has not taken yet. A reader that falls too far behind loses its place."""
+
+    def __init__(self, client: str, wanted: Wanted, room: int) -> None:
+        self.client = client
+        self.wanted = wanted
+        self.room = room
+        self.events: deque[Event] = deque()
+        self.news = asyncio.Event()
+        self.overrun = False
+        self.closed = False
+
+    def offer(self, event: Event) -> None:
+        if self.overrun or not self.wanted(event):
+            return
+        if len(self.events) >= self.room:
+            self.overrun = True
+            self.events.clear()
+        else:
+            self.events.append(event)
+        self.news.set()
+
+
+class Hub:
+    """Everybody who watches the log."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._followers: list[_Follower] = []
+        self.dropped = 0
+
+    def count(self, client: str) -> int:
+        """How many streams a client follows."""
+        return sum(one.client == client for one in self._followers)
+
+    def __len__(self) -> int:
+        return len(self._followers)
+
+    def publish(self, events: Iterable[Event]) -> None:
+        """Facts were committed."""
+        if self._followers:
+            for event in events:
+                for follower in self._followers:
+                    follower.offer(event)
+
+    def close(self, client: str | None = None) -> None:
+        """End every stream, or those of one client whose credential is over."""
+        for follower in self._followers:
+            if client in (None, follower.client):
+                follower.closed = True
+                follower.news.set()
+
+    async def follow(
+        self, client: str, wanted: Wanted, after: int | None, read: Read, last: int
+    ) -> AsyncGenerator[Event]:
+        """The wanted facts after a number, then those that come; a slow reader is dropped with a reason.
+
+        Who begins in the past is read to from the log, so that only live facts need room. `last` is the
+        number of the newest fact: where one begins who wants only what comes.
+        """
+        follower = _Follower(client, wanted, self._room)
+        self._followers.append(follower)
+        try:
+            place = last if after is None else after
+            if after is not None:
+                async for event in self._past(follower, place, read):
+                    place = event.seq
+                    yield event
+            async for event in self._live(follower, place):
+                yield event
+        finally:
+            self._followers.remove(follower)
+
+    async def _past(self, follower: _Follower, place: int, read: Read) -> AsyncIterator[Event]:
+        """What the log holds; what came meanwhile is kept, or read from the log too if it is too much."""
+        while True:
+            page = await read(place)
+            for event in page:
+                place = event.seq
+                if follower.wanted(event):
+                    yield event
+            if not page and not follower.overrun:
+                return
+            if not page:
+                follower.overrun = False
+                follower.events.clear()
+            while follower.events and follower.events[0].seq <= place:
+                follower.events.popleft()
+
+    async def _live(self, follower: _Follower, place: int) -> AsyncIterator[Event]:
+        while not follower.closed:
+            if follower.overrun:
+                self.dropped += 1
+                raise Refused(self._dropped(place))
+            while follower.events:
+                event = follower.events.popleft()
+                if event.seq > place:
+                    place = event.seq
+                    yield event
+            follower.news.clear()
+            if not follower.overrun and not follower.closed:
+                await follower.news.wait()
+
+    def _dropped(self, place: int) -> RateLimited:
+        again = Remedy(operation="watch", parameters={"after": place}, why="go on from where you were")
+        return RateLimited(what="events that you have not read", limit=self._room, remedies=(again,))

@@ -1,0 +1,272 @@
+"""One request inside one transaction: who asks, when, what is known; and the facts it adds."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from scout.base.record import Record
+from scout.base.refusal import Diagnostic, Refused
+from scout.base.time import Time
+from scout.broker.transaction.cache import Memory
+from scout.broker.transaction.services import World
+from scout.model.agent import Agent
+from scout.model.conversation import Conversation
+from scout.model.endpoint import Endpoint
+from scout.model.events.envelope import Changed, Event, Metadata
+from scout.model.grant import Grant, is_valid_grant
+from scout.model.problems.request import Forbidden, NotFound
+from scout.model.ref import Ref
+from scout.model.token import TokenKind
+from scout.policy.agent_address import agent_address, shorter_alias
+from scout.policy.directory import Caller, Instance, instance_of
+from scout.policy.permit import Actor, Deed, Permission, Subject, permit
+from scout.policy.resolve import Resolution, minimal, resolve
+from scout.ports import Place
+from scout.store.directory import StoredDirectory, View
+from scout.store.ledger import Ledger
+
+__all__ = ["Turn", "subject_of"]
+
+T = TypeVar("T", bound=Record)
+
+
+def subject_of(agent: Agent) -> Subject:
+    """An agent as something that a deed is done to."""
+    return Subject(
+        name=Instance(agent=agent).canonical,
+        agent_id=agent.id,
+        path=agent.path,
+        user=agent.owner,
+        node=agent.node,
+        project_root=agent.project_root,
+    )
+
+
+class Turn:
+    """Handed to every operation. `place` is what the disk says of the directory that the request names.
+
+    `here` is the directory from which the request is made, if it is in a project. `memory` is shared by
+    all transactions; who only reads has one of its own.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        ledger: Ledger,
+        actor: Actor,
+        caller: Caller,
+        *,
+        here: Place | None = None,
+        place: Place | None = None,
+        memory: Memory | None = None,
+    ) -> None:
+        self.world = world
+        self.rules = world.rules
+        self.ledger = ledger
+        self.actor = actor
+        self.caller = caller
+        self.here = here
+        self.place = place
+        self.now: Time = world.clock.now()
+        self.events: list[Event] = []
+        self.memory = memory or Memory()
+        self.new_roots: list[str] = []
+        # The sizes of the stored files that the request names.
+        self.files: Mapping[str, int] = {}
+        # What the operator is told although the request itself is refused.
+        self.alarms: list[Diagnostic] = []
+
+    # -- facts -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _first(self) -> int:
+        known = self.memory.last_seq
+        return (self.ledger.last_seq() if known is None else known) + 1
+
+    @property
+    def sender(self) -> str:
+        """The agent in whose name this is done; nothing is done in the name of a credential without one."""
+        if self.actor.agent_id is None:
+            needs = ("the token of an agent",)
+            raise Refused(Forbidden(action="act", subject="this Scout", needs=needs))
+        return self.actor.agent_id or self.world.system_agent
+
+    def append(
+        self,
+        kind: type[Event],
+        target: str,
+        payload: Any,
+        metadata: Metadata = Metadata(),
+        source: str | None = None,
+    ) -> Event:
+        """Add one fact to the log, under the credential of this request; a guest only looks."""
+        if self.actor.kind is TokenKind.GUEST:
+            needs = ("the token of an agent",)
+            raise Refused(Forbidden(action="change", subject="this Scout", needs=needs))
+        event = kind(
+            id=self.world.ids.mint("evt"),
+            seq=self._first + len(self.events),
+            time=self.now,
+            source=Ref.to(source or self.sender),
+            target=Ref.to(target),
+            payload=payload,
+            metadata=replace(metadata, token_id=self.actor.token_id or None),
+        )
+        self.ledger.append(event)
+        self.events.append(event)
+        self.memory.heard(event)
+        return event
+
+    def record(
+        self,
+        kind: type[Event],
+        record: T,
+        *,
+        move: str | None = None,
+        reason: str = "",
+        metadata: Metadata = Metadata(),
+        source: str | None = None,
+        target: str | None = None,
+    ) -> T:
+        """Add the fact that a record is now like this."""
+        by = source or self.sender
+        payload = Changed(record=record, move=move, by=by, reason=reason)
+        ident: str = target or getattr(record, "id")  # noqa: B009 (every stored record has one)
+        self.append(kind, ident, payload, metadata, source)
+        return record
+
+    def mint(self, prefix: str) -> str:
+        """A new id."""
+        return self.world.ids.mint(prefix)
+
+    # -- who may -----------------------------------------------------------------------------------
+
+    def permit(self, deed: Deed, subject: Subject) -> Permission:
+        """The permission, or the refusal that says what would do."""
+        try:
+            return permit(self.actor, deed, subject, self._grants(), self.now)
+        except Refused:
+            shown = self.address(subject.agent_id) or subject.name
+            return permit(self.actor, deed, replace(subject, name=shown), self._grants(), self.now)
+
+    def allows(self, deed: Deed, subject: Subject) -> bool:
+        """Whether it would be permitted."""
+        try:
+            permit(self.actor, deed, subject, self._grants(), self.now)
+        except Refused:
+            return False
+        return True
+
+    def _grants(self) -> list[Grant]:
+        """What the caller, or every agent of its user, was granted."""
+        agent, user = self.actor.agent_id, self.actor.user
+        kept = self.memory.grants
+        if (agent, user) not in kept:
+            own = self.ledger.many(Grant, "grants_of_agent", agent=agent) if agent else []
+            shared = self.ledger.many(Grant, "grants_of_user", user=user) if user else []
+            kept[agent, user] = [*own, *shared]
+        return kept[agent, user]
+
+    @property
+    def is_operator(self) -> bool:
+        return self.actor.kind is TokenKind.OPERATOR
+
+    # -- names -------------------------------------------------------------------------------------
+
+    @cached_property
+    def view(self) -> View:
+        """Whose names the caller sees: its own user's, and what it was granted."""
+        user = self.actor.user
+        if self.is_operator:
+            return View(user, everybody=True)
+        scopes = [grant.scope for grant in self._grants() if is_valid_grant(grant, self.now)]
+        users = [user, *(scope.user for scope in scopes)]
+        return View(
+            user,
+            users=tuple(one for one in users if one),
+            paths=tuple(scope.path for scope in scopes if scope.path),
+            projects=tuple(scope.project_root for scope in scopes if scope.project_root),
+        )
+
+    @cached_property
+    def directory(self) -> StoredDirectory:
+        """The directory as the caller sees it."""
+        return self.ledger.directory(self.view, self.now, self.rules.periods.online_within)
+
+    @cached_property
+    def everybody(self) -> StoredDirectory:
+        """The whole directory: for what must be unique among all."""
+        view = View(self.actor.user, everybody=True)
+        return self.ledger.directory(view, self.now, self.rules.periods.online_within)
+
+    def resolve(self, text: str) -> Resolution:
+        """The agent that an address means for the caller, or a refusal; its endpoint is chosen later."""
+        key = (text, self.view, self.caller.project_root)
+        found = self.memory.names.get(key)
+        if found is None:
+            found = resolve(text, self.directory, self.caller, self.now, needs_endpoint=False)
+            self.memory.keep(key, found, self.endpoints(found.agent.id))
+        return found
+
+    def agent(self, agent_id: str | None) -> Agent | None:
+        """An agent by its id; looked up once in a request, unless the request changes it."""
+        if agent_id is None:
+            return None
+        kept = self.memory.agents
+        if agent_id not in kept:
+            kept[agent_id] = self.ledger.get(Agent, agent_id)
+        return kept[agent_id]
+
+    def endpoints(self, agent_id: str) -> list[Endpoint]:
+        """An agent's endpoints; the same."""
+        kept = self.memory.endpoints
+        if agent_id not in kept:
+            kept[agent_id] = self.ledger.many(Endpoint, "endpoints_of", agent=agent_id)
+        return kept[agent_id]
+
+    def conversation(self, conversation_id: str) -> Conversation | None:
+        """A conversation by its id; the same."""
+        kept = self.memory.conversations
+        found = kept.get(conversation_id) or self.ledger.get(Conversation, conversation_id)
+        if found is not None:
+            kept[conversation_id] = found
+        return found
+
+    def address(self, agent_id: str | None) -> str:
+        """The name under which an agent is shown to people and agents; its id if there is none."""
+        agent = self.agent(agent_id)
+        if agent is None:
+            return agent_id or ""
+        key = (agent.id, self.actor.user)
+        kept = self.memory.addresses
+        if key not in kept:
+            kept[key] = agent_address(agent, self.everybody, self.world.node)
+        return kept[key]
+
+    def alias(self, agent: Agent) -> str | None:
+        """An alias of the caller's that is shorter than the agent's address, shown beside it."""
+        return shorter_alias(agent, self.address(agent.id), self.everybody)
+
+    def instance(self, agent: Agent, session_id: str | None = None) -> Instance:
+        """The instance that one session of an agent is; without one, what the agent's own name means."""
+        try:
+            found = self.resolve(f"session:{session_id}" if session_id else str(agent.path))
+        except Refused:
+            return Instance(agent=agent)
+        return instance_of(agent, found.choice.endpoint if found.agent.id == agent.id else None)
+
+    def minimal(self, instance: Instance) -> str:
+        """The shortest address that reaches an instance."""
+        return minimal(instance, self.directory, self.now)
+
+    def need(self, kind: type[T], noun: str, ident: str) -> T:
+        """The record with this id, or the refusal that there is none."""
+        found = self.ledger.get(kind, ident)
+        if found is None:
+            raise self.missing(noun, ident)
+        return found
+
+    def missing(self, noun: str, ident: str) -> Refused:
+        return Refused(NotFound(noun=noun, id=ident[:200]))

@@ -1,0 +1,1 @@
+"""Work that no request asks for: sweeps, housekeeping, notifications, tie-breaks."""

@@ -1,0 +1,107 @@
+"""The tie-break: where the rules found nobody in a channel of several agents, a router may name one.
+
+It is asked only if it is set up, after the message is on disk and outside of any transaction. What it
+says is one more fact for the same rules. A broker that ends meanwhile does not ask again: nobody was woken.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from scout.base.codec import decode
+from scout.broker.routing import messages
+from scout.broker.transaction.services import World
+from scout.broker.transaction.transaction import Turn
+from scout.identity.path import Kind
+from scout.model.agent import Agent, Lifecycle
+from scout.model.conversation import Member, Message
+from scout.model.events.envelope import Event
+from scout.model.events.talk import MessagePosted, message_of
+from scout.policy.directory import Instance
+from scout.policy.duty import Party
+from scout.policy.wake import WakeFacts, may_suggest
+from scout.ports import Router
+from scout.store.ledger import Ledger
+
+__all__ = ["Suggesting"]
+
+_LOG = logging.getLogger("scout.suggesting")
+_AT_ONCE = 4
+_MANY = 200
+
+
+class Suggesting:
+    """Follows the log; without a router, or with `routing.modelAssisted` off, it does nothing."""
+
+    def __init__(
+        self,
+        world: World,
+        write: Callable[[Callable[[Turn], Any]], Awaitable[Any]],
+        read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
+        router: Router | None,
+    ) -> None:
+        self._world = world
+        self._write = write
+        self._read = read
+        self._router = router
+        self._room = asyncio.Semaphore(_AT_ONCE)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def heard(self, event: Event) -> None:
+        """A fact was committed."""
+        if self._router is None or not self._world.rules.routing.model_assisted:
+            return
+        if isinstance(event, MessagePosted) and event.metadata.wake is not None:
+            facts = decode(event.metadata.wake.facts, WakeFacts)
+            if may_suggest(facts):
+                self._begin(self._ask(self._router, message_of(event), facts))
+
+    def _begin(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _ask(self, router: Router, message: Message, facts: WakeFacts) -> None:
+        """Ask, then decide again with the answer; whatever goes wrong, nobody is woken."""
+        candidates: dict[str, str] = await self._read(lambda ledger: _candidates(ledger, message))
+        if len(candidates) < 2:
+            return
+        try:
+            async with self._room:
+                chosen = await router.suggest(message.body, tuple(candidates))
+        except (OSError, TimeoutError) as error:
+            _LOG.warning("the router said nothing about %s: %s", message.id, str(error) or "it took too long")
+            return
+        if chosen is None or chosen not in candidates:
+            _LOG.warning("the router named nobody who could be woken for %s: %.200r", message.id, chosen)
+            return
+        await self._write(lambda turn: _follow(turn, message, facts, candidates[chosen]))
+
+    async def close(self) -> None:
+        """Ask no more; a program that is being asked is ended."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _candidates(ledger: Ledger, message: Message) -> dict[str, str]:
+    """The agents of the channel that could be meant, beside the sender: their ids by their addresses."""
+    wanted = {"conversation": message.conversation_id, "after": "", "limit": _MANY}
+    members = [one for one in ledger.many(Member, "members_of", **wanted) if one.left_at is None]
+    agents = [ledger.get(Agent, one.agent_id) for one in members if one.agent_id != message.sender]
+    return {
+        Instance(agent=one).canonical: one.id
+        for one in agents
+        if one is not None and one.kind is not Kind.CONNECTOR and one.lifecycle is not Lifecycle.RETIRED
+    }
+
+
+def _follow(turn: Turn, message: Message, facts: WakeFacts, agent_id: str) -> None:
+    occasion = replace(facts.occasion, suggestion=Party(agent_id=agent_id))
+    decision = messages.decide(turn, occasion)
+    if decision.holder is not None:
+        messages.carried(turn, message, decision.holder.agent_id, decision)

@@ -1,0 +1,1 @@
+"""Commands that are written by hand."""

@@ -1,0 +1,87 @@
+"""`scout allow`: let programs do something without asking again; list and revoke what is let through."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import Any
+
+import click
+
+from scout.cli.connection.refusal import Problem
+from scout.cli.operations.build import build, epilog, every_option, parameters_of, run_guarded, tidy
+from scout.cli.operations.verbs import Manner
+from scout.cli.output.shapes import show
+from scout.protocol.operations import OPERATIONS
+
+__all__ = ["command"]
+
+
+class _Allow(click.Group):
+    """`allow list`, `show` and `revoke`; whatever else follows is a command to let through."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name == "add":
+            return _ADD
+        return build(f"allow.{cmd_name}", ("allow", cmd_name)) if cmd_name in _BELOW else None
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_BELOW)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Alone it lists; what does not begin with one of its commands is what is let through."""
+        first = args[0] if args else ""
+        if first not in (*_BELOW, "-h", "--help"):
+            args = ["add" if args else "list", *args]
+        return super().parse_args(ctx, args)
+
+
+_BELOW = ("add", "list", "show", "revoke")
+
+
+def _add() -> click.Command:
+    row = OPERATIONS["allow.add"]
+
+    def callback(**given: Any) -> None:
+        words = list(given.pop("words"))
+        manner = Manner(**{name: given.pop(name) for name in ("as_json", "act_as", "key")})
+
+        def work() -> int:
+            parameters = _parameters(words, tidy(row, given))
+            assert row.request is not None
+            show("allow.add", manner.line().call(row.request.route, parameters, manner.key), manner.as_json)
+            return 0
+
+        run_guarded(work, manner.as_json)
+
+    flags = [one for one in parameters_of(row, frozenset({"command"})) if isinstance(one, click.Option)]
+    return click.Command(
+        "add",
+        params=[
+            click.Argument(["words"], nargs=-1, metavar="[COMMAND]"),
+            *flags,
+            *every_option(row),
+        ],
+        callback=callback,
+        help=row.says,
+        epilog=epilog("allow", "add"),
+    )
+
+
+def _parameters(words: list[str], given: dict[str, Any]) -> dict[str, Any]:
+    """A command is one argument, as it was quoted; paths are relative to where it is typed."""
+    if len(words) > 1:
+        again = shlex.join(["scout", "allow", " ".join(words)])
+        raise Problem.of("bad_request", f"a command is one argument, so that it is exact: {again} …")
+    for name in ("path", "project"):
+        if given.get(name):
+            given[name] = os.path.normpath(os.path.join(os.getcwd(), given[name]))  # noqa: PTH109, PTH118 (a pattern is no path)
+    return {**given, **({"command": words[0]} if words else {})}
+
+
+_ADD = _add()
+command = _Allow(
+    "allow",
+    help="Let programs do something without asking you again: an exact command, a tool, or some files.",
+    epilog=epilog("allow"),
+)

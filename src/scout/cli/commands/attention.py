@@ -1,0 +1,156 @@
+"""`need` and `attention show --wait`: waiting for a person. Only the answer goes to standard output."""
+
+import json
+import sys
+import time
+from typing import Any
+
+import click
+
+from scout.cli.connection.call import Line
+from scout.cli.connection.refusal import DENIED, OPEN, UNANSWERED
+from scout.cli.connection.text import note, out, out_text
+from scout.cli.operations import verbs
+from scout.cli.operations.build import epilog, every_option, parameters_of, run_guarded, tidy
+from scout.cli.operations.complete import completion_of
+from scout.cli.operations.verbs import Manner
+from scout.cli.output.attention import OPEN_STATES
+from scout.cli.output.shapes import show as show_answer
+from scout.cli.waiting.follow import POLL
+from scout.cli.waiting.progress import TICK, Progress
+from scout.protocol.operations import OPERATIONS
+
+__all__ = ["need", "show"]
+
+# How a decision ends the command; what is decided otherwise ends it with 0.
+_EXITS = {"denied": DENIED, "expired": UNANSWERED, "dismissed": 7}
+
+_LIMIT = click.Option(["--timeout", "wait"], type=float, metavar="SECONDS", help="Wait this long at most.")
+
+
+def follow(line: Line, ident: str, budget: float | None, as_json: bool) -> int:
+    """Wait until it is decided, the budget is over or Ctrl-C; show the answer; the exit code."""
+    try:
+        item = _wait(line, ident, budget)
+    except KeyboardInterrupt:
+        Progress.clear()
+        note(f"it stays open; come back with: scout attention show {ident} --wait")
+        return 130
+    finally:
+        Progress.clear()
+    if as_json:
+        out(json.dumps(item))
+    else:
+        _say(item)
+    return OPEN if item["state"] in OPEN_STATES else _EXITS.get(item["state"], 0)
+
+
+def _wait(line: Line, ident: str, budget: float | None) -> dict[str, Any]:
+    route, began = _route("attention.show"), time.monotonic()
+    progress = Progress() if sys.stderr.isatty() else None
+    while True:
+        left = POLL if budget is None else max(budget - (time.monotonic() - began), 0)
+        step = min(TICK if progress else POLL, left)
+        item = line.call(route, {"attentionId": ident, "wait": round(step, 3)})
+        if item["state"] not in OPEN_STATES or (budget is not None and left <= step):
+            return item
+        if progress:
+            progress.show(f"waiting for a person: {item['title'][:60]}", item, time.monotonic() - began)
+
+
+def _say(item: dict[str, Any]) -> None:
+    state = item["state"]
+    if state in OPEN_STATES:
+        note(f"nobody has decided yet; try: scout attention show {item['id']} --wait")
+    elif state == "answered":
+        out_text(str(item["answer"]))
+    elif state == "resolved":
+        out("approved")
+    else:
+        out(state if state == "denied" else "")
+        note(f"{state}: {item.get('reason') or item.get('answer') or 'no reason was given'}")
+
+
+def _route(operation: str) -> str:
+    request = OPERATIONS[operation].request
+    assert request is not None
+    return request.route
+
+
+def _need() -> click.Command:
+    row = OPERATIONS["need"]
+    left_out = frozenset({"question", "wait"})
+
+    def callback(**given: Any) -> None:
+        words, no_wait, wait = list(given.pop("words")), given.pop("no_wait"), given.pop("wait")
+        manner = Manner(**{name: given.pop(name) for name in ("as_json", "act_as", "key", "file")})
+
+        def work() -> int:
+            line = manner.line()
+            parameters = {**tidy(row, given), "question": verbs.text_of(words, manner)}
+            item = line.call(_route("need"), parameters, manner.key)
+            if no_wait:
+                show_answer("need", item, manner.as_json)
+                return 0
+            return follow(line, item["id"], wait, manner.as_json)
+
+        run_guarded(work, manner.as_json)
+
+    return click.Command(
+        "need",
+        params=[
+            click.Argument(["words"], nargs=-1, metavar="QUESTION..."),
+            click.Option(["--no-wait", "no_wait"], is_flag=True, help="Print the item and do not wait."),
+            _LIMIT,
+            click.Option(["--file"], metavar="FILE", help="Read the text from a file."),
+            *parameters_of(row, left_out),
+            *every_option(row),
+        ],
+        callback=callback,
+        help=f"{row.says}\n\nThe answer goes to standard output. The exit code is 0 when it was answered or "
+        "approved, 11 when it was denied, 12 when nobody answered in time, 7 when it was put away, 10 when "
+        "--timeout was over before. Ctrl-C ends the waiting and leaves the question.",
+        short_help=row.says,
+        epilog=epilog("need"),
+    )
+
+
+def _show() -> click.Command:
+    row = OPERATIONS["attention.show"]
+
+    def callback(attention_id: str, until_decided: bool, wait: float | None, **given: Any) -> None:
+        manner = Manner(**given)
+
+        def work() -> int:
+            line = manner.line()
+            if until_decided or wait is not None:
+                return follow(line, attention_id, wait, manner.as_json)
+            item = line.call(_route("attention.show"), {"attentionId": attention_id})
+            show_answer("attention.show", item, manner.as_json, line)
+            return 0
+
+        run_guarded(work, manner.as_json)
+
+    return click.Command(
+        "show",
+        params=[
+            click.Argument(
+                ["attention_id"],
+                required=False,
+                default="only",
+                metavar="[ATTENTION_ID]",
+                **completion_of("attentionId"),
+            ),
+            click.Option(["--wait", "until_decided"], is_flag=True, help="Wait until it is decided."),
+            _LIMIT,
+            *every_option(row),
+        ],
+        callback=callback,
+        help="Show an item, or wait until it is decided and print the answer, as `scout need` does.",
+        short_help=row.says,
+        epilog=epilog("attention", "show"),
+    )
+
+
+need = _need()
+show = _show()

@@ -1,0 +1,239 @@
+"""What the doctor looks at: each check tells what it found and the command that mends it."""
+
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from scout import __version__
+from scout.adapters.process.runs import Runs
+from scout.adapters.sinks.desktop import program
+from scout.base.refusal import Refused
+from scout.cli.connection.call import ROUTES, Line
+from scout.cli.connection.host_session import TOKEN_FILE
+from scout.cli.connection.http import Lost
+from scout.cli.connection.identity import Caller
+from scout.cli.connection.refusal import Problem
+from scout.cli.connection.shell_path import explain_path
+from scout.cli.hosts.hosts import HOSTS, Addition, Host, program_here
+from scout.cli.hosts.jsonc import NotJson
+from scout.daemon.start import running
+from scout.ports.folders import measure
+from scout.protocol.operations import command_line
+from scout.settings.load import read
+from scout.store.integrity.backup import check_file
+from scout.store.integrity.damage import examine
+from scout.tree.snapshots import GitSnapshots
+
+__all__ = ["CHECKS", "Result"]
+
+_SPACE = 256 * 1024 * 1024
+
+
+class Result:
+    """One finding."""
+
+    def __init__(self, name: str, well: bool, says: str, remedy: str = "", *, hint: bool = False) -> None:
+        self.name, self.well, self.says, self.remedy, self.hint = name, well, says, remedy, hint
+
+    def told(self) -> dict[str, Any]:
+        told = {"name": self.name, "ok": self.well, "says": self.says, "remedy": self.remedy or None}
+        return {**told, "hint": self.hint}
+
+
+_Check = Callable[[Caller, bool], Iterator[Result]]
+
+
+def _python(caller: Caller, fix: bool) -> Iterator[Result]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Result("python", sys.version_info >= (3, 11), f"{version} ({sys.executable}), scout {__version__}")
+
+
+def _settings(caller: Caller, fix: bool) -> Iterator[Result]:
+    loaded = read()
+    problems = [problem.message for problem in loaded.problems]
+    yield Result("settings", not problems, "; ".join(problems) or loaded.settings.config, "scout config")
+
+
+def _folder(caller: Caller, fix: bool) -> Iterator[Result]:
+    home = Path(caller.where.home)
+    if not home.exists():
+        yield Result("data folder", True, f"{home} is made at the first start")
+        return
+    yield from _mode("data folder", home, 0o700, fix)
+    for name in ("token", "scout.db", "node.key", TOKEN_FILE):
+        if (home / name).exists():
+            yield from _mode(name, home / name, 0o600, fix)
+    free = shutil.disk_usage(home).free
+    yield Result("disk space", free >= _SPACE, f"{free // 1024**2} MiB free", "scout explain store_full")
+
+
+def _mode(name: str, path: Path, wanted: int, fix: bool) -> Iterator[Result]:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o077 and fix:
+        path.chmod(wanted)
+        yield Result(name, True, f"{path} was open to others ({mode:o}); now {wanted:o}")
+        return
+    owned = path.stat().st_uid == os.getuid()
+    says = f"{path} ({mode:o})" + ("" if owned else ", which belongs to another user")
+    yield Result(name, owned and not mode & 0o077, says, "scout doctor --fix")
+
+
+def _daemon(caller: Caller, fix: bool) -> Iterator[Result]:
+    found = running(caller.where.home)
+    if found is None:
+        yield from _stale(caller, fix)
+        yield Result("daemon", False, "none runs", "scout up")
+        return
+    yield Result("lock", True, f"held by pid {found.pid or '(starting)'}")
+    try:
+        status = Line(caller, start=False).call(ROUTES["status"], {})
+    except Problem as problem:
+        refused = problem.code in ("unauthenticated", "forbidden")
+        remedy = f"scout explain {problem.code}" if refused else "scout restart"
+        yield Result("daemon", False, f"pid {found.pid} declines: {problem}", remedy)
+        return
+    except (Lost, OSError) as error:
+        yield Result("daemon", False, f"pid {found.pid} does not answer: {error}", "scout restart")
+        return
+    yield Result("daemon", True, f"answers at {status['url']} and {status['socket']}")
+    same = status["version"] == __version__
+    yield Result("version", same, f"daemon {status['version']}, command {__version__}", "scout restart")
+
+
+def _stale(caller: Caller, fix: bool) -> Iterator[Result]:
+    socket = Path(caller.where.socket)
+    if socket.exists() and fix:
+        socket.unlink()
+        yield Result("socket", True, f"{socket} was left by a daemon that is gone; removed")
+    elif socket.exists():
+        yield Result("socket", True, f"{socket} was left by a daemon that is gone; the next start takes it")
+
+
+def _store(caller: Caller, fix: bool) -> Iterator[Result]:
+    file = Path(caller.where.home) / "scout.db"
+    if not file.exists():
+        yield Result("store", True, "none yet")
+        return
+    try:
+        check_file(file)
+    except Refused as refusal:
+        remedies = examine(file).remedies
+        command = command_line(remedies[0]) if remedies else "scout verify"
+        yield Result("store", False, refusal.diagnostic.message, command)
+    else:
+        yield Result("store", True, f"{file.stat().st_size // 1024} KiB, undamaged")
+
+
+def _usage(caller: Caller, fix: bool) -> Iterator[Result]:
+    """What runs, pictures and attachments take on the disk, and how much they may take."""
+    settings = read().settings
+    limits, sessions = settings.rules.limits, Path(settings.sessions)
+    runs, pictures = Runs(sessions).list_stored(), GitSnapshots(sessions).list_stored()
+    attachments = measure(Path(settings.blobs)).size
+    yield _used("runs", sum(one.size for one in runs), limits.run_output_total)
+    yield _used("pictures", sum(one.size for one in pictures), limits.pictures_total)
+    yield _used("attachments", attachments, limits.attachments_total, refuses=True)
+
+
+def _used(name: str, used: int, cap: int, *, refuses: bool = False) -> Result:
+    """Runs and pictures make room by themselves; attachments are refused when there is none."""
+    full = refuses and used >= cap
+    remedy = f"scout config set limits.attachmentsTotal {2 * cap}"
+    return Result(name, not full, f"{_amount(used)} used of {_amount(cap)}", remedy)
+
+
+def _amount(size: int) -> str:
+    return f"{size / 1024**2:.1f} MiB" if size >= 1024**2 else f"{-(-size // 1024)} KiB"
+
+
+def _harnesses(caller: Caller, fix: bool) -> Iterator[Result]:
+    """Which harnesses the daemon could run now; it has the PATH of the shell that started it."""
+    try:
+        runtimes = Line(caller, start=False).call("GET /v1/runtimes", {})["items"]
+    except (Problem, Lost, OSError):
+        yield Result("programs", True, "only a daemon that runs can say which harnesses are ready", hint=True)
+        return
+    ready = ", ".join(one["name"] for one in runtimes if one["ready"])
+    yield Result("programs", True, f"ready: {ready}")
+    for one in runtimes:
+        if sentence := explain_path(one, caller.environ):
+            yield Result("programs", False, sentence, "scout restart")
+        elif not one["ready"] and one.get("missing") != "binary":
+            yield Result(
+                "programs", True, f"{one['name']}: {one.get('hint') or one.get('missing')}", hint=True
+            )
+
+
+def _sinks(caller: Caller, fix: bool) -> Iterator[Result]:
+    """How a person is told that something needs them: a sink that cannot work says nothing to nobody."""
+    settings = read().settings
+    notify = settings.notify
+    if notify.desktop:
+        found = program()
+        says = found or "neither notify-send nor osascript is here: nothing is shown on this desktop"
+        yield Result("notices", True, says, hint=not found)
+    for url in notify.webhooks:
+        host = urlsplit(url).hostname or ""
+        safe = url.startswith("https:") or host in ("localhost", "127.0.0.1", "::1")
+        yield Result(
+            "webhook", safe, host if safe else f"{host} is told in clear text; use https", "scout config"
+        )
+    secret = Path(settings.webhook_secret)
+    if notify.webhooks and secret.exists():
+        yield from _mode("webhook.key", secret, 0o600, fix)
+
+
+def _hosts(caller: Caller, fix: bool) -> Iterator[Result]:
+    """Which programs a person works in know Scout, and what Scout cannot see there."""
+    program = program_here(caller.environ)
+    for host in HOSTS.values():
+        there = {one.what: _is_in(file, one) for file, one in host.additions(caller.environ, program)}
+        if host.is_here(caller.environ) or any(there.values()):
+            yield _host(caller, host, there)
+
+
+def _host(caller: Caller, host: Host, there: dict[str, bool]) -> Result:
+    name, remedy = f"host {host.name}", f"scout setup {host.name}"
+    if not there["MCP server"]:
+        return Result(name, True, f"{host.title} is not set up: {remedy}", hint=True)
+    if not (Path(caller.where.home) / TOKEN_FILE).exists():
+        return Result(name, False, f"{host.title} is set up, but its token is gone", remedy)
+    if there.get("hooks"):
+        return Result(name, True, f"{host.title} is set up, with hooks")
+    blind = "without hooks a server cannot see a prompt its host intercepts"
+    if "hooks" in there:
+        return Result(name, False, f"{host.title} is set up, but {blind}", remedy)
+    return Result(name, True, f"{host.title} is set up; {blind}")
+
+
+def _is_in(file: Path, addition: Addition) -> bool:
+    try:
+        return addition.is_in(file.read_text("utf-8"))
+    except (OSError, ValueError, NotJson):
+        return False
+
+
+def _session(caller: Caller, fix: bool) -> Iterator[Result]:
+    if caller.session:
+        has = bool(caller.environ.get("SCOUT_TOKEN"))
+        says = f"inside a harness session ({caller.session}), {'with' if has else 'without'} SCOUT_TOKEN"
+        yield Result("session", has, says, "scout explain unauthenticated")
+
+
+CHECKS: tuple[_Check, ...] = (
+    _python,
+    _settings,
+    _session,
+    _folder,
+    _daemon,
+    _store,
+    _usage,
+    _harnesses,
+    _hosts,
+    _sinks,
+)

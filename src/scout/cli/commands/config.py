@@ -1,0 +1,139 @@
+"""`scout config`: every setting and where it comes from; change one; the allowed roots."""
+
+import os
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from scout.base.refusal import Refused
+from scout.cli.connection.call import Line
+from scout.cli.connection.http import Lost
+from scout.cli.connection.identity import Caller
+from scout.cli.connection.refusal import Problem
+from scout.cli.connection.text import note, out, paint, table
+from scout.cli.output.show import refusal_json, write_json, write_refusal
+from scout.daemon.start import running
+from scout.settings.edit import add_root, set_value
+from scout.settings.load import Loaded, load, read
+from scout.settings.record import SETTINGS, values_of
+
+__all__ = ["EFFECTS", "apply_setting", "command"]
+
+_EXAMPLES = """\b
+Examples:
+  scout config                              # every setting, its value, the layer that set it
+  scout config set limits.openFlights 64
+  scout config roots --add ~/code           # programs may be started below it
+"""
+
+EFFECTS = {
+    "now": "the running daemon uses it from now on",
+    "restart": "the running daemon keeps the old value until: scout restart",
+}
+
+_json = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+
+
+@click.group(epilog=_EXAMPLES, invoke_without_command=True)
+@_json
+@click.pass_context
+def command(context: click.Context, as_json: bool) -> None:
+    """Show every setting with its value and the layer that set it: file, environment or default."""
+    if context.invoked_subcommand is not None:
+        return
+    loaded = read()
+    rows = _rows(loaded)
+    if as_json:
+        problems = [refusal_json(problem) for problem in loaded.problems]
+        write_json({"settings": rows, "problems": problems})
+    else:
+        _write(rows)
+        for problem in loaded.problems:
+            write_refusal(refusal_json(problem))
+    if loaded.problems:
+        sys.exit(loaded.problems[0].family.exit_code)
+
+
+@command.command("set")
+@click.argument("key")
+@click.argument("value")
+@_json
+def set_command(key: str, value: str, as_json: bool) -> None:
+    """Write KEY = VALUE into the config file. `none` takes an optional setting out."""
+    try:
+        set_value(read().settings.config, key, value)
+    except Refused as refusal:
+        _refuse(refusal, key, as_json)
+    row, effect = _rows(read())[key], apply_setting(key)
+    if as_json:
+        write_json({"key": key, **row, **({"takesEffect": effect} if effect else {})})
+        return
+    _write({key: row})
+    if not row["source"].startswith(("file ", "default")):
+        note(f"the file has your value, but the {row['source']} goes before it")
+    elif effect:
+        note(EFFECTS[effect])
+
+
+@command.command("roots")
+@click.option("--add", metavar="DIR", help="Allow programs below this directory.")
+@_json
+def roots_command(add: str | None, as_json: bool) -> None:
+    """Show the directories below which programs may be started, or add one."""
+    try:
+        settings = load().settings
+        if add is not None:
+            settings = add_root(settings, os.path.expanduser(add))  # noqa: PTH111 (text in, text out)
+            apply_setting("roots")
+    except Refused as refusal:
+        _refuse(refusal, add or "roots", as_json)
+    if as_json:
+        write_json({"roots": list(settings.roots)})
+        return
+    for root in settings.roots:
+        out(root)
+    if not settings.roots:
+        note("none yet; allow one with: scout config roots --add DIR")
+
+
+def apply_setting(key: str) -> str:
+    """Let the running daemon read its settings again; when a new value takes effect there, if it is new."""
+    if running(read().settings.home) is None:
+        return ""
+    try:
+        told = Line(Caller(), start=False).call("POST /v1/settings/reload", {})
+    except (Problem, Lost, OSError):
+        return "restart"
+    return "now" if key in told["changed"] else "restart" if key in told["needsRestart"] else ""
+
+
+def _rows(loaded: Loaded) -> dict[str, dict[str, Any]]:
+    """Each key with its value and source; the folders first."""
+    settings, sources = loaded.settings, loaded.sources
+    folders = {"home": settings.home, "config": settings.config, "socket": settings.socket}
+    values = values_of(settings)
+    rows = {
+        key: {"value": value, "source": sources.get(key, sources["home"])} for key, value in folders.items()
+    }
+    for key in SETTINGS:
+        rows[key] = {"value": values[key], "source": sources[key]}
+    return rows
+
+
+def _write(rows: dict[str, dict[str, Any]]) -> None:
+    shown = [(key, _text(key, row["value"]), paint(row["source"], "dim")) for key, row in rows.items()]
+    out(table((), shown))
+
+
+def _text(key: str, value: Any) -> str:
+    return SETTINGS[key].written(value) or "-" if key in SETTINGS else str(value)
+
+
+def _refuse(refusal: Refused, given: str, as_json: bool) -> NoReturn:
+    told = refusal_json(refusal.diagnostic)
+    if as_json:
+        write_json({"input": given, "error": told})
+    else:
+        write_refusal(told)
+    sys.exit(refusal.diagnostic.family.exit_code)

@@ -1,0 +1,215 @@
+"""`up`, `down`, `restart`, `status`: the daemon from the outside."""
+
+import json
+import os
+import sys
+from typing import Any
+
+import click
+
+from scout.cli.commands import unit
+from scout.cli.connection.autostart import ensure
+from scout.cli.connection.call import Line
+from scout.cli.connection.http import Lost
+from scout.cli.connection.identity import Caller
+from scout.cli.connection.refusal import Problem, remedy
+from scout.cli.connection.text import note, out, paint
+from scout.cli.operations.build import epilog, run_guarded
+from scout.cli.operations.complete import addresses
+from scout.cli.operations.overview import show_status
+from scout.cli.operations.verbs import Manner
+from scout.cli.output.sessions import run_row
+from scout.cli.output.shapes import flight_rows, show
+from scout.daemon.start import Running, running, stop
+
+__all__ = ["down", "restart", "status", "up"]
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+_PATIENCE = 15.0
+_SHOWN = 5  # open flights and running sessions that are listed when the daemon stops
+
+
+@click.command(epilog=epilog("up"))
+@click.argument("address", required=False, shell_complete=addresses)
+@click.option("--foreground", is_flag=True, help="Stay in this terminal, and log to it too.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Listen on this port; 0 takes any free one.")
+@click.option("--install", is_flag=True, help="Let systemd or launchd start it: write its unit file.")
+@click.option("--uninstall", is_flag=True, help="Take that unit file away again.")
+@click.option("--print", "printed", is_flag=True, help="With --install: only print the unit file.")
+@_JSON
+def up(
+    *,
+    address: str | None,
+    foreground: bool,
+    port: int | None,
+    install: bool,
+    uninstall: bool,
+    printed: bool,
+    as_json: bool,
+) -> None:
+    """Start the daemon if none runs, and say where it is.
+
+    ADDRESS: an agent that is to have a live session, as `scout wake` does it.
+    """
+    arguments = [] if port is None else ["--port", str(port)]
+
+    def work() -> int:
+        caller = Caller()
+        if install or uninstall:
+            return unit.uninstall() if uninstall else unit.install(caller.where.home, printed)
+        if foreground:
+            return _foreground(caller, arguments)
+        found, began = ensure(caller, arguments)
+        if address is not None:
+            woken = Line(caller, start=False).call("POST /v1/agents/{address}/wake", {"address": address})
+            show("wake", woken, as_json)
+            return 0
+        _show(found, "started" if began else "already running", as_json)
+        return 0
+
+    run_guarded(work, as_json)
+
+
+def _foreground(caller: Caller, arguments: list[str]) -> int:
+    found = running(caller.where.home)
+    if found is not None:
+        message = f"a daemon (pid {found.pid}) already runs for {caller.where.home}"
+        raise Problem.of("wrong_state", message, noun="daemon", state="running", remedies=[remedy("down")])
+    sys.stdout.flush()
+    command = [sys.executable, "-m", "scout.daemon", "--foreground", *arguments]
+    os.execve(sys.executable, command, dict(caller.environ))
+
+
+def _show(found: Running, word: str, as_json: bool) -> None:
+    if as_json:
+        out(json.dumps(found.facts()))
+    else:
+        out(f"{paint(word, 'green')}: {found.url} (pid {found.pid}, socket {found.socket})")
+
+
+@click.command(epilog=epilog("down"))
+@click.option("--stop", "stop_work", is_flag=True, help="Cancel open work and end its programs first.")
+@_JSON
+def down(stop_work: bool, as_json: bool) -> None:
+    """Stop the daemon. Programs that it started go on and are listed; --stop ends them."""
+
+    def work() -> int:
+        caller = Caller()
+        found = running(caller.where.home)
+        flights = _open_flights(caller) if found is not None else []
+        runs = _runs(caller) if found is not None else []
+        if stop_work:
+            _cancel(caller, flights)
+            _end(caller, runs)
+        _stop(caller.where.home)
+        if as_json:
+            told = {"stopped": found is not None, "pid": found.pid if found else None}
+            left = {"cancelled" if stop_work else "open": [one["id"] for one in flights]}
+            out(
+                json.dumps({**told, **left, "ended" if stop_work else "running": [one["id"] for one in runs]})
+            )
+        else:
+            _tell(found, flights, runs, stop_work)
+        return 0
+
+    run_guarded(work, as_json)
+
+
+def _tell(
+    found: Running | None, flights: list[dict[str, Any]], runs: list[dict[str, Any]], stopped: bool
+) -> None:
+    out(f"stopped (pid {found.pid})" if found else "no daemon was running")
+    _list(
+        "cancelled" if stopped else "resumes when the daemon is up again",
+        flight_rows(flights, _SHOWN),
+        flights,
+    )
+    left = "ended" if stopped else "still running; scout down --stop would have ended it"
+    _list(left, [run_row(one) for one in runs[:_SHOWN]], runs)
+
+
+def _list(title: str, rows: list[str], records: list[dict[str, Any]]) -> None:
+    """The first few, and how many more."""
+    if records:
+        out(f"{title}:")
+    for row in rows:
+        out(row)
+    if len(records) > _SHOWN:
+        out(f"  … and {len(records) - _SHOWN} more")
+
+
+def _open_flights(caller: Caller) -> list[dict[str, Any]]:
+    try:
+        page = Line(caller, start=False).call("GET /v1/flights", {"open": True, "limit": 200})
+    except (Problem, Lost, OSError):
+        return []  # a daemon that does not answer can still be stopped
+    return page["items"]
+
+
+def _runs(caller: Caller) -> list[dict[str, Any]]:
+    """The sessions of which a program runs that Scout started."""
+    line = Line(caller, start=False)
+    try:
+        live = line.call("GET /v1/sessions", {"live": True, "limit": 200})["items"]
+        ours = [one["id"] for one in live if one["origin"] != "enrolled"]
+        seen = [line.call("GET /v1/sessions/{sessionId}", {"sessionId": ident}) for ident in ours]
+    except (Problem, Lost, OSError):
+        return []  # a daemon that does not answer can still be stopped
+    return [one for one in seen if one["running"]]
+
+
+def _end(caller: Caller, runs: list[dict[str, Any]]) -> None:
+    line = Line(caller, start=False)
+    for session in runs:
+        told = {"sessionId": session["id"], "reason": "scout down --stop"}
+        try:
+            line.call("POST /v1/sessions/{sessionId}/stop", told)
+        except Problem as problem:
+            note(f"scout: {session['id']} was not stopped: {problem}")
+
+
+def _cancel(caller: Caller, flights: list[dict[str, Any]]) -> None:
+    line = Line(caller, start=False)
+    for flight in flights:
+        told = {"flightId": flight["id"], "reason": "scout down --stop"}
+        try:
+            line.call("POST /v1/flights/{flightId}/cancel", told)
+        except Problem as problem:
+            note(f"scout: {flight['id']} was not cancelled: {problem}")
+
+
+def _stop(home: str) -> None:
+    if not stop(home, _PATIENCE):
+        found = running(home)
+        message = f"the daemon (pid {found.pid if found else '?'}) did not end within {_PATIENCE:g} s"
+        raise Problem.of("busy", message, reason="stopping", remedies=[remedy("doctor")])
+
+
+@click.command(epilog=epilog("restart"))
+@_JSON
+def restart(as_json: bool) -> None:
+    """Replace the running daemon, for instance by the version that is installed now."""
+
+    def work() -> int:
+        caller = Caller()
+        before = running(caller.where.home)
+        _stop(caller.where.home)
+        found, _ = ensure(caller, _same_port(before))
+        _show(found, "restarted" if before else "started", as_json)
+        return 0
+
+    run_guarded(work, as_json)
+
+
+def _same_port(before: Running | None) -> list[str]:
+    """Those who know the old address find the new daemon there."""
+    port = before.url.rpartition(":")[2] if before else ""
+    return ["--port", port] if port.isdecimal() else []
+
+
+@click.command(epilog=epilog("status"))
+@_JSON
+def status(as_json: bool) -> None:
+    """Say whether the daemon runs, and where. It is never started by this."""
+
+    run_guarded(lambda: show_status(Manner(as_json=as_json)), as_json)

@@ -1,0 +1,88 @@
+"""`scout explain`: what a refusal means and what to do about it."""
+
+import sys
+
+import click
+import msgspec
+
+from scout.base.refusal import Diagnostic, Refused, code_of, status_of
+from scout.cli.connection.refusal import LOCAL_CODES
+from scout.cli.connection.text import out, out_text, paint
+from scout.cli.output.show import refusal_json, write_json, write_refusal
+from scout.model.problems.diagnostics import ALL, by_code, explain
+
+__all__ = ["command"]
+
+_EXAMPLES = """\b
+Examples:
+  scout explain                       # every code, by family
+  scout explain ambiguous_target
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("code", required=False)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def command(code: str | None, as_json: bool) -> None:
+    """Explain CODE: why Scout refuses with it, which facts it carries, what to do. Without CODE, list all."""
+    if code is None:
+        _list(as_json)
+        return
+    if code in LOCAL_CODES:
+        _write_local(code, as_json)
+        return
+    try:
+        _write(by_code(code), as_json)
+    except Refused as refusal:
+        if as_json:
+            write_json({"input": code, "error": refusal_json(refusal.diagnostic)})
+        else:
+            write_refusal(refusal.diagnostic)
+        sys.exit(refusal.diagnostic.family.exit_code)
+
+
+def _write(diagnostic: type[Diagnostic], as_json: bool) -> None:
+    code = code_of(diagnostic)
+    if as_json:
+        write_json(_row(diagnostic) | {"explanation": explain(code), "facts": _facts(diagnostic)})
+        return
+    out(paint(code, "bold"))
+    out_text(explain(code))
+    out("")
+    out(f"facts: {', '.join(_facts(diagnostic))}")
+    out(f"exit code {diagnostic.family.exit_code}, HTTP {status_of(diagnostic)}")
+
+
+def _write_local(code: str, as_json: bool) -> None:
+    exit_code, text = LOCAL_CODES[code]
+    if as_json:
+        write_json({"code": code, "family": "unreachable", "exitCode": exit_code, "explanation": text})
+        return
+    out(paint(code, "bold"))
+    out_text(f"{text}\n\nexit code {exit_code}")
+
+
+def _list(as_json: bool) -> None:
+    rows = [_row(diagnostic) for diagnostic in ALL]
+    if as_json:
+        for row in rows:
+            write_json(row)
+        return
+    width = max(len(str(row["code"])) for row in rows)
+    for row in rows:
+        out(f"{row['code']:<{width}}  {row['summary']}")
+
+
+def _row(diagnostic: type[Diagnostic]) -> dict[str, object]:
+    code = code_of(diagnostic)
+    return {
+        "code": code,
+        "family": diagnostic.family.name.lower(),
+        "exitCode": diagnostic.family.exit_code,
+        "status": status_of(diagnostic),
+        "summary": explain(code).partition("\n")[0],
+    }
+
+
+def _facts(diagnostic: type[Diagnostic]) -> list[str]:
+    return [field.encode_name for field in msgspec.structs.fields(diagnostic)]

@@ -1,0 +1,80 @@
+"""`scout help`: of one command, of all, or as a manual page."""
+
+import json
+
+import click
+
+from scout import __version__
+from scout.cli.connection.catalogue import COMMANDS, GROUPS, SECTIONS
+from scout.cli.connection.text import out, out_text, paint, wrap
+from scout.cli.operations.build import epilog
+
+__all__ = ["command", "manual"]
+
+
+@click.command("help", epilog=epilog("help"))
+@click.argument("words", nargs=-1, metavar="[COMMAND | all | man]")
+@click.option("--json", "as_json", is_flag=True, help="Every command and what it does, as one JSON object.")
+@click.pass_context
+def command(ctx: click.Context, words: tuple[str, ...], as_json: bool) -> None:
+    """Show the help of a command, of all commands (all), or the manual page (man)."""
+    root = ctx.find_root()
+    if as_json:
+        out(json.dumps({"commands": COMMANDS, "below": GROUPS}))
+    elif words == ("all",):
+        _write_all()
+    elif words == ("man",):
+        out_text(manual(root))
+    else:
+        out_text(_help_of(root, words))
+
+
+def _write_all() -> None:
+    for title, rows in SECTIONS.items():
+        out(paint(title, "bold"))
+        wide = max(map(len, rows))
+        for name, says in rows.items():
+            out(wrap(says, f"  {name:<{wide}}  "))
+            if name in GROUPS:
+                out(wrap(", ".join(GROUPS[name]), f"  {'':<{wide}}    "))
+        out("")
+    out("Each has more: scout help COMMAND")
+
+
+def _help_of(root: click.Context, words: tuple[str, ...]) -> str:
+    """What `--help` would show after these words."""
+    found, context = root.command, root
+    for word in words:
+        assert isinstance(found, click.Group)
+        name, below, _ = found.resolve_command(context, [word])
+        assert below is not None
+        found, context = below, click.Context(below, info_name=name, parent=context)
+    return found.get_help(context)
+
+
+def manual(root: click.Context) -> str:
+    """The manual page, in the man macros, from the same table and the same help."""
+    scout = root.command
+    parts = [
+        f'.TH SCOUT 1 "" "scout {__version__}" "Scout"',
+        ".SH NAME",
+        "scout \\- a broker for AI coding agents on this machine",
+        ".SH SYNOPSIS",
+        ".B scout",
+        "[\\fICOMMAND\\fR] [\\fIARGUMENT\\fR]...",
+        ".SH DESCRIPTION",
+        _plain((scout.help or "").strip()),
+    ]
+    for title, rows in SECTIONS.items():
+        parts.append(f'.SH "{title.upper()} COMMANDS"')
+        for name, says in rows.items():
+            below = f" {_plain('Below it: ' + ', '.join(GROUPS[name]) + '.')}" if name in GROUPS else ""
+            parts += [".TP", f".B scout {name}", f"{_plain(says)}{below}"]
+    return "\n".join(
+        [*parts, ".SH SEE ALSO", _plain("scout help COMMAND shows the flags and examples of one.")]
+    )
+
+
+def _plain(text: str) -> str:
+    """Text in which nothing means a macro."""
+    return text.replace("\\", "\\e").replace("-", "\\-").replace("\n.", "\n\\&.")

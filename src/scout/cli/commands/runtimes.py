@@ -1,0 +1,104 @@
+"""`scout runtimes`: the harnesses of this machine; with --check, a harness is tried promise by promise."""
+
+import json
+from typing import Any
+
+import click
+
+from scout.cli.connection.call import Line, on_terminal
+from scout.cli.connection.consent import confirm
+from scout.cli.connection.refusal import exit_code, tries
+from scout.cli.connection.text import note, out, wrap
+from scout.cli.operations.build import epilog, every_option, parameters_of, perform, run_guarded, tidy
+from scout.cli.operations.verbs import Manner
+from scout.cli.output.sessions import show_verdict
+from scout.cli.output.shapes import show
+from scout.protocol.operations import OPERATIONS
+from scout.protocol.sessions import CheckRuntime, ListRuntimes, StopCheck
+
+__all__ = ["command"]
+
+_POLL = 30.0  # seconds of one long poll
+_LIST, _CHECK = OPERATIONS["runtimes"], OPERATIONS["runtimes.check"]
+
+
+def _callback(**given: Any) -> None:
+    manner = Manner(as_json=given.pop("as_json"), act_as=given.pop("act_as"))
+    wish = tidy(_CHECK, given)
+    run_guarded(
+        lambda: _check(wish, manner) if "harness" in wish else perform(_LIST, {}, manner), manner.as_json
+    )
+
+
+def _check(wish: dict[str, Any], manner: Manner) -> int:
+    """Start the check and show each verdict as it comes; Ctrl-C stops the check."""
+    line = manner.line()
+    (found,) = line.call(ListRuntimes.route, {"check": wish["harness"]})["items"]
+    if found["turns"] and found["ready"] and not wish.get("yes") and on_terminal():
+        wish["yes"] = _agree(found)
+    if not manner.as_json:
+        show("runtimes", {"items": [found]})
+    try:
+        return _follow(line, line.call(CheckRuntime.route, wish), manner)
+    except KeyboardInterrupt:
+        line.call(StopCheck.route, {"harness": wish["harness"]})
+        note("stopped; everything that the check started has ended")
+        return 130
+
+
+def _agree(found: dict[str, Any]) -> bool:
+    turns = f"up to {found['turns']} short turns of its model"
+    return confirm(f"A whole check of {found['name']} takes {turns}, which may cost money. Do it?")
+
+
+def _follow(line: Line, found: dict[str, Any], manner: Manner) -> int:
+    seen = 0
+    while True:
+        for one in found["checks"][seen:] if not manner.as_json else ():
+            show_verdict(one)
+        seen = len(found["checks"])
+        if found["check"] != "running":
+            return _conclude(found, manner)
+        wish = {"check": found["name"], "seen": seen, "wait": _POLL}
+        (found,) = line.call(ListRuntimes.route, wish)["items"]
+
+
+def _conclude(found: dict[str, Any], manner: Manner) -> int:
+    """What is not enforced, and what to do about what was not kept.
+
+    The exit code is 1 if a promise was not kept, and that of `forbidden` if one was not allowed to be tried.
+    """
+    if manner.as_json:
+        out(json.dumps(found))
+    else:
+        for text in found["notes"]:
+            note(wrap(text, "note: "))
+        remedies = [remedy for one in found["checks"] for remedy in one["remedies"]]
+        for text in dict.fromkeys(tries({"remedies": remedies}, fall_back=False)):
+            note(text)
+    if any(one["verdict"] == "failed" for one in found["checks"]):
+        return 1
+    return exit_code("forbidden") if any(map(_needs_consent, found["checks"])) else 0
+
+
+def _needs_consent(check: dict[str, Any]) -> bool:
+    """Whether a promise was not tried because nobody allowed the turns that it takes."""
+    return check["verdict"] == "not tried" and any(
+        one["operation"] == _CHECK.name and one["parameters"].get("yes") for one in check["remedies"]
+    )
+
+
+_CHECKED = click.Option(["--check", "harness"], metavar="HARNESS", help="Try what this harness promises.")
+command = click.Command(
+    "runtimes",
+    params=[_CHECKED, *parameters_of(_CHECK, frozenset({"harness"})), *every_option(_LIST)],
+    callback=_callback,
+    help=(
+        "List the harnesses of this machine, what each can do and what it lacks.\n\n"
+        "With --check, each promise of the compatibility checklist is tried with one of them, in a Scout "
+        "that exists only for the check. What takes turns of a model is tried only with your consent: you "
+        "are asked on a terminal; elsewhere give --yes."
+    ),
+    short_help=_LIST.says,
+    epilog=epilog("runtimes"),
+)

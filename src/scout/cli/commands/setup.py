@@ -1,0 +1,292 @@
+"""`scout setup`: Scout in the programs that people work in, shown first, asked for, and undone on demand."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+
+from scout.cli.commands.config import EFFECTS, apply_setting
+from scout.cli.connection.call import Line, on_terminal
+from scout.cli.connection.host_session import TOKEN_FILE
+from scout.cli.connection.identity import Caller
+from scout.cli.connection.refusal import Problem, remedy
+from scout.cli.connection.text import note, out, paint
+from scout.cli.hosts.edit_files import Change, Records, planned, undone, write
+from scout.cli.hosts.hosts import HOSTS, Host, program_here
+from scout.cli.operations.build import epilog, run_guarded
+from scout.daemon.start import running
+from scout.settings.edit import set_value
+from scout.settings.load import read
+
+__all__ = ["command"]
+
+_LABEL = "scout setup"
+_ASK = "scout ask --project . {harness}'Who are you, and what is this project about?'"
+
+
+@click.command("setup", epilog=epilog("setup"))
+@click.argument("host", nargs=-1, type=click.Choice(list(HOSTS)))
+@click.option("--undo", is_flag=True, help="Take it back: the files become what they were.")
+@click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
+@click.option("--yes", is_flag=True, help="Write without asking.")
+@click.option("--harness", metavar="NAME", help="The harness for new sessions where none is named.")
+@click.option("--ask-each-time", is_flag=True, help="Let the host ask before each call of Scout's tools.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object; writes only with --yes.")
+def command(
+    *,
+    host: tuple[str, ...],
+    undo: bool,
+    dry_run: bool,
+    yes: bool,
+    harness: str | None,
+    ask_each_time: bool,
+    as_json: bool,
+) -> None:
+    """Connect Scout to the programs you work in: the MCP server, and hooks where they have them.
+
+    Without HOST, every one that is found on this machine. The exact change is shown and asked for.
+    """
+    run_guarded(
+        lambda: _setup(
+            host,
+            undo=undo,
+            dry_run=dry_run,
+            yes=yes,
+            harness=harness,
+            ask_each_time=ask_each_time,
+            as_json=as_json,
+        ),
+        as_json,
+    )
+
+
+def _setup(
+    names: tuple[str, ...],
+    *,
+    undo: bool,
+    dry_run: bool,
+    yes: bool,
+    harness: str | None,
+    ask_each_time: bool,
+    as_json: bool,
+) -> int:
+    caller = Caller()
+    _check_person(caller)
+    records = Records(caller.where.home)
+    program = program_here(caller.environ)._replace(allows_tools=not ask_each_time)
+    hosts = _hosts(names, caller, records, undo=undo, dry_run=dry_run)
+    if not dry_run:
+        _check_harness(caller, harness)
+        for host in hosts:
+            _stop_idle(caller, host)
+    plans = {
+        one: undone(one, caller.environ, program, records) if undo else planned(one, caller.environ, program)
+        for one in hosts
+    }
+    wanted = any(plans.values())
+    if not as_json:
+        _show(plans)
+    written = bool(not dry_run and (_confirmed(yes, as_json) if wanted else True))
+    if written:
+        _write(caller, records, plans, undo=undo)
+        if not undo:
+            _choose_harness(harness, asks=not (yes or as_json))
+    if as_json:
+        out(json.dumps(_told(plans, written=written and wanted)))
+    else:
+        _conclude(hosts, wanted=wanted, written=written, undo=undo, dry_run=dry_run)
+    return 0 if written or dry_run or as_json else 1
+
+
+def _check_person(caller: Caller) -> None:
+    """Whoever runs inside a session does not set up what starts the next one."""
+    if caller.session:
+        message = (
+            f"scout setup is for a person: {caller.session} says that this runs inside a harness session"
+        )
+        raise Problem.of("forbidden", message, action="setup", subject="this machine", needs=["a person"])
+
+
+def _check_harness(caller: Caller, name: str | None) -> None:
+    """Refuse a default harness that Scout does not have, before anything is written."""
+    if name is not None:
+        Line(caller).call("GET /v1/runtimes", {"check": name})
+
+
+def _hosts(
+    names: tuple[str, ...], caller: Caller, records: Records, *, undo: bool, dry_run: bool
+) -> list[Host]:
+    if names:
+        return [HOSTS[name] for name in dict.fromkeys(names)]
+    if undo:
+        return [HOSTS[one] for one in records.hosts() if one in HOSTS]
+    found = [host for host in HOSTS.values() if host.is_here(caller.environ)]
+    if not found and not dry_run:
+        known = ", ".join(HOSTS)
+        raise Problem.of(
+            "not_found",
+            f"none of {known} was found; name one: scout setup claude",
+            noun="host",
+            id="any",
+            remedies=[remedy("setup", "scout setup claude")],
+        )
+    return found or [HOSTS["claude"], HOSTS["codex"]]
+
+
+# -- what a person sees ------------------------------------------------------------------------------
+
+
+def _show(plans: dict[Host, list[Change]]) -> None:
+    for host, changes in plans.items():
+        if not changes:
+            out(f"{host.title}: nothing to change")
+        for change in changes:
+            for line in change.diff().splitlines():
+                out(_painted(line))
+
+
+def _painted(line: str) -> str:
+    style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+    return paint(line, style) if style else line
+
+
+def _confirmed(yes: bool, as_json: bool) -> bool:
+    if yes or as_json:
+        return yes
+    if not on_terminal():
+        note("nothing was written; to write it: add --yes")
+        return False
+    return click.confirm("Write this?", default=False)
+
+
+def _conclude(hosts: list[Host], *, wanted: bool, written: bool, undo: bool, dry_run: bool) -> None:
+    if undo:
+        if written and wanted:
+            out(f"{paint('taken back', 'green')}: {', '.join(host.title for host in hosts)}")
+        return
+    for host in hosts:
+        if host.note and written and wanted:
+            note(f"note: {host.note}")
+    if written and wanted:
+        names = " and ".join(host.title for host in hosts)
+        out(f"{paint('set up', 'green')}: {names}; restart what is open. Undo: scout setup --undo")
+    if written:
+        out(f"now try, in a project: {_try_line(hosts)}")
+    elif dry_run:
+        note("nothing was written (--dry-run)")
+
+
+def _told(plans: dict[Host, list[Change]], *, written: bool) -> dict[str, Any]:
+    hosts = [
+        {
+            "host": host.name,
+            "changes": [
+                {"file": str(one.file), "created": one.before is None, "diff": one.diff()} for one in changes
+            ],
+            "note": host.note or None,
+        }
+        for host, changes in plans.items()
+    ]
+    return {"hosts": hosts, "written": written, "next": _try_line(list(plans))}
+
+
+def _try_line(hosts: list[Host]) -> str:
+    """A first ask that works when it is pasted: it names the harness."""
+    runs = [host.name for host in hosts if host.name in ("claude", "codex")]
+    named = read().settings.harness or next(iter(runs), None)
+    return _ASK.format(harness=f"--harness {named} " if named else "")
+
+
+# -- what is done ------------------------------------------------------------------------------------
+
+
+def _write(caller: Caller, records: Records, plans: dict[Host, list[Change]], *, undo: bool) -> None:
+    if not undo:
+        _make_token(caller)
+    for host, changes in plans.items():
+        if not undo and changes:
+            records.add(host.name, changes)
+        for change in changes:
+            write(change)
+        if undo:
+            records.forget(host.name)
+    if undo and not records.hosts():
+        _end_token(caller)
+
+
+def _stop_idle(caller: Caller, host: Host) -> None:
+    """Stop Scout's own idle sessions of this host; one that works is left, and nothing is asked yet."""
+    if running(caller.where.home) is None:
+        return
+    line = Line(caller, start=False)
+    sessions = line.call("GET /v1/sessions", {"limit": 200, "live": True})["items"]
+    for one in sessions:
+        if not _is_driven(one, host.name):
+            continue
+        if line.call("GET /v1/sessions/{sessionId}", {"sessionId": one["id"]}).get("flightId"):
+            message = f"{one['address']} works in {host.title} now ({one['id']}); stop it, or wait for it"
+            stop = remedy("session.stop", f"scout session stop {one['id']}")
+            raise Problem.of("busy", message, reason="a session is working", retryAfter=60, remedies=[stop])
+        line.call("POST /v1/sessions/{sessionId}/stop", {"sessionId": one["id"]})
+        note(f"stopped {one['id']}, an idle session of Scout's own; it resumes when it is needed")
+
+
+def _choose_harness(named: str | None, *, asks: bool) -> None:
+    """Store the default harness: the one that is named, or the person's choice where several are ready."""
+    settings = read().settings
+    if named is None and settings.harness is None and asks and on_terminal():
+        ready = [one for one in ("claude", "codex") if shutil.which(one)]
+        if len(ready) > 1:
+            choice = click.Choice(ready)
+            named = click.prompt("Harness for new sessions", type=choice, default=ready[0])
+    if named is not None:
+        set_value(settings.config, "harness", named)
+        effect = apply_setting("harness")
+        note(f"new sessions run in {named} where no harness is named")
+        if effect:
+            note(EFFECTS[effect])
+
+
+def _is_driven(session: dict[str, Any], harness: str) -> bool:
+    return (
+        session["harness"] == harness
+        and session["state"] in ("starting", "live")
+        and session["origin"] != "enrolled"
+    )
+
+
+def _make_token(caller: Caller) -> None:
+    """The host's credential: made once, readable by this user alone, and good for enrolling only."""
+    file = Path(caller.where.home) / TOKEN_FILE
+    line = Line(caller)
+    known = _tokens(line)
+    if file.exists() and known:
+        return
+    for old in known:
+        line.call("POST /v1/tokens/{tokenId}/revoke", {"tokenId": old, "reason": "its file is gone"})
+    made = line.call("POST /v1/tokens", {"kind": "host", "label": _LABEL})
+    fresh = file.with_name(f".{TOKEN_FILE}.new")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as writing:
+        writing.write(f"{made['secret']}\n")
+    fresh.replace(file)
+
+
+def _tokens(line: Line) -> list[str]:
+    found = line.call("GET /v1/tokens", {"limit": 200})["items"]
+    return [
+        one["id"] for one in found if (one["kind"], one["label"], one["state"]) == ("host", _LABEL, "active")
+    ]
+
+
+def _end_token(caller: Caller) -> None:
+    """The last host is gone: nobody needs the credential any more."""
+    (Path(caller.where.home) / TOKEN_FILE).unlink(missing_ok=True)
+    if running(caller.where.home) is None:
+        note("the host token is still in the list: scout token list")
+        return
+    line = Line(caller, start=False)
+    for ident in _tokens(line):
+        line.call("POST /v1/tokens/{tokenId}/revoke", {"tokenId": ident, "reason": "no host is set up"})

@@ -1,0 +1,170 @@
+"""`verify`, `backup` and `restore`: on the store's file itself, so that they work without a daemon."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+
+from scout.base.codec import plain
+from scout.base.refusal import Refused, Remedy
+from scout.cli.connection.identity import Caller
+from scout.cli.connection.refusal import Problem, remedy
+from scout.cli.connection.text import note, out, paint
+from scout.cli.operations.build import epilog, run_guarded
+from scout.cli.output.show import refusal_json
+from scout.daemon.start import running
+from scout.protocol.operations import command_line
+from scout.store.integrity.backup import backup, free_name, restore
+from scout.store.integrity.damage import examine
+from scout.store.integrity.review import Review, review
+from scout.store.integrity.verify import verify
+
+__all__ = ["backup_command", "restore_command", "verify_command"]
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+_SHOWN = 10
+_DAMAGED = 9
+_RESTORE = Remedy(operation="restore", parameters={"file": "FILE"}, why="a backup from before")
+
+
+def _store(there: bool = True) -> Path:
+    home = Path(Caller().where.home)
+    file = home / "scout.db"
+    if there and not file.is_file():
+        message = f"there is no store in {home} yet"
+        raise Problem.of("not_found", message, noun="store", id=str(file), remedies=[remedy("up")])
+    return file
+
+
+def _refused(work: Callable[[], int], as_json: bool) -> None:
+    """A refusal of the store is shown like any other."""
+
+    def guarded() -> int:
+        try:
+            return work()
+        except Refused as refusal:
+            raise Problem(refusal_json(refusal.diagnostic)) from None
+
+    run_guarded(guarded, as_json)
+
+
+@click.command("verify", epilog=epilog("verify"))
+@click.option("--policy", is_flag=True, help="Make each stored wake decision again, by today's rules.")
+@_JSON
+def verify_command(policy: bool, as_json: bool) -> None:
+    """Replay the log into a copy and compare it with the tables, row for row. Nothing is changed.
+
+    With --policy: make every wake decision of the log again from the facts that are stored with it,
+    and show where today's rules would decide otherwise.
+    """
+
+    def work() -> int:
+        if policy:
+            return _show_review(review(_store()), as_json)
+        store = _store()
+        try:
+            report = verify(store)
+        except Refused:
+            return _show_damage(store, as_json)
+        if as_json:
+            out(json.dumps({"clean": report.clean, **plain(report)}))
+            return 0 if report.clean else _DAMAGED
+        out(f"{report.events} events replayed, {report.rows} rows compared")
+        for text in report.damage:
+            out(f"{paint('damage', 'red')}: {text}")
+        for number in report.gaps:
+            out(f"{paint('gap', 'red')}: an event is missing after number {number}")
+        for one in report.differences[:_SHOWN]:
+            out(f"{paint('differs', 'red')}: {one.table} {one.id}")
+            out(f"  stored    {json.dumps(one.stored)}")
+            out(f"  replayed  {json.dumps(one.replayed)}")
+        if report.clean:
+            out(f"{paint('clean', 'green')}: the tables are what the log says")
+            return 0
+        _show_remedies(examine(store).remedies or (_RESTORE,))
+        return _DAMAGED
+
+    _refused(work, as_json)
+
+
+def _show_damage(store: Path, as_json: bool) -> int:
+    """What is left of a store that cannot be read to its end, and how to restore it."""
+    report = examine(store)
+    if as_json:
+        out(json.dumps({"clean": False, **plain(report), "lost": report.lost}))
+        return _DAMAGED
+    for line in report.lines:
+        out(f"{paint('damage', 'red')}: {line}")
+    _show_remedies(report.remedies or (_RESTORE,))
+    return _DAMAGED
+
+
+def _show_remedies(remedies: Sequence[Remedy]) -> None:
+    for one in remedies:
+        note(f"try: {command_line(one)}   # {one.why}")
+
+
+def _show_review(report: Review, as_json: bool) -> int:
+    if as_json:
+        out(json.dumps({"clean": report.clean, **plain(report)}))
+        return 0 if report.clean else _DAMAGED
+    out(f"{report.events} events read, {report.decisions} wake decisions made again")
+    for one in report.differences[:_SHOWN]:
+        out(f"{paint('differs', 'red')}: event {one.seq} ({one.event_id})")
+        out(f"  stored  {one.stored}")
+        out(f"  today   {one.today}")
+    if report.clean:
+        out(f"{paint('clean', 'green')}: today's rules decide as the log says")
+        return 0
+    out(f"{report.differing} decisions would be others today")
+    note(f"try: scout why {report.differences[0].event_id}")
+    return _DAMAGED
+
+
+@click.command("backup", epilog=epilog("backup"))
+@click.argument("file", type=click.Path(path_type=Path))
+@_JSON
+def backup_command(file: Path, as_json: bool) -> None:
+    """Copy the store to FILE while it is in use. An existing file is never replaced."""
+
+    def work() -> int:
+        store = _store()
+        try:
+            size = backup(store, file)
+        except OSError as error:
+            raise Problem.of("bad_request", f"{file} cannot be written: {error.strerror}") from None
+        out(json.dumps({"file": str(file), "bytes": size}) if as_json else f"{file}: {size} bytes")
+        return 0
+
+    _refused(work, as_json)
+
+
+@click.command("restore", epilog=epilog("restore"))
+@click.argument("file", type=click.Path(path_type=Path))
+@_JSON
+def restore_command(file: Path, as_json: bool) -> None:
+    """Put FILE in the place of the store, after checking it. The old store is kept beside it.
+
+    The daemon must not run: `scout down` first.
+    """
+
+    def work() -> int:
+        store = _store(there=False)
+        found = running(str(store.parent))
+        if found is not None:
+            message = f"the daemon (pid {found.pid}) has the store open"
+            raise Problem.of(
+                "wrong_state", message, noun="daemon", state="running", remedies=[remedy("down")]
+            )
+        store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        kept = restore(file, store, free_name(store))
+        told = {"store": str(store), "kept": str(kept) if kept else None}
+        out(
+            json.dumps(told)
+            if as_json
+            else f"{store} is now {file}" + (f"; the old one is {kept}" if kept else "")
+        )
+        return 0
+
+    _refused(work, as_json)

@@ -1,0 +1,179 @@
+"""`send`, `ask`, `reply`, `wait` and what else reads a body or waits: flags off the table, words by hand."""
+
+import base64
+import sys
+from typing import Any
+
+import click
+
+from scout.cli.operations import verbs
+from scout.cli.operations.build import epilog, every_option, parameters_of, perform, run_guarded, tidy
+from scout.cli.operations.complete import addresses, completion_of
+from scout.cli.operations.verbs import Manner
+from scout.cli.waiting.follow import follow
+from scout.protocol.operations import OPERATIONS
+
+__all__ = ["ask", "complete", "flight_wait", "get", "put", "reply", "send", "wait"]
+
+_FILE = click.Option(["--file"], metavar="FILE", help="Read the text from a file.")
+_TO = click.Option(
+    ["--to", "to"], metavar="ADDRESS", help="Whom, if not the first word.", shell_complete=addresses
+)
+_WAITING = [
+    click.Option(["--wait", "wait"], type=float, metavar="SECONDS", help="Wait this long at most."),
+    click.Option(["--no-wait", "no_wait"], is_flag=True, help="Print the receipt and do not wait."),
+    click.Option(["--notify", "notify"], is_flag=True, help="Do not wait: the answer comes to your inbox."),
+]
+
+_BODY = (
+    "The text is the words, - for standard input, --file FILE, or on a terminal what you write in $EDITOR."
+)
+
+
+def _spoken(
+    operation: str, words: str, says: str, more: list[click.Parameter], left_out: set[str]
+) -> click.Command:
+    """A command whose target and text are plain words."""
+    row = OPERATIONS[operation]
+    argument = click.Argument(["words"], nargs=-1, metavar=words, shell_complete=addresses)
+    flags = parameters_of(row, frozenset({"to", "body", *left_out}))
+
+    def callback(**given: Any) -> None:
+        spoken = list(given.pop("words"))
+        manner = Manner(**{name: given.pop(name) for name in _MANNER if name in given})
+        parameters = tidy(row, given)
+        run_guarded(lambda: _run(operation, spoken, parameters, manner), manner.as_json)
+
+    return click.Command(
+        operation,
+        params=[argument, *more, _FILE, *flags, *every_option(row)],
+        callback=callback,
+        help=says,
+        short_help=row.says,
+        epilog=epilog(operation),
+    )
+
+
+_MANNER = ("as_json", "act_as", "key", "file", "wait", "no_wait", "notify")
+
+
+def _run(operation: str, words: list[str], parameters: dict[str, Any], manner: Manner) -> int:
+    if operation == "reply":
+        return verbs.reply(words, parameters, manner, _route(operation))
+    return {"send": verbs.send, "ask": verbs.ask}[operation](words, parameters, manner)
+
+
+def _route(operation: str) -> str:
+    request = OPERATIONS[operation].request
+    assert request is not None
+    return request.route
+
+
+send = _spoken(
+    "send",
+    "[ADDRESS] TEXT...",
+    f"Post a durable message. It starts no program unless --wake says so.\n\n{_BODY}\n\n"
+    "With --channel, --conversation, --thread or --broadcast there is no ADDRESS: every word is text.",
+    [_TO],
+    set(),
+)
+ask = _spoken(
+    "ask",
+    "[ADDRESS] TEXT...",
+    f"Ask an agent or a project to do something, and wait for the answer: it is all that goes to standard "
+    f"output; progress goes to standard error.\n\n{_BODY}\n\nCtrl-C ends the waiting, never the work. With "
+    "--project or --session-id there is no ADDRESS: every word is text.",
+    [_TO, *_WAITING],
+    {"wait"},
+)
+reply = _spoken(
+    "reply",
+    "TEXT...",
+    f"Answer a message or ask, in its conversation; the first answer to an ask completes it.\n\n{_BODY}",
+    [],
+    set(),
+)
+
+
+def _waiting(operation: str) -> click.Command:
+    row = OPERATIONS["flight.get"]
+
+    def callback(flight_id: str, timeout: float | None, as_json: bool, act_as: str | None) -> None:
+        line = Manner(act_as=act_as).line()
+        run_guarded(lambda: follow(line, flight_id, timeout, as_json), as_json)
+
+    limit = click.Option(["--timeout"], type=float, metavar="SECONDS", help="Wait this long at most.")
+    return click.Command(
+        "wait",
+        params=[
+            click.Argument(
+                ["flight_id"],
+                required=False,
+                default="only",
+                metavar="[FLIGHT_ID]",
+                **completion_of("flightId"),
+            ),
+            limit,
+            *every_option(row),
+        ],
+        callback=callback,
+        help="Wait for a flight to finish, and print its answer. Stopping to wait never stops the work.",
+        epilog=epilog(*operation.split(".")),
+    )
+
+
+wait = _waiting("wait")
+flight_wait = _waiting("flight.wait")
+
+
+@click.command("complete", epilog=epilog("flight", "complete"))
+@click.argument("flight_id", metavar="FLIGHT_ID")
+@click.argument("words", nargs=-1, metavar="TEXT...")
+@click.option("--file", metavar="FILE", help="Read the text from a file.")
+@click.option("--revision", type=int, help="The revision you saw; refused if somebody changed it since.")
+def complete(flight_id: str, words: tuple[str, ...], revision: int | None, **given: Any) -> None:
+    """Finish a flight with its result; the first result wins."""
+    manner = Manner(**given)
+
+    def work() -> int:
+        output = verbs.text_of(list(words), manner)
+        told = {"flightId": flight_id, "output": output, "revision": revision}
+        return perform(OPERATIONS["flight.complete"], told, manner)
+
+    run_guarded(work, manner.as_json)
+
+
+complete.params += every_option(OPERATIONS["flight.complete"])
+
+
+@click.command("put", epilog=epilog("attachment", "put"))
+@click.argument("file")
+@click.option("--as", "act_as", metavar="ADDRESS", help="Act as this agent, if you may.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def put(file: str, act_as: str | None, as_json: bool) -> None:
+    """Store a file, to be attached to a message by its SHA-256."""
+
+    def work() -> int:
+        sha = verbs.stored(Manner(act_as=act_as).line(), file).partition(":")[0]
+        verbs.say({"sha256": sha}, sha, as_json)
+        return 0
+
+    run_guarded(work, as_json)
+
+
+@click.command("get", epilog=epilog("attachment", "get"))
+@click.argument("sha256")
+@click.option("--as", "act_as", metavar="ADDRESS", help="Act as this agent, if you may.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object, with the bytes as base64.")
+def get(sha256: str, act_as: str | None, as_json: bool) -> None:
+    """Write a stored file to standard output."""
+
+    def work() -> int:
+        told = Manner(act_as=act_as).line().call(_route("attachment.get"), {"sha256": sha256})
+        if as_json:
+            verbs.say(told, "", as_json)
+        else:
+            sys.stdout.buffer.write(base64.b64decode(told["data"]))
+        return 0
+
+    run_guarded(work, as_json)

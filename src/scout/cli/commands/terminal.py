@@ -1,0 +1,110 @@
+"""`scout open`: an agent's session in this terminal, and back again when its program ends."""
+
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+import click
+
+from scout.cli.connection.call import Line
+from scout.cli.connection.host_session import started_at
+from scout.cli.connection.refusal import Problem, remedy
+from scout.cli.connection.text import note, out
+from scout.cli.operations.build import epilog, run_guarded
+from scout.cli.operations.complete import addresses
+from scout.cli.operations.verbs import Manner
+
+__all__ = ["command"]
+
+_NOT_FOUND = 127
+
+
+@click.command("open", epilog=epilog("open"))
+@click.argument("address", shell_complete=addresses)
+@click.option("--as", "act_as", metavar="ADDRESS", help="Act as this agent, if you may.")
+@click.option("--print", "printed", is_flag=True, help="Only print which session it would be.")
+@click.option("--json", "as_json", is_flag=True, help="With --print: one JSON object.")
+def command(address: str, act_as: str | None, printed: bool, as_json: bool) -> None:
+    """Go on with an agent's session in this terminal; it is given back when its program ends.
+
+    ADDRESS: any spelling of an agent, or a session's id. An agent without a session gets one. Meanwhile you
+    are its only writer: what others ask of it waits, and goes on afterwards.
+    """
+    manner = Manner(act_as=act_as, as_json=as_json)
+    run_guarded(lambda: _run(manner, address, printed), as_json)
+
+
+def _run(manner: Manner, address: str, printed: bool) -> int:
+    line = manner.line()
+    ident = address if address.startswith("ses_") else _session_of(line, address)
+    if printed:
+        out(json.dumps({"sessionId": ident}) if manner.as_json else ident)
+        return 0
+    if not sys.stdin.isatty():
+        problem = "it opens a session for a person at a terminal, and this is none"
+        raise Problem.of(
+            "bad_request", problem, remedies=[remedy("session.inspect", f"scout session inspect {ident}")]
+        )
+    return _opened(line, ident)
+
+
+def _session_of(line: Line, address: str) -> str:
+    """The newest live session that Scout holds for an agent; a new one if there is none."""
+    sessions = line.call("GET /v1/agents/{address}", {"address": address})["sessions"]
+    live = [one["id"] for one in sessions if one["state"] == "live" and one["origin"] != "enrolled"]
+    return (
+        max(live)
+        if live
+        else str(line.call("POST /v1/agents/{address}/wake", {"address": address})["sessionId"])
+    )
+
+
+def _opened(line: Line, ident: str) -> int:
+    """Its program is a process that waits until the session is ours: the broker sees when it is gone."""
+    gate, key = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(key)
+        _become(gate)
+    os.close(gate)
+    try:
+        wish = {"sessionId": ident, "pid": pid, "pidStarted": started_at(pid)}
+        told = line.call("POST /v1/sessions/{sessionId}/open", wish)
+        os.write(key, json.dumps(told).encode())
+    except BaseException:
+        os.close(key)
+        os.waitpid(pid, 0)
+        raise
+    os.close(key)
+    code = _waited(pid)
+    line.call("POST /v1/sessions/{sessionId}/close", {"sessionId": ident})
+    note(f"scout: {ident} is given back")
+    return code
+
+
+def _waited(pid: int) -> int:
+    """Keys that stop a program are meant for that one."""
+    before = {one: signal.signal(one, signal.SIG_IGN) for one in (signal.SIGINT, signal.SIGQUIT)}
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _become(gate: int) -> None:
+    """The program that goes on with the session, once it may; else nothing."""
+    with os.fdopen(gate, "rb") as file:
+        data = file.read()
+    told: dict[str, Any] = json.loads(data) if data else {}
+    try:
+        if told:
+            os.chdir(told.get("cwd") or ".")
+            words = [str(one) for one in told["command"]]
+            os.execvpe(words[0], words, {**os.environ, **told.get("environment", {})})
+    except OSError as error:
+        note(f"scout: {error}")
+        os._exit(_NOT_FOUND)
+    os._exit(0)

@@ -1,0 +1,165 @@
+"""Changes to files that are not Scout's: planned, shown, written at once or not at all, and taken back."""
+
+import difflib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scout.cli.connection.refusal import Problem
+from scout.cli.hosts.hosts import Addition, Host, Program
+from scout.cli.hosts.jsonc import NotJson
+
+__all__ = ["Change", "Records", "planned", "undone", "write"]
+
+
+class Change(NamedTuple):
+    """One file before and after; None where there is no file."""
+
+    file: Path
+    before: str | None
+    after: str | None
+
+    def diff(self) -> str:
+        """As `diff -u` shows it."""
+        old, new = (text.splitlines(keepends=True) if text else [] for text in (self.before, self.after))
+        names = ("/dev/null" if self.before is None else str(self.file), str(self.file))
+        target = "/dev/null" if self.after is None else names[1]
+        lines = difflib.unified_diff(old, new, names[0], target)
+        return "".join(
+            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+        )
+
+
+def planned(host: Host, environ: Mapping[str, str], program: Program) -> list[Change]:
+    """What setting up a host would change; nothing where all is there already."""
+    changes: list[Change] = []
+    for file, additions in _by_file(host, environ, program).items():
+        before = _read(file)
+        after = before
+        for addition in additions:
+            after = _with(file, addition.empty if after is None else after, addition)
+        if after != before:
+            changes.append(Change(file, before, after))
+    return changes
+
+
+def _by_file(host: Host, environ: Mapping[str, str], program: Program) -> dict[Path, list[Addition]]:
+    found: dict[Path, list[Addition]] = {}
+    for file, addition in host.additions(environ, program):
+        found.setdefault(file, []).append(addition)
+    return found
+
+
+def _with(file: Path, text: str, addition: Addition) -> str:
+    try:
+        return addition.put(text if text.strip() else addition.empty)
+    except NotJson as problem:
+        raise Problem.of(
+            "bad_request",
+            f"{file} cannot be changed safely ({problem}); nothing was written. "
+            f"Put this there by hand:\n{addition.snippet()}",
+            field=str(file),
+        ) from None
+
+
+def _read(file: Path) -> str | None:
+    try:
+        return file.read_bytes().decode()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Problem.of("bad_request", f"{file} cannot be read: {error}", field=str(file)) from None
+
+
+def write(change: Change) -> None:
+    """At once or not at all, with the rights the file had; a link stays a link."""
+    file = Path(os.path.realpath(change.file))
+    if _read(change.file) != change.before:
+        raise Problem.of(
+            "busy", f"{change.file} was changed meanwhile; nothing was written to it", retryAfter=1
+        )
+    if change.after is None:
+        file.unlink(missing_ok=True)
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
+    fresh = file.with_name(f".{file.name}.scout-{os.getpid()}")
+    try:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as writing:
+            writing.write(change.after.encode())
+            os.fchmod(writing.fileno(), mode)
+            writing.flush()
+            os.fsync(writing.fileno())
+        fresh.replace(file)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+class Records:
+    """What was done to the files of each host, with all that is needed to take it back."""
+
+    def __init__(self, home: str) -> None:
+        self._folder = Path(home) / "setup"
+
+    def hosts(self) -> list[str]:
+        """The hosts that are set up."""
+        return sorted(file.stem for file in self._folder.glob("*.json"))
+
+    def read(self, host: str) -> dict[str, dict[str, Any]]:
+        """By file: how it was, and how it was left."""
+        try:
+            return json.loads((self._folder / f"{host}.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+
+    def add(self, host: str, changes: list[Change]) -> None:
+        """Remember, before anything is written. What was there first stays what is put back."""
+        told = self.read(host)
+        for change in changes:
+            known = told.get(str(change.file))
+            untouched = known is not None and known["after"] == change.before
+            before = known["before"] if known is not None and untouched else change.before
+            told[str(change.file)] = {"before": before, "after": change.after}
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = self._folder / f"{host}.json"
+        fresh = file.with_suffix(".new")
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as writing:
+            json.dump(told, writing)
+        fresh.replace(file)
+
+    def forget(self, host: str) -> None:
+        (self._folder / f"{host}.json").unlink(missing_ok=True)
+
+
+def undone(host: Host, environ: Mapping[str, str], program: Program, records: Records) -> list[Change]:
+    """The way back: exactly what was there; of a file that was changed since, only ours is taken out."""
+    told = records.read(host.name)
+    changes: list[Change] = []
+    for file, additions in _by_file(host, environ, program).items():
+        known, now = told.pop(str(file), None), _read(file)
+        if known is not None and now == known["after"]:
+            changes.append(Change(file, now, known["before"]))
+        elif now is not None:
+            changes.append(Change(file, now, _without(file, now, additions)))
+    changes += [
+        Change(Path(file), known["after"], known["before"])
+        for file, known in told.items()
+        if _read(Path(file)) == known["after"]
+    ]
+    return [change for change in changes if change.before != change.after]
+
+
+def _without(file: Path, text: str, additions: list[Addition]) -> str:
+    try:
+        for addition in additions:
+            text = addition.remove(text)
+            addition.is_in(text)  # it can still be read
+    except NotJson as problem:
+        raise Problem.of(
+            "bad_request",
+            f"{file} cannot be changed safely ({problem}); take out by hand what names scout",
+            field=str(file),
+        ) from None
+    return text

@@ -1,0 +1,249 @@
+"""`scout hook EVENT` and `scout statusline`: called by a host, silent and harmless where Scout is not."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+
+from scout.cli.connection.host_session import Host, Refusal, as_object
+from scout.cli.connection.http import quote
+from scout.cli.connection.text import note, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Facts = dict[str, Any]
+
+__all__ = ["EVENTS", "hook", "statusline"]
+
+_WAIT = 30.0  # seconds for which a permission request waits for a person elsewhere
+_SPARE = 10.0  # more than that, and the item is over by itself
+_POLL = 20.0
+_BEGINNING = 2000  # characters of a prompt: enough to tell whether Scout put it there
+_ANSWER = 60_000  # characters of an answer
+_TAIL = 500_000  # bytes of a transcript
+_LONGEST = 1_000_000  # characters of what a host says
+
+
+def hook(words: list[str]) -> int:
+    """Report one event and print what the host expects. Whatever goes wrong, the host goes on."""
+    try:
+        event, host, wait = _read(words)
+        if event in EVENTS and not os.environ.get("SCOUT_SESSION"):  # what Scout started, it follows itself
+            EVENTS[event](Host(host), _facts(), wait)
+    except Exception as problem:  # noqa: BLE001 (no fault of ours may break the host)
+        _say_why(problem)
+    return 0
+
+
+def _read(words: list[str]) -> tuple[str, str, float]:
+    """The event, the host's name, and how long a permission request waits."""
+    rest, found = iter(words), {"--host": "claude", "--wait": str(_WAIT)}
+    names: list[str] = []
+    for word in rest:
+        flag, same, value = word.partition("=")
+        if flag in found:
+            found[flag] = value if same else next(rest, "")
+        else:
+            names.append(word)
+    return "".join(names[:1]).replace("-", "_"), found["--host"], float(found["--wait"])
+
+
+def _facts() -> Facts:
+    """What the host says on standard input."""
+    return as_object(json.loads(sys.stdin.read(_LONGEST) or "{}"))
+
+
+def _say_why(problem: Exception) -> None:
+    """Only where somebody looks for it: a host may show what is said on standard error."""
+    if os.environ.get("SCOUT_HOOK_DEBUG"):
+        note(f"scout hook: {type(problem).__name__}: {problem}")
+
+
+# -- the events --------------------------------------------------------------------------------------
+
+
+def _enrolled(host: Host, facts: Facts) -> Facts:
+    model = facts.get("model")
+    named = as_object(model).get("id") or model
+    cwd = str(facts.get("cwd") or os.getcwd())  # noqa: PTH109 (one look, no object)
+    return host.enrol(cwd, str(facts["session_id"]), named if isinstance(named, str) else None)
+
+
+def _told(host: Host, facts: Facts, event: str, **more: Any) -> tuple[Facts, Facts]:
+    """The session and the broker's answer; a session that is not known any more enrols again."""
+    kept = host.kept(str(facts["session_id"]))
+    if kept is not None:
+        try:
+            return kept, host.report(kept, event, **more)
+        except Refusal:
+            pass  # it is over, or another host's now
+    session = _enrolled(host, facts)
+    return session, host.report(session, event, **more)
+
+
+def _works(host: Host, session: Facts, *, working: bool) -> None:
+    """Noted in the session's file, where its relay looks."""
+    if session.get("working", False) is not working:
+        host.keep({**session, "working": working})
+
+
+def _session_start(host: Host, facts: Facts, wait: float) -> None:
+    session = _enrolled(host, facts)
+    _add(facts, host.report(session, "session_start")["context"])
+    host.end_lost()
+
+
+def _prompt_submit(host: Host, facts: Facts, wait: float) -> None:
+    session, told = _told(host, facts, "prompt_submit", prompt=str(facts.get("prompt") or "")[:_BEGINNING])
+    _works(host, session, working=True)
+    _add(facts, told["context"])
+
+
+def _stop(host: Host, facts: Facts, wait: float) -> None:
+    """The turn's last text may be an answer; mail keeps the session going, and printing it is its receipt."""
+    session, told = _told(host, facts, "stop", lastText=_last_text(facts))
+    shown: Facts = {"systemMessage": told["notice"]} if told["notice"] else {}
+    if told["context"]:
+        shown |= {"decision": "block", "reason": told["context"]}
+    else:
+        _works(host, session, working=False)
+    if shown:
+        _print(shown)
+    if told["handedOver"]:
+        host.report(session, "prompt_submit")
+
+
+def _last_text(facts: Facts) -> str:
+    """What the model said last, as the host says it or else as its transcript does."""
+    said = facts.get("last_assistant_message")
+    text = said if isinstance(said, str) else _transcribed(str(facts.get("transcript_path") or ""))
+    return text if len(text) <= _ANSWER else f"{text[:_ANSWER]}\n… (cut: the whole text is in the session)"
+
+
+def _transcribed(path: str) -> str:
+    """The text of the last message of the model in a transcript of Claude Code."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 (pathlib costs more)
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
+        for line in reversed(file.read().splitlines()):
+            said = _said_in(line)
+            if said is not None:
+                return said
+    return ""
+
+
+def _said_in(line: bytes) -> str | None:
+    try:
+        entry = as_object(json.loads(line))
+    except ValueError:
+        return None
+    if entry.get("type") != "assistant":
+        return None
+    blocks = [as_object(one) for one in _listed(as_object(entry.get("message")).get("content"))]
+    texts = [str(one.get("text", "")) for one in blocks if one.get("type") == "text"]
+    return "\n".join(texts) or None
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if _is_list(value) else []
+
+
+def _tool_use(host: Host, facts: Facts, wait: float) -> None:
+    """Between two tools a session that is enrolled gets its plain mail."""
+    session = host.kept(str(facts["session_id"]))
+    if session is None:
+        return
+    told = host.report(session, "tool_use")
+    if told["context"]:
+        _add(facts, told["context"])
+        host.call(session["token"], "POST", "/v1/inbox/ack", {"deliveryIds": told["handedOver"]})
+
+
+def _permission_request(host: Host, facts: Facts, wait: float) -> None:
+    """Wait for a person elsewhere; without a decision the host asks its own."""
+    tool, given = str(facts.get("tool_name") or ""), as_object(facts.get("tool_input"))
+    wish = {"tool": tool, "arguments": given, "expiresIn": wait + _SPARE}
+    session, told = _told(host, facts, "permission_request", **wish)
+    item = f"/v1/attention/{quote(told['attentionId'])}"
+    decided = _decided(host, session["token"], item, time.monotonic() + wait)
+    if decided is None:
+        host.call(session["token"], "POST", f"{item}/dismiss", {"reason": "asked in the session itself"})
+        return
+    behavior: Facts = {"behavior": "allow"}
+    if decided["state"] == "denied":
+        behavior = {"behavior": "deny", "message": decided.get("reason") or "denied by a person"}
+    _print({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": behavior}})
+
+
+def _decided(host: Host, token: str, item: str, end: float) -> Facts | None:
+    while (left := end - time.monotonic()) > 0:
+        shown = host.call(token, "GET", f"{item}?wait={min(left, _POLL):.1f}", timeout=_POLL + host.timeout)
+        if shown["state"] in ("resolved", "denied"):
+            return shown
+        if shown["state"] not in ("open", "notified"):
+            return None
+    return None
+
+
+def _session_end(host: Host, facts: Facts, wait: float) -> None:
+    kept = host.kept(str(facts["session_id"]))
+    if kept is not None:
+        host.forget(kept)
+        host.report(kept, "session_end")
+
+
+EVENTS: dict[str, Callable[[Host, Facts, float], None]] = {
+    "session_start": _session_start,
+    "prompt_submit": _prompt_submit,
+    "stop": _stop,
+    "tool_use": _tool_use,
+    "permission_request": _permission_request,
+    "session_end": _session_end,
+}
+
+
+# -- what the host reads -----------------------------------------------------------------------------
+
+
+def _add(facts: Facts, text: str) -> None:
+    """What the model is to know besides the prompt."""
+    if text:
+        name = facts.get("hook_event_name") or "SessionStart"
+        _print({"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}})
+
+
+def _print(told: Facts) -> None:
+    out(json.dumps(told))
+    sys.stdout.flush()
+
+
+# -- the status line ---------------------------------------------------------------------------------
+
+
+def statusline(words: list[str]) -> int:
+    """One line: who the session is, what is unread, what needs the person; nothing without a daemon."""
+    try:
+        host = Host(_read(words)[1], timeout=2.0)
+        kept = host.kept(str(_facts()["session_id"]))
+        if kept is not None:
+            now = host.call(kept["token"], "GET", "/v1/now")
+            asked = host.call(kept["token"], "GET", "/v1/attention?raised=true")
+            out(_line(kept["address"], now["unread"], len(asked["items"])))
+    except Exception as problem:  # noqa: BLE001 (the same)
+        _say_why(problem)
+    return 0
+
+
+def _line(address: str, unread: int, needs: int) -> str:
+    waits = f"{unread} unread" if unread else ""
+    wants = f"{needs} need{'s' if needs == 1 else ''} you" if needs else ""
+    return " · ".join(part for part in (address, waits, wants) if part)

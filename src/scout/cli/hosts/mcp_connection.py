@@ -1,0 +1,350 @@
+"""The daemon's /mcp as one host sees it: who knocks, which protocol session, and how to find it again."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import socket
+import threading
+import time
+
+from scout.cli.connection.host_session import Host, NotEnrolled, Refusal, as_object
+from scout.cli.connection.http import Answer, Lost, quote, stream
+from scout.cli.connection.text import note
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    Message = dict[str, Any]
+
+__all__ = ["Broken", "Door", "Gone"]
+
+_PATH = "/mcp"
+_VERSION = "io.modelcontextprotocol/protocolVersion"
+_NAMES = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
+}
+_PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0)  # while a daemon is replaced
+_TRIES = 3
+_LONG = 3600.0  # seconds without a word: the daemon sends signs of life far more often
+
+
+class Broken(Exception):  # noqa: N818 (a fact about the connection)
+    """The connection ended after the request was sent: it may have been done."""
+
+
+class Gone(Exception):  # noqa: N818 (the same)
+    """No daemon answers, or it refuses."""
+
+
+class _Unknown(Exception):  # noqa: N818 (the same)
+    """The protocol session is not known any more, or not even the credential."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(_said(answer))
+        self.refused = answer.status == 401
+
+
+class Door:
+    """Requests go through here. `heard` is given every message that comes back."""
+
+    def __init__(self, host: Host) -> None:
+        self.heard: Callable[[Any], None] = lambda _: None
+        self._host = host
+        self._session: dict[str, Any] = {}
+        self._renewing = threading.Lock()
+        self._generation = 0
+        self._protocol_session: str | None = None
+        self._version: str | None = None
+        self._hello: Message | None = None
+        self._followed: dict[str, Message] = {}
+        self._lines: dict[Any, socket.socket] = {}
+        self._cut: set[Any] = set()
+
+    # -- messages ----------------------------------------------------------------------------------
+
+    def ask(self, message: Message, *, again: bool) -> None:
+        """Carry a request; its answer, and all that comes before it, is heard. `again`: twice is harmless."""
+        if message["method"] == "initialize":
+            return self._greet(message)
+        self._remember(message)
+        problem = ""
+        for _ in range(_TRIES):
+            generation = self._generation
+            try:
+                return self._carry(message)
+            except _Unknown as unknown:
+                problem = str(unknown)
+                self._renew(generation, refused=unknown.refused)
+            except Broken as broken:
+                if message["id"] in self._cut:
+                    return self._cut.discard(message["id"])  # who cancelled wants no answer
+                if not again:
+                    raise
+                problem = str(broken)
+        raise Gone(f"Scout does not answer: {problem}")
+
+    def tell(self, message: Message) -> None:
+        """Carry what wants no answer."""
+        generation = self._generation
+        try:
+            self._carry(message)
+        except _Unknown as unknown:
+            if "method" in message:  # the answer to a question of a session that is gone is nobody's
+                self._renew(generation, refused=unknown.refused)
+                self._carry(message)
+
+    def hang_up(self, ident: Any) -> bool:
+        """Cancel a request of the protocol without sessions: the end of its connection is the word for it."""
+        line = self._lines.get(ident)
+        if line is None or self._protocol_session is not None:
+            return False
+        self._cut.add(ident)
+        with contextlib.suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)
+        return True
+
+    def close(self) -> None:
+        """The host is gone: so is the protocol session, and the session itself if nobody else reports it."""
+        with contextlib.suppress(Gone, Broken, NotEnrolled, _Unknown):
+            if self._protocol_session is not None:
+                list(self._exchange("DELETE", None))
+        session = self._session
+        if session.get("sessionId") and not session.get("native"):
+            with contextlib.suppress(NotEnrolled):
+                self._host.forget(session)
+                self._host.report(session, "session_end")
+
+    def beat(self, *, working: bool) -> None:
+        """A sign of life, where the session works, or can be woken while it does not."""
+        kept = self._host.kept_here() or self._session
+        if not kept.get("endpointId") or not (working or kept.get("working") or kept.get("hasDoor")):
+            return
+        with contextlib.suppress(NotEnrolled):
+            target = f"/v1/endpoints/{quote(kept['endpointId'])}/heartbeat"
+            self._host.call(kept["token"], "POST", target, {})
+
+    # -- the protocol session ----------------------------------------------------------------------
+
+    def _greet(self, message: Message) -> None:
+        """The first message is kept: a daemon that was replaced is greeted with it again."""
+        problem = ""
+        with self._renewing:
+            self._hello, self._protocol_session, self._version = message, None, None
+            for _ in range(_TRIES):
+                try:
+                    return self._carry(message)
+                except _Unknown as unknown:
+                    problem = str(unknown)
+                    self._identify(refused=True)
+                except Broken as broken:
+                    problem = str(broken)
+        raise Gone(f"Scout does not know this session: {problem}")
+
+    def _renew(self, generation: int, *, refused: bool) -> None:
+        """Find the session again and greet anew, once for all threads that found it gone."""
+        with self._renewing:
+            if generation != self._generation:
+                return
+            self._identify(refused=refused)
+            self._generation += 1
+            if self._hello is None or self._protocol_session is None:
+                return
+            self._protocol_session, self._version = None, None
+            said: list[Any] = []
+            hello = {**self._hello, "id": f"scout-relay-{self._generation}"}
+            self._carry(hello, said.append)
+            self._carry({"jsonrpc": "2.0", "method": "notifications/initialized"})
+            for number, follow in enumerate(list(self._followed.values())):
+                self._carry({**follow, "id": f"scout-relay-{self._generation}-{number}"}, said.append)
+
+    def _remember(self, message: Message) -> None:
+        """What a host follows is followed again in a new session."""
+        uri = str(as_object(message.get("params")).get("uri", ""))
+        if message["method"] == "resources/subscribe":
+            self._followed[uri] = message
+        elif message["method"] == "resources/unsubscribe":
+            self._followed.pop(uri, None)
+
+    def _listen(self, generation: int) -> None:
+        """What the daemon says by itself, for as long as the protocol session is this one."""
+        while generation == self._generation and self._protocol_session is not None:
+            try:
+                for message in self._exchange("GET", None):
+                    self.heard(message)
+            except (Gone, NotEnrolled, _Unknown):
+                return  # there is no such stream, or the next request finds out
+            except Broken:
+                pass
+            time.sleep(_PAUSES[4])
+
+    # -- who knocks --------------------------------------------------------------------------------
+
+    def _token(self) -> str:
+        """The credential that Scout gave to the program it started, else that of the enrolled session."""
+        own = self._host.environ.get("SCOUT_TOKEN", "").strip()
+        if own:
+            return own
+        if not self._session:
+            self._identify(refused=False)
+        return str(self._session["token"])
+
+    def _identify(self, *, refused: bool) -> None:
+        """The session of this process: the one that a hook keeps, else one of its own.
+
+        `refused`: its credential is over, so that it needs another.
+        """
+        if self._host.environ.get("SCOUT_TOKEN", "").strip():
+            return
+        kept = self._host.kept_here()
+        if kept is not None and not (refused and kept.get("token") == self._session.get("token")):
+            self._session = kept
+            return
+        if self._session and not refused:
+            return
+        here = os.getcwd()  # noqa: PTH109 (one look, no object)
+        self._session = self._host.enrol(here, kept.get("native") if kept else None)
+
+    # -- one exchange ------------------------------------------------------------------------------
+
+    def _carry(self, message: Message, heard: Callable[[Any], None] | None = None) -> None:
+        for answer in self._exchange("POST", message):
+            self._learn(message, answer)
+            (heard or self.heard)(answer)
+
+    def _learn(self, message: Message, answer: Any) -> None:
+        """The version that both sides agreed on; from then on the daemon may speak by itself."""
+        if message.get("method") != "initialize" or answer.get("id") != message["id"]:
+            return
+        self._version = as_object(answer.get("result")).get("protocolVersion")
+        if self._protocol_session is not None:
+            threading.Thread(target=self._listen, args=(self._generation,), daemon=True).start()
+
+    def _exchange(self, method: str, message: Message | None) -> Iterator[Any]:
+        """Send, and give every message that comes back."""
+        ident = message.get("id") if message and "method" in message else None
+        body = b"" if message is None else json.dumps(message).encode()
+        parts = self._connected(method, message, body, ident)
+        try:
+            for part in parts:
+                if isinstance(part, Answer):
+                    yield from self._head(part, message, ident)
+                elif part.startswith("data:") and part[5:].strip():
+                    yield json.loads(part[5:])
+        except Lost as lost:
+            raise Broken(str(lost)) from None
+        finally:
+            self._lines.pop(ident, None)
+
+    def _connected(
+        self, method: str, message: Message | None, body: bytes, ident: Any
+    ) -> Iterator[Answer | str]:
+        """An open connection, tried for as long as a daemon takes to be replaced."""
+
+        def held(line: socket.socket) -> None:
+            if ident is not None:
+                self._lines[ident] = line
+
+        problem = ""
+        for number, pause in enumerate((*_PAUSES, None)):
+            try:
+                headers = self._headers(message)
+                parts = stream(self._host.place, _PATH, headers, _LONG, method=method, body=body, held=held)
+                first = next(parts)
+            except (OSError, NotEnrolled) as error:
+                problem = str(error)
+                if pause is None or isinstance(error, Refusal):
+                    break
+                if number == 0:
+                    self._start()
+                time.sleep(pause)
+                continue
+            return _joined(first, parts)
+        raise Gone(problem)
+
+    def _headers(self, message: Message | None) -> dict[str, str]:
+        told = {
+            "Authorization": f"Bearer {self._token()}",
+            "Accept": "text/event-stream" if message is None else "application/json, text/event-stream",
+        }
+        meta = _meta(message)
+        if _VERSION in meta:
+            told["MCP-Protocol-Version"] = str(meta[_VERSION])
+            told.update(_mirrored(message or {}))
+            return told
+        if self._protocol_session is not None:
+            told["Mcp-Session-Id"] = self._protocol_session
+        if self._version is not None:
+            told["MCP-Protocol-Version"] = self._version
+        return told
+
+    def _head(self, answer: Answer, message: Message | None, ident: Any) -> Iterator[Any]:
+        """What the status says; an answer that is no stream is here already."""
+        if answer.status == 401 or (answer.status == 404 and self._protocol_session is not None):
+            raise _Unknown(answer)
+        if message and message.get("method") == "initialize" and answer.status < 400:
+            self._protocol_session = answer.headers.get("mcp-session-id")
+        told = as_object(_decoded(answer.body))
+        if told.get("jsonrpc"):
+            yield {**told, "id": ident} if told.get("id") is None and "error" in told else told
+        elif answer.status >= 400:
+            raise Gone(_said(answer))
+
+    def _start(self) -> None:
+        """A host speaks for a person: so the daemon is started, unless that is turned off."""
+        environ = self._host.environ
+        if not self._host.where.autostart or environ.get("SCOUT_TOKEN") or environ.get("SCOUT_URL"):
+            return
+        from scout.daemon.start import NotStarted, start
+
+        try:
+            running, began = start(self._host.where.home, environ=environ)
+        except NotStarted as problem:
+            raise Gone(f"the daemon did not start: {problem}") from None
+        if began:
+            note(f"scout: started the daemon (pid {running.pid}, {running.url})")
+
+
+def _joined(first: Answer | str, rest: Iterator[Answer | str]) -> Iterator[Answer | str]:
+    yield first
+    yield from rest
+
+
+def _meta(message: Message | None) -> dict[str, Any]:
+    return as_object(as_object((message or {}).get("params")).get("_meta"))
+
+
+def _mirrored(message: Message) -> dict[str, str]:
+    """The headers by which the protocol without sessions names a request besides its body."""
+    method = str(message.get("method", ""))
+    told = {"Mcp-Method": method}
+    if method in _NAMES:
+        told["Mcp-Name"] = _plain(str(message.get("params", {}).get(_NAMES[method], "")))
+    return told
+
+
+def _plain(text: str) -> str:
+    """A text as a header can hold it."""
+    if text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?base64?"):
+        return text
+    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return json.loads(body) if body else None
+    except ValueError:
+        return None
+
+
+def _said(answer: Answer) -> str:
+    told = as_object(_decoded(answer.body))
+    words = told.get("message") or told.get("error")
+    return f"{words or 'the daemon answered'} ({answer.status})"

@@ -1,0 +1,130 @@
+"""`scout mcp`: what a host says on standard input is carried to the daemon's /mcp, and back.
+
+One message a line. Threads and the standard library alone, so that it is there in milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+
+from scout.cli.connection.host_session import Host, NotEnrolled, as_object, is_object
+from scout.cli.connection.text import note
+from scout.cli.hosts.mcp_connection import Broken, Door, Gone
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TextIO
+
+    Message = dict[str, Any]
+
+__all__ = ["Relay", "relay"]
+
+_HOST = "mcp"  # what a host is called that does not say its name
+_LINGER = 10.0  # seconds for answers after the host has closed its end
+_BEAT = 30.0  # seconds between signs of life while the session works
+_TROUBLE = -32000  # JSON-RPC leaves this number to servers
+_PARSE, _INVALID = -32700, -32600
+_LISTEN = "subscriptions/listen"
+# What may be asked again although the answer was lost: it changes nothing.
+_SAFE = ("initialize", "ping", "server/", "/list", "/read", "/get", "/subscribe", "/listen", "completion/")
+
+
+def relay(words: list[str]) -> int:
+    """Carry messages until the host closes standard input."""
+    host = words[words.index("--host") + 1] if "--host" in words[:-1] else _HOST
+    Relay(Door(Host(host, timeout=30.0)), sys.stdin, sys.stdout).run()
+    sys.stdout.flush()
+    return 0
+
+
+class Relay:
+    """One host at the other end of a pipe. Each request has a thread; what wants no answer goes in order."""
+
+    def __init__(self, door: Door, source: TextIO, sink: TextIO) -> None:
+        self.door = door
+        self._source, self._sink = source, sink
+        self._writing = threading.Lock()
+        self._working: set[threading.Thread] = set()
+        self._over = threading.Event()
+        door.heard = self.say
+
+    def run(self) -> None:
+        threading.Thread(target=self._beat, daemon=True).start()
+        for line in self._source:
+            if line.strip():
+                self._take(line)
+        end = time.monotonic() + _LINGER
+        for thread in list(self._working):
+            thread.join(max(end - time.monotonic(), 0))
+        self._over.set()
+        self.door.close()
+
+    def say(self, message: Any) -> None:
+        """One message to the host."""
+        with self._writing:
+            self._sink.write(f"{json.dumps(message, separators=(',', ':'))}\n")
+            self._sink.flush()
+
+    def _take(self, line: str) -> None:
+        try:
+            message: Any = json.loads(line)
+        except ValueError:
+            self._refuse(None, "this line is no JSON", _PARSE)
+            return
+        if not is_object(message):
+            self._refuse(None, "expected one JSON-RPC message", _INVALID)
+        elif "method" in message and "id" in message:
+            self._begin(message)
+        elif message.get("method") == "notifications/cancelled" and self.door.hang_up(_cancelled(message)):
+            return
+        else:
+            self._tell(message)
+
+    def _begin(self, message: Message) -> None:
+        def work() -> None:
+            try:
+                self._ask(message)
+            finally:
+                self._working.discard(threading.current_thread())
+
+        thread = threading.Thread(target=work, daemon=True)
+        if message["method"] != _LISTEN:  # it has no end of its own: whoever only listens is idle
+            self._working.add(thread)
+        thread.start()
+
+    def _ask(self, message: Message) -> None:
+        """Every request is answered, if only with why it cannot be."""
+        try:
+            self.door.ask(message, again=_is_safe(message["method"]))
+        except Broken as broken:
+            look = "look at what was done before you do it again"
+            self._refuse(message["id"], f"the connection to Scout broke ({broken}); {look}")
+        except (Gone, NotEnrolled) as gone:
+            self._refuse(message["id"], str(gone))
+        except Exception as fault:  # noqa: BLE001 (a host that gets no answer waits for ever)
+            self._refuse(message["id"], f"{type(fault).__name__}: {fault}")
+
+    def _tell(self, message: Message) -> None:
+        try:
+            self.door.tell(message)
+        except (Broken, Gone, NotEnrolled) as problem:
+            note(f"scout mcp: {problem}")
+
+    def _refuse(self, ident: Any, problem: str, code: int = _TROUBLE) -> None:
+        self.say({"jsonrpc": "2.0", "id": ident, "error": {"code": code, "message": problem}})
+
+    def _beat(self) -> None:
+        """A session that works is there, however long it is silent; so is an idle one that can be woken."""
+        while not self._over.wait(_BEAT):
+            self.door.beat(working=bool(self._working))
+
+
+def _cancelled(message: Message) -> Any:
+    return as_object(message.get("params")).get("requestId")
+
+
+def _is_safe(method: str) -> bool:
+    return any(method.startswith(part) or method.endswith(part) for part in _SAFE)

@@ -1,0 +1,1 @@
+"""Commands that are read off the operation table, and the warm path of everyday verbs."""

@@ -1,0 +1,220 @@
+"""A click command from a row of the operation table: words, flags, help and examples are read off it."""
+
+import json
+import os
+import shlex
+from collections.abc import Callable
+from typing import Any, cast
+
+import click
+from msgspec import inspect
+
+from scout.cli.connection.consent import confirm_retirement, with_consent
+from scout.cli.connection.refusal import Problem
+from scout.cli.connection.text import note
+from scout.cli.operations.complete import ONLY, addresses, completion_of
+from scout.cli.operations.examples import EXAMPLES
+from scout.cli.operations.overview import look
+from scout.cli.operations.verbs import DIRECTORIES, Manner, inbox
+from scout.protocol.operation import Operation, Parameter
+from scout.protocol.operations import OPERATIONS
+from scout.protocol.request import Request
+
+__all__ = ["build", "epilog", "every_option", "parameters_of", "perform", "run_guarded", "tidy"]
+
+_SKIPPED = {"idempotencyKey"}
+_Kind = inspect.Type
+_CONFIRMED = ("agent.retire",)
+_YES = click.Option(["--yes", "yes"], is_flag=True, help="Do not ask, also when sessions of it are live.")
+_PAIRS = (inspect.DictType, inspect.StructType)  # given as KEY=VALUE, each once
+
+
+def build(operation: str, path: tuple[str, ...]) -> click.Command:
+    """The command of one operation, under the words it is called by."""
+    row = OPERATIONS[operation]
+
+    def callback(**given: Any) -> None:
+        manner, agreed = _manner(given), bool(given.pop("yes", False))
+        run_guarded(lambda: perform(row, tidy(row, given), manner, agreed), manner.as_json)
+
+    asks = [_YES] if row.name in _CONFIRMED else []
+    return click.Command(
+        path[-1],
+        params=[*parameters_of(row), *asks, *every_option(row)],
+        callback=callback,
+        help=_help(row),
+        short_help=row.says,
+        epilog=epilog(*path),
+    )
+
+
+def perform(row: Operation, parameters: dict[str, Any], manner: Manner, agreed: bool = False) -> int:
+    """Call it and show the answer. `agreed`: a person need not be asked."""
+    assert row.request is not None
+    if row.name == "inbox":
+        return inbox(parameters, manner)
+    asks = row.name in _CONFIRMED and not agreed
+    if asks and not confirm_retirement(manner.line(), str(parameters["address"])):
+        note("nothing was changed")
+        return 1
+    return look(row.name, row.request.route, parameters, manner)
+
+
+def run_guarded(work: Callable[[], int], as_json: bool) -> None:
+    """Do it; a refusal ends with its words and exit code."""
+    try:
+        code = with_consent(work)
+    except Problem as problem:
+        code = problem.show(as_json, click.get_current_context().command_path)
+    click.get_current_context().exit(code)
+
+
+def epilog(*path: str) -> str:
+    """The examples of a command, as click leaves them alone."""
+    lines = EXAMPLES.get(".".join(path)) or (shlex.join(["scout", *path, "--help"]),)
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def every_option(row: Operation) -> list[click.Parameter]:
+    """What every command takes; a key where something is written."""
+    writes = row.request is not None and row.request.writes
+    key = click.Option(
+        ["--idempotency-key", "key"],
+        metavar="TEXT",
+        help="A text of your own: the same request again under it gives the first answer.",
+    )
+    return [
+        click.Option(
+            ["--as", "act_as"],
+            metavar="ADDRESS",
+            help="Act as this agent, if you may.",
+            shell_complete=addresses,
+        ),
+        *([key] if writes else []),
+        click.Option(["--json", "as_json"], is_flag=True, help="One JSON object."),
+    ]
+
+
+def parameters_of(row: Operation, left_out: frozenset[str] = frozenset()) -> list[click.Parameter]:
+    """Its parameters as arguments and options."""
+    assert row.request is not None
+    kinds = _kinds(row.request)
+    chosen = [one for one in row.parameters if one.name not in _SKIPPED | left_out]
+    words = [one for one in row.parameters if one.positional]
+    only = words[0].name if len(words) == 1 and words[0].name in ONLY else None
+    return [_only(one) if one.name == only else _parameter(one, *kinds[one.name]) for one in chosen]
+
+
+def _only(parameter: Parameter) -> click.Parameter:
+    """An id that may be left out where one record is open: the daemon knows which."""
+    metavar = f"[{_shout(parameter.name)}]"
+    more = completion_of(parameter.name)
+    return click.Argument([parameter.name], required=False, default="only", metavar=metavar, **more)
+
+
+def _kinds(request: type[Request[Any]]) -> dict[str, tuple[_Kind, Any]]:
+    """The type of each field, without notes and None, and its default."""
+    info = cast("inspect.StructType", inspect.type_info(request))
+    return {field.encode_name: (_bare(field.type), field.default) for field in info.fields}
+
+
+def _bare(kind: _Kind) -> _Kind:
+    if isinstance(kind, inspect.Metadata):
+        return _bare(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        return _bare(next(one for one in kind.types if not isinstance(one, inspect.NoneType)))
+    return kind
+
+
+def _parameter(parameter: Parameter, kind: _Kind, default: Any) -> click.Parameter:
+    complete = completion_of(parameter.name)
+    many = isinstance(kind, inspect.VarTupleType)
+    typed = _click_type(kind)
+    if parameter.positional:
+        metavar = parameter.name if not many else f"{parameter.name.removesuffix('s')}..."
+        return click.Argument(
+            [parameter.name],
+            required=parameter.required,
+            nargs=-1 if many else 1,
+            type=typed,
+            metavar=_shout(metavar) if parameter.required else f"[{_shout(metavar)}]",
+            **complete,
+        )
+    return _option(parameter, kind, default, {"type": typed, **complete})
+
+
+def _option(parameter: Parameter, kind: _Kind, default: Any, more: dict[str, Any]) -> click.Option:
+    names = [parameter.option, parameter.name]
+    says = _sentence(parameter.says)
+    if isinstance(kind, inspect.BoolType):
+        if default is None:
+            names[0] = f"{parameter.option}/--no-{parameter.option.removeprefix('--')}"
+        return click.Option(names, is_flag=True, default=None, help=says)
+    if isinstance(kind, _PAIRS):
+        more = {**more, "metavar": "KEY=VALUE", "multiple": True}
+        says = f"{says} Values are read as JSON where they can be." if says else ""
+    elif isinstance(kind, inspect.VarTupleType):
+        more = {**more, "multiple": True}
+    if parameter.name == "command":
+        says += " Give it once as a shell would read it, or once per word."
+    return click.Option(names, required=parameter.required, default=None, help=says, **more)
+
+
+def _click_type(kind: _Kind) -> Any:
+    if isinstance(kind, inspect.EnumType):
+        return click.Choice([str(one.value) for one in kind.cls])
+    if isinstance(kind, inspect.IntType):
+        return click.INT
+    return click.FLOAT if isinstance(kind, inspect.FloatType) else click.STRING
+
+
+def _shout(name: str) -> str:
+    return "".join(f"_{char}" if char.isupper() else char.upper() for char in name)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def _help(row: Operation) -> str:
+    words = [one for one in row.parameters if one.positional and one.says]
+    told = "".join(f"\n\n{_shout(one.name)}: {one.says}." for one in words)
+    return f"{row.says}{told}\n\nWho may: {row.permission}."
+
+
+def _manner(given: dict[str, Any]) -> Manner:
+    return Manner(as_json=given.pop("as_json"), act_as=given.pop("act_as"), key=given.pop("key", None))
+
+
+def tidy(row: Operation, given: dict[str, Any]) -> dict[str, Any]:
+    """What was given, as the wire has it: what was not given is left out."""
+    assert row.request is not None
+    kinds = _kinds(row.request)
+    told: dict[str, Any] = {}
+    by_name = {name.lower(): name for name in kinds}  # click lowers the names of arguments
+    for raw, value in given.items():
+        name = by_name[raw.lower()]
+        if value is None or value == ():
+            continue
+        told[name] = _value(name, kinds[name][0], value)
+    return told
+
+
+def _value(name: str, kind: _Kind, value: Any) -> Any:
+    if isinstance(kind, _PAIRS):
+        return dict(_pair(text) for text in value)
+    if name == "command" and len(value) == 1:
+        return shlex.split(value[0])
+    if name in DIRECTORIES:
+        return os.path.abspath(value)  # noqa: PTH100 (`..` is taken away without asking the disk)
+    return list(value) if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] (click's values)
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise Problem.of("bad_request", f"expected KEY=VALUE, got '{text}'", field=text)
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value

@@ -1,0 +1,120 @@
+"""Shell completion of addresses, ids and harnesses: asked of a daemon that runs, never worth starting one."""
+
+import functools
+import os
+from typing import Any
+
+import click
+from click.shell_completion import BashComplete, CompletionItem, add_completion_class, split_arg_string
+
+from scout.cli.connection.call import ROUTES, Line
+from scout.cli.connection.http import Lost
+from scout.cli.connection.identity import Caller
+from scout.cli.connection.refusal import Problem
+from scout.cli.connection.text import clean, one_line, short_ids
+from scout.identity.reserved import HARNESSES
+
+__all__ = ["ADDRESSES", "ONLY", "addresses", "completion_of"]
+
+# Parameters that take an agent's address.
+ADDRESSES = frozenset(
+    {
+        "to",
+        "address",
+        "agent",
+        "target",
+        "replyTo",
+        "master",
+        "members",
+        "ownerId",
+        "reviewerId",
+        "nextMoveOwnerId",
+    }
+)
+
+# Parameters that take an id: the list they are in, and what each is called there.
+_IDS = {
+    "flightId": ("flight.list", "body"),
+    "sessionId": ("session.list", "address"),
+    "attentionId": ("attention", "title"),
+    "questionId": ("question.list", "body"),
+    "workItemId": ("work.list", "title"),
+}
+ONLY = frozenset(_IDS)  # left out, they mean the only open one
+
+
+def completion_of(name: str) -> dict[str, Any]:
+    """How click completes a parameter, as its keyword arguments."""
+    if name in ADDRESSES:
+        return {"shell_complete": addresses}
+    if name in _IDS:
+        return {"shell_complete": functools.partial(_ids, name)}
+    return {"shell_complete": _harnesses} if name == "harness" else {}
+
+
+def addresses(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The agents whose address begins so."""
+    query = incomplete.removeprefix("@").partition(".")[0] or None
+    found = [(str(item["address"]), str(item.get("status", ""))) for item in _listed("who", query=query)]
+    return [CompletionItem(name, help=status) for name, status in found if name.startswith(incomplete)]
+
+
+def _ids(name: str, ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    operation, says = _IDS[name]
+    items = _listed(operation)
+    short = short_ids(str(item["id"]) for item in items)
+    told = [(short[item["id"]], clean(one_line(item.get(says)))[:40]) for item in items]
+    return [CompletionItem(ident, help=text) for ident, text in told if ident.startswith(incomplete)]
+
+
+def _harnesses(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in HARNESSES if name.startswith(incomplete)]
+
+
+def _listed(operation: str, **parameters: Any) -> list[dict[str, Any]]:
+    try:
+        return Line(Caller(), start=False).call(ROUTES[operation], {**parameters, "limit": 50})["items"]
+    except (Problem, Lost, OSError):
+        return []
+
+
+# Bash breaks words at @, : and =, so that it would replace only what stands behind the last of them. The line
+# is therefore read as a whole, and what stands before that character is taken off each answer.
+_BASH = """\
+%(complete_func)s() {
+    local IFS=$'\\n' response completion type value
+    local typed="${COMP_LINE:0:COMP_POINT}"
+    local word="${typed##* }"
+    local before="${word%%"${word##*[@:=]}"}"
+    response=$(env COMP_WORDS="$typed" COMP_CWORD=$COMP_CWORD %(complete_var)s=bash_complete $1)
+    for completion in $response; do
+        IFS=',' read type value <<< "$completion"
+        case $type in
+            dir) COMPREPLY=(); compopt -o dirnames ;;
+            file) COMPREPLY=(); compopt -o default ;;
+            plain) COMPREPLY+=("${value#"$before"}") ;;
+        esac
+    done
+    return 0
+}
+%(complete_func)s_setup() {
+    complete -o nosort -F %(complete_func)s %(prog_name)s
+}
+%(complete_func)s_setup;
+"""
+
+
+class _Bash(BashComplete):
+    """Bash, with addresses."""
+
+    name = "bash"
+    source_template = _BASH
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        typed = os.environ["COMP_WORDS"]
+        words = split_arg_string(typed)
+        begun = bool(words) and not typed[-1:].isspace()
+        return (words[1:-1], words[-1]) if begun and len(words) > 1 else (words[1:], "")
+
+
+add_completion_class(_Bash)

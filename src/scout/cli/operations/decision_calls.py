@@ -1,0 +1,83 @@
+"""What `approve`, `deny`, `answer` and `dismiss` do once their words are read; the warm path ends here."""
+
+from __future__ import annotations
+
+import sys
+
+from scout.cli.connection.call import ROUTES, Line
+from scout.cli.connection.refusal import Problem
+from scout.cli.connection.text import note, out
+from scout.cli.output.attention import headline, wish_lines
+from scout.cli.output.shapes import show
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from scout.cli.operations.verbs import Manner
+
+__all__ = ["decide"]
+
+_NOT_ALL = 7  # the exit code when one of several was not decided
+_WORDS = ("only", "last")
+_TEXT = {"answer": "answer"}  # the words that are no items; else they are the reason
+
+
+def _is_reference(word: str) -> bool:
+    """Whether a word names items: an id or its beginning, an agent, or one of the short words."""
+    return word.startswith(("att_", "@", "/")) or word in _WORDS
+
+
+def _parted(words: list[str]) -> tuple[list[str], str]:
+    """The items that the first words name, and the text after them."""
+    count = next((at for at, word in enumerate(words) if not _is_reference(word)), len(words))
+    return words[:count], " ".join(words[count:])
+
+
+def decide(move: str, words: list[str], of: str | None, given: dict[str, Any], manner: Manner) -> int:
+    """Decide what the words name; the exit code."""
+    named, text = _parted(words)
+    field = _TEXT.get(move, "reason")
+    given = {**given, **({field: text} if text else {})}
+    line = manner.line()
+    if of is not None:
+        return _decide_all(line, move, of, given, manner)
+    if len(named) > 1:
+        return _decide_several(line, move, named, given, manner)
+    ident = named[0] if named else "only"
+    item = line.call(ROUTES[f"attention.{move}"], {"attentionId": ident, **given}, manner.key)
+    show(f"attention.{move}", item, manner.as_json, line)
+    return 0
+
+
+def _decide_all(line: Line, move: str, of: str, given: dict[str, Any], manner: Manner) -> int:
+    """All of an agent or flight that are open now: those that are shown, and no other."""
+    listing = {"flight" if of.startswith("flt_") else "agent": of, "limit": 200}
+    items = [one for one in line.call(ROUTES["attention"], listing)["items"] if one.get("mayDecide")]
+    if not items:
+        out(f"nothing of {of} is open")
+        return 0
+    if sys.stdin.isatty() and not manner.as_json and not _agreed(move, items):
+        note("nothing was decided")
+        return 1
+    return _decide_several(line, move, [str(one["id"]) for one in items], given, manner)
+
+
+def _agreed(move: str, items: list[dict[str, Any]]) -> bool:
+    for item in items:
+        note(headline(item))
+        for shown in wish_lines(item):
+            note(f"  {shown}")
+    import click
+
+    return click.confirm(f"{move} these {len(items)}?", default=False, err=True)
+
+
+def _decide_several(line: Line, move: str, named: list[str], given: dict[str, Any], manner: Manner) -> int:
+    if given.get("anyUse") or given.get("path"):
+        raise Problem.of("bad_request", "--any-use and --path are decided for one item at a time")
+    decision = line.call(
+        ROUTES["attention.decide"], {"move": move, "attentionIds": named, **given}, manner.key
+    )
+    show("attention.decide", decision, manner.as_json, line)
+    return 0 if all(one["decided"] for one in decision["items"]) else _NOT_ALL

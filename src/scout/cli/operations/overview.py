@@ -1,0 +1,152 @@
+"""What an everyday look does: one call, shown. `scout` alone, `status`, and every list end here."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from scout.cli.connection.call import ROUTES, Line
+from scout.cli.connection.http import Lost
+from scout.cli.connection.identity import Caller
+from scout.cli.connection.refusal import Problem, remedy
+from scout.cli.connection.text import age, fields, note, one_line, out, paint, short_ids, table
+from scout.cli.output.own_name import say_you
+from scout.cli.output.shapes import flight_rows, show
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from scout.cli.operations.verbs import Manner
+
+__all__ = ["look", "show_now", "show_status"]
+
+_SHOWN = 10
+_EACH = 3  # items of one agent; the rest is counted
+_PATIENCE = 15.0
+_EVENTS = ("log", "feed")
+
+
+def look(operation: str, route: str, parameters: dict[str, Any], manner: Manner) -> int:
+    """Call it and show the answer."""
+    line = manner.line()
+    answer = line.call(route, parameters, manner.key)
+    if operation in _EVENTS and not manner.as_json:
+        from scout.cli.output.events import Names, event_line
+
+        names = Names(line)
+        for event in answer["items"]:
+            out(event_line(event, names))
+        if answer.get("next"):
+            note(f"more: --after {answer['items'][-1]['seq']}")
+        return 0
+    show(operation, answer, manner.as_json, line)
+    return 0
+
+
+def show_status(manner: Manner) -> int:
+    """Whether the daemon runs, and where; it is never started by this."""
+    from scout.cli.connection.autostart import not_answering
+    from scout.daemon.start import NotAnswering, running, wait_ready
+
+    home = Caller().where.home
+    found = wait_ready(home, _PATIENCE) if running(home) else None
+    if found is None and (silent := running(home)):
+        raise not_answering(NotAnswering(silent))
+    if found is None:
+        message = f"no daemon runs for {home}"
+        raise Problem.of("not_running", message, home=home, remedies=[remedy("up")])
+    paused = _pause()
+    if manner.as_json:
+        out(json.dumps({**found.facts(), **paused}))
+        return 0
+    out(fields("running", found.facts()))
+    if paused:
+        from scout.cli.output.pause import pause_line
+
+        out(pause_line(paused["paused"]))
+    return 0
+
+
+def _pause() -> dict[str, Any]:
+    """Whether the daemon is paused; nothing is said of it when it is not, or does not answer."""
+    try:
+        paused = Line(Caller(), start=False).call(ROUTES["status"], {}).get("paused")
+    except (Problem, Lost):
+        return {}
+    return {"paused": paused} if paused else {}
+
+
+def show_now(parameters: dict[str, Any], manner: Manner) -> int:
+    """What needs me, who works, what finished since I last looked. Shown on a terminal, it is looked at."""
+    line = manner.line()
+    now = line.call(ROUTES["now"], parameters)
+    if manner.as_json:
+        out(json.dumps(now))
+        return 0
+    _show(say_you(line, now))
+    if sys.stdout.isatty():
+        line.call(ROUTES["now.seen"], {"at": now["at"]})
+    return 0
+
+
+def _show(now: dict[str, Any]) -> None:
+    if now.get("paused"):
+        from scout.cli.output.pause import pause_line
+
+        out(pause_line(now["paused"]))
+    _show_needs(now)
+    _section("Working", flight_rows(now["open"], _SHOWN), len(now["open"]), "scout flight list --open")
+    since = f" since {age(now['since'])}" if now.get("since") else ""
+    finished = flight_rows(now["finished"], _SHOWN)
+    _section(f"Finished{since}", finished, now["finishedCount"], "scout flight list")
+    if not (now["needsMe"] or now["open"] or now["finished"]):
+        out("All quiet: nothing needs you, nobody is working, nothing new has finished.")
+    online, agents, unread = len(now["online"]), now["agents"], now["unread"]
+    told = f"{agents} agent{'' if agents == 1 else 's'}, {online} online, {unread} unread"
+    out(told + (": scout inbox" if unread else ""))
+    if not agents:
+        out("Begin: scout setup  (connects Claude Code, Codex and others)")
+        out("   or: scout agent register upper --command 'tr a-z A-Z'  (any program)")
+
+
+def _section(title: str, lines: list[str], total: int, more: str) -> None:
+    if not total:
+        return
+    out(paint(title, "bold"))
+    for line in lines:
+        out(line)
+    if total > _SHOWN:
+        out(f"  … and {total - _SHOWN} more: {more}")
+
+
+def _show_needs(now: dict[str, Any]) -> None:
+    """By agent, the riskiest first: how much each needs, and the first of it."""
+    agents = now["needsByAgent"]
+    if agents:
+        out(paint("Needs you", "bold"))
+    for agent in agents:
+        mine = [one for one in now["needsMe"] if one.get("agentId") == agent.get("agentId")][:_EACH]
+        who, risky = agent["address"] or "scout", f", {agent['high']} high risk" if agent["high"] else ""
+        out(f"  {who}: {agent['open']}{risky}")
+        for line in _needs(mine):
+            out(line)
+        if agent["open"] > len(mine):
+            out(f"  … and {agent['open'] - len(mine)} more: scout attention --agent {who}")
+
+
+def _needs(items: list[dict[str, Any]]) -> list[str]:
+    """What needs a person, each on one line: which, who, since when, and what it is."""
+    chosen = items[:_SHOWN]
+    short = short_ids(str(one["id"]) for one in chosen)
+    rows = [
+        [
+            short[one["id"]],
+            paint(str(one["kind"]), "yellow"),
+            one.get("agentAddress") or "scout",
+            age(one["createdAt"]),
+            one_line(one["title"]),
+        ]
+        for one in chosen
+    ]
+    return [table((), rows, by="  ")] if rows else []

@@ -1,0 +1,274 @@
+"""What `send`, `ask`, `reply` and `inbox` do once their words are read; the warm path ends here."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from scout.cli.connection.call import ROUTES, Line, on_terminal
+from scout.cli.connection.identity import Caller
+from scout.cli.connection.refusal import Problem, remedy
+from scout.cli.connection.text import note, out, paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["DIRECTORIES", "Manner", "ask", "inbox", "reply", "say", "send", "stored", "text_of"]
+
+# Parameters that name directories: relative to where the command is typed.
+DIRECTORIES = frozenset({"cwd", "projectPath", "projectRoot", "workingDir", "old", "new"})
+
+
+class Manner:
+    """How a verb is carried out: what is no parameter of the operation."""
+
+    def __init__(
+        self,
+        *,
+        as_json: bool = False,
+        act_as: str | None = None,
+        key: str | None = None,
+        file: str | None = None,
+        wait: float | None = None,
+        no_wait: bool = False,
+        notify: bool = False,
+    ) -> None:
+        self.as_json, self.act_as, self.key, self.file = as_json, act_as, key, file
+        self.wait, self.no_wait, self.notify = wait, no_wait, notify
+
+    def line(self) -> Line:
+        return Line(Caller(self.act_as))
+
+
+def send(words: list[str], parameters: dict[str, Any], manner: Manner) -> int:
+    """Post a message and show its receipt."""
+    elsewhere = any(
+        parameters.get(name) for name in ("to", "channel", "conversationId", "thread", "broadcast")
+    )
+    _place_words(words, parameters, manner, elsewhere)
+    line = manner.line()
+    _attach(line, parameters)
+    receipt = _post(line, ROUTES["send"], parameters, manner)
+    _show_receipt(receipt, _aim(parameters, receipt), manner)
+    return 0
+
+
+def reply(words: list[str], parameters: dict[str, Any], manner: Manner, route: str) -> int:
+    """Answer in the conversation it came from."""
+    _place_words(words, parameters, manner, True)
+    line = manner.line()
+    _attach(line, parameters)
+    receipt = _post(line, route, parameters, manner)
+    _show_receipt(receipt, str(receipt.get("to") or "the conversation"), manner)
+    return 0
+
+
+def ask(words: list[str], parameters: dict[str, Any], manner: Manner) -> int:
+    """Ask, then wait for the result unless told not to."""
+    elsewhere = any(parameters.get(name) for name in ("to", "projectPath", "targetSessionId"))
+    _place_words(words, parameters, manner, elsewhere)
+    if manner.notify:
+        parameters["replyMode"] = "notify"
+    if parameters.get("within") is None and (flight := os.environ.get("SCOUT_FLIGHT")):
+        parameters["within"] = flight
+    line = manner.line()
+    _attach(line, parameters)
+    receipt = _post(line, ROUTES["ask"], parameters, manner)
+    if _leaves(parameters, manner):
+        return _show_ask(receipt, manner)
+    for text in receipt.get("notes") or ():
+        note(f"note: {text}")
+    from scout.cli.waiting.follow import follow
+
+    budget = 0.0 if manner.wait is None and receipt["phase"] == "held" else manner.wait
+    return follow(line, receipt["flightId"], budget, manner.as_json)
+
+
+def _leaves(parameters: dict[str, Any], manner: Manner) -> bool:
+    """Whether the receipt is the answer. What is queued for a day is not waited for, unless told so."""
+    queued = parameters.get("ifUnreachable") == "queue" and manner.wait is None
+    return manner.no_wait or manner.notify or queued or parameters.get("replyMode") == "none"
+
+
+def inbox(parameters: dict[str, Any], manner: Manner) -> int:
+    """Show what is unread. For a person, what was shown is read then; for a program nothing is taken."""
+    line = manner.line()
+    page = line.call(ROUTES["inbox"], parameters)
+    if manner.as_json:
+        out(json.dumps(page))
+        return 0
+    from scout.cli.output.inbox import show_items
+
+    show_items(page["items"])
+    is_person = not (manner.act_as or line.caller.has_own_token)
+    if is_person:
+        _mark_read(line, page["items"])
+    if page.get("next"):
+        note("more: scout inbox" if is_person and not parameters.get("all") else _more(page["next"]))
+    return 0
+
+
+def _more(cursor: str) -> str:
+    return f"more: scout inbox --cursor {cursor}"
+
+
+def _mark_read(line: Line, items: list[dict[str, Any]]) -> None:
+    """What a person was shown is read; an ask stays until it is answered."""
+    unread = [item for item in items if not item.get("read")]
+    mail = [item["delivery"] for item in unread if item.get("delivery")]
+    ids = [one["id"] for one in mail if one["state"] == "pending" and not one.get("flightId")]
+    if ids:
+        line.call(ROUTES["inbox.ack"], {"deliveryIds": ids})
+    cursors = {item["conversationId"]: 0 for item in unread if item.get("seq")}
+    for ident in cursors:
+        last = max(item["seq"] for item in unread if item.get("conversationId") == ident)
+        line.call(ROUTES["inbox.ack"], {"conversationId": ident, "seq": last})
+
+
+# ------------------------------------------------------------------------------- words and bodies
+
+
+def _place_words(words: list[str], parameters: dict[str, Any], manner: Manner, elsewhere: bool) -> None:
+    """The first word is the target unless a flag names one; the rest is the body."""
+    rest = _join_operator(words)
+    if not elsewhere and rest and rest[0] != "-" and not _has_route(rest[0]):
+        parameters["to"] = rest.pop(0)
+    parameters["body"] = text_of(rest, manner)
+    for name in DIRECTORIES & parameters.keys():
+        if parameters[name] is not None:
+            parameters[name] = os.path.abspath(parameters[name])  # noqa: PTH100 (pathlib would be loaded for this)
+
+
+def _join_operator(words: list[str]) -> list[str]:
+    """The route operator as a word by itself belongs to the word after it."""
+    return [" ".join(words[:2]), *words[2:]] if words[:1] == [">>"] else list(words)
+
+
+def _has_route(word: str) -> bool:
+    """Whether a word is the route operator with a target and a text, which the broker takes apart."""
+    after = word.lstrip().removeprefix(">>")
+    return after != word.lstrip() and (len(after.split()) != 1 or "\n" in after)
+
+
+def text_of(words: list[str], manner: Manner) -> str:
+    """The body: the words, standard input for -, a file, or what is written in an editor."""
+    if manner.file is not None:
+        if words:
+            raise _unclear("give the text or --file, not both")
+        return _read(manner.file)
+    if words == ["-"]:
+        return _decoded(sys.stdin.buffer.read(), "standard input")
+    if words:
+        return " ".join(words)
+    if on_terminal():
+        from scout.cli.operations.editor import edit
+
+        return edit()
+    raise _unclear("there is no text: give it as an argument, as - for standard input, or with --file FILE")
+
+
+def _read(name: str) -> str:
+    try:
+        with open(name, "rb") as file:  # noqa: PTH123 (pathlib would be loaded for this)
+            return _decoded(file.read(), name)
+    except OSError as error:
+        raise _unclear(f"{name} cannot be read: {error.strerror}") from None
+
+
+def _decoded(data: bytes, name: str) -> str:
+    """The text as it is, line ends included: a body is never altered."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise _unclear(f"{name} is no UTF-8 text; --attach FILE takes any file") from None
+
+
+def _unclear(problem: str) -> Problem:
+    return Problem.of("bad_request", problem, problem=problem, field="body")
+
+
+def _post(line: Line, route: str, parameters: dict[str, Any], manner: Manner) -> dict[str, Any]:
+    """The receipt; a file that is too long for a body is offered as an attachment."""
+    try:
+        return line.call(route, parameters, manner.key)
+    except Problem as problem:
+        if problem.code == "too_large" and problem.told.get("what") == "body" and manner.file is not None:
+            problem.told["remedies"] = [_attaching(manner.file)]
+        raise
+
+
+def _attaching(file: str) -> dict[str, Any]:
+    """What was typed, with the file attached."""
+    import shlex
+
+    flags = {"--file": "--attach", f"--file={file}": f"--attach={file}"}
+    typed = [flags.get(word, word) for word in sys.argv[1:]]
+    command = shlex.join(["scout", *typed, "See the attachment."])
+    return remedy(typed[0], command, "attach the file")
+
+
+def _attach(line: Line, parameters: dict[str, Any]) -> None:
+    """Files become stored ones; what is already a SHA-256 stays."""
+    names = parameters.get("attachments") or ()
+    if names:
+        parameters["attachments"] = [stored(line, name) for name in names]
+
+
+def stored(line: Line, name: str) -> str:
+    """The SHA-256 of a file that is stored now, and what it is called."""
+    import base64
+    import mimetypes
+
+    if len(name) == 64 and not os.path.exists(name):  # noqa: PTH110 (one look, no object)
+        return name
+    try:
+        with open(name, "rb") as file:  # noqa: PTH123 (one read, no object)
+            data = file.read()
+    except OSError as error:
+        raise _unclear(f"{name} cannot be read: {error.strerror}") from None
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    told = {"name": os.path.basename(name), "mediaType": kind, "data": base64.b64encode(data).decode()}  # noqa: PTH119 (one name, no object)
+    return f"{line.call(ROUTES['attachment.put'], told)['sha256']}:{told['name']}"
+
+
+# ------------------------------------------------------------------------------------- how it ends
+
+
+def _aim(parameters: dict[str, Any], receipt: dict[str, Any]) -> str:
+    aim = parameters.get("to") or parameters.get("projectPath") or parameters.get("targetSessionId")
+    if aim is None and parameters.get("channel"):
+        aim = f"channel {parameters['channel']}"
+    if aim is None and not any(parameters.get(name) for name in ("conversationId", "thread", "broadcast")):
+        aim = ", ".join(str(one["address"]) for one in receipt.get("deliveries") or ())
+    return str(aim or ("everybody" if parameters.get("broadcast") else "the conversation"))
+
+
+def say(told: Any, text: str, as_json: bool) -> None:
+    """An answer as data or as words."""
+    out(json.dumps(told) if as_json else text)
+
+
+def _show_receipt(receipt: dict[str, Any], to: str, manner: Manner) -> None:
+    if manner.as_json:
+        out(json.dumps(receipt))
+        return
+    states = sorted({str(one["state"]) for one in receipt.get("deliveries") or ()})
+    out(f"{paint('sent', 'green')} {receipt['messageId']} to {to} ({', '.join(states) or 'stored'})")
+    for text in receipt.get("notes") or ():
+        note(f"note: {text}")
+
+
+def _show_ask(receipt: dict[str, Any], manner: Manner) -> int:
+    if manner.as_json:
+        out(json.dumps(receipt))
+        return 0
+    to = receipt.get("address") or receipt["target"]
+    out(f"{paint('asked', 'green')} {to}: {receipt['flightId']} ({receipt['state']}, {receipt['phase']})")
+    if receipt.get("reason"):
+        note(f"because: {receipt['reason']}")
+    for text in receipt.get("notes") or ():
+        note(f"note: {text}")
+    note(f"the answer: scout wait {receipt['flightId']}")
+    return 0

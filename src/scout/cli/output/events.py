@@ -1,0 +1,182 @@
+"""Events as sentences: `08:41 you → @hudson: hello all`. The log itself is what `--json` prints."""
+
+from __future__ import annotations
+
+from scout.cli.connection.call import ROUTES
+from scout.cli.connection.refusal import Problem
+from scout.cli.connection.text import columns, cut, local_time, one_line, paint, short_id
+from scout.cli.output.own_name import rephrase
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from scout.cli.connection.call import Line
+
+__all__ = ["Names", "event_line"]
+
+_TEXTS = ("text", "title", "body", "reason", "name")
+
+
+class Names:
+    """What people call the agents and conversations that an event names by id; each is asked for once."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._known: dict[str, str] = {}
+        self._own = ""
+
+    def agent(self, ident: str) -> str:
+        """An agent by its address; you are `you`, and the broker is `scout`."""
+        if not self._known:
+            self._known["system"] = "scout"
+            me = self._ask(ROUTES["whoami"], {})
+            self._known[str(me.get("agentId"))] = "you"
+            self._own = str(me.get("address") or "")
+            for one in self._ask(ROUTES["who"], {"limit": 200}).get("items", ()):
+                self._known.setdefault(one["id"], one.get("address") or one["minimal"])
+        if ident not in self._known:
+            self._known[ident] = _agent_name(self._ask(ROUTES["show"], {"address": ident}), ident)
+        return self._known[ident]
+
+    def say_you(self, sentence: str) -> str:
+        """A sentence that may name the reader by address, as in the reason of a cancelled flight."""
+        return rephrase(sentence, self._own) if self._own else sentence
+
+    def conversation(self, ident: str) -> str:
+        """A channel by its name; nothing for what has none."""
+        if ident not in self._known:
+            found = self._ask(ROUTES["conversation.show"], {"conversationId": ident})
+            self._known[ident] = str(found.get("name") or "")
+        return self._known[ident]
+
+    def _ask(self, route: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return dict(self._line.call(route, parameters))
+        except Problem:
+            return {}  # what one may not see has no name
+
+
+def _agent_name(found: dict[str, Any], ident: str) -> str:
+    if found.get("kind") in ("system", "broker"):
+        return "scout"
+    return str(found.get("address") or found.get("minimal") or short_id(ident))
+
+
+def event_line(event: dict[str, Any], names: Names) -> str:
+    """One fact on one line, cut to the terminal."""
+    when = local_time(event.get("time"))
+    return cut(f"{paint(when, 'dim')} {names.say_you(_sentence(event, names))}", columns())
+
+
+def _sentence(event: dict[str, Any], names: Names) -> str:
+    _, noun, move = str(event["type"]).split(".", 2)
+    payload: dict[str, Any] = event.get("payload") or {}
+    record: dict[str, Any] = payload.get("record") or payload
+    by = _by(event, names)
+    special = _SENTENCES.get(f"{noun}.{move}") or _NOUNS.get(noun)
+    if special is not None:
+        return special(_Fact(event, record, by, move.replace("_", " "), names))
+    what = _text(record)
+    return f"{by}: {noun.replace('_', ' ')} {move.replace('_', ' ')}{f': {what}' if what else ''}"
+
+
+class _Fact:
+    """One event, taken apart."""
+
+    def __init__(
+        self, event: dict[str, Any], record: dict[str, Any], by: str, move: str, names: Names
+    ) -> None:
+        self.event, self.record, self.by, self.move, self.names = event, record, by, move, names
+
+    def agent(self, field: str) -> str:
+        """Whom a field of the record names."""
+        ident = self.record.get(field)
+        return self.names.agent(str(ident)) if ident else ""
+
+    @property
+    def short(self) -> str:
+        return paint(short_id(str(self.record.get("id") or "")), "dim")
+
+
+def _by(event: dict[str, Any], names: Names) -> str:
+    kind, _, ident = str(event.get("source") or "").partition(":")
+    return names.agent(ident) if kind == "agent" and ident else kind or "scout"
+
+
+def _text(record: dict[str, Any]) -> str:
+    return next((one_line(record[name]) for name in _TEXTS if record.get(name)), "")
+
+
+def _posted(fact: _Fact) -> str:
+    kind, _, ident = str(fact.event.get("target") or "").partition(":")
+    channel = fact.names.conversation(ident) if kind == "conversation" else ""
+    metadata: dict[str, Any] = fact.event.get("metadata") or {}
+    targets: list[str] = metadata.get("targetAgents") or []
+    whom = channel or ", ".join(map(fact.names.agent, targets))
+    return f"{fact.by}{f' → {whom}' if whom else ''}: {_text(fact.record)}"
+
+
+def _asked(fact: _Fact) -> str:
+    whom = fact.agent("target")
+    text = _text(fact.record)
+    return f"{fact.by} asked {whom}{f': {text}' if text else ''}"
+
+
+def _flight(fact: _Fact) -> str:
+    why = one_line(fact.record.get("reason"))
+    tail = f": {why}" if why and why != fact.move else ""
+    return f"{fact.agent('target')}: flight {fact.move}{tail}  {fact.short}"
+
+
+def _delivery(fact: _Fact) -> str:
+    return f"{fact.agent('sender')} → {fact.agent('target')}: delivery {fact.move}  {fact.short}"
+
+
+def _agent(fact: _Fact) -> str:
+    who = fact.names.agent(str(fact.record.get("agentId") or fact.record.get("id")))
+    return f"{who} is {fact.move}" if fact.move in _STATES else f"{fact.by} {fact.move} {who}"
+
+
+_STATES = ("online", "offline", "sleeping", "woken", "heartbeat")
+
+
+def _session(fact: _Fact) -> str:
+    noun = str(fact.event["type"]).split(".")[1]
+    return f"{fact.agent('agentId')}: {noun} {fact.move} ({fact.record.get('harness')})  {fact.short}"
+
+
+def _member(fact: _Fact) -> str:
+    place = fact.names.conversation(str(fact.record.get("conversationId"))) or "a conversation"
+    moved = "left" if fact.record.get("leftAt") else "joined"
+    return f"{fact.agent('agentId')} {moved} {place}"
+
+
+def _attention(fact: _Fact) -> str:
+    title = one_line(fact.record.get("title"))
+    if fact.move == "created":
+        return f"{fact.agent('agentId') or 'scout'} → the person: {title}  {fact.short}"
+    return f"{fact.by} {fact.move} “{title}”  {fact.short}"
+
+
+def _work(fact: _Fact) -> str:
+    payload: dict[str, Any] = fact.event.get("payload") or {}
+    done = payload.get("move") or fact.move
+    return f"{fact.by}: work {done}, {fact.record.get('state')}: {_text(fact.record)}  {fact.short}"
+
+
+_SENTENCES: dict[str, Callable[[_Fact], str]] = {
+    "message.posted": _posted,
+    "ask.created": _asked,
+    "conversation.member": _member,
+}
+_NOUNS: dict[str, Callable[[_Fact], str]] = {
+    "flight": _flight,
+    "delivery": _delivery,
+    "agent": _agent,
+    "session": _session,
+    "endpoint": _session,
+    "attention": _attention,
+    "work_item": _work,
+}

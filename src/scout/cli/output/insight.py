@@ -1,0 +1,177 @@
+"""How explanations, briefs and usage are shown to a person, or to an agent that lost its context."""
+
+from __future__ import annotations
+
+import os
+
+from scout.cli.connection.text import age, columns, cut, first_line, local_time, out, paint
+from scout.cli.output.pause import pause_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+__all__ = ["INSIGHT"]
+
+_FEW = 3  # lines of each list in a brief
+_STEPS = 20
+_NARROW, _USUAL = 40, 80
+
+
+# -- why ---------------------------------------------------------------------------------------------
+
+
+def _show_why(told: dict[str, Any]) -> None:
+    """The sentence, each decision with whom it passed over, then what happened."""
+    out(f"{paint(str(told['noun']), 'bold')} {told['id']}")
+    out(str(told["says"]) or "nothing is known about it")
+    for decision in told["decisions"]:
+        _show_decision(decision)
+    steps = told["steps"]
+    if steps:
+        out(paint("what happened", "bold"))
+    if len(steps) > _STEPS:
+        out(f"  … {len(steps) - _STEPS} earlier steps: --json")
+    for step in steps[-_STEPS:]:
+        reason = f": {first_line(str(step['reason']), 60)}" if step.get("reason") else ""
+        kind = str(step["type"]).removeprefix("collab.")
+        out(cut(f"  {paint(local_time(step['at']), 'dim')}  {kind}  {step['by']}{reason}", columns()))
+
+
+def _show_decision(decision: dict[str, Any]) -> None:
+    whom = f" {decision['holder']}" if decision.get("holder") else ""
+    rule, event = decision["rule"], decision["eventId"]
+    out(f"{paint('decided', 'bold')}  {decision['action']}{whom}, by {rule}  ({event})")
+    addresses = {one["agentId"]: one["address"] for one in decision["facts"].get("reaches") or ()}
+    for one in decision.get("passedOver") or ():
+        who = addresses.get(one["agentId"], one["agentId"])
+        out(f"  not {who} ({one.get('role', '')}): {one['why']}")
+    if decision.get("differs"):
+        out(f"  {paint('today', 'yellow')}: {decision['differs']}")
+
+
+def _command(told: dict[str, Any]) -> str:
+    """A remedy as a command line. The operation table is costly to load, so only this loads it."""
+    from scout.base.codec import decode
+    from scout.base.refusal import Remedy
+    from scout.protocol.operations import command_line
+
+    return command_line(decode(told, Remedy))
+
+
+# -- brief -------------------------------------------------------------------------------------------
+
+
+def _show_brief(told: dict[str, Any]) -> None:
+    """At most 25 lines: what an agent needs to go on."""
+    me = told["me"]
+    where = f", project {me['project']}" if me.get("project") else ""
+    session = f", session {me['sessionId']}" if me.get("sessionId") else ""
+    name = "the operator" if me.get("kind") == "operator" else me.get("address")
+    out(f"You are {name} ({me.get('path')}), role {me.get('role')}{where}{session}")
+    if told.get("paused"):
+        out(pause_line(told["paused"]))
+    _list("asked of you", told["flights"], _flight_to_me)
+    _list("to answer", told["questions"], _question_to_me)
+    _list("your move", told["work"], lambda one: f"{one['id']}  {one['state']}  {_line(one['title'])}")
+    _list("awaits you", told["awaited"], _flight_of_other)
+    _list("answered", told["answered"], lambda one: f"{one['id']}  {_line(one.get('answer') or '')}")
+    _list("you wait for", told["asked"], lambda one: f"{one['id']}  {one['targetAddress']}  {one['state']}")
+    _list("the human has", told["needs"], lambda one: f"{one['id']}  {_line(one['title'])}")
+    waiting = ", ".join(told["waitingForMe"]) or "nobody"
+    out(f"waits for you: {waiting}; unread: {told['unread']}")
+    for step in told["next"]:
+        why = paint(f"  # {step['why']}", "dim") if step.get("why") else ""
+        out(f"next: {_command(step)}{why}")
+    if not told["next"]:
+        out("nothing is owed: done, or scout inbox claim --wait 60 for what comes")
+
+
+def _line(text: object) -> str:
+    return first_line(str(text), 60)
+
+
+def _flight_to_me(flight: dict[str, Any]) -> str:
+    whose = f"{flight['requesterAddress']}, {age(flight['createdAt'])}"
+    return f"{flight['id']}  {flight['state']}  {whose}: {_line(flight['body'])}"
+
+
+def _flight_of_other(flight: dict[str, Any]) -> str:
+    return f"{flight['id']}  {flight['targetAddress']}: {_line(flight['reason'])}"
+
+
+def _question_to_me(question: dict[str, Any]) -> str:
+    return f"{question['id']}  {question['askerAddress']}: {_line(question['body'])}"
+
+
+def _list(title: str, items: list[dict[str, Any]], line: Callable[[dict[str, Any]], str]) -> None:
+    shown = [line(item) for item in items[:_FEW]]
+    if len(items) > _FEW:
+        shown[-1] += f"  (and {len(items) - _FEW} more)"
+    for number, text in enumerate(shown):
+        out(cut(f"{title if number == 0 else '':<13}  {text}", columns()))
+
+
+# -- usage -------------------------------------------------------------------------------------------
+
+_LEDGERS = {"harnessExecution": "harness execution", "protocolOverhead": "protocol overhead"}
+
+
+def _show_usage(report: dict[str, Any]) -> None:
+    """Both ledgers, each with a plot of its own scale; nothing is added up over both."""
+    whose = f" of {report['agent']}" if report.get("agent") else ""
+    out(f"usage{whose} from {str(report['since'])[:10]} to {str(report['until'])[:10]}, by {report['by']}")
+    for ledger, name in _LEDGERS.items():
+        total = report["totals"][name.replace(" ", "_")]
+        out(f"{paint(name, 'bold')}: {_sums(total)}")
+        rows = [(str(one["key"]), one[ledger]) for one in report["trend"] if _tokens(one[ledger])]
+        for line in _plot([(key, _tokens(account)) for key, account in rows]):
+            out(line)
+
+
+def _tokens(account: dict[str, Any]) -> int:
+    return int(account["totals"]["totalTokens"])
+
+
+def _sums(account: dict[str, Any]) -> str:
+    """How many tokens, how many of them are a guess, and what was counted."""
+    totals, counters = account["totals"], account["counters"]
+    guessed = f", {_short(totals['estimatedTokens'])} of them estimated" if totals["estimatedTokens"] else ""
+    counted = "".join(f", {_words(name)} {count}" for name, count in counters.items() if count)
+    return f"{_short(totals['totalTokens'])} tokens in {totals['reports']} reports{guessed}{counted}"
+
+
+def _words(name: str) -> str:
+    return "".join(f" {char.lower()}" if char.isupper() else char for char in name)
+
+
+def _short(count: int) -> str:
+    for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= size:
+            return f"{count / size:.1f}{unit}"
+    return str(count)
+
+
+def _plot(rows: Iterable[tuple[str, int]], room: int | None = None) -> list[str]:
+    """A bar for each row, as long as the terminal is wide; without tokens there is no plot."""
+    listed = list(rows)
+    most = max((count for _, count in listed), default=0)
+    if not most:
+        return []
+    wide = max(room or columns() or _USUAL, _NARROW)
+    label = min(max(len(key) for key, _ in listed), wide // 2)
+    bar = wide - label - 12
+    full = "#" if _is_plain() else "█"
+    return [
+        f"  {key[:label]:<{label}}  {_short(count):>6}  {full * -(-count * bar // most)}".rstrip()
+        for key, count in listed
+    ]
+
+
+def _is_plain() -> bool:
+    """Whether the terminal may not know more than letters."""
+    return "utf" not in (os.environ.get("LC_ALL") or os.environ.get("LANG") or "utf").lower()
+
+
+INSIGHT: dict[str, Callable[[Any], None]] = {"why": _show_why, "brief": _show_brief, "usage": _show_usage}

@@ -1,0 +1,119 @@
+"""What a command did, as its first word: `stopped ses_01m7k485nq of @arc`."""
+
+from __future__ import annotations
+
+from scout.cli.connection.text import note, one_line, out, paint, short_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+__all__ = ["BRIEF", "show_outcome"]
+
+# Operation → the word, and whether that line is all: what has nothing new to show is not shown again.
+_WORDS: dict[str, tuple[str, bool]] = {
+    "agent.config": ("changed", False),
+    "agent.retire": ("retired", True),
+    "agent.revive": ("revived", True),
+    "alias.remove": ("removed", True),
+    "alias.repair": ("repaired", False),
+    "alias.set": ("set", False),
+    "card.create": ("created", False),
+    "card.revoke": ("revoked", True),
+    "channel.archive": ("archived", True),
+    "channel.create": ("created", False),
+    "channel.join": ("joined", False),
+    "channel.leave": ("left", False),
+    "channel.policy": ("changed", False),
+    "conversation.read": ("read", True),
+    "endpoint.register": ("registered", False),
+    "endpoint.remove": ("removed", True),
+    "endpoint.update": ("changed", False),
+    "flight.block": ("blocked", True),
+    "flight.cancel": ("cancelled", True),
+    "flight.complete": ("completed", True),
+    "flight.fail": ("failed", True),
+    "flight.resume": ("resumed", True),
+    "flight.start": ("started", True),
+    "grant.add": ("granted", False),
+    "grant.revoke": ("revoked", True),
+    "project.move": ("moved", False),
+    "question.answer": ("answered", True),
+    "question.close": ("closed", True),
+    "question.create": ("asked", False),
+    "question.decline": ("declined", True),
+    "question.reopen": ("reopened", True),
+    "redact": ("redacted", True),
+    "session.attach": ("attached", False),
+    "session.close": ("closed", True),
+    "session.fork": ("forked", False),
+    "session.start": ("started", False),
+    "session.stop": ("stopped", True),
+    "token.revoke": ("revoked", True),
+    "work.accept": ("accepted", False),
+    "work.cancel": ("cancelled", True),
+    "work.create": ("created", False),
+    "work.hand-over": ("handed over", False),
+    "work.progress": ("noted", False),
+    "work.relate": ("related", False),
+    "work.reopen": ("reopened", False),
+    "work.resume": ("resumed", False),
+    "work.start": ("started", False),
+    "work.submit": ("submitted", False),
+    "work.update": ("changed", False),
+    "work.wait": ("waiting", False),
+}
+
+# What a person should know after it, on standard error.
+_AFTERWARDS = {
+    "agent.retire": "its name and messages are kept; bring it back with: scout agent revive {path}",
+    "agent.revive": "its name, settings and messages are as before; its sessions, tokens and flights stay "
+    "ended (a new token: scout token create --agent {path})",
+}
+
+BRIEF = frozenset(operation for operation, (_, brief) in _WORDS.items() if brief)
+
+
+def show_outcome(operation: str, record: dict[str, Any]) -> None:
+    """The first line of the answer, for an operation that changes something."""
+    if operation in _WORDS:
+        word, noun = _WORDS[operation][0], operation.partition(".")[0]
+        subject = _SUBJECTS.get(noun, _ident)(record)
+        out(f"{paint(word, 'green')} {subject}".rstrip())
+    if operation in _AFTERWARDS:
+        note(_AFTERWARDS[operation].format(path=record.get("path")))
+
+
+def _ident(record: dict[str, Any]) -> str:
+    return str(record.get("id") or "")
+
+
+def _agent(record: dict[str, Any]) -> str:
+    return str(record.get("address") or record.get("minimal") or record.get("id"))
+
+
+def _flight(record: dict[str, Any]) -> str:
+    why = one_line(record.get("reason"))
+    return f"{short_id(_ident(record))} to {record.get('targetAddress')}{f': {why}' if why else ''}"
+
+
+def _session(record: dict[str, Any]) -> str:
+    return f"{short_id(_ident(record))} of {record.get('address')} ({record.get('harness')})"
+
+
+def _titled(record: dict[str, Any]) -> str:
+    return f"{short_id(_ident(record))}  {one_line(record.get('title') or record.get('body'))}"
+
+
+_SUBJECTS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "agent": _agent,
+    "alias": lambda record: f"@{record.get('name')}",
+    "channel": lambda record: f"channel {record.get('name')}",
+    "conversation": lambda record: str(record.get("name") or _ident(record)),
+    "flight": _flight,
+    "session": _session,
+    "question": _titled,
+    "work": _titled,
+    "project": lambda _: "the project",
+}

@@ -1,0 +1,75 @@
+"""Answers as the person who reads them says them: the person's own name is `you`.
+
+Agents and `--json` see the name that an address can be made of. Only a person has such a name, so for agents,
+and for answers without it, nothing is asked of the daemon.
+"""
+
+from __future__ import annotations
+
+import json
+
+from scout.cli.connection.call import ROUTES
+from scout.cli.connection.refusal import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from scout.cli.connection.call import Line
+
+__all__ = ["rephrase", "say_you"]
+
+_PERSON = "/direct"
+# Fields that hold a name, beside those that end with `Address`, and fields with sentences of Scout's.
+_NAMES = frozenset({"address", "by", "holder", "sender", "target", "waitingForMe"})
+_SENTENCES = frozenset({"message", "notes", "reason", "says"})
+_KEPT = frozenset({"me", "remedies", "next"})  # who you are, and commands to paste
+_VERBS = (("was", "were"), ("is", "are"), ("has", "have"))
+
+
+def say_you(line: Line, answer: Any) -> Any:
+    """The answer with `you` where it names the caller."""
+    if _PERSON not in json.dumps(answer):
+        return answer
+    try:
+        name = line.call(ROUTES["whoami"], {}).get("address")
+    except Problem:
+        return answer
+    return _rename(answer, name, "") if name and name.endswith(_PERSON) else answer
+
+
+def _rename(value: Any, name: str, field: str) -> Any:
+    inner = _INNER.get(value.__class__)
+    if inner is not None:
+        return inner(value, name, field)
+    if type(value) is not str:
+        return value
+    if field in _SENTENCES:
+        return rephrase(value, name)
+    return "you" if value == name and (field in _NAMES or field.endswith("Address")) else value
+
+
+def _rename_fields(record: dict[str, Any], name: str, field: str) -> dict[str, Any]:
+    return {key: one if key in _KEPT else _rename(one, name, key) for key, one in record.items()}
+
+
+def _rename_items(items: list[Any], name: str, field: str) -> list[Any]:
+    return [_rename(one, name, field) for one in items]
+
+
+_INNER: dict[type, Callable[[Any, str, str], Any]] = {dict: _rename_fields, list: _rename_items}
+
+
+def rephrase(text: str, name: str) -> str:
+    """A sentence of Scout's about the reader."""
+    for singular, plural in _VERBS:
+        text = text.replace(f"{name} {singular} ", f"you {plural} ")
+    words = [_word(word, name) for word in text.split(" ")]
+    return " ".join(words)
+
+
+def _word(word: str, name: str) -> str:
+    """A word with its punctuation; a longer path that begins like the name is another's."""
+    rest = word.removeprefix(name)
+    return f"you{rest}" if word.startswith(name) and rest in ("", ".", ",", ":", ";", ")") else word

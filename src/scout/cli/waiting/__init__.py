@@ -1,0 +1,1 @@
+"""Waiting for a flight or a person in a terminal."""

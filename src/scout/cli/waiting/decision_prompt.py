@@ -1,0 +1,135 @@
+"""A decision taken where somebody waits: what is decided is shown whole, then one typed line decides it."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import termios
+
+from scout.cli.connection.call import ROUTES
+from scout.cli.connection.refusal import Problem
+from scout.cli.connection.text import note
+from scout.cli.output.attention import headline, wish_lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from scout.cli.connection.call import Line
+
+__all__ = ["DecisionPrompt", "is_interactive"]
+
+_YES, _NO, _ALWAYS = ("y", "yes"), ("n", "no"), ("a", "always")
+_LONGEST = 65536  # bytes of one typed line
+
+
+def is_interactive() -> bool:
+    """Whether somebody can type here: a terminal on both sides, and this program in its foreground."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    try:
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:
+        return False
+
+
+class DecisionPrompt:
+    """One item or question that is decided here, unless somebody decides it elsewhere first.
+
+    What was typed before it was shown whole is thrown away: it cannot have been meant for it.
+    """
+
+    def __init__(self, line: Line, ref: str) -> None:
+        self._line = line
+        self.ref = ref
+        self.open = True
+        self._moves: list[str] = []
+        self._options: list[str] = []
+        self._show()
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+
+    def _show(self) -> None:
+        if self.ref.startswith("qst_"):
+            question = self._line.call(ROUTES["question.show"], {"questionId": self.ref})
+            self._moves, self._options = ["answer"], list(question.get("options") or ())
+            note(f"it asks you ({self.ref}):")
+            _note_lines(wish_lines({"title": str(question["body"]), "body": ""}))
+        else:
+            item = self._line.call(ROUTES["attention.show"], {"attentionId": self.ref})
+            moves = [str(one["move"]) for one in item.get("actions") or ()] if item.get("mayDecide") else []
+            self._moves = list(dict.fromkeys(moves))
+            self._options = [str(one["value"]) for one in item.get("actions") or () if one.get("value")]
+            note(f"it waits for you: {headline(item)}")
+            _note_lines(wish_lines(item))
+            self._may_last = bool(item.get("permission")) and not item["permission"].get("observed")
+        self.open = bool({"approve", "answer"} & set(self._moves))
+        if self.open:
+            self._offer()
+
+    _may_last = False
+
+    def _offer(self) -> None:
+        for number, option in enumerate(self._options, 1):
+            note(f"  {number}. {option}")
+        offers = ["y approves", "n denies"] if "approve" in self._moves else []
+        offers += ["a approves this from now on"] if self._may_last and "approve" in self._moves else []
+        offers += (
+            ["any other text is the answer" if offers else "type the answer"]
+            if "answer" in self._moves
+            else []
+        )
+        note(f"{', '.join(offers)}; then Enter. Ctrl-C stops the waiting, not the work.")
+
+    def listen(self, seconds: float) -> None:
+        """Take a line if one is typed within this time."""
+        ready, _, _ = select.select([sys.stdin], [], [], seconds)
+        if not ready:
+            return
+        typed = os.read(sys.stdin.fileno(), _LONGEST)
+        if not typed:
+            self.open = False
+            return
+        text = typed.decode("utf-8", "replace").strip()
+        if text and text.isprintable():
+            self._take(text)
+        elif text:
+            note("That has control characters in it: type it again.")
+
+    def _take(self, text: str) -> None:
+        first, _, rest = text.partition(" ")
+        word = first.lower().rstrip(",:;")
+        yes = (*_YES, *(_ALWAYS if self._may_last else ()))
+        if "approve" in self._moves and word in yes and not rest:
+            self._decide("approve", {"always": True} if word in _ALWAYS else {})
+        elif "approve" in self._moves and word in _NO:
+            self._decide("deny", {"reason": rest} if rest else {})
+        elif "answer" in self._moves:
+            self._decide("answer", {"answer": self._chosen(text)})
+        else:
+            self._offer()
+
+    def _chosen(self, text: str) -> str:
+        """The option of a number, else the text itself."""
+        number = int(text) if text.isdecimal() and len(text) < 4 else 0
+        return self._options[number - 1] if 0 < number <= len(self._options) else text
+
+    def _decide(self, move: str, more: dict[str, Any]) -> None:
+        name, field = (
+            ("question", "questionId") if self.ref.startswith("qst_") else ("attention", "attentionId")
+        )
+        try:
+            done = self._line.call(ROUTES[f"{name}.{move}"], {field: self.ref, **more})
+        except Problem as problem:
+            note(str(problem))
+        else:
+            said = {"approve": "approved", "deny": "denied", "answer": "answered"}[move]
+            note(f"{said} {self.ref}")
+            if done.get("allowanceId"):
+                note(f"let through from now on; take it back: scout allow revoke {done['allowanceId']}")
+        self.open = False
+
+
+def _note_lines(lines: list[str]) -> None:
+    for line in lines:
+        note(f"  {line}")

@@ -1,0 +1,116 @@
+"""Waiting for a flight: progress on stderr, the reply on stdout. Stopping to wait never stops the work."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+from scout.cli.connection.call import ROUTES
+from scout.cli.connection.refusal import OPEN, exit_code, tries
+from scout.cli.connection.text import note, out, out_text, paint
+from scout.cli.output.own_name import say_you
+from scout.cli.waiting.progress import Progress, Watched, asked_of_a_person
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from scout.cli.connection.call import Line
+
+__all__ = ["FINISHED", "POLL", "follow", "settle"]
+
+FINISHED = ("completed", "failed", "cancelled")
+POLL = 30.0  # seconds of one long poll when nobody looks
+
+
+def follow(line: Line, flight_id: str, budget: float | None, as_json: bool = False) -> int:
+    """Wait until it is finished, the budget is over or Ctrl-C; show how it ended; the exit code."""
+    flight: dict[str, Any] = {}
+    try:
+        flight = _wait(line, flight_id, budget)
+    except KeyboardInterrupt:
+        Progress.clear()
+        note(f"the work continues; come back with: scout wait {flight_id}")
+        return 130
+    finally:
+        Progress.clear()
+    return settle(flight if as_json else say_you(line, flight), as_json)
+
+
+def settle(flight: dict[str, Any], as_json: bool = False) -> int:
+    """Show a flight as it is: the reply, why it failed, or that it still runs."""
+    state = flight["state"]
+    if as_json:
+        out(json.dumps(flight))
+    elif state == "completed":
+        out_text(str(flight.get("output") or "").rstrip("\n"))
+    elif state == "failed":
+        _write_failure(flight)
+    elif state == "cancelled":
+        note(f"cancelled: {flight.get('reason') or 'nobody needs it any more'}")
+        note(f"try: scout flight retry {flight['id']}")
+    else:
+        note(f"still {state} ({_why(flight)}); the work continues")
+        if question := _asked_by(flight):
+            note(f"try: scout question answer {question} TEXT")
+        if item := asked_of_a_person(flight):
+            note(f"try: scout attention show {item}")
+        for one in _known(flight):
+            note(one)
+        note(f"try: scout wait {flight['id']}")
+    return _exit(flight)
+
+
+def _asked_by(flight: dict[str, Any]) -> str | None:
+    """The question by which a flight waits for who asked for it: to wait for it would never end."""
+    on: dict[str, Any] = flight.get("waitingOn") or {}
+    mine = flight["state"] == "waiting" and flight.get("nextMoveOwnerId") == flight.get("requesterId")
+    return str(on["ref"]) if mine and on.get("kind") == "question" else None
+
+
+def _exit(flight: dict[str, Any]) -> int:
+    state = flight["state"]
+    if state == "failed":
+        error: dict[str, Any] = flight.get("error") or {}
+        return exit_code(str(error.get("code", "")))
+    return {"completed": 0, "cancelled": 7}.get(state, OPEN)
+
+
+def _write_failure(flight: dict[str, Any]) -> None:
+    error: dict[str, Any] = flight.get("error") or {}
+    code = str(error.get("code", "failed"))
+    note(f"{paint(code, 'red', sys.stderr)}: {error.get('message') or flight.get('reason')}")
+    for one in _known(flight, error) or [f"try: scout flight retry {flight['id']}"]:
+        note(one)
+
+
+def _known(*sources: dict[str, Any]) -> list[str]:
+    """The remedies of a flight or its error, as far as they are commands here."""
+    offered = next((source["remedies"] for source in sources if source.get("remedies")), ())
+    return tries({"remedies": offered}, fall_back=False)
+
+
+def _why(flight: dict[str, Any]) -> str:
+    return " · ".join(str(part) for part in (flight.get("phase"), flight.get("reason")) if part)
+
+
+def _wait(line: Line, flight_id: str, budget: float | None) -> dict[str, Any]:
+    began = time.monotonic()
+    progress, watched = Progress() if sys.stderr.isatty() else None, Watched(line)
+    seen: int | None = None
+    while True:
+        left = None if budget is None else budget - (time.monotonic() - began)
+        step = min(watched.step if progress else POLL, max(left, 0) if left is not None else POLL)
+        asked = {"flightId": flight_id, "wait": round(step, 3), "seen": seen if progress else None}
+        flight = line.call(ROUTES["flight.get"], asked)
+        if flight["state"] in FINISHED or (left is not None and left <= step):
+            return flight
+        question = _asked_by(flight)
+        if question and not watched.can_answer:
+            return flight
+        seen = flight.get("revision")
+        if progress:
+            watched.tell(question or asked_of_a_person(flight))
+            if not watched.listens():
+                progress.show(watched.says(flight), flight, time.monotonic() - began)

@@ -1,0 +1,171 @@
+"""What a terminal shows while it waits: one line that changes, and what a person must decide."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import time
+
+from scout.cli.connection.call import ROUTES
+from scout.cli.connection.refusal import Problem
+from scout.cli.connection.text import age, clean, erase_status, note, show_status
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from scout.cli.connection.call import Line
+    from scout.cli.waiting.decision_prompt import DecisionPrompt
+
+__all__ = ["TICK", "Progress", "Watched", "asked_of_a_person"]
+
+TICK = 1.0  # seconds of one look while somebody waits
+_QUIET = 10.0  # seconds without a sign of life that are not worth a word
+_WIDE = 110
+
+
+class Progress:
+    """One line that is rewritten: how it is, how long that takes already, the last sign of life."""
+
+    def __init__(self) -> None:
+        self.turn = 0
+
+    def show(self, says: str, record: dict[str, Any], passed: float) -> None:
+        self.turn += 1
+        spin = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"[self.turn % 10]
+        text = f" · {int(passed // 60)}:{int(passed % 60):02d}{_silence(record.get('updatedAt'))}"
+        room = _columns() - len(text) - 3
+        says = clean(" ".join(says.split()))
+        show_status(f"{spin} {says if len(says) <= room else says[: room - 1] + '…'}{text}")
+
+    @staticmethod
+    def clear() -> None:
+        """Leave no half line behind."""
+        erase_status()
+
+
+def _columns() -> int:
+    try:
+        return min(os.get_terminal_size(sys.stderr.fileno()).columns or _WIDE, _WIDE)
+    except (OSError, ValueError):
+        return _WIDE
+
+
+def _silence(moment: object) -> str:
+    """How long nothing was heard, when that is worth a word."""
+    from datetime import datetime
+
+    if not isinstance(moment, str) or time.time() - datetime.fromisoformat(moment).timestamp() < _QUIET:
+        return ""
+    return f" · last sign of life {age(moment)}"
+
+
+class Watched:
+    """A flight while somebody looks: who was woken for it and where, and what it does."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._places: dict[str, str] = {}
+        self._told = set[str]()
+        self._prompt: DecisionPrompt | None = None
+
+    def says(self, flight: dict[str, Any]) -> str:
+        """Who and where, and the last thing that was seen of it."""
+        who = self._place(flight.get("sessionId")) or str(flight.get("targetAddress") or "")
+        does = flight.get("reason") or flight.get("phase")
+        if flight["state"] != "running":
+            does = _once(flight["state"], flight.get("phase"), does)
+        return _once(who, does)
+
+    @property
+    def step(self) -> float:
+        """How long one look may take: none while somebody may be typing."""
+        return 0.0 if self._prompt is not None else TICK
+
+    @functools.cached_property
+    def can_answer(self) -> bool:
+        """Whether what is asked can be answered right here."""
+        from scout.cli.waiting.decision_prompt import is_interactive
+
+        return is_interactive()
+
+    def tell(self, ref: str | None) -> None:
+        """Show once, above the line, what a person must decide for it to go on; take it here if possible."""
+        if self._prompt is not None and self._prompt.ref != ref:
+            note(f"{self._prompt.ref} was decided elsewhere")
+            self._prompt = None
+        if ref is None or ref in self._told:
+            return
+        self._told.add(ref)
+        Progress.clear()
+        try:
+            self._ask(ref)
+        except Problem:  # the caller may not see it
+            note(f"it waits for a person: {ref}")
+
+    def _ask(self, ref: str) -> None:
+        from scout.cli.output.attention import commands, headline, wish_lines
+
+        if self.can_answer:
+            from scout.cli.waiting.decision_prompt import DecisionPrompt
+
+            prompt = DecisionPrompt(self._line, ref)
+            self._prompt = prompt if prompt.open else None
+            return
+        item = self._line.call(ROUTES["attention.show"], {"attentionId": ref})
+        note(f"it waits for a person: {headline(item)}")
+        for one in (*wish_lines(item), *commands(item)):
+            note(f"  {one}")
+
+    def listens(self) -> bool:
+        """Whether a decision is taken here now; a typed line is taken."""
+        if self._prompt is not None:
+            self._prompt.listen(TICK / 2)
+            if not self._prompt.open:
+                self._prompt = None
+        return self._prompt is not None
+
+    def _place(self, session_id: str | None) -> str:
+        """The program and its folder; asked for once."""
+        if not session_id:
+            return ""
+        if session_id not in self._places:
+            session = self._known(ROUTES["session.inspect"], {"sessionId": session_id})
+            where = f" in {_short(str(session['cwd']))}" if session.get("cwd") else ""
+            self._places[session_id] = f"{session['harness']}{where}" if session else ""
+        return self._places[session_id]
+
+    def _known(self, route: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        """What the caller may see of it; nothing otherwise."""
+        try:
+            return dict(self._line.call(route, parameters))
+        except Problem:
+            return {}
+
+
+def _once(*parts: object) -> str:
+    """The parts, each said once: what another part says already is left out."""
+    said: list[str] = []
+    for part in (str(part) for part in parts if part):
+        said = [one for one in said if not _says(part, one)]
+        if not any(_says(one, part) for one in said):
+            said.append(part)
+    return " · ".join(said)
+
+
+def _says(whole: str, part: str) -> bool:
+    return whole == part or whole.startswith(f"{part} ")
+
+
+def asked_of_a_person(flight: dict[str, Any]) -> str | None:
+    """The attention item that a flight waits for."""
+    on: dict[str, Any] = flight.get("waitingOn") or {}
+    ref = str(on.get("ref") or "")
+    return ref if flight["state"] == "waiting" and ref.startswith("att_") else None
+
+
+def _short(path: str) -> str:
+    """A folder as somebody who stands here would say it."""
+    here = os.path.relpath(path)
+    return here if len(here) < len(path) else path

@@ -1,0 +1,121 @@
+"""Subscriptions: the log as the caller's own credential sees it, told as resources that changed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack, aclosing
+from typing import Any, cast
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated, ServerEvent
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, SubscriptionsListenRequestParams, SubscriptionsListenResult
+
+from scout.base.codec import decode, render
+from scout.base.refusal import Refused
+from scout.mcp.caller import Caller, caller_of
+from scout.model.events.envelope import Event
+from scout.protocol.overview import Watch
+
+__all__ = ["Following"]
+
+Context = ServerRequestContext[Any, Any]
+Touched = Callable[[Event, str | None], list[ServerEvent]]
+_STATE = "scout.subscriptions"
+_BEGIN = 0.05  # within which a broker has refused to be followed, or listens
+
+
+class Following:
+    """Who follows what, in both generations: by session, or by one long request."""
+
+    def __init__(self, touched: Touched) -> None:
+        self._touched = touched
+        self._open: set[ListenHandler] = set()
+
+    # -- sessions ----------------------------------------------------------------------------------
+
+    async def subscribe(self, ctx: Context, uri: str) -> None:
+        """Tell this session when a resource changes; one watcher serves all its subscriptions."""
+        state, ending = _session(ctx)
+        wanted: set[str] | None = state.get(_STATE)
+        if wanted is None:
+            wanted = state[_STATE] = set[str]()
+
+            async def tell(changed: ServerEvent) -> None:
+                if isinstance(changed, ResourceUpdated) and changed.uri in state.get(_STATE, ()):
+                    await ctx.session.send_resource_updated(changed.uri)
+
+            try:
+                task = await _started(self._watch(caller_of(ctx), tell))
+            except MCPError:
+                del state[_STATE]
+                raise
+            task.add_done_callback(lambda _: state.pop(_STATE, None))
+            ending.push_async_callback(_ended, task)
+        wanted.add(uri)
+
+    async def unsubscribe(self, ctx: Context, uri: str) -> None:
+        """Say no more about it."""
+        state, _ = _session(ctx)
+        state.get(_STATE, set[str]()).discard(uri)
+
+    # -- one long request --------------------------------------------------------------------------
+
+    async def listen(
+        self, ctx: Context, params: SubscriptionsListenRequestParams
+    ) -> SubscriptionsListenResult:
+        """Tell of changes in the answer to this request, until the client goes or the daemon stops."""
+        bus = InMemorySubscriptionBus()
+        handler = ListenHandler(bus)
+        task = await _started(self._watch(caller_of(ctx), bus.publish))
+        self._open.add(handler)
+        task.add_done_callback(
+            lambda _: handler.close()
+        )  # what is not followed any more is not pretended to be
+        try:
+            return await handler(ctx, params)
+        finally:
+            self._open.discard(handler)
+            await _ended(task)
+
+    def close(self) -> None:
+        """End every stream with its last frame."""
+        for handler in tuple(self._open):
+            handler.close()
+
+    async def _watch(self, caller: Caller, tell: Callable[[ServerEvent], Awaitable[None]]) -> None:
+        """Tell of what changes. Who fell too far behind is told by the refusal from where to go on."""
+        request = Watch()
+        while True:
+            events = caller.scout.watch(request)
+            try:
+                async with aclosing(cast("Any", events)):
+                    async for event in events:
+                        for changed in self._touched(event, caller.identity.agent_id):
+                            await tell(changed)
+                return
+            except Refused as refused:
+                again = [one for one in refused.diagnostic.remedies if one.operation == Watch.operation]
+                if not again:
+                    raise
+                request = decode(again[0].parameters, Watch)
+
+
+async def _started(watching: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    """The watcher, once it listens; its refusal is an error of the request."""
+    task = asyncio.get_running_loop().create_task(watching)
+    await asyncio.wait({task}, timeout=_BEGIN)
+    if task.done() and isinstance(problem := task.exception(), Refused):
+        facts = render(problem.diagnostic)
+        raise MCPError(INTERNAL_ERROR, facts["message"], facts)
+    return task
+
+
+async def _ended(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def _session(ctx: Context) -> tuple[dict[str, Any], AsyncExitStack]:
+    """What lives as long as the session does, and what is done at its end."""
+    connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage] (the SDK says to clean up there and gives handlers no other way to it)
+    return connection.state, connection.exit_stack

@@ -1,0 +1,1 @@
+"""The MCP tools: their table, their arguments and their results."""

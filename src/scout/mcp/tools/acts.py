@@ -1,0 +1,122 @@
+"""What a tool does where it is more than one request: long waits, and answers made of several."""
+
+import asyncio
+from typing import Any
+
+from scout.mcp.call import LONGEST, STEP, UNASKED, Call
+from scout.mcp.tools.flight_text import flight_facts
+from scout.mcp.tools.result import compact, next_call
+from scout.mcp.tools.tasks import speaks_tasks, started
+from scout.model.ask import AskReceipt, ReplyMode
+from scout.model.events.envelope import Event, record_of
+from scout.model.events.event_types import event_type
+from scout.model.flight import FLIGHT
+from scout.protocol.agents import Identity, ReadFeed, WhoAmI
+from scout.protocol.asks import GetFlight, MakeAsk
+from scout.protocol.channels import ChannelView, ListChannels
+from scout.protocol.inbox import ClaimInbox, InboxItem, ListInbox, acknowledgements
+from scout.protocol.request import Page
+
+__all__ = ["ask", "feed", "inbox", "list_channels", "show_flight", "wait_for_flight", "who_am_i"]
+
+
+async def who_am_i(call: Call, _: WhoAmI) -> dict[str, Any]:
+    """The identity that came with this request, with the role that decides its tools."""
+    identity: Identity = call.caller.identity
+    return {**compact(identity), "role": str(call.caller.role)}
+
+
+async def ask(call: Call, request: MakeAsk) -> dict[str, Any]:
+    """A task where the client follows those; else the receipt, and what to call to get the result."""
+    receipt: AskReceipt = await call.scout.call(request)
+    if request.reply_mode is ReplyMode.INLINE and speaks_tasks(call.session):
+        return await started(call, receipt.flight_id)
+    after = next_call("invocations_wait", flightId=receipt.flight_id)
+    if request.reply_mode is ReplyMode.NOTIFY:
+        after = next_call("messages_inbox", claim=True)
+    return {**compact(receipt), "next": after}
+
+
+async def show_flight(call: Call, request: GetFlight) -> dict[str, Any]:
+    """A flight, and how to wait for it while it is open."""
+    return flight_facts(await call.scout.call(request))
+
+
+async def wait_for_flight(call: Call, request: GetFlight) -> dict[str, Any]:
+    """Until it is finished, for as long as was asked; each change of it is progress."""
+    view = await call.scout.call(GetFlight(flight_id=request.flight_id))
+    now = asyncio.get_running_loop().time
+    until, steps = now() + min(request.wait or UNASKED, LONGEST), 0
+    while view.state not in FLIGHT.terminal and (left := until - now()) > 0:
+        steps += 1
+        await call.tell(steps, f"{view.state} ({view.phase}): {view.reason}")
+        seen = view.revision if call.patient else None
+        view = await call.ask(GetFlight(flight_id=view.id, wait=min(STEP, left), seen=seen))
+    return flight_facts(view)
+
+
+async def inbox(call: Call, request: ListInbox | ClaimInbox) -> Page[dict[str, Any]]:
+    """What waits. Taken by this very call: what is taken does not come again."""
+    if isinstance(request, ClaimInbox):
+        claimed = await call.scout.call(request)
+        for taken in acknowledgements(claimed.items):
+            await call.scout.call(taken)
+        return Page(items=tuple(_item(one) for one in claimed.items))
+    page = await call.scout.call(request)
+    return Page(items=tuple(_item(one) for one in page.items), next=page.next)
+
+
+async def list_channels(call: Call, request: ListChannels) -> Page[dict[str, Any]]:
+    """The channels of the caller, who else is there, and how much it has not read."""
+    page = await call.scout.call(request)
+    return Page(items=tuple(_channel(one) for one in page.items), next=page.next)
+
+
+def _channel(channel: ChannelView) -> dict[str, Any]:
+    members = [one.address for one in channel.members]
+    return {"channel": channel.name, "unread": channel.unread, "members": members}
+
+
+async def feed(call: Call, request: ReadFeed) -> Page[dict[str, Any]]:
+    """What concerned an agent, each fact in a few words."""
+    page = await call.scout.call(request)
+    return Page(items=tuple(_fact(one) for one in page.items), next=page.next)
+
+
+def _item(item: InboxItem) -> dict[str, Any]:
+    message = item.message
+    return compact(
+        {
+            "deliveryId": item.delivery_id,
+            "messageId": message.id if message else None,
+            "from": item.sender,
+            "channel": item.channel,
+            "broadcast": item.broadcast or None,
+            "kind": message.kind if message else None,
+            "body": message.body if message else item.prompt,
+            "conversationId": message.conversation_id if message else None,
+            "seq": item.seq,
+            "about": item.about or None,
+            "askId": message.ask_id if message else None,
+            "flightId": message.flight_id if message else None,
+            "workItemId": message.work_item_id if message else None,
+            "at": message.created_at if message else None,
+        }
+    )
+
+
+def _fact(event: Event) -> dict[str, Any]:
+    record = record_of(event)
+    names = ("state", "phase", "reason", "problem", "body", "text", "title", "answer", "output")
+    about = {name: getattr(record, name, None) for name in names}
+    move = getattr(event.payload, "move", None)
+    return compact(
+        {
+            "seq": event.seq,
+            "at": event.time,
+            "type": event_type(type(event)),
+            "id": event.target.id,
+            "move": move,
+            **about,
+        }
+    )

@@ -1,0 +1,98 @@
+"""Asking the person: in the inbox, and at the client where it can show a form. The first answer wins.
+
+Only the inbox decides. A client runs under the agent's own credential, so an answer that comes from it could
+be the agent's own: it is handed to the agent, marked as what it is, and the item is withdrawn by the agent
+that raised it. No record ever says that the person decided it.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from mcp.shared.exceptions import MCPError
+
+from scout.base.refusal import Refused, WrongState
+from scout.mcp.call import LONGEST, STEP, UNASKED, Call
+from scout.mcp.tools.forms import answer_of, ask_client, form, has_sessions, offers_forms
+from scout.mcp.tools.result import compact, next_call
+from scout.model.attention import ATTENTION
+from scout.model.problems.request import NotFound
+from scout.protocol.attention import AttentionView, DismissAttention, GetAttention, Need
+
+__all__ = ["need"]
+
+_ANSWER = "answer"
+_SHOWN = ("id", "state", "title", "answer", "reason", "decidedBy", "expiresAt")
+
+
+async def need(call: Call, request: Need) -> dict[str, Any]:
+    """The answer, or the open question after as long as a caller waits."""
+    item = await _item(call, request)
+    if not offers_forms(call.session.client_capabilities):
+        return await _decided(call, item)
+    shown = {_ANSWER: form(request.question, request.options)}
+    if has_sessions(call):
+        return await _first(call, item, ask_client(call, shown))
+    said = answer_of((await ask_client(call, shown, item.id))[_ANSWER])
+    return await (_withdrawn(call, item, said) if said else _decided(call, item))
+
+
+async def _item(call: Call, request: Need) -> AttentionView:
+    """The item that a retry goes on with, or a new one; what comes back from a client is only looked up."""
+    ident = call.params.request_state
+    if ident is None:
+        return await call.scout.call(request)
+    item = await call.scout.call(GetAttention(attention_id=ident))
+    if item.source.id != call.caller.identity.agent_id:
+        raise Refused(NotFound(noun="attention item", id=ident))
+    return item
+
+
+async def _first(
+    call: Call, item: AttentionView, asked: Coroutine[Any, Any, dict[str, Any]]
+) -> dict[str, Any]:
+    """Whichever answers first: the inbox, or the form that the client shows meanwhile."""
+    shown = asyncio.ensure_future(asked)
+    inbox = asyncio.ensure_future(_decided(call, item))
+    try:
+        await asyncio.wait({shown, inbox}, return_when="FIRST_COMPLETED")
+        said = _said(shown) if shown.done() and not inbox.done() else None
+        if said:
+            return await _withdrawn(call, item, said)
+        told = await inbox
+        shown.cancel()
+        await asyncio.wait({shown})  # the form is taken back before the answer ends the stream
+        return told
+    finally:
+        shown.cancel()
+        inbox.cancel()
+
+
+async def _decided(call: Call, item: AttentionView) -> dict[str, Any]:
+    now = asyncio.get_running_loop().time
+    until, steps = now() + (LONGEST if call.patient else UNASKED), 0
+    while item.state not in ATTENTION.terminal and (left := until - now()) > 0:
+        steps += 1
+        await call.tell(steps, f"{item.id} waits for the person's answer")
+        item = await call.ask(GetAttention(attention_id=item.id, wait=min(STEP, left)))
+    told = compact(item, _SHOWN)
+    if item.state not in ATTENTION.terminal:
+        return {**told, "next": next_call("messages_inbox", claim=True)}
+    return told
+
+
+async def _withdrawn(call: Call, item: AttentionView, answer: str) -> dict[str, Any]:
+    """What the client says, unless the person decided in the inbox before that."""
+    try:
+        reason = "answered at the agent's own client"
+        item = await call.scout.call(DismissAttention(attention_id=item.id, reason=reason))
+    except Refused as refused:
+        if not isinstance(refused.diagnostic, WrongState):
+            raise
+        return await _decided(call, await call.scout.call(GetAttention(attention_id=item.id)))
+    return {**compact(item, _SHOWN), "answer": answer, "answeredAt": "client"}
+
+
+def _said(shown: "asyncio.Future[dict[str, Any]]") -> str | None:
+    """The form's answer; none from a client that offered forms and then failed to show one."""
+    return None if isinstance(shown.exception(), MCPError) else answer_of(shown.result()[_ANSWER])

@@ -1,0 +1,87 @@
+"""Calling Scout's tools: the role decides which, and whatever goes wrong is an answer."""
+
+import logging
+import secrets
+from typing import Any, cast
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from mcp_types import Tool as ListedTool
+
+from scout.base.refusal import Candidate, Refused
+from scout.mcp.call import Call
+from scout.mcp.caller import Caller
+from scout.mcp.tools.forms import Wanted
+from scout.mcp.tools.result import answered, compact, refused
+from scout.mcp.tools.table import TOOLS, tools_of
+from scout.mcp.tools.tasks import NewTask
+from scout.mcp.tools.tool import Tool
+from scout.model.agent import ToolRole
+from scout.model.problems.request import Forbidden, NotFound
+from scout.policy.nearest import ranked
+from scout.protocol.tools import roles_with
+
+__all__ = ["called", "listed"]
+
+_LOG = logging.getLogger("scout.mcp")
+
+
+def listed(caller: Caller) -> list[ListedTool]:
+    """The tools of the caller's role."""
+    return _LISTED[caller.role]
+
+
+async def called(call: Call) -> CallToolResult | NewTask:
+    """What a tool answers; a refusal is an answer too."""
+    offered, params = tools_of(call.caller.role), call.params
+    try:
+        tool = _tool(params.name, call.caller, offered)
+        request = tool.request(params.arguments or {})
+        result = await (tool.act(call, request) if tool.act else call.scout.call(request))
+    except Refused as problem:
+        return refused(problem.diagnostic, offered)
+    except (MCPError, Wanted):
+        raise
+    except Exception:  # noqa: BLE001 (a fault of ours is answered and logged, whatever it is)
+        return _fault(params.name)
+    if isinstance(result, NewTask):
+        return result
+    if isinstance(result, dict):  # an act says itself what is told
+        return answered(cast("dict[str, Any]", result), tool.line(result))
+    return answered(compact(result, tool.shows), tool.line(result))
+
+
+def _fault(name: str) -> CallToolResult:
+    """What a caller learns of a fault of ours: where to find it in the log."""
+    reference = f"err_{secrets.token_hex(6)}"
+    _LOG.exception("%s: the tool %s", reference, name[:60])
+    said = f"a fault in Scout; look for {reference} in its log"
+    facts = {"code": "internal", "message": said, "reference": reference}
+    return CallToolResult(content=[TextContent(text=said)], structured_content=facts, is_error=True)
+
+
+def _tool(name: str, caller: Caller, offered: tuple[Tool, ...]) -> Tool:
+    """The tool, if the caller's role has it."""
+    if name in TOOLS:
+        if TOOLS[name] in offered:
+            return TOOLS[name]
+        needs = tuple(f"the role {role}" for role in roles_with(name))
+        raise Refused(Forbidden(action=name, subject=f"the role {caller.role}", needs=needs))
+    near = ranked(name[:60], [tool.name for tool in offered], 3)
+    found = tuple(Candidate(address=one) for one in near)
+    raise Refused(NotFound(noun="tool", id=name[:60], candidates=found))
+
+
+def _listed(tool: Tool) -> ListedTool:
+    meta = {"anthropic/alwaysLoad": True} if tool.main else None
+    reads = not any(request.writes for request in tool.requests.values())
+    return ListedTool(
+        name=tool.name,
+        description=tool.says,
+        input_schema=tool.schema,
+        annotations=ToolAnnotations(read_only_hint=True) if reads else None,
+        _meta=meta,
+    )
+
+
+_LISTED = {role: [_listed(tool) for tool in tools_of(role)] for role in ToolRole}

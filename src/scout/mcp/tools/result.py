@@ -1,0 +1,87 @@
+"""What a tool answers: the facts without empty ones, and a line of text; refusals with the next call."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from mcp_types import CallToolResult, TextContent
+
+from scout.base.codec import encode, plain, render
+from scout.base.refusal import Diagnostic, Refused, Remedy
+from scout.mcp.tools.tool import Tool
+from scout.protocol.correction import remedies_of
+from scout.protocol.operations import command_line
+from scout.protocol.request import Page
+
+__all__ = ["answered", "compact", "next_call", "refused"]
+
+
+def answered(facts: Mapping[str, Any], line: str) -> CallToolResult:
+    """A result as it is sent."""
+    return CallToolResult(content=[TextContent(text=line)], structured_content=dict(facts))
+
+
+def compact(value: Any, shows: tuple[str, ...] = ()) -> Any:
+    """The sent form without what is empty or not so; of a record or each item of a page only `shows`."""
+    facts: Any = _kept(plain(value))
+    if isinstance(value, Page):
+        facts.setdefault("items", [])  # a model may be shown the facts alone: that there is nothing is one
+    if not shows or not isinstance(facts, dict):
+        return facts
+    found = cast("dict[str, Any]", facts)
+    if "items" in found:
+        return {**found, "items": [_chosen(one, shows) for one in found["items"]]}
+    return _chosen(found, shows)
+
+
+def refused(diagnostic: Diagnostic, tools: Iterable[Tool]) -> CallToolResult:
+    """A refusal as a tool error: the facts of every surface, each remedy as the caller's next call."""
+    offered = tuple(tools)
+    facts = render(diagnostic)
+    remedies = [_step(remedy, offered) for remedy in remedies_of(diagnostic)]
+    structured = compact({**facts, "remedies": remedies})
+    text = f"{facts['code']}: {facts['message']}"
+    if remedies:
+        text = f"{text}; next: {_spelled(remedies[0])}"
+    return CallToolResult(
+        content=[TextContent(text=text)], structured_content=cast("dict[str, Any]", structured), is_error=True
+    )
+
+
+def next_call(tool: str, **arguments: Any) -> dict[str, Any]:
+    """A call that the caller may make as it stands."""
+    return {"tool": tool, "arguments": arguments}
+
+
+def _step(remedy: Remedy, tools: tuple[Tool, ...]) -> dict[str, Any]:
+    why = {"why": remedy.why} if remedy.why else {}
+    for tool in tools:
+        arguments = tool.call_for(remedy)
+        if arguments is not None:
+            return {**next_call(tool.name, **arguments), **why}
+    try:
+        return {"command": command_line(remedy), **why}
+    except Refused:
+        return {"operation": remedy.operation, "parameters": remedy.parameters, **why}
+
+
+def _spelled(step: Mapping[str, Any]) -> str:
+    if "tool" in step:
+        return f"{step['tool']} {encode(step['arguments']).decode()}"
+    return str(step.get("command") or step.get("operation"))
+
+
+def _chosen(facts: Mapping[str, Any], shows: tuple[str, ...]) -> dict[str, Any]:
+    return {name: facts[name] for name in shows if name in facts}
+
+
+def _kept(value: Any) -> Any:
+    if isinstance(value, dict):
+        pairs = ((name, _kept(one)) for name, one in cast("dict[str, Any]", value).items())
+        return {
+            name: one
+            for name, one in pairs
+            if one is not None and one is not False and one not in ("", [], {})
+        }
+    if isinstance(value, list | tuple):
+        return [_kept(one) for one in cast("list[Any]", value)]
+    return value

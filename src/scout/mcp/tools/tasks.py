@@ -1,0 +1,227 @@
+"""The tasks extension: an ask that the client follows by itself. A task is a flight, and only that.
+
+What a task is, who may see it and how it ends is read off the flight each time; nothing is kept here.
+"""
+
+from typing import Any
+
+from mcp.server.session import ServerSession
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
+from mcp_types import (
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ClientCapabilities,
+    ElicitRequest,
+    ElicitResult,
+    RequestParams,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from scout.base.codec import render
+from scout.base.refusal import Refused, WrongState, code_of
+from scout.mcp.call import Call
+from scout.mcp.caller import Caller, caller_of
+from scout.mcp.tools import lines
+from scout.mcp.tools.flight_text import flight_facts
+from scout.mcp.tools.forms import answer_of, form, offers_forms
+from scout.mcp.tools.result import answered
+from scout.model.attention import AttentionMove
+from scout.model.flight import FlightState
+from scout.model.problems.diagnostics import ALL
+from scout.model.waiting import WaitingKind
+from scout.protocol.asks import CancelFlight, FlightView, GetFlight
+from scout.protocol.attention import AnswerAttention, GetAttention
+from scout.protocol.questions import AnswerQuestion, DeclineQuestion, GetQuestion
+from scout.protocol.request import Request
+
+__all__ = [
+    "TASKS",
+    "NewTask",
+    "TaskParams",
+    "UpdateParams",
+    "cancel",
+    "check_tasks",
+    "get",
+    "speaks_tasks",
+    "started",
+    "update",
+]
+
+TASKS = "io.modelcontextprotocol/tasks"
+_POLL = 1000  # milliseconds after which it is worth to ask again
+_OURS = frozenset(code_of(one) for one in ALL)  # an agent that gives up says why in words of its own
+
+
+class NewTask(dict[str, Any]):
+    """The answer to a call that goes on as a task."""
+
+
+class TaskParams(RequestParams):
+    """Which task."""
+
+    task_id: str
+
+
+class UpdateParams(TaskParams):
+    """Answers to what a task asks."""
+
+    input_responses: dict[str, Any] = {}
+
+
+def speaks_tasks(session: ServerSession) -> bool:
+    """Whether a client follows tasks; only the generation without sessions has them."""
+    offered = session.client_capabilities
+    has = offered is not None and offered.extensions is not None and TASKS in offered.extensions
+    return has and session.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def check_tasks(session: ServerSession) -> None:
+    """Refuse a client that does not speak tasks."""
+    if not speaks_tasks(session):
+        facts: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, f"the client must offer {TASKS}", facts)
+
+
+async def started(call: Call, flight_id: str) -> NewTask:
+    """A flight that is there, as the task that a call became."""
+    view = await call.scout.call(GetFlight(flight_id=flight_id))
+    status = "working" if view.finished_at is None else _over(view)["status"]
+    return NewTask(resultType="task", **_task(view, status))
+
+
+async def get(ctx: Any, params: TaskParams) -> dict[str, Any]:
+    """How a task stands; when it is over with its result, when it asks with its question."""
+    caller = _caller(ctx, params)
+    view = await _called(caller, GetFlight(flight_id=params.task_id))
+    if view.finished_at is not None:
+        over = _over(view)
+        return {**_task(view, over["status"]), **over}
+    asked = await _asked(caller, view) if offers_forms(_offered(ctx)) else None
+    if asked is None:
+        return _task(view, "working")
+    question = {_ref(view): asked.model_dump(by_alias=True, mode="json", exclude_none=True)}
+    return {**_task(view, "input_required"), "inputRequests": question}
+
+
+async def update(ctx: Any, params: UpdateParams) -> dict[str, Any]:
+    """Answer what a task asks; an answer to anything else is left alone."""
+    caller = _caller(ctx, params)
+    view = await _called(caller, GetFlight(flight_id=params.task_id))
+    ref = _ref(view)
+    if ref in params.input_responses and _asks(caller, view):
+        result = _result(params.input_responses[ref])
+        request = _answer(view, answer_of(result)) if result.action != "cancel" else None
+        if request is not None:
+            await _called(caller, request)
+    return {}
+
+
+async def cancel(ctx: Any, params: TaskParams) -> dict[str, Any]:
+    """Cancel the flight; one that is over stays as it is."""
+    caller = _caller(ctx, params)
+    try:
+        await caller.scout.call(CancelFlight(flight_id=params.task_id, reason="its task was cancelled"))
+    except Refused as refused:
+        if not isinstance(refused.diagnostic, WrongState):
+            raise _unknown(refused) from None
+    return {}
+
+
+# -- what a flight is as a task ------------------------------------------------------------------------
+
+
+def _task(view: FlightView, status: str) -> dict[str, Any]:
+    return {
+        "taskId": view.id,
+        "status": status,
+        "statusMessage": view.reason,
+        "createdAt": str(view.created_at),
+        "lastUpdatedAt": str(view.updated_at),
+        "ttlMs": None,  # flights are kept
+        "pollIntervalMs": _POLL,
+    }
+
+
+def _over(view: FlightView) -> dict[str, Any]:
+    """What the other agent gave, be it a failure, is a result; what never came to that is an error."""
+    if view.state is FlightState.CANCELLED:
+        return {"status": "cancelled"}
+    facts = flight_facts(view)
+    if view.error is not None and view.error.code in _OURS:
+        error = {"code": INTERNAL_ERROR, "message": view.error.message, "data": facts}
+        return {"status": "failed", "error": error}
+    result = answered(facts, lines.flight(facts))
+    result.is_error = view.error is not None
+    return {"status": "completed", "result": result.model_dump(by_alias=True, mode="json", exclude_none=True)}
+
+
+# -- what a flight asks --------------------------------------------------------------------------------
+
+
+def _ref(view: FlightView) -> str:
+    return (view.waiting_on.ref if view.waiting_on else None) or ""
+
+
+def _asks(caller: Caller, view: FlightView) -> bool:
+    """Whether the answer is the caller's own to give: no agent answers for the person."""
+    return view.is_asking and view.next_move_owner_id == caller.identity.agent_id
+
+
+async def _asked(caller: Caller, view: FlightView) -> ElicitRequest | None:
+    if not _asks(caller, view):
+        return None
+    if _is_question(view):
+        question = await _called(caller, GetQuestion(question_id=_ref(view)))
+        return form(question.body, question.options)
+    item = await _called(caller, GetAttention(attention_id=_ref(view)))
+    answers = [one for one in item.actions if one.move is AttentionMove.ANSWER]
+    return form(item.title, tuple(one.value for one in answers if one.value)) if answers else None
+
+
+def _answer(view: FlightView, text: str | None) -> Request[Any] | None:
+    if not _is_question(view):
+        return AnswerAttention(attention_id=_ref(view), answer=text) if text else None
+    if text is None:
+        return DeclineQuestion(question_id=_ref(view), reason="declined at the client")
+    return AnswerQuestion(question_id=_ref(view), answer=text)
+
+
+def _is_question(view: FlightView) -> bool:
+    return view.waiting_on is not None and view.waiting_on.kind is WaitingKind.QUESTION
+
+
+def _result(given: Any) -> ElicitResult:
+    try:
+        return ElicitResult.model_validate(given, by_name=False)
+    except ValueError:
+        raise MCPError(INVALID_PARAMS, "an answer is an action with its content") from None
+
+
+# -- who asks ------------------------------------------------------------------------------------------
+
+
+def _caller(ctx: Any, params: TaskParams) -> Caller:
+    """Who asks, if it speaks tasks and names the same one in its header."""
+    check_tasks(ctx.session)
+    if decode_header_value(ctx.request.headers.get(MCP_NAME_HEADER)) != params.task_id:
+        raise MCPError(HEADER_MISMATCH, f"the header {MCP_NAME_HEADER} is not the task's id")
+    return caller_of(ctx)
+
+
+def _offered(ctx: Any) -> ClientCapabilities | None:
+    session: ServerSession = ctx.session
+    return session.client_capabilities
+
+
+async def _called(caller: Caller, request: Request[Any]) -> Any:
+    try:
+        return await caller.scout.call(request)
+    except Refused as refused:
+        raise _unknown(refused) from None
+
+
+def _unknown(refused: Refused) -> MCPError:
+    return MCPError(INVALID_PARAMS, refused.diagnostic.message, render(refused.diagnostic))

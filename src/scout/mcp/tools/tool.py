@@ -1,0 +1,133 @@
+"""One tool as one row: its name, its sentence, the requests it makes, and how its result is told."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scout.base.codec import decode
+from scout.base.outside import check_outside
+from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
+from scout.mcp.tools.schema import field_schemas, required_fields
+from scout.policy.nearest import ranked
+from scout.protocol.request import Request
+
+if TYPE_CHECKING:
+    from scout.mcp.call import Call
+
+__all__ = ["Argument", "Tool", "arguments", "one"]
+
+
+class Argument(NamedTuple):
+    """An argument: the field of the request that it fills, and its own words where the field's do not fit.
+
+    Without a field it is a word that `read` turns into other arguments.
+    """
+
+    field: str
+    says: str = ""
+
+
+class Tool(NamedTuple):
+    """`requests` by the move that the argument `by` names, under "" without one; where the only move is
+
+    `by` itself, the argument is a yes or no. `fixed` is what every call fills in.
+    `read` turns other words for the same call into these arguments; `optional` arguments it fills in itself.
+    `shows` names the fields of a result that are told, all of them unless said; `line` says it in a line.
+    """
+
+    name: str
+    says: str
+    requests: Mapping[str, type[Request[Any]]]
+    arguments: Mapping[str, Argument]
+    line: Callable[[Any], str]
+    shows: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = {}
+    act: "Callable[[Call, Any], Awaitable[Any]] | None" = None
+    also: tuple[str, ...] = ()
+    by: str = "move"
+    main: bool = False
+    read: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    optional: tuple[str, ...] = ()
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """What the tool takes."""
+        properties = {name: self._property(name, argument) for name, argument in self.arguments.items()}
+        if self._moves:
+            properties[self.by] = self._choice
+        needed = [
+            name
+            for name, one in self.arguments.items()
+            if all(one.field in required_fields(request) for request in self.requests.values())
+            and name not in self.optional
+        ]
+        whole: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+        return {**whole, "required": needed} if needed else whole
+
+    def request(self, arguments: Mapping[str, Any]) -> Request[Any]:
+        """The request that a call makes; whatever is wrong with it is refused by name."""
+        check_outside(dict(arguments))
+        given = self.read({name: value for name, value in arguments.items() if value is not None})
+        kind = self._kind(given.pop(self.by, "") if self._moves else "")
+        fields = field_schemas(kind)
+        for name in given:
+            if name not in self.arguments or self.arguments[name].field not in fields:
+                raise Refused(self._unknown(name, fields))
+        renamed = {self.arguments[name].field: value for name, value in given.items()}
+        return decode({**self.fixed, **renamed}, kind, strict=False)
+
+    def call_for(self, remedy: Remedy) -> dict[str, Any] | None:
+        """The arguments with which this tool does what a remedy proposes; None when it cannot."""
+        fields = {one.field: name for name, one in self.arguments.items()}
+        for move, request in self.requests.items():
+            if remedy.operation == request.operation or remedy.operation in self.also:
+                if not remedy.parameters.keys() <= fields.keys():
+                    return None
+                given = {fields[name]: value for name, value in remedy.parameters.items()}
+                return {**({self.by: self._is_yes_or_no or move} if move else {}), **given}
+        return None
+
+    @property
+    def _moves(self) -> list[str]:
+        return [move for move in self.requests if move]
+
+    @property
+    def _is_yes_or_no(self) -> bool:
+        return self._moves == [self.by]
+
+    @property
+    def _choice(self) -> dict[str, Any]:
+        return {"type": "boolean"} if self._is_yes_or_no else {"type": "string", "enum": self._moves}
+
+    def _kind(self, move: object) -> type[Request[Any]]:
+        if self._is_yes_or_no and isinstance(move, bool):
+            move = self.by if move else ""
+        if isinstance(move, str) and move in self.requests:
+            return self.requests[move]
+        ways = "true or false" if self._is_yes_or_no else f"one of {', '.join(self._moves)}"
+        raise Refused(BadRequest(problem=f"expected {ways}, got '{str(move)[:60]}'", field=self.by))
+
+    def _property(self, name: str, argument: Argument) -> dict[str, Any]:
+        if not argument.field:
+            return {"type": "string", "description": argument.says}
+        kinds = self.requests.values()
+        found = next(schemas for kind in kinds if argument.field in (schemas := field_schemas(kind)))
+        described = found[argument.field]
+        return {**described, "description": argument.says} if argument.says else described
+
+    def _unknown(self, name: str, fields: Mapping[str, Any]) -> BadRequest:
+        known = [one for one, argument in self.arguments.items() if argument.field in fields]
+        near = ranked(name[:60], known, 3)
+        return BadRequest(
+            problem=f"{self.name} takes no '{name[:60]}' here; it takes {', '.join(known) or 'nothing'}",
+            field=name[:60],
+            candidates=tuple(Candidate(address=one) for one in near),
+        )
+
+
+def one(request: type[Request[Any]]) -> Mapping[str, type[Request[Any]]]:
+    return {"": request}
+
+
+def arguments(*names: str, **others: Argument) -> dict[str, Argument]:
+    """Arguments that are called as their fields, then those that are not or need other words."""
+    return {**{name: Argument(name) for name in names}, **others}

@@ -1,0 +1,60 @@
+"""Every event type that the log can hold, and how a stored event is read."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Union
+
+from scout.base.codec import decode
+from scout.base.record import Record
+from scout.base.refusal import BadRequest, Refused
+from scout.base.registry import classes_in
+from scout.model.events import asks, directory, presence, talk
+from scout.model.events.envelope import Event
+
+__all__ = ["ALL", "UPCASTS", "AnyEvent", "Upcast", "event_type", "read_event"]
+
+Upcast = Callable[[dict[str, Any]], dict[str, Any]]
+
+ALL: tuple[type[Event], ...] = classes_in(
+    (talk, asks, presence, directory),
+    Event,
+    lambda event: event.__struct_config__.tag != event.__name__,  # a base has no name on the wire
+)
+
+if TYPE_CHECKING:
+    AnyEvent = Event
+else:
+    AnyEvent = Union[ALL]  # noqa: UP007 (the classes are only known at run time)
+
+
+@functools.cache
+def event_type(event: type[Event]) -> str:
+    """The wire name of an event class."""
+    return str(event.__struct_config__.tag)
+
+
+# (type, version) → how to make the next version of it. A stored event is never rewritten.
+UPCASTS: Mapping[tuple[str, int], Upcast] = {}
+
+
+_BY_TYPE = {event_type(event): event for event in ALL}
+
+
+class _Header(Record):
+    type: str
+    v: int = 1
+
+
+def read_event(data: bytes | str, upcasts: Mapping[tuple[str, int], Upcast] = UPCASTS) -> Event:
+    """A stored or sent event in its current version; fields that this version does not know are ignored."""
+    header = decode(data, _Header)
+    kind = _BY_TYPE.get(header.type)
+    if kind is None:
+        raise Refused(BadRequest(problem=f"unknown event type '{header.type:.60}'", field="type"))
+    if (header.type, header.v) not in upcasts:
+        return decode(data, kind)
+    fields, version = decode(data, dict[str, Any]), header.v
+    while lift := upcasts.get((header.type, version)):
+        version += 1
+        fields = {**lift(fields), "v": version}
+    return decode(fields, kind)

@@ -1,0 +1,1 @@
+"""Users, and what binds and schedules their agents."""

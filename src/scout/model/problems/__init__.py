@@ -1,0 +1,1 @@
+"""The diagnostics of refusals, by what they are about."""

@@ -1,0 +1,1 @@
+"""Backups, verification and damage: whether what is stored is whole."""

@@ -1,0 +1,130 @@
+"""Copies of the store: made while it is in use, checked before they replace anything."""
+
+import contextlib
+import itertools
+import sqlite3
+import time
+from pathlib import Path
+
+from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.model.problems.request import StoreDamaged, StoreFull
+from scout.store.copying import copy_to, sync_folder
+from scout.store.database import connect
+from scout.store.faults import Fault, fault_of
+from scout.store.migrate import CURRENT, version_of
+
+__all__ = ["backup", "check_file", "finish_restore", "free_name", "restore"]
+
+_HALF, _WHOLE = ".restoring", ".restored"  # a copy that is being made; one that only has to be put in place
+
+
+def backup(path: Path, target: Path) -> int:
+    """Copy the store to a new file, its owner's alone; the size in bytes. An existing file is kept."""
+    try:
+        with contextlib.closing(connect(path, readonly=True)) as source:
+            size = copy_to(source, target)
+    except FileExistsError:
+        raise Refused(BadRequest(problem=f"{target} is already there", field="target")) from None
+    except sqlite3.DatabaseError as error:
+        if fault_of(error) is Fault.FULL:
+            target.unlink(missing_ok=True)
+            raise Refused(StoreFull(path=str(target))) from None
+        raise _damaged(path, target, (str(error),)) from None
+    problems = _damage(target)
+    if problems:
+        raise _damaged(path, target, problems)
+    return size
+
+
+def _damage(path: Path) -> tuple[str, ...]:
+    """What a check of the whole file finds."""
+    with contextlib.closing(connect(path, readonly=True)) as copy:
+        try:
+            found = tuple(str(row[0]) for row in copy.execute("PRAGMA integrity_check(10)"))
+        except sqlite3.DatabaseError as error:
+            return (str(error),)
+    return () if found == ("ok",) else found
+
+
+def _damaged(path: Path, copy: Path, problems: tuple[str, ...]) -> Refused:
+    """The refusal to call a damaged copy a backup; it is kept under another name."""
+    if copy.exists():
+        aside = copy.with_name(f"{copy.name}.damaged")
+        copy.rename(aside)
+        problems = (*problems, f"the copy is damaged too: {aside}")
+    verify = Remedy(operation="verify", parameters={}, why="what can be read, and what is lost")
+    return Refused(StoreDamaged(path=str(path), problems=problems, remedies=(verify,)))
+
+
+def finish_restore(path: Path) -> None:
+    """After a restore that was killed: put its whole copy in place, or remove one that is not whole."""
+    whole = path.with_name(f"{path.name}{_WHOLE}")
+    if whole.exists():
+        _put_in_place(whole, path, free_name(path))
+    for ending in ("", "-journal", "-wal", "-shm"):
+        path.with_name(f"{path.name}{_HALF}{ending}").unlink(missing_ok=True)
+
+
+def free_name(path: Path) -> Path:
+    """A name for the store that makes room; nothing has it."""
+    names = (path.with_name(f"{path.name}.before-{second}") for second in itertools.count(int(time.time())))
+    return next(name for name in names if not name.exists())
+
+
+def check_file(path: Path) -> None:
+    """Refuse what is no healthy store that this Scout can read, and say what is wrong with it."""
+    if not path.is_file():
+        raise Refused(BadRequest(problem=f"there is no file {path}", field="path"))
+    try:
+        connection = connect(path, readonly=True)
+        try:
+            verdict = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
+            version = version_of(connection)
+        finally:
+            connection.close()
+    except sqlite3.DatabaseError as error:
+        raise Refused(
+            BadRequest(problem=f"{path} cannot be read as a store: {error}", field="path")
+        ) from None
+    if verdict != ["ok"]:
+        raise Refused(BadRequest(problem=f"{path} is damaged: {'; '.join(verdict)}", field="path"))
+    if not 0 < version <= CURRENT:
+        problem = f"{path} has schema {version}; this Scout reads 1 to {CURRENT}"
+        raise Refused(BadRequest(problem=problem, field="path"))
+
+
+def restore(source: Path, path: Path, aside: Path) -> Path | None:
+    """Put a checked copy in the place of the store, which must not be open; where the old one went.
+
+    Nothing is deleted: the old file and what SQLite keeps beside it move to `aside`.
+    """
+    check_file(source)
+    finish_restore(path)
+    fresh = path.with_name(f"{path.name}{_HALF}")
+    backup(source, fresh)
+    _fold(path)
+    whole = fresh.rename(path.with_name(f"{path.name}{_WHOLE}"))
+    return _put_in_place(whole, path, aside)
+
+
+def _put_in_place(whole: Path, path: Path, aside: Path) -> Path | None:
+    """Move the old store aside, then the whole copy to its place; killed in between, it can be done again."""
+    sync_folder(path.parent)
+    moved = None
+    for ending in ("", "-wal", "-shm"):
+        old = path.with_name(path.name + ending)
+        if old.exists():
+            moved = aside
+            old.rename(aside.with_name(aside.name + ending))
+    whole.rename(path)
+    sync_folder(path.parent)
+    return moved
+
+
+def _fold(path: Path) -> None:
+    """Leave no log beside the old file that could meet the new one; a damaged file stays as it is."""
+    if path.exists():
+        with contextlib.suppress(sqlite3.DatabaseError):
+            connection = connect(path)
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.close()

@@ -1,0 +1,250 @@
+"""What is left of a store that does not open: what is wrong, what is lost, and how to go on.
+
+Nothing is written, deleted or made anew here: whatever was lost, the file may still be all there is.
+"""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from scout.base.record import Record
+from scout.base.refusal import Refused, Remedy
+from scout.model.problems.request import StoreDamaged
+from scout.store.database import connect
+from scout.store.integrity.backup import check_file
+from scout.store.integrity.wal import LogState, read_log, starts_well
+from scout.store.log import last_seq
+from scout.store.migrate import CURRENT, version_of
+
+__all__ = ["Copy", "Report", "check_start", "damaged", "examine", "looks_sound"]
+
+_MAGIC = b"SQLite format 3\0"
+_SHOWN = 20
+_QUICK = 64 << 20  # bytes that are checked at each start
+
+
+class Copy(Record):
+    """A healthy store beside the damaged one, and the last fact that it holds."""
+
+    file: str
+    last_seq: int
+    modified: float
+
+
+class Report(Record):
+    """What was found: `events` that can be read, the last of them, and the newest that anything speaks of."""
+
+    path: str
+    size: int = 0
+    version: int = 0
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    events: int = 0
+    last_seq: int = 0
+    expected_seq: int = 0
+    copies: tuple[Copy, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+
+    @property
+    def sound(self) -> bool:
+        """Whether it can be opened as it is."""
+        return not self.problems
+
+    @property
+    def lost(self) -> int:
+        """Events that were there and cannot be read; there may have been more."""
+        return max(0, self.expected_seq - self.events)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The report for a person, the worst first."""
+        if self.sound:
+            return (f"{self.path} is sound: {self.events} events, schema {self.version}", *self.notes)
+        kept = f"{self.events} events can be read, the newest is {self.last_seq}"
+        gone = f"{self.lost} events are known to be lost" if self.lost else "no event is known to be lost"
+        broken = (f"not to be read: {', '.join(self.unreadable)}",) if self.unreadable else ()
+        untouched = "nothing was changed or deleted"
+        return (f"{self.path} is damaged", *self.problems, gone, kept, *broken, *self.notes, untouched)
+
+
+def damaged(path: Path, problem: str = "") -> Refused:
+    """The refusal of a damaged store: what is wrong, what is lost, and the command that restores it."""
+    report = examine(path)
+    problems = report.problems or ((problem,) if problem else ())
+    remedies = report.remedies or _with_copies(path, report).remedies
+    return Refused(
+        StoreDamaged(
+            path=str(path), problems=problems, readable=report.events, lost=report.lost, remedies=remedies
+        )
+    )
+
+
+def check_start(path: Path) -> None:
+    """Refuse to open a store that is damaged, as far as a short look shows it.
+
+    The first bytes are looked at in any case, the whole file as long as that is quick: the time that a
+    start takes must not grow with the history.
+    """
+    if not looks_sound(path):
+        raise damaged(path)
+    if not path.is_file() or not 0 < path.stat().st_size <= _QUICK:
+        return
+    try:
+        with contextlib.closing(connect(path, readonly=True)) as store:
+            found = [str(row[0]) for row in store.execute("PRAGMA quick_check(1)")]
+    except sqlite3.OperationalError:
+        return  # it cannot be opened for another reason, which is said when it is
+    except sqlite3.DatabaseError as error:
+        raise damaged(path, str(error)) from None
+    if found != ["ok"]:
+        raise damaged(path, found[0])
+
+
+def examine(path: Path) -> Report:
+    """Look at a store that may be damaged. This reads all of it, so it is for when opening has failed."""
+    if not path.is_file():
+        return _with_copies(path, Report(path=str(path), problems=(f"there is no file {path}",)))
+    log = read_log(path.with_name(f"{path.name}-wal"))
+    report = Report(path=str(path), size=path.stat().st_size, problems=_problems(log), notes=_notes(log))
+    if not report.size and log is None:
+        return replace(report, notes=("it is empty: a new store",))
+    if _head(path) != _MAGIC:
+        problem = "it is not a database: its first bytes are not those of SQLite"
+        return _with_copies(path, replace(report, problems=(problem, *report.problems)))
+    try:
+        with contextlib.closing(connect(path, readonly=True)) as store:
+            report = _contents(store, report)
+    except sqlite3.DatabaseError as error:
+        report = replace(report, problems=(f"it cannot be opened: {error}", *report.problems))
+    return report if report.sound else _with_copies(path, report)
+
+
+def looks_sound(path: Path) -> bool:
+    """A glance at the first bytes, for each start; it keeps SQLite from dropping a spoilt log silently.
+
+    A new or empty file is sound. What lies deeper is found by `examine`, or when it is met.
+    """
+    whole = not path.is_file() or _head(path) in {_MAGIC, b""}
+    return whole and starts_well(path.with_name(f"{path.name}-wal"))
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC))
+
+
+def _problems(log: LogState | None) -> tuple[str, ...]:
+    if log is not None and not log.readable:
+        return (
+            f"its write-ahead log of {log.size} bytes cannot be read: what was not yet folded in is lost",
+        )
+    if log is not None and log.lost_commits > 1:
+        return (f"its write-ahead log is damaged: the last {log.lost_commits} commits in it are lost",)
+    return ()
+
+
+def _notes(log: LogState | None) -> tuple[str, ...]:
+    left = log.open + log.lost if log is not None and log.lost_commits <= 1 else 0
+    what = "of a write that was never answered, unless somebody cut the file"
+    return (f"its write-ahead log ends in {left} pages without a commit: {what}",) if left else ()
+
+
+# ------------------------------------------------------------------------------------- contents
+
+
+def _contents(store: sqlite3.Connection, report: Report) -> Report:
+    version = version_of(store)
+    found = tuple(str(row[0]) for row in store.execute(f"PRAGMA integrity_check({_SHOWN})"))
+    problems = () if found == ("ok",) else found
+    if version > CURRENT:
+        problems = (f"it has schema {version} and this Scout knows {CURRENT}: use the newer Scout", *problems)
+    roots = store.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 ORDER BY name"
+    )
+    names = [str(row[0]) for row in roots]
+    readable = tuple(name for name in names if _is_readable(store, name))
+    seqs = _readable_seqs(store) if "events" in names else set[int]()
+    last = max(seqs, default=0)
+    return replace(
+        report,
+        version=version,
+        problems=(*report.problems, *problems),
+        tables=readable,
+        unreadable=tuple(name for name in names if name not in readable),
+        events=len(seqs),
+        last_seq=last,
+        expected_seq=max([last, *_spoken_of(store)]),
+    )
+
+
+def _is_readable(store: sqlite3.Connection, table: str) -> bool:
+    try:
+        store.execute(f'SELECT count(*) FROM "{table}" NOT INDEXED').fetchone()
+    except sqlite3.DatabaseError:
+        return False
+    return True
+
+
+def _readable_seqs(store: sqlite3.Connection) -> set[int]:
+    """From both ends, as far as one comes."""
+    seqs: set[int] = set()
+    for order in ("ASC", "DESC"):
+        with contextlib.suppress(sqlite3.DatabaseError):
+            for (seq,) in store.execute(f"SELECT seq FROM events NOT INDEXED ORDER BY seq {order}"):
+                seqs.add(seq)
+    return seqs
+
+
+_WITNESSES = (
+    "SELECT max(seq) FROM events INDEXED BY events_by_target WHERE target > ''",
+    "SELECT max(seq) FROM events INDEXED BY events_by_source WHERE source > ''",
+    "SELECT max(seq) FROM messages",
+    "SELECT max(read_seq) FROM members",
+    "SELECT seq FROM indexed",
+)
+
+
+def _spoken_of(store: sqlite3.Connection) -> Iterator[int]:
+    """The newest facts that other parts of the file know of."""
+    for query in _WITNESSES:
+        with contextlib.suppress(sqlite3.DatabaseError):
+            yield int(store.execute(query).fetchone()[0] or 0)
+
+
+# --------------------------------------------------------------------------------------- copies
+
+
+def _with_copies(path: Path, report: Report) -> Report:
+    copies = tuple(sorted(_copies(path), key=lambda copy: (-copy.last_seq, -copy.modified)))
+    expected = max([report.expected_seq, *(copy.last_seq for copy in copies)])
+    remedies = tuple(_remedy(copy, expected) for copy in copies) or (_ELSEWHERE,)
+    return replace(report, expected_seq=expected, copies=copies, remedies=remedies)
+
+
+def _copies(path: Path) -> Iterator[Copy]:
+    """The healthy stores in the same folder, of the newest files there."""
+    beside = [file for file in path.parent.glob("*") if file.is_file() and file != path]
+    stores = [file for file in beside if _head(file) == _MAGIC]
+    for file in sorted(stores, key=lambda file: -file.stat().st_mtime)[:_SHOWN]:
+        with contextlib.suppress(Refused, sqlite3.DatabaseError):
+            check_file(file)
+            with contextlib.closing(connect(file, readonly=True)) as store:
+                yield Copy(file=str(file), last_seq=last_seq(store), modified=file.stat().st_mtime)
+
+
+def _remedy(copy: Copy, expected: int) -> Remedy:
+    missing = expected - copy.last_seq
+    why = f"a copy with {copy.last_seq} events; {missing or 'no'} later ones are known; the old file stays"
+    return Remedy(operation="restore", parameters={"file": copy.file}, why=why)
+
+
+_ELSEWHERE = Remedy(
+    operation="restore",
+    parameters={"file": "FILE"},
+    why="no healthy copy lies beside it; if you have one elsewhere, name it; the damaged file stays",
+)

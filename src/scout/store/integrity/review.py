@@ -1,0 +1,68 @@
+"""Where today's policy would decide otherwise than the log says: read from the file, nothing is changed."""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from scout.base.record import Record
+from scout.model.events.envelope import Event
+from scout.model.events.event_types import read_event
+from scout.policy.review import differs, in_words
+from scout.store.database import connect
+
+__all__ = ["Otherwise", "Review", "review"]
+
+_SHOWN = 100
+
+
+class Otherwise(Record):
+    """A wake decision as it was stored, and as it would be made today from the same facts."""
+
+    seq: int
+    event_id: str
+    stored: str
+    today: str
+
+
+class Review(Record):
+    """How many decisions were made again, how many came out otherwise, and the first of those."""
+
+    events: int
+    decisions: int
+    differing: int
+    differences: tuple[Otherwise, ...]
+
+    @property
+    def clean(self) -> bool:
+        return not self.differing
+
+
+def review(path: Path) -> Review:
+    """Make every wake decision of the log again, from the facts that are stored with it."""
+    store = connect(path, readonly=True)
+    try:
+        store.execute("BEGIN")  # one moment of a store that may be in use
+        return _reviewed(_facts(store))
+    finally:
+        store.close()
+
+
+def _facts(store: sqlite3.Connection) -> Iterator[Event]:
+    for (data,) in store.execute("SELECT data FROM events ORDER BY seq"):
+        yield read_event(data)
+
+
+def _reviewed(facts: Iterator[Event]) -> Review:
+    events = decisions = differing = 0
+    shown: list[Otherwise] = []
+    for event in facts:
+        events += 1
+        wake = event.metadata.wake
+        if wake is None:
+            continue
+        decisions += 1
+        today = differs(wake)
+        differing += bool(today)
+        if today and len(shown) < _SHOWN:
+            shown.append(Otherwise(seq=event.seq, event_id=event.id, stored=in_words(wake), today=today))
+    return Review(events=events, decisions=decisions, differing=differing, differences=tuple(shown))

@@ -1,0 +1,154 @@
+"""Is what we remember true? The log is replayed into a new file and compared with the tables, row for row."""
+
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from scout.base.record import Record
+from scout.model.events.event_types import read_event
+from scout.model.noun import NOUNS
+from scout.store.database import connect
+from scout.store.derived import DERIVED_TABLES
+from scout.store.integrity.damage import damaged
+from scout.store.log import project
+from scout.store.migrate import migrate
+from scout.store.table import TABLES, Table
+
+__all__ = ["Difference", "Report", "verify"]
+
+_SHOWN = 100
+
+# Fields that change without an event: heartbeats, last use.
+_VOLATILE = {noun.record: noun.volatile for noun in NOUNS.values()}
+
+
+class Difference(Record):
+    """A row that the log does not explain: `stored` as it is, `replayed` as it should be."""
+
+    table: str
+    id: str
+    stored: dict[str, Any] | None
+    replayed: dict[str, Any] | None
+
+
+class Report(Record):
+    """What was checked, and what is wrong; nothing is changed."""
+
+    events: int
+    rows: int
+    damage: tuple[str, ...]
+    gaps: tuple[int, ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def clean(self) -> bool:
+        return not (self.damage or self.gaps or self.differences)
+
+
+def verify(path: Path) -> Report:
+    """Check the file itself, that the log has no gaps, and that replaying it gives the same rows.
+
+    A file that cannot be read to its end is refused with what is wrong with it.
+    """
+    try:
+        return _verify(path)
+    except sqlite3.DatabaseError as error:
+        raise damaged(path, str(error)) from None
+
+
+def _verify(path: Path) -> Report:
+    with tempfile.TemporaryDirectory(prefix="scout-verify-") as folder:
+        store, copy = connect(path, readonly=True), connect(Path(folder) / "replayed.db")
+        try:
+            copy.execute("PRAGMA synchronous = OFF")  # it is thrown away
+            migrate(copy)
+            store.execute("BEGIN")  # one moment of a store that may be in use
+            damage = _damage(store)
+            events, gaps = _replay(store, copy)
+            rows, differences = _compare(store, copy)
+        finally:
+            store.close()
+            copy.close()
+    return Report(events=events, rows=rows, damage=damage, gaps=gaps, differences=differences)
+
+
+def _damage(store: sqlite3.Connection) -> tuple[str, ...]:
+    found = [str(row[0]) for row in store.execute(f"PRAGMA integrity_check({_SHOWN})")]
+    return () if found == ["ok"] else tuple(found)
+
+
+def _replay(store: sqlite3.Connection, copy: sqlite3.Connection) -> tuple[int, tuple[int, ...]]:
+    """Project every fact; the numbers after which one is missing."""
+    copy.execute("BEGIN")
+    count, expected = 0, 1
+    gaps: list[int] = []
+    for seq, data in store.execute("SELECT seq, data FROM events ORDER BY seq"):
+        if seq != expected:
+            gaps.append(expected - 1)
+        count, expected = count + 1, seq + 1
+        project(copy, read_event(data))
+    copy.execute("COMMIT")
+    return count, tuple(gaps[:_SHOWN])
+
+
+def _compare(store: sqlite3.Connection, copy: sqlite3.Connection) -> tuple[int, tuple[Difference, ...]]:
+    rows = 0
+    differences: list[Difference] = []
+    for table in TABLES.values():
+        for ident, ours, theirs in _side_by_side(table, store, copy):
+            rows += 1
+            if ours != theirs and len(differences) < _SHOWN:
+                differences.append(Difference(table=table.name, id=ident, stored=ours, replayed=theirs))
+    for name, columns in DERIVED_TABLES.items():
+        query = f"SELECT {', '.join(columns)} FROM {name} ORDER BY {', '.join(columns)}"
+        for one, other in zip_longest(store.execute(query), copy.execute(query)):
+            rows += 1
+            if one != other:
+                ours, theirs = (row and dict(zip(columns, row, strict=True)) for row in (one, other))
+                differences.append(Difference(table=name, id="", stored=ours, replayed=theirs))
+                break  # the rows after the first difference would all be shifted
+    return rows, tuple(differences)
+
+
+def _side_by_side(
+    table: Table, store: sqlite3.Connection, copy: sqlite3.Connection
+) -> Iterator[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
+    """Both versions of every row, by id."""
+    ours, theirs = _rows(table, store), _rows(table, copy)
+    for one, other in _merged(ours, theirs):
+        present = one or other
+        assert present is not None  # a pair has at least one side
+        yield present[0], one and one[1], other and other[1]
+
+
+_Row = tuple[str, dict[str, Any]]
+
+
+def _merged(ours: Iterator[_Row], theirs: Iterator[_Row]) -> Iterator[tuple[_Row | None, _Row | None]]:
+    one, other = next(ours, None), next(theirs, None)
+    while one is not None or other is not None:
+        if other is None or (one is not None and one[0] < other[0]):
+            yield one, None
+            one = next(ours, None)
+        elif one is None or other[0] < one[0]:
+            yield None, other
+            other = next(theirs, None)
+        else:
+            yield one, other
+            one, other = next(ours, None), next(theirs, None)
+
+
+def _rows(table: Table, connection: sqlite3.Connection) -> Iterator[_Row]:
+    volatile = _VOLATILE.get(table.record, frozenset())
+    left_out = {field.encode_name for field in msgspec.structs.fields(table.record) if field.name in volatile}
+    columns = tuple(name for name in table.columns if name not in volatile)
+    query = f"SELECT id, data{''.join(f', {name}' for name in columns)} FROM {table.name} ORDER BY id"
+    for ident, data, *values in connection.execute(query):
+        fields: dict[str, Any] = msgspec.json.decode(data)
+        kept = {name: value for name, value in fields.items() if name not in left_out}
+        yield ident, {**kept, "columns": dict(zip_longest(columns, values))}

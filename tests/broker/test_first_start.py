@@ -1,0 +1,65 @@
+"""The first start says whose machine this is; later ones find it again."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from scout.protocol.access import ListTokens, RevokeToken
+from scout.protocol.agents import WhoAmI
+from scout.protocol.overview import ListNodes, ReadLog, ShowStatus
+from scout.store.integrity.verify import verify
+from tests.broker.rig import SECRET, Rig, played, refused, rig
+
+
+@pytest.mark.rows("R0-57", "R0-60")
+def test_another_login_or_host_changes_nothing(tmp_path: Path) -> None:
+    async def first(made: Rig) -> object:
+        return await made.operator(WhoAmI()), await made.operator(ReadLog(limit=200))
+
+    async def second(made: Rig) -> object:
+        assert (await made.operator(ShowStatus())).node == "mini"
+        assert [one.name for one in (await made.operator(ListNodes())).items] == ["mini"]
+        return await made.operator(WhoAmI()), await made.operator(ReadLog(limit=200))
+
+    before = played(first, tmp_path)
+    assert played(second, tmp_path, login="grace", host="Studio.local") == before
+
+
+@pytest.mark.parametrize(
+    ("login", "user"), [("Ada Lovelace", "ada-lovelace"), ("root", "me"), ("operator", "me")]
+)
+def test_the_operator_is_called_by_their_login(tmp_path: Path, login: str, user: str) -> None:
+    async def scene(made: Rig) -> None:
+        assert (await made.operator(WhoAmI())).path == f"/{user}/direct"
+
+    played(scene, tmp_path, login=login)
+
+
+def test_another_text_in_the_token_file_ends_the_old_one(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with rig(tmp_path) as made:
+            me = await made.operator(WhoAmI())
+        async with rig(tmp_path, secret="sct_another") as made:
+            assert (await refused(made.seat(SECRET))).code == "unauthenticated"
+            seat = await made.seat("sct_another")
+            other = await seat.call(WhoAmI())
+            assert (other.agent_id, other.token_id != me.token_id) == (me.agent_id, True)
+            assert [one.state for one in (await seat.call(ListTokens())).items] == ["active", "revoked"]
+
+    asyncio.run(scene())
+    assert verify(tmp_path / "scout.db").clean
+
+
+def test_a_token_that_was_taken_back_stays_so_and_scout_starts_all_the_same(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with rig(tmp_path) as made:
+            me = await made.operator(WhoAmI())
+            await made.operator(RevokeToken(token_id=me.token_id))
+        async with rig(tmp_path) as made:
+            assert (await refused(made.seat(SECRET))).code == "unauthenticated"
+        async with rig(tmp_path, secret="sct_another") as made:
+            assert (await (await made.seat("sct_another")).call(WhoAmI())).agent_id == me.agent_id
+
+    asyncio.run(scene())
+    assert verify(tmp_path / "scout.db").clean
