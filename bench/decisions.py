@@ -7,7 +7,7 @@ from bench.figure import Figure, microseconds
 from scout.model.conversation import ConversationKind
 from scout.policy.duty import Duty, Party
 from scout.policy.reach import Reach
-from scout.policy.wake import Cause, Occasion, Place, decide_wake
+from scout.policy.wake import Cause, Occasion, WakeContext, decide_wake
 
 
 def figures() -> Iterator[Figure]:
@@ -20,7 +20,7 @@ def figures() -> Iterator[Figure]:
 def _channel(members: int) -> tuple[Occasion, dict[str, Reach]]:
     """The sender owns the item and its next move is another's: three candidates are looked at."""
     names = [f"agt_{number}" for number in range(members)]
-    place = Place(
+    place = WakeContext(
         conversation_id="cnv_1",
         kind=ConversationKind.CHANNEL,
         master_id=names[-1],

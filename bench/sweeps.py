@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.figure import Figure
 from scout.base.time import Time
 from scout.broker.broker import Broker
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import sweeper
 from scout.daemon.clock import SystemIds
 from scout.model.events.talk import WorkItemCreated
@@ -110,8 +110,8 @@ class _Store:
         await self._database.close()
 
 
-def _open(turn: Turn, count: int) -> None:
-    owner = turn.world.system_agent
+def _open(turn: Transaction, count: int) -> None:
+    owner = turn.services.system_agent
     for number in range(count):
         item = new_work(turn.mint("wrk"), f"item {number}", turn.now, requester_id=owner, owner_id=owner)
         turn.record(WorkItemCreated, item, move="create")

@@ -10,7 +10,7 @@ import pytest
 from scout.base.refusal import Refused
 from scout.identity.reserved import HARNESSES
 from scout.model.agent import PermissionProfile
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.ports import (
     Accepted,
     Capabilities,
@@ -73,11 +73,11 @@ class Conformance(Subject):
             one = self.answering("x")
             seen = [await self._look(self.make(tmp_path), one) for _ in range(2)]
             assert seen[0] == seen[1]
-            assert seen[0][2] is not Found.TAKEN
+            assert seen[0][2] is not InspectResult.TAKEN
 
         run_on(loop, main())
 
-    async def _look(self, harness: Harness, one: Turn) -> tuple[object, object, Found]:
+    async def _look(self, harness: Harness, one: Turn) -> tuple[object, object, InspectResult]:
         started = await harness.start(one.spec)
         (native,) = started.native_ids.values()
         attached = await harness.attach(one.spec, native)
@@ -89,7 +89,7 @@ class Conformance(Subject):
         async def main() -> None:
             event, rest = await first(harness, one)
             assert isinstance(event, Accepted)
-            assert await harness.inspect(one.spec.session_id, one.prompt.delivery_id) is Found.TAKEN
+            assert await harness.inspect(one.spec.session_id, one.prompt.delivery_id) is InspectResult.TAKEN
             await rest
 
         run_on(loop, main())
@@ -193,7 +193,7 @@ class Conformance(Subject):
         async def main() -> None:
             ended = (await collect(before, one))[-1]
             found = await after.inspect(one.spec.session_id, one.prompt.delivery_id)
-            assert found in {Found.TAKEN, Found.UNKNOWN}
+            assert found in {InspectResult.TAKEN, InspectResult.UNKNOWN}
             assert (await collect(after, one))[-1] == ended
 
         run_on(loop, main())

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from scout.ports import Door
+from scout.ports import McpAccess
 
 __all__ = ["McpDoor", "mcp_door"]
 
@@ -26,8 +26,8 @@ class McpDoor:
         self.words: list[str] = []
         self.port = 0
 
-    def door(self, token: str = "a-token") -> Door:
-        return Door(url=f"http://127.0.0.1:{self.port}/mcp", token=token)
+    def door(self, token: str = "a-token") -> McpAccess:
+        return McpAccess(url=f"http://127.0.0.1:{self.port}/mcp", token=token)
 
     def answer(self, method: str, params: dict[str, Any]) -> Any:
         """The result of one call."""

@@ -17,18 +17,18 @@ from scout.adapters.persistent.pipe import WireLimits, wires
 from scout.adapters.process.spawn import reap
 from scout.base.refusal import Refused
 from scout.model.agent import PermissionProfile
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Accepted,
-    Answer,
     Completed,
-    Door,
     Failed,
     Harness,
     HarnessEvent,
+    HumanAnswer,
     Identified,
     Limited,
+    McpAccess,
     NeedsHuman,
     Progress,
     Said,
@@ -40,7 +40,7 @@ from tests.adapters.conformance import Conformance
 from tests.adapters.turns import Turn, collect, first, turn, until
 
 AGENT = Path(__file__).with_name("acp_agent.py")
-DOOR = Door(url="http://127.0.0.1:9/mcp", token="the-token")
+DOOR = McpAccess(url="http://127.0.0.1:9/mcp", token="the-token")
 
 
 @pytest.fixture(autouse=True)
@@ -167,13 +167,13 @@ def test_after_a_restart_the_same_turn_is_read_again_and_nothing_is_told_twice(s
         await stream.aclose()  # pyright: ignore (it is a generator)
 
         later = stage.acp()
-        assert await later.inspect("ses_x", hanging.prompt.delivery_id) is Found.TAKEN
+        assert await later.inspect("ses_x", hanging.prompt.delivery_id) is InspectResult.TAKEN
         cold = changed(hanging.spec, door=None)
         stream = later.deliver(cold, hanging.prompt)
         assert isinstance(await anext(stream), Accepted)
         assert await asked(stream) == before
-        assert await later.respond("ses_x", before.request, Answer(allow=True))
-        assert not await later.respond("ses_x", before.request, Answer(allow=True))
+        assert await later.respond("ses_x", before.request, HumanAnswer(allow=True))
+        assert not await later.respond("ses_x", before.request, HumanAnswer(allow=True))
         after = await rest(stream)
         assert Settled(request=before.request) in after
         assert after[-1] == Completed(text="they said yes")
@@ -189,14 +189,14 @@ def test_after_a_restart_the_same_turn_is_read_again_and_nothing_is_told_twice(s
 @pytest.mark.parametrize(
     ("answer", "option"),
     [
-        (Answer(allow=True), "yes"),
-        (Answer(allow=True, text="yes, ALWAYS"), "ever"),
-        (Answer(allow=True, text="as you like"), "yes"),
-        (Answer(allow=False), "no"),
-        (Answer(allow=False, text="Yes, always"), "no"),
+        (HumanAnswer(allow=True), "yes"),
+        (HumanAnswer(allow=True, text="yes, ALWAYS"), "ever"),
+        (HumanAnswer(allow=True, text="as you like"), "yes"),
+        (HumanAnswer(allow=False), "no"),
+        (HumanAnswer(allow=False, text="Yes, always"), "no"),
     ],
 )
-def test_a_persons_word_becomes_one_of_the_options(stage: Stage, answer: Answer, option: str) -> None:
+def test_a_persons_word_becomes_one_of_the_options(stage: Stage, answer: HumanAnswer, option: str) -> None:
     async def main() -> None:
         acp, one = stage.acp(), stage.turn("!ask")
         stream = acp.deliver(one.spec, one.prompt)

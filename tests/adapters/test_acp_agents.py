@@ -17,7 +17,7 @@ from scout.adapters.persistent.pipe import wires
 from scout.adapters.process.spawn import reap
 from scout.base.refusal import Refused
 from scout.model.problems.session import Layer
-from scout.ports import Answer, Completed, Failed, HarnessEvent, Identified, NeedsHuman, Spent, ToolUse
+from scout.ports import Completed, Failed, HarnessEvent, HumanAnswer, Identified, NeedsHuman, Spent, ToolUse
 from tests.adapters.mcp_door import McpDoor, mcp_door
 from tests.adapters.turns import Turn, turn, until
 from tests.live.model.server import Model, scripted_model
@@ -154,7 +154,7 @@ def staged(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Generato
             reap()
 
 
-async def played(acp: Acp, one: Turn, *answers: Answer) -> list[HarnessEvent]:
+async def played(acp: Acp, one: Turn, *answers: HumanAnswer) -> list[HarnessEvent]:
     """A turn with a person who answers what is asked, in this order."""
     left, events = list(answers), list[HarnessEvent]()
     async for event in acp.deliver(one.spec, one.prompt):
@@ -190,7 +190,7 @@ async def _life(stage: Stage) -> None:
 async def _first_turn(stage: Stage, acp: Acp) -> str:
     """A new session; Scout's tool works, with its token; the reply and its tokens are there."""
     script = f"remember the blue door {stage.agent.call} <<echo>>"
-    allow = [Answer(allow=True)] if stage.agent.asks_for_scout else []
+    allow = [HumanAnswer(allow=True)] if stage.agent.asks_for_scout else []
     events = await played(acp, stage.turn(script), *allow)
     last = events[-1]
     assert isinstance(last, Completed), events
@@ -213,10 +213,10 @@ async def _goes_on(stage: Stage, acp: Acp) -> None:
 async def _permissions(stage: Stage, acp: Acp) -> None:
     allowed, denied = stage.work / "allowed", stage.work / "denied"
     script = f"do {stage.making(allowed)} <<say done>>"
-    assert (await played(acp, stage.turn(script), Answer(allow=True)))[-1] == Completed(text="done")
+    assert (await played(acp, stage.turn(script), HumanAnswer(allow=True)))[-1] == Completed(text="done")
     assert allowed.exists()
     script = f"do {stage.making(denied)} <<say so be it>>"
-    last = (await played(acp, stage.turn(script), Answer(allow=False)))[-1]
+    last = (await played(acp, stage.turn(script), HumanAnswer(allow=False)))[-1]
     if stage.agent.ends_when_denied:
         reason = "the agent stopped its turn after a permission was denied"
         assert last == Failed(layer=Layer.HARNESS, reason=reason)

@@ -12,10 +12,10 @@ from scout.adapters.acp.turn import TurnOn
 from scout.adapters.persistent.pipe import Wire, WireLimits
 from scout.model.problems.session import Layer, Missing
 from scout.ports import (
-    Answer,
     Completed,
     Failed,
     HarnessEvent,
+    HumanAnswer,
     Limited,
     NeedsHuman,
     Other,
@@ -237,6 +237,6 @@ def test_the_words_of_a_refusal(message: str, data: object, reason: str) -> None
 
 def test_a_yes_is_never_made_out_of_nothing() -> None:
     only_no = [{"optionId": "n", "name": "No", "kind": "reject_always"}]
-    assert chosen(only_no, Answer(allow=True)) is None
-    assert chosen(only_no, Answer(allow=False)) == {"outcome": "selected", "optionId": "n"}
-    assert chosen([], Answer(allow=False)) == {"outcome": "cancelled"}
+    assert chosen(only_no, HumanAnswer(allow=True)) is None
+    assert chosen(only_no, HumanAnswer(allow=False)) == {"outcome": "selected", "optionId": "n"}
+    assert chosen([], HumanAnswer(allow=False)) == {"outcome": "cancelled"}

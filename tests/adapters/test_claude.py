@@ -16,16 +16,16 @@ from msgspec.structs import replace
 from scout.adapters.claude.adapter import Claude
 from scout.base.refusal import Refused
 from scout.model.agent import PermissionProfile
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing
 from scout.ports import (
     Accepted,
-    Answer,
     Asked,
     Completed,
     Failed,
     Harness,
     HarnessEvent,
+    HumanAnswer,
     Identified,
     Limited,
     NeedsHuman,
@@ -222,7 +222,7 @@ def test_a_turn_goes_on_without_its_broker_and_is_collected_by_the_next(
 
     async def after() -> None:
         claude = stage.claude()
-        assert await claude.inspect("ses_1", one.prompt.delivery_id) is Found.TAKEN
+        assert await claude.inspect("ses_1", one.prompt.delivery_id) is InspectResult.TAKEN
         assert await claude.is_warm("ses_1")
         events = await collect(claude, one)
         assert events[-1] == Completed(text="all done")
@@ -249,9 +249,9 @@ def test_what_a_person_decides_reaches_the_program_also_after_a_restart(
         claude = stage.claude()
         need, rest = await asked(claude, one)
         assert need.request == request
-        assert not await claude.respond("ses_1", "no-such-request", Answer(allow=True))
-        assert await claude.respond("ses_1", request, Answer(allow=False, text="not that file"))
-        assert not await claude.respond("ses_1", request, Answer(allow=True))
+        assert not await claude.respond("ses_1", "no-such-request", HumanAnswer(allow=True))
+        assert await claude.respond("ses_1", request, HumanAnswer(allow=False, text="not that file"))
+        assert not await claude.respond("ses_1", request, HumanAnswer(allow=True))
         events = await rest
         assert events[0] == Settled(request=request)
         assert events[-1] == Completed(text="not that file")
@@ -259,7 +259,7 @@ def test_what_a_person_decides_reaches_the_program_also_after_a_restart(
 
         two = stage.turn(f"{bash('touch made; git init -q other')} <<say made it>>")
         need, rest = await asked(claude, two)
-        assert await claude.respond("ses_1", need.request, Answer(allow=True))
+        assert await claude.respond("ses_1", need.request, HumanAnswer(allow=True))
         assert (await rest)[-1] == Completed(text="made it")
         assert (stage.work / "made").exists()
 
@@ -268,14 +268,14 @@ def test_what_a_person_decides_reaches_the_program_also_after_a_restart(
         call = json.dumps({"questions": [{**question, "options": options}]})
         need, rest = await asked(claude, stage.turn(f"<<tool AskUserQuestion {call}>> <<echo>>"))
         assert (need.kind, need.question, need.options) == (Asked.QUESTION, "Which color?", ("Red", "Blue"))
-        assert await claude.respond("ses_1", need.request, Answer(allow=True, text="Blue"))
+        assert await claude.respond("ses_1", need.request, HumanAnswer(allow=True, text="Blue"))
         last = (await rest)[-1]
         assert isinstance(last, Completed)
         assert '"Which color?"="Blue"' in last.text
 
         need, rest = await asked(claude, stage.turn(f"{bash('curl y')} <<echo>>"))
         assert await claude.steer("ses_1", "And hurry.")
-        assert await claude.respond("ses_1", need.request, Answer(allow=False))
+        assert await claude.respond("ses_1", need.request, HumanAnswer(allow=False))
         assert isinstance((await rest)[-1], Completed)
         assert "And hurry." in json.dumps(stage.model.log[-1].body)
         assert not await claude.steer("ses_1", "Too late.")
@@ -299,7 +299,7 @@ def test_a_program_that_is_killed_says_so_at_once(stage: ClaudeStage, loop: str)
         assert time.monotonic() - began < 5
         assert (lost.layer, lost.reason) == (Layer.PROCESS, "its program ended: exit 137")
         assert lost.log == str(stage.sessions / "ses_1" / "1" / "stderr")
-        assert await claude.inspect("ses_1", one.prompt.delivery_id) is Found.UNKNOWN
+        assert await claude.inspect("ses_1", one.prompt.delivery_id) is InspectResult.UNKNOWN
         assert (await collect(claude, one))[-1] == lost
 
         slow = stage.turn("<<stall 30>> ++ <<say too late>>", "ses_2")
@@ -366,7 +366,7 @@ def test_who_only_reads_cannot_write(stage: ClaudeStage, loop: str, profile: Per
             assert "No such tool available: Bash" in last.text
         else:
             need, rest = await asked(claude, one)
-            assert await claude.respond("ses_1", need.request, Answer(allow=False))
+            assert await claude.respond("ses_1", need.request, HumanAnswer(allow=False))
             await rest
 
     run_on(loop, main(), 90)

@@ -17,11 +17,11 @@ from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Asked,
     Completed,
-    Door,
     Failed,
     HarnessEvent,
     Identified,
     Limited,
+    McpAccess,
     NeedsHuman,
     Other,
     Progress,
@@ -266,7 +266,7 @@ def test_what_root_cannot_have_is_said() -> None:
 
 
 def test_the_token_is_in_no_file() -> None:
-    told = flags.mcp_servers(Door(url="http://127.0.0.1:1/mcp", token="secret"))
+    told = flags.mcp_servers(McpAccess(url="http://127.0.0.1:1/mcp", token="secret"))
     assert b"secret" not in told
     assert b"${SCOUT_TOKEN}" in told
 

@@ -13,9 +13,9 @@ from scout.adapters.claude.adapter import Claude
 from scout.adapters.claude.programs import ident_of
 from scout.adapters.persistent.pipe import WireLimits
 from scout.base.refusal import Refused
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer
-from scout.ports import Accepted, Answer, Completed, Door, Failed, Other
+from scout.ports import Accepted, Completed, Failed, HumanAnswer, McpAccess, Other
 from tests.adapters.turns import Turn, collect, run_on, turn
 
 LIMITS = WireLimits(grace=0.5)
@@ -44,7 +44,7 @@ class Stage:
 
     def turn(self, text: str = "hello", **spec: Any) -> Turn:
         one = turn("", session="ses_1", text=text, cwd=self.work)
-        door = Door(url="http://127.0.0.1:9/mcp", token="the-token")
+        door = McpAccess(url="http://127.0.0.1:9/mcp", token="the-token")
         return Turn(replace(one.spec, **{"door": door, **spec}), one.prompt)
 
     def writes_down(self, session: str, *entries: dict[str, Any]) -> None:
@@ -102,11 +102,11 @@ def test_an_answer_that_only_the_transcript_has_is_collected(stage: Stage, loop:
 
     async def main() -> None:
         claude = stage.claude()
-        assert await claude.inspect("ses_1", one.prompt.delivery_id) is Found.NOT_TAKEN
+        assert await claude.inspect("ses_1", one.prompt.delivery_id) is InspectResult.NOT_TAKEN
         events = await collect(claude, one)
         assert isinstance(events[0], Accepted)
         assert isinstance(events[-1], Failed)
-        assert await claude.inspect("ses_1", one.prompt.delivery_id) is Found.UNKNOWN
+        assert await claude.inspect("ses_1", one.prompt.delivery_id) is InspectResult.UNKNOWN
         entries = (_prompt(one.prompt.delivery_id), _answer("I look", "tool_use"), result, helper)
         stage.writes_down(native, *entries)
         assert isinstance((await collect(claude, one))[-1], Failed)  # it was not at its end
@@ -114,7 +114,7 @@ def test_an_answer_that_only_the_transcript_has_is_collected(stage: Stage, loop:
             native, *entries, _answer("the end"), _prompt(other.prompt.delivery_id), _answer("else")
         )
         assert (await collect(claude, one))[-1] == Completed(text="the end")
-        assert await claude.inspect("ses_1", one.prompt.delivery_id) is Found.TAKEN
+        assert await claude.inspect("ses_1", one.prompt.delivery_id) is InspectResult.TAKEN
 
     run_on(loop, main())
 
@@ -151,7 +151,7 @@ def test_what_nobody_can_answer_is_refused_at_once(stage: Stage, loop: str) -> N
         claude = stage.claude()
         events = await collect(claude, delivered)
         assert events[1:] == [Other(kind="control_request/hook_callback"), Completed(text="done")]
-        assert not await claude.respond("ses_1", "r1", Answer(allow=True))
+        assert not await claude.respond("ses_1", "r1", HumanAnswer(allow=True))
         assert not await claude.steer("ses_1", "too late")
         await claude.stop("ses_1")
 

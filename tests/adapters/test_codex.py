@@ -14,16 +14,16 @@ from msgspec.structs import replace
 
 from scout.adapters.codex.adapter import Codex
 from scout.base.refusal import Refused
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing
 from scout.ports import (
     Accepted,
-    Answer,
     Asked,
     Completed,
     Failed,
     Harness,
     HarnessEvent,
+    HumanAnswer,
     Identified,
     Limited,
     NeedsHuman,
@@ -215,8 +215,8 @@ def test_a_person_allows_or_denies_also_after_a_restart(stage: CodexStage, loop:
         again, other = await asked(after, one)
         assert again == needed
         assert not made.exists()
-        assert await after.respond("ses_1", needed.request, Answer(allow=True))
-        assert not await after.respond("ses_1", needed.request, Answer(allow=True))
+        assert await after.respond("ses_1", needed.request, HumanAnswer(allow=True))
+        assert not await after.respond("ses_1", needed.request, HumanAnswer(allow=True))
         ended, same = await rest, await other
         assert ended[-1] == same[-1] == Completed(text="done")
         assert of(Settled, same) == [Settled(request=needed.request)]
@@ -224,7 +224,7 @@ def test_a_person_allows_or_denies_also_after_a_restart(stage: CodexStage, loop:
 
         denied = stage.turn(f"{outside(f'echo ran >> {made}')} <<echo>>", door=None)
         needed, rest = await asked(after, denied)
-        assert await after.respond("ses_1", needed.request, Answer(allow=False))
+        assert await after.respond("ses_1", needed.request, HumanAnswer(allow=False))
         (end,) = of(Completed, await rest)
         assert "rejected by user" in end.text
         assert made.read_text() == "ran\n"
@@ -235,11 +235,11 @@ def test_a_person_allows_or_denies_also_after_a_restart(stage: CodexStage, loop:
         needed, rest = await asked(after, stage.turn(question, door=None))
         assert (needed.kind, needed.question) == (Asked.QUESTION, "Which colour?")
         assert needed.options == ("red", "green")
-        assert await after.respond("ses_1", needed.request, Answer(allow=True, text="green"))
+        assert await after.respond("ses_1", needed.request, HumanAnswer(allow=True, text="green"))
         (end,) = of(Completed, await rest)
         assert '"answers":["green"]' in end.text
-        assert not await after.respond("ses_1", "7/0", Answer(allow=True))
-        assert not await after.respond("ses_none", needed.request, Answer(allow=True))
+        assert not await after.respond("ses_1", "7/0", HumanAnswer(allow=True))
+        assert not await after.respond("ses_none", needed.request, HumanAnswer(allow=True))
 
     run_on(loop, main())
 
@@ -273,7 +273,7 @@ def test_a_restart_in_the_middle_collects_the_same_result(stage: CodexStage, loo
                 break
         after = stage.codex()
         assert await after.is_warm("ses_1")
-        assert await after.inspect("ses_1", one.prompt.delivery_id) is Found.TAKEN
+        assert await after.inspect("ses_1", one.prompt.delivery_id) is InspectResult.TAKEN
         events = await collect(after, Turn(replace(one.spec, door=None), one.prompt))
         assert isinstance(events[0], Accepted)
         assert events[-1] == Completed(text="done")
@@ -303,7 +303,7 @@ def test_a_program_that_is_killed_is_explained_and_followed_by_another(
         assert (last.layer, last.again) == (Layer.PROCESS, False)
         assert "exit 137" in last.reason
         assert last.log == str(stage.sessions / "ses_1" / "1" / "stderr")
-        assert await codex.inspect("ses_1", one.prompt.delivery_id) is Found.TAKEN
+        assert await codex.inspect("ses_1", one.prompt.delivery_id) is InspectResult.TAKEN
         assert (await collect(codex, one))[-1] == last
         await until(lambda: not left_over(tmp_path), 5)
 

@@ -16,11 +16,11 @@ from scout.base.time import Time
 from scout.model import permission
 from scout.model.problems.session import Layer, Missing
 from scout.ports import (
-    Answer,
     Asked,
     Completed,
     Failed,
     HarnessEvent,
+    HumanAnswer,
     Identified,
     Limited,
     NeedsHuman,
@@ -252,7 +252,7 @@ def request_of(name: str) -> dict[str, Any]:
     return next(message for message in lines_of(name) if is_call(message))
 
 
-YES, NO = Answer(allow=True, text="green"), Answer(allow=False)
+YES, NO = HumanAnswer(allow=True, text="green"), HumanAnswer(allow=False)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ YES, NO = Answer(allow=True, text="green"), Answer(allow=False)
         ("question", NO, {"answers": {"q1": {"answers": []}}}),
     ],
 )
-def test_an_answer_is_said_in_the_words_of_codex(name: str, answer: Answer, reply: object) -> None:
+def test_an_answer_is_said_in_the_words_of_codex(name: str, answer: HumanAnswer, reply: object) -> None:
     assert replied(request_of(name), answer) == reply
 
 
@@ -280,7 +280,7 @@ def test_several_questions_have_a_line_each() -> None:
     assert question == needed(
         '2/"x"', question="1. a?\n2. b?\n3. c?", kind=Asked.QUESTION, detail="one line for each answer"
     )
-    answers = replied(message, Answer(allow=True, text="one\ntwo"))["answers"]
+    answers = replied(message, HumanAnswer(allow=True, text="one\ntwo"))["answers"]
     assert [answers[name]["answers"] for name in "abc"] == [["one"], ["two"], []]
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from scout.adapters.codex import flags
 from scout.model.agent import PermissionProfile
-from scout.ports import Door, SessionSpec
+from scout.ports import McpAccess, SessionSpec
 
-DOOR = Door(url="http://127.0.0.1:1/mcp", token="secret")
+DOOR = McpAccess(url="http://127.0.0.1:1/mcp", token="secret")
 
 
 def spec(**fields: Any) -> SessionSpec:

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from scout.adapters.command import Command
-from scout.adapters.process.process import Limits
+from scout.adapters.process.process import RunLimits
 from scout.base.refusal import Refused
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing
 from scout.ports import Accepted, Completed, Failed, Harness, HarnessEvent, Progress, Spent
 from scout.protocol.operations import command_line
 from tests.adapters.conformance import Conformance
 from tests.adapters.turns import Turn, collect, first, run_on, turn, until
 
-QUICK = Limits(grace=0.3)
+QUICK = RunLimits(grace=0.3)
 
 
 class TestCommand(Conformance):
@@ -34,7 +34,7 @@ class TestCommand(Conformance):
         return turn("", "sleep", "1000")
 
 
-def told(tmp_path: Path, one: Turn, limits: Limits = QUICK) -> list[HarnessEvent]:
+def told(tmp_path: Path, one: Turn, limits: RunLimits = QUICK) -> list[HarnessEvent]:
     return run_on("asyncio", collect(Command(tmp_path / "sessions", limits), one))
 
 
@@ -102,7 +102,7 @@ def test_a_program_that_is_not_there_is_named_before_anything_is_accepted(tmp_pa
     found = run_on(
         "asyncio", Command(tmp_path / "sessions").inspect(one.spec.session_id, one.prompt.delivery_id)
     )
-    assert found is Found.NOT_TAKEN
+    assert found is InspectResult.NOT_TAKEN
 
 
 def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -204,20 +204,20 @@ def test_a_pipe_inside_the_program_breaks_as_usual(tmp_path: Path) -> None:
     "flood", ["yes", "yes | head -c 3000000 >&2; sleep 1000", "yes | head -c 3000000; sleep 1000"]
 )
 def test_too_much_output_ends_it(tmp_path: Path, flood: str) -> None:
-    last = failed(told(tmp_path, shell(flood), Limits(flood=50_000, log=50_000)))
+    last = failed(told(tmp_path, shell(flood), RunLimits(flood=50_000, log=50_000)))
     assert last.layer is Layer.PROCESS
     assert last.reason.startswith("it wrote more than 50000 bytes to std")
 
 
 def test_the_beginning_of_too_long_an_answer_is_kept_and_where_the_rest_is(tmp_path: Path) -> None:
-    last = told(tmp_path, shell("yes | head -c 60000"), Limits(output=50_000))[-1]
+    last = told(tmp_path, shell("yes | head -c 60000"), RunLimits(output=50_000))[-1]
     assert isinstance(last, Completed)
     assert last.text.startswith("y\ny\n" * 1000)
     assert "[It wrote 60000 bytes. This is the beginning; all of it is in " in last.text
 
 
 def test_too_much_time_ends_it(tmp_path: Path) -> None:
-    last = failed(told(tmp_path, shell("sleep 1000"), Limits(seconds=0.1)))
+    last = failed(told(tmp_path, shell("sleep 1000"), RunLimits(seconds=0.1)))
     assert (last.layer, last.reason) == (Layer.PROCESS, "it took longer than 0.1 s")
 
 
@@ -244,7 +244,7 @@ def test_a_stream_that_nobody_reads_any_more_does_not_end_the_run(tmp_path: Path
         task = asyncio.ensure_future(rest)
         task.cancel()
         await asyncio.wait({task})
-        assert await harness.inspect(one.spec.session_id, one.prompt.delivery_id) is Found.TAKEN
+        assert await harness.inspect(one.spec.session_id, one.prompt.delivery_id) is InspectResult.TAKEN
         go.touch()
         assert (await collect(harness, one))[-1] == Completed(text="done")
 
@@ -302,11 +302,11 @@ def test_a_run_outlives_its_broker_and_happens_once(loop: str, tmp_path: Path, w
         broker.kill()
         await broker.communicate()
         harness = Command(sessions)
-        assert await harness.inspect("ses_1", "dlv_1") is Found.TAKEN
+        assert await harness.inspect("ses_1", "dlv_1") is InspectResult.TAKEN
         if when == "when it is done":
             go.touch()
             await until((sessions / "ses_1" / "dlv_1" / "exit").exists)
-            assert await harness.inspect("ses_1", "dlv_1") is Found.TAKEN
+            assert await harness.inspect("ses_1", "dlv_1") is InspectResult.TAKEN
         event, rest = await first(harness, one)
         assert isinstance(event, Accepted)
         go.touch()

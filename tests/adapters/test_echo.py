@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scout.adapters.echo import Echo
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer
 from scout.ports import Accepted, Completed, Failed, Harness, HarnessEvent
 from tests.adapters.conformance import Conformance
@@ -51,7 +51,7 @@ def test_what_it_refused_it_did_not_take() -> None:
     async def main() -> None:
         echo, one = Echo(), turn("!refuse")
         await collect(echo, one)
-        assert await echo.inspect(one.spec.session_id, one.prompt.delivery_id) is Found.UNKNOWN
+        assert await echo.inspect(one.spec.session_id, one.prompt.delivery_id) is InspectResult.UNKNOWN
 
     asyncio.run(main())
 
@@ -67,7 +67,7 @@ def test_it_is_cheap_and_forgets_the_oldest_turns_but_none_that_hangs() -> None:
         for _ in range(5000):
             await collect(echo, turn("x"))
         assert time.monotonic() - began < 5  # 1000 a second; really far more
-        assert await echo.inspect(oldest.spec.session_id, oldest.prompt.delivery_id) is Found.UNKNOWN
+        assert await echo.inspect(oldest.spec.session_id, oldest.prompt.delivery_id) is InspectResult.UNKNOWN
         assert await echo.interrupt(hanging.spec.session_id, hanging.prompt.delivery_id)
         assert isinstance(await anext(stream), Failed)
 

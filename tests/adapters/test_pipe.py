@@ -9,7 +9,7 @@ import pytest
 
 from scout.adapters.persistent import pipe as wires_module
 from scout.adapters.persistent.keeper import SOCKET
-from scout.adapters.persistent.pipe import Told, Wire, WireLimits, clear_last, wires
+from scout.adapters.persistent.pipe import PipeEntry, Wire, WireLimits, clear_last, wires
 from scout.adapters.persistent.rpc import Rpc, RpcError
 from scout.adapters.process.environment import environment_for
 from scout.adapters.process.process_table import processes
@@ -46,7 +46,7 @@ def test_lines_there_and_back_and_again_for_the_next_broker(loop: str, tmp_path:
         wire.let_go()
 
         (later,) = wires(tmp_path / "ses")
-        assert later.told()[0] == Told("one", "zwölf".encode(), 0)
+        assert later.told()[0] == PipeEntry("one", "zwölf".encode(), 0)
         assert [one.tag for one in later.told()] == ["one", "two", "-"]
         assert later.begun_at("two") == line.after
         assert [one.text for one in later.said(line.after)] == [b"said two", b"said three"]

@@ -12,9 +12,9 @@ import pytest
 
 from scout.adapters.command import Command
 from scout.adapters.process import process_table
-from scout.adapters.process.process import Limits, Run, RunState
-from scout.adapters.process.process_table import Identity, family, is_alive, processes, send
-from scout.model.delivery import Found
+from scout.adapters.process.process import Run, RunLimits, RunState
+from scout.adapters.process.process_table import ProcessId, family, is_alive, processes, send
+from scout.model.delivery import InspectResult
 from scout.ports import Accepted, Completed, Failed
 from tests.adapters.turns import Turn, collect, first, run_on, turn, until
 
@@ -46,7 +46,7 @@ def _folder(tmp_path: Path, one: Turn) -> Path:
 def test_all_that_a_run_started_ends_with_it(loop: str, tmp_path: Path, how: str, last: str) -> None:
     pids, one = tmp_path / "pids", turn("", "sh", "-c", FAMILY.format(tmp_path / "pids", last))
     names = one.spec.session_id, one.prompt.delivery_id
-    limits = Limits(grace=0.2, seconds=1.0 if how == "time limit" else 1000)
+    limits = RunLimits(grace=0.2, seconds=1.0 if how == "time limit" else 1000)
 
     async def main() -> None:
         harness = Command(tmp_path / "sessions", limits)
@@ -62,7 +62,7 @@ def test_all_that_a_run_started_ends_with_it(loop: str, tmp_path: Path, how: str
             assert await Command(tmp_path / "sessions", limits).interrupt(*names)
         assert isinstance((await rest)[-1], Failed)
         assert _alive(_pids(pids)) == []
-        assert await harness.inspect(*names) is Found.TAKEN
+        assert await harness.inspect(*names) is InspectResult.TAKEN
 
     run_on(loop, main())
 
@@ -89,7 +89,7 @@ def test_a_stop_is_not_cut_short_by_cancelling_its_caller(loop: str, tmp_path: P
     names = one.spec.session_id, one.prompt.delivery_id
 
     async def main() -> None:
-        harness = Command(tmp_path / "sessions", Limits(grace=0.2))
+        harness = Command(tmp_path / "sessions", RunLimits(grace=0.2))
         _, rest = await first(harness, one)
         await until(ready.exists)
         task = asyncio.create_task(harness.interrupt(*names))
@@ -129,7 +129,7 @@ def test_a_run_whose_process_is_gone_without_a_word_is_unknown_and_not_started_a
     names = one.spec.session_id, one.prompt.delivery_id
 
     async def main() -> None:
-        harness = Command(tmp_path / "sessions", Limits(grace=0.2))
+        harness = Command(tmp_path / "sessions", RunLimits(grace=0.2))
         event, rest = await first(harness, one)
         await until(ran.exists)
         assert isinstance(event, Accepted)
@@ -138,7 +138,7 @@ def test_a_run_whose_process_is_gone_without_a_word_is_unknown_and_not_started_a
         told = (await rest)[-1]
         assert isinstance(told, Failed)
         assert "may have done its work" in told.reason
-        assert await harness.inspect(*names) is Found.UNKNOWN
+        assert await harness.inspect(*names) is InspectResult.UNKNOWN
         assert (await collect(harness, one))[-1] == told
 
     run_on("asyncio", main())
@@ -184,7 +184,7 @@ def test_a_process_is_its_pid_and_its_start(monkeypatch: pytest.MonkeyPatch) -> 
             one = processes()[child.pid].identity
             assert is_alive(one)
             assert family(one) == {one}
-            stranger = Identity(one.pid, "another time")
+            stranger = ProcessId(one.pid, "another time")
             assert not is_alive(stranger)
             assert family(stranger) == set()
             send(stranger, signal.SIGKILL)

@@ -16,9 +16,9 @@ from scout.adapters.tmux.adapter import Tmux
 from scout.adapters.tmux.pane import own_server
 from scout.adapters.tmux.watch import Pace
 from scout.base.refusal import Refused
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer
-from scout.ports import Accepted, Answer, Completed, Failed, Harness, NeedsHuman, Settled, Spent
+from scout.ports import Accepted, Completed, Failed, Harness, HumanAnswer, NeedsHuman, Settled, Spent
 from tests.adapters.conformance import Conformance
 from tests.adapters.turns import Turn, collect, first, run_on, turn, until
 from tests.broker.stage import processes_with
@@ -101,7 +101,7 @@ def test_no_text_leaves_its_paste(tmp_path: Path) -> None:
 
 
 def test_a_question_on_the_screen_needs_a_person_whose_answer_is_typed(tmp_path: Path) -> None:
-    async def asks(body: str, answer: Answer) -> tuple[NeedsHuman, str]:
+    async def asks(body: str, answer: HumanAnswer) -> tuple[NeedsHuman, str]:
         one = said(body)
         harness = make(tmp_path)
         found: list[NeedsHuman] = []
@@ -118,15 +118,15 @@ def test_a_question_on_the_screen_needs_a_person_whose_answer_is_typed(tmp_path:
         raise AssertionError("it did not end")
 
     async def main() -> None:
-        may, yes = await asks("!may", Answer(allow=True))
+        may, yes = await asks("!may", HumanAnswer(allow=True))
         assert (may.question, may.observed, may.kind) == ("may I go on? [y/N]", True, "permission")
         assert yes == "yes, it went on"
-        assert (await asks("!may", Answer(allow=False)))[1] == "no, it did not"
-        choose, chosen = await asks("!choose", Answer(allow=True))
+        assert (await asks("!may", HumanAnswer(allow=False)))[1] == "no, it did not"
+        choose, chosen = await asks("!choose", HumanAnswer(allow=True))
         assert (choose.question, choose.options) == ("Do you want to proceed?", ("Yes", "Yes, always", "No"))
         assert chosen == "chosen b'1'"
-        assert (await asks("!choose", Answer(allow=True, text="Yes, always")))[1] == "chosen b'2'"
-        assert (await asks("!choose", Answer(allow=False)))[1] == r"chosen b'\x1b'"
+        assert (await asks("!choose", HumanAnswer(allow=True, text="Yes, always")))[1] == "chosen b'2'"
+        assert (await asks("!choose", HumanAnswer(allow=False)))[1] == r"chosen b'\x1b'"
 
     run_on("asyncio", main())
 
@@ -138,13 +138,13 @@ def test_another_broker_goes_on_with_a_turn_and_its_question(tmp_path: Path) -> 
             if isinstance(event, NeedsHuman):
                 break
         after = make(tmp_path)
-        assert await after.inspect(one.spec.session_id, one.prompt.delivery_id) is Found.TAKEN
+        assert await after.inspect(one.spec.session_id, one.prompt.delivery_id) is InspectResult.TAKEN
         again = [Accepted, NeedsHuman]
         async for event in after.deliver(one.spec, one.prompt):
             if again and isinstance(event, again[0]):
                 again.pop(0)
             if isinstance(event, NeedsHuman):
-                assert await after.respond(one.spec.session_id, event.request, Answer(allow=True))
+                assert await after.respond(one.spec.session_id, event.request, HumanAnswer(allow=True))
             if isinstance(event, Completed):
                 assert event.text.endswith("yes, it went on")
         assert not again

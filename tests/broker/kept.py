@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scout.adapters.harness import Plain, not_attachable
 from scout.base.refusal import Refused
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer
 from scout.ports import (
     Accepted,
@@ -99,8 +99,8 @@ class Kept(Plain):
             hanging.set()
         return hanging is not None
 
-    async def inspect(self, session_id: str, delivery_id: str) -> Found:
-        return Found.TAKEN if delivery_id in self._told else Found.UNKNOWN
+    async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
+        return InspectResult.TAKEN if delivery_id in self._told else InspectResult.UNKNOWN
 
     async def stop(self, session_id: str) -> None:
         (self.warm / session_id).unlink(missing_ok=True)

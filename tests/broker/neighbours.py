@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from scout.broker.local import Seat
-from scout.broker.transaction.transaction import Turn
+from scout.broker.local import LocalScout
+from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent, new_agent
 from scout.model.events.presence import AgentRegistered
@@ -15,10 +15,10 @@ from tests.broker.rig import Rig
 async def stranger(rig: Rig, name: str = "zed", user: str = "bob") -> Agent:
     """An agent of another user, with a handle."""
 
-    def enter(turn: Turn) -> Agent:
+    def enter(tx: Transaction) -> Agent:
         path = AgentPath.parse(f"/{user}/agent/{name}")
-        agent = new_agent(turn.mint("agt"), path, turn.now, node="mini", by=turn.sender, definition_id=name)
-        return turn.record(AgentRegistered, agent, move="register")
+        agent = new_agent(tx.mint("agt"), path, tx.now, node="mini", by=tx.sender, definition_id=name)
+        return tx.record(AgentRegistered, agent, move="register")
 
     return await rig.broker.as_system(enter)
 
@@ -28,7 +28,7 @@ def wishes(*requests: Request[Any]) -> tuple[Request[Any], ...]:
     return requests
 
 
-async def seat_of(rig: Rig, agent: Agent) -> Seat:
+async def seat_of(rig: Rig, agent: Agent) -> LocalScout:
     """A seat in the name of any agent."""
     minted = await rig.operator(CreateToken(agent=agent.id))
     return await rig.seat(minted.secret)

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.model.waiting import WaitingKind
 from scout.policy.limits import Limits
 from scout.protocol.agents import ConfigureAgent, RetireAgent
@@ -76,7 +76,7 @@ async def story(rig: Rig) -> None:
     await rig.operator(RetireAgent(address="@old", reason="not needed"))
 
 
-async def _talk(rig: Rig, arc: Seat, bow: Seat) -> None:
+async def _talk(rig: Rig, arc: LocalScout, bow: LocalScout) -> None:
     await arc.call(CreateChannel(name="dev", members=("@bow", "@parrot"), master="@bow"))
     sent = await arc.call(Send(body="@bow please look, and tell @parrot"))
     await bow.call(Reply(in_reply_to=sent.message_id, body="Seen."))
@@ -86,7 +86,7 @@ async def _talk(rig: Rig, arc: Seat, bow: Seat) -> None:
     await arc.call(Send(to="@arc", body="a note to myself", follow_up=True, wake=True))
 
 
-async def _asks(rig: Rig, arc: Seat) -> None:
+async def _asks(rig: Rig, arc: LocalScout) -> None:
     for body in ("!say done", "!fail broken"):
         asked = await arc.call(MakeAsk(to="@parrot", body=body))
         await over(rig, asked.flight_id)
@@ -99,7 +99,7 @@ async def _asks(rig: Rig, arc: Seat) -> None:
     await ended(rig, taken.flight_id)
 
 
-async def _questions(rig: Rig, arc: Seat, bow: Seat) -> None:
+async def _questions(rig: Rig, arc: LocalScout, bow: LocalScout) -> None:
     first = await arc.call(CreateQuestion(to="@bow", body="Which port?", options=("7432", "80")))
     await bow.call(AnswerQuestion(question_id=first.id, answer="7432"))
     await arc.call(CloseQuestion(question_id=first.id))
@@ -111,7 +111,7 @@ async def _questions(rig: Rig, arc: Seat, bow: Seat) -> None:
     await arc.call(CreateQuestion(to="@bow", body="Still there?"))
 
 
-async def _work(rig: Rig, arc: Seat, bow: Seat) -> None:
+async def _work(rig: Rig, arc: LocalScout, bow: LocalScout) -> None:
     item = await arc.call(CreateWork(title="Write the page", owner_id="@bow", labels=("docs",)))
     ident = item.id
     await bow.call(StartWork(work_item_id=ident))
@@ -126,7 +126,7 @@ async def _work(rig: Rig, arc: Seat, bow: Seat) -> None:
     await arc.call(HandOverWork(work_item_id=other.id, to="@bow"))
 
 
-async def _person(rig: Rig, arc: Seat) -> None:
+async def _person(rig: Rig, arc: LocalScout) -> None:
     need = await arc.call(Need(question="May I delete the branch?", options=("yes", "no")))
     await rig.operator(AnswerAttention(attention_id=need.id, answer="yes"))
     await arc.call(Consult(question="Which name?", default_action="scout"))

@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator
 from scout.adapters.harness import Plain, not_attachable
 from scout.base.refusal import Refused
 from scout.base.time import Time
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Accepted,
-    Answer,
     Asked,
     Capabilities,
     Completed,
     Failed,
     HarnessEvent,
+    HumanAnswer,
     Identified,
     Limited,
     NeedsHuman,
@@ -53,7 +53,7 @@ class Puppet(Plain):
     def __init__(self) -> None:
         self.specs: list[SessionSpec] = []
         self.prompts: dict[str, Prompt] = {}
-        self.answers: dict[tuple[str, str], Answer] = {}
+        self.answers: dict[tuple[str, str], HumanAnswer] = {}
         self.told: dict[str, list[str]] = {}
         self.warm: set[str] = set()
         self.stopped: list[str] = []
@@ -125,12 +125,12 @@ class Puppet(Plain):
         yield Spent(prompt_tokens=7, completion_tokens=5, estimated=False)
         yield Completed(text="\n".join(said) or "done")
 
-    async def _answer(self, session_id: str, request: str) -> Answer:
+    async def _answer(self, session_id: str, request: str) -> HumanAnswer:
         async with self._news:
             await self._news.wait_for(lambda: (session_id, request) in self.answers)
         return self.answers[session_id, request]
 
-    async def respond(self, session_id: str, request: str, answer: Answer) -> bool:
+    async def respond(self, session_id: str, request: str, answer: HumanAnswer) -> bool:
         if self.deaf:
             return False
         async with self._news:
@@ -152,8 +152,8 @@ class Puppet(Plain):
             self._news.notify_all()
         return True
 
-    async def inspect(self, session_id: str, delivery_id: str) -> Found:
-        return Found.TAKEN if delivery_id in self.prompts else Found.NOT_TAKEN
+    async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
+        return InspectResult.TAKEN if delivery_id in self.prompts else InspectResult.NOT_TAKEN
 
     async def stop(self, session_id: str) -> None:
         self.stopped.append(session_id)

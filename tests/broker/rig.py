@@ -14,7 +14,7 @@ from scout.adapters.echo import Echo
 from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.broker.broker import Broker
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.daemon.clock import SystemIds
 from scout.policy.limits import Limits, Periods, Rules
 from scout.protocol.access import CreateToken
@@ -61,7 +61,7 @@ class Rig:
 
     async def seat(
         self, secret: str = SECRET, act_as: str | None = None, directory: str | None = None
-    ) -> Seat:
+    ) -> LocalScout:
         return await self.broker.admit(Credential(secret=secret, act_as=act_as, directory=directory))
 
     async def operator(self, request: Request[T]) -> T:
@@ -74,7 +74,7 @@ class Rig:
             self.tokens[name] = made.token
         return made
 
-    async def agent(self, name: str, **more: Any) -> Seat:
+    async def agent(self, name: str, **more: Any) -> LocalScout:
         """The seat of an agent; entered first if it is new."""
         if name not in self.tokens:
             made = await self.register(name, **more)

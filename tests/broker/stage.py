@@ -11,7 +11,7 @@ from typing import Any
 from scout.adapters.command import Command
 from scout.adapters.echo import Echo
 from scout.broker.broker import Broker
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.broker.upkeep import housekeeping
 from scout.model.endpoint import EndpointState, Transport
 from scout.model.events.envelope import Event, record_of
@@ -78,7 +78,7 @@ def set_up(scene: Callable[[Rig], Awaitable[None]], home: Path, **options: Any) 
     asyncio.run(play())
 
 
-async def live(rig: Rig, name: str = "live") -> Seat:
+async def live(rig: Rig, name: str = "live") -> LocalScout:
     """An agent that is there in person and takes what comes from its inbox."""
     seat = await rig.agent(name)
     await seat.call(RegisterEndpoint(transport=Transport.PULL, state=EndpointState.IDLE))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.policy.limits import Limits
 from scout.protocol.asks import GetAsk, MakeAsk, StartFlight
 from scout.protocol.attention import ListAttention
@@ -10,7 +10,7 @@ from tests.broker.rig import Rig, played, refused, staged
 from tests.broker.stage import live
 
 
-async def several(rig: Rig, *names: str) -> list[Seat]:
+async def several(rig: Rig, *names: str) -> list[LocalScout]:
     return [await live(rig, name) for name in names]
 
 

@@ -136,7 +136,7 @@ async def test_an_agent_started_by_hand_holds_its_asks_for_the_operator(rig: Rig
     assert (view.state, view.phase) == (FlightState.QUEUED, "held")
     assert view.waiting_on is not None
     assert view.waiting_on.kind == "operator"
-    assert view.next_move_owner_id == rig.broker.world.operator_agent
+    assert view.next_move_owner_id == rig.broker.services.operator_agent
     assert "scout session start" in view.reason
     byhand = await rig.agent("byhand")
     claimed = await byhand.call(ClaimInbox())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scout.base.refusal import Refused
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.model.problems.request import NotFound
 from scout.policy.limits import Limits
 from scout.protocol.asks import MakeAsk
@@ -65,11 +65,11 @@ async def test_what_was_never_stored_cannot_be_named(rig: Rig) -> None:
 # -- who may read -------------------------------------------------------------------------------------
 
 
-async def put(seat: Seat, data: bytes) -> str:
+async def put(seat: LocalScout, data: bytes) -> str:
     return (await seat.call(PutBlob(name="plan.txt", data=data))).sha256
 
 
-async def reads(seat: Seat, sha256: str) -> bool:
+async def reads(seat: LocalScout, sha256: str) -> bool:
     """Whether it gets the file; otherwise there is no such file for it, in the very words for any hash."""
     try:
         return (await seat.call(GetBlob(sha256=sha256))).attachment.sha256 == sha256

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from scout.broker.local import Seat
-from scout.broker.routing.operator_alarms import raised
+from scout.broker.local import LocalScout
+from scout.broker.routing.operator_alarms import open_alarm
 from scout.model.ask import ReplyMode
 from scout.model.attention import AttentionKind, AttentionMove, AttentionState, Risk
 from scout.model.conversation import MessageKind
@@ -55,7 +55,7 @@ async def the_item(rig: Rig) -> AttentionView:
     return item
 
 
-async def working(rig: Rig, name: str = "worker", body: str = "do it") -> tuple[Seat, str]:
+async def working(rig: Rig, name: str = "worker", body: str = "do it") -> tuple[LocalScout, str]:
     """An agent in person that works on a flight."""
     seat = await live(rig, name)
     receipt = await rig.operator(MakeAsk(to=f"@{name}", body=body, reply_mode=ReplyMode.NOTIFY))
@@ -84,7 +84,7 @@ async def test_a_need_blocks_until_it_is_answered_from_another_surface(rig: Rig)
     assert flight.state is FlightState.WAITING
     assert flight.waiting_on is not None
     assert (flight.waiting_on.kind, flight.waiting_on.ref) == (WaitingKind.OPERATOR, item.id)
-    assert flight.next_move_owner_id == rig.broker.world.operator_agent
+    assert flight.next_move_owner_id == rig.broker.services.operator_agent
 
     await rig.operator(AnswerAttention(attention_id=item.id, answer="blue"))
     answered = await asked
@@ -104,7 +104,10 @@ async def test_who_does_not_wait_finds_the_answer_in_its_inbox(rig: Rig) -> None
     await rig.operator(AnswerAttention(attention_id=item.id, answer="green", reason="it fits"))
     (found,) = (await seat.call(ListInbox())).items
     assert found.message is not None
-    assert (found.message.kind, found.message.sender) == (MessageKind.ANSWER, rig.broker.world.operator_agent)
+    assert (found.message.kind, found.message.sender) == (
+        MessageKind.ANSWER,
+        rig.broker.services.operator_agent,
+    )
     assert found.message.body.splitlines()[0] == "green: it fits"
     assert found.delivered.conversation_id == item.return_path.conversation_id
 
@@ -180,7 +183,7 @@ async def test_an_expired_login_is_one_item_however_many_flights_it_blocks(rig: 
         kind=AttentionKind.SETUP, title="claude is logged out", body="log in", dedupe="login:claude"
     )
     for _ in range(3):
-        await rig.broker.as_system(lambda turn: raised(turn, alarm))
+        await rig.broker.as_system(lambda tx: open_alarm(tx, alarm))
     item = await the_item(rig)
     assert (item.kind, item.title) == (AttentionKind.SETUP, "claude is logged out")
     # The broker raised it: so the operator may say that it is done.
@@ -262,7 +265,7 @@ async def test_no_ancestor_decides_for_the_person(rig: Rig) -> None:
     decided = await (await rig.seat(person.secret)).call(ApproveAttention(attention_id=item.id))
     assert (decided.state, decided.decided_by) == (
         AttentionState.RESOLVED,
-        rig.broker.world.operator_agent,
+        rig.broker.services.operator_agent,
     )
 
 
@@ -333,7 +336,7 @@ async def test_a_question_answered_elsewhere_needs_nobody(rig: Rig) -> None:
     await rig.operator(AnswerQuestion(question_id=asked.id, answer="80"))
     gone = await rig.operator(GetAttention(attention_id=item.id))
     assert (gone.state, gone.reason) == (AttentionState.DISMISSED, "settled elsewhere")
-    assert gone.decided_by == rig.broker.world.system_agent
+    assert gone.decided_by == rig.broker.services.system_agent
     late = await refused(rig.operator(AnswerAttention(attention_id=item.id, answer="443")))
     assert late.code == "wrong_state"
 

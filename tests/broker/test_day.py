@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.broker.upkeep import housekeeping
 from scout.model.agent import Agent
 from scout.model.attention import AttentionKind
@@ -76,7 +76,7 @@ FLIGHT = [
 ]
 
 
-async def taken(seat: Seat) -> list[str]:
+async def taken(seat: LocalScout) -> list[str]:
     """What an agent finds in its inbox and takes: the first line of each."""
     claimed = await seat.call(ClaimInbox())
     if claimed.items:
@@ -130,7 +130,7 @@ async def morning(rig: Rig) -> dict[str, str]:
     await bea.call(StartWork(work_item_id=form.id))
     await bea.call(ProgressWork(work_item_id=form.id, summary="fields", done=1, total=2))
     waiting = await bea.call(WaitWork(work_item_id=form.id, on=WaitingKind.APPROVAL, ref="a new table"))
-    assert waiting.next_move_owner_id == rig.broker.world.operator_agent
+    assert waiting.next_move_owner_id == rig.broker.services.operator_agent
     (item,) = [one for one in await needs(rig) if one.return_path.work_item_id == form.id]
     await rig.operator(ApproveAttention(attention_id=item.id, reason="go on"))
     assert (await bea.call(GetWork(work_item_id=form.id))).state is WorkState.WORKING
@@ -180,7 +180,7 @@ async def afternoon(rig: Rig, known: dict[str, str]) -> dict[str, str]:
     view: AskView = await rig.operator(GetAsk(ask_id=(await flight(rig, known)).ask_id))
     assert view.flights[-1].output == "The login is live."
     review = await rig.operator(GetWork(work_item_id=known["login"]))
-    assert (review.state, review.next_move_owner_id) == (WorkState.REVIEW, rig.broker.world.operator_agent)
+    assert (review.state, review.next_move_owner_id) == (WorkState.REVIEW, rig.broker.services.operator_agent)
     await rig.operator(AcceptWork(work_item_id=known["login"]))
     assert [one for one in await needs(rig) if one.return_path.work_item_id] == []
     return {**known, "docs": docs.id}

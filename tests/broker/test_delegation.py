@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scout.base.codec import decode
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.model.conversation import MessageKind, SoftMentions, dm_id
 from scout.model.delivery import Delivery
 from scout.model.endpoint import EndpointState, Transport
@@ -30,12 +30,12 @@ from tests.broker.rig import Rig, played, refused, staged
 from tests.broker.stage import bodies, ended, later, live, log
 
 
-def ident(seat: Seat) -> str:
+def ident(seat: LocalScout) -> str:
     assert seat.who.actor.agent_id is not None
     return seat.who.actor.agent_id
 
 
-async def programs(rig: Rig, *names: str) -> list[Seat]:
+async def programs(rig: Rig, *names: str) -> list[LocalScout]:
     """Agents that can be started."""
     return [await rig.agent(name, harness="echo") for name in names]
 
@@ -334,7 +334,7 @@ def test_a_conversation_that_has_used_up_its_wakes_is_held_and_goes_on_after_the
             assert any("2 of 2 wakes" in note for note in sent.notes)
         view = await rig.operator(GetFlight(flight_id=asked.flight_id))
         assert (view.phase, view.waiting_on and view.waiting_on.kind) == ("held", "operator")
-        assert view.next_move_owner_id == rig.broker.world.operator_agent
+        assert view.next_move_owner_id == rig.broker.services.operator_agent
         needs = (await rig.operator(ListAttention())).items
         assert [one.title for one in needs] == ["agents have used up the wakes of @arc and @hal"]
         elsewhere = await rig.operator(Send(body="@hal from another"))

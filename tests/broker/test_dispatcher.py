@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scout.adapters.echo import Echo
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.events.asks import DeliveryRequested
 from scout.model.events.envelope import record_of
 from scout.model.flight import FlightState
@@ -59,7 +59,7 @@ class Odd(Echo):
             return
         yield Failed(layer=Layer.PROVIDER, reason="overloaded")
 
-    async def inspect(self, session_id: str, delivery_id: str) -> Found:
+    async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
         raise OSError("cannot look")
 
 
@@ -183,7 +183,7 @@ async def test_agents_do_not_wait_for_each_other(rig: Rig) -> None:
 @pytest.mark.rows("R0-80", "R2.1-14")
 def test_a_lease_is_renewed_while_a_program_begins(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
-        slow = rig.broker.world.harnesses["echo"]
+        slow = rig.broker.services.harnesses["echo"]
         assert isinstance(slow, Slow)
         await rig.register("lazy", harness="echo")
         asked = await rig.operator(MakeAsk(to="@lazy", body="x"))
@@ -207,7 +207,7 @@ async def renewed(rig: Rig, ident: str, first: int) -> bool:
 
 def test_who_cancels_while_it_begins_has_nothing_delivered(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
-        slow = rig.broker.world.harnesses["echo"]
+        slow = rig.broker.services.harnesses["echo"]
         assert isinstance(slow, Slow)
         await rig.register("lazy", harness="echo")
         asked = await rig.operator(MakeAsk(to="@lazy", body="x"))
@@ -236,7 +236,7 @@ async def test_everything_after_the_commit_may_happen_twice(rig: Rig) -> None:
     assert (rig.home / "runs").read_text().split() == ["run", "run"]
     assert (await of(rig, asked.flight_id)).revision == view.revision
     # The same delivery once more at the port: the harness finds the turn, and starts nothing.
-    harness = rig.broker.world.harnesses["command"]
+    harness = rig.broker.services.harnesses["command"]
     delivery = record_of(request)
     spec = SessionSpec(
         session_id=view.session_id or "", agent_id=delivery.target, address="@counts", command=command

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep.housekeeping import flush, tidy
 from scout.model.endpoint import Endpoint, EndpointState
 from scout.model.events.event_types import event_type
@@ -70,17 +70,17 @@ async def test_a_revision_that_was_overtaken_is_refused(rig: Rig) -> None:
 
 
 async def _session(rig: Rig, agent_id: str) -> Session:
-    def begin(turn: Turn) -> Session:
+    def begin(tx: Transaction) -> Session:
         session = Session(
-            id=turn.mint("ses"),
-            created_at=turn.now,
-            updated_at=turn.now,
+            id=tx.mint("ses"),
+            created_at=tx.now,
+            updated_at=tx.now,
             agent_id=agent_id,
             harness="codex",
             node="mini",
-            created_by=turn.sender,
+            created_by=tx.sender,
         )
-        return turn.record(SessionStarted, session, move="start")
+        return tx.record(SessionStarted, session, move="start")
 
     return await rig.broker.as_system(begin)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.model.attention import AttentionState
 from scout.model.endpoint import EndpointState, Transport
 from scout.model.session import SessionOrigin, SessionState
@@ -38,18 +38,18 @@ def folder(rig: Rig, name: str = "talkie") -> str:
     return str(path)
 
 
-async def host(rig: Rig) -> Seat:
+async def host(rig: Rig) -> LocalScout:
     """A host's seat."""
     made = await rig.operator(CreateToken(kind=TokenKind.HOST, label="host"))
     return await rig.seat(made.secret)
 
 
-async def enrolled(rig: Rig, seat: Seat, name: str = "talkie", **more: Any) -> Enrolled:
+async def enrolled(rig: Rig, seat: LocalScout, name: str = "talkie", **more: Any) -> Enrolled:
     given: dict[str, Any] = {"native_session_id": "n-1", "parent_pid": 77, "parent_started": "5", **more}
     return await seat.call(Enrol(cwd=folder(rig, name), harness="claude", **given))
 
 
-async def told(seat: Seat, session: Enrolled, event: HookEvent, **more: Any) -> HookAnswer:
+async def told(seat: LocalScout, session: Enrolled, event: HookEvent, **more: Any) -> HookAnswer:
     return await seat.call(ReportHook(session_id=session.session.id, event=event, **more))
 
 

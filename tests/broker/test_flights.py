@@ -46,7 +46,7 @@ async def test_a_flight_moves_by_its_table(rig: Rig) -> None:
         BlockFlight(flight_id=asked.flight_id, on=WaitingKind.ACTOR, ref="operator", reason="a word?")
     )
     assert (blocked.state, blocked.reason) == (FlightState.WAITING, "a word?")
-    assert blocked.next_move_owner_id == rig.broker.world.operator_agent
+    assert blocked.next_move_owner_id == rig.broker.services.operator_agent
     assert (await refused(seat.call(BlockFlight(flight_id=asked.flight_id, on=WaitingKind.ACTOR)))).code == (
         "bad_request"
     )

@@ -86,7 +86,7 @@ async def test_a_permission_is_asked_of_the_person_and_the_yes_reaches_the_progr
     view = await rig.operator(GetFlight(flight_id=flight))
     assert view.waiting_on is not None
     assert view.waiting_on.ref == item.id
-    assert view.next_move_owner_id == rig.broker.world.operator_agent
+    assert view.next_move_owner_id == rig.broker.services.operator_agent
     await rig.operator(ApproveAttention(attention_id=item.id))
     assert (await ended(rig, flight)).output == "yes"
     steps = await story(rig, flight, "collab.flight")
@@ -106,7 +106,7 @@ async def test_a_no_a_silence_and_a_dismissal_are_a_no(rig: Rig, puppet: Puppet)
     await rig.operator(DenyAttention(attention_id=item.id, reason="never"))
     second = await until(lambda: _other(rig, item.id))
     assert second.body == "Two?"
-    await later(rig, rig.broker.world.rules.periods.human_answer + 1)
+    await later(rig, rig.broker.services.rules.periods.human_answer + 1)
     assert (await ended(rig, flight)).output == "no never\nno"
     states = {one.body: one.state for one in (await rig.operator(ListAttention(all=True))).items}
     assert states == {"One?": AttentionState.DENIED, "Two?": AttentionState.EXPIRED}

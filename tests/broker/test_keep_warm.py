@@ -330,7 +330,7 @@ async def test_what_is_held_for_a_start_by_hand_drains_once_its_session_is_there
         view = await rig.operator(GetFlight(flight_id=asked.flight_id))
         assert (view.state, view.phase) == (FlightState.QUEUED, "held")
         assert "scout session start --agent @byhand --harness echo" in view.reason
-        assert view.next_move_owner_id == rig.broker.world.operator_agent
+        assert view.next_move_owner_id == rig.broker.services.operator_agent
     byhand = await rig.agent("byhand")
     endpoint = await byhand.call(RegisterEndpoint(transport=Transport.PULL, state=EndpointState.IDLE))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scout.adapters.echo import Echo
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.model.ask import IfUnreachable
 from scout.model.token import TokenKind
 from scout.ports import Capabilities, Probe
@@ -53,7 +53,7 @@ class Scene:
     def __init__(self, rig: Rig, door: Doorkeeper) -> None:
         self.rig = rig
         self.door = door
-        self.seat: Seat
+        self.seat: LocalScout
 
     async def begin(self) -> Enrolled:
         made = await self.rig.operator(CreateToken(kind=TokenKind.HOST, label="host"))

@@ -6,7 +6,7 @@ import pytest
 
 from scout.broker.operations.inbox import list_inbox
 from scout.broker.operations.overview import read_feed
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep.housekeeping import tidy
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import event_type
@@ -169,9 +169,9 @@ async def test_a_feed_costs_what_it_shows(rig: Rig) -> None:
         ledger = rig.broker.glance()
         ledger.connection.set_progress_handler(count, 10)
         try:
-            turn = Turn(rig.broker.world, ledger, arc.who.actor, arc.who.caller)
+            tx = Transaction(rig.broker.services, ledger, arc.who.actor, arc.who.caller)
             for request, read in ((ReadFeed(address="self"), read_feed), (ListInbox(), list_inbox)):
-                read(turn, cast("Any", request))
+                read(tx, cast("Any", request))
         finally:
             ledger.connection.set_progress_handler(None, 0)
         return counted

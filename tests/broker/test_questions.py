@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.model.agent import WakePolicy
 from scout.model.conversation import MessageKind
 from scout.model.events.envelope import record_of
@@ -36,11 +36,11 @@ from tests.broker.rig import Rig, refused, staged
 from tests.broker.stage import bodies, ended, live, log, program, said_to, set_up, until
 
 
-async def _pair(rig: Rig) -> tuple[Seat, Seat]:
+async def _pair(rig: Rig) -> tuple[LocalScout, LocalScout]:
     return await live(rig, "arc"), await live(rig, "hal")
 
 
-async def _asked(seat: Seat, to: str = "@hal", body: str = "Which port?", **more: Any) -> QuestionView:
+async def _asked(seat: LocalScout, to: str = "@hal", body: str = "Which port?", **more: Any) -> QuestionView:
     return await seat.call(CreateQuestion(to=to, body=body, **more))
 
 
@@ -220,7 +220,7 @@ async def test_lists_show_what_is_owed_and_what_was_asked(rig: Rig) -> None:
     back = await _asked(hal, to="@arc", body="back?")
     await hal.call(AnswerQuestion(question_id=made[0].id, answer="0"))
 
-    async def ids(seat: Seat, **more: Any) -> list[str]:
+    async def ids(seat: LocalScout, **more: Any) -> list[str]:
         found: list[str] = []
         cursor = None
         while True:

@@ -12,7 +12,7 @@ from scout.adapters.command import Command
 from scout.adapters.echo import Echo
 from scout.adapters.process.process_table import processes
 from scout.adapters.process.runs import Runs
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.model.agent import PermissionProfile
 from scout.model.ask import SessionPolicy
 from scout.model.events.presence import SessionEnded
@@ -99,7 +99,7 @@ def test_a_session_is_started_as_asked_and_can_be_looked_at(tmp_path: Path) -> N
     elsewhere.mkdir()
 
     async def scene(rig: Rig) -> None:
-        rig.broker.world.runs = Runs(tmp_path / "sessions")
+        rig.broker.services.runs = Runs(tmp_path / "sessions")
         await rig.register("ken", harness="acp")
         wish = StartSession(
             agent="@ken",
@@ -215,7 +215,7 @@ def test_a_session_has_one_writer(tmp_path: Path) -> None:
         assert (told.code, "pid 7" in told.message) == ("session_not_attachable", True)
         cast.kept.observed = []
         token = await rig.operator(CreateToken(kind=TokenKind.HOST))
-        host: Seat = await rig.seat(token.secret)
+        host: LocalScout = await rig.seat(token.secret)
         enrolled = await host.call(Enrol(cwd=str(project), harness="acp", native_session_id="n-1"))
         told = await refused(rig.operator(AttachSession(session="n-1", harness="acp")))
         assert (told.code, "a person has it open" in told.message) == ("session_not_attachable", True)
@@ -468,7 +468,7 @@ def test_a_terminal_that_died_gives_its_session_back_also_after_a_restart(tmp_pa
             await rig.operator(OpenSession(session_id=session.id, pid=os.getpid(), pid_started="not mine"))
             flight = await asked(rig, "two")
         async with stage(tmp_path, **cast.options) as rig:
-            rig.broker.world.runs = Runs(tmp_path / "sessions")
+            rig.broker.services.runs = Runs(tmp_path / "sessions")
             assert (await ended(rig, flight)).output == "one two"
             assert (await session_of(rig)).terminal is None
 

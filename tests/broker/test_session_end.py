@@ -10,7 +10,7 @@ import pytest
 from scout.adapters.echo import Echo
 from scout.adapters.process.process_table import processes
 from scout.adapters.process.runs import Runs
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.model.ask import IfUnreachable
 from scout.model.endpoint import EndpointState, Transport
 from scout.model.session import SessionState
@@ -27,7 +27,7 @@ from tests.broker.stage import later, live, set_up, until
 from tests.broker.test_enrolment import enrolled, folder, host, told
 
 
-async def taken(rig: Rig, made: Enrolled, seat: Seat, body: str = "review this") -> str:
+async def taken(rig: Rig, made: Enrolled, seat: LocalScout, body: str = "review this") -> str:
     """An ask that an enrolled session has taken at the end of a turn."""
     asked = await rig.operator(MakeAsk(to=made.address, body=body))
     await told(seat, made, HookEvent.STOP)
@@ -108,7 +108,7 @@ def sleeping() -> Generator[tuple[subprocess.Popen[bytes], str]]:
 
 def test_a_host_that_is_killed_ends_its_session_without_a_word(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
-        rig.broker.world.runs = Runs(tmp_path)
+        rig.broker.services.runs = Runs(tmp_path)
         seat = await host(rig)
         made = await enrolled(rig, seat, parent_pid=program.pid, parent_started=started)
         flight_id = await taken(rig, made, seat)

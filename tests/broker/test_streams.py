@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from scout.broker.local import Seat
-from scout.broker.transaction.transaction import Turn
+from scout.broker.local import LocalScout
+from scout.broker.transaction.transaction import Transaction
 from scout.model.events.envelope import Event
 from scout.model.events.talk import WorkItemCreated
 from scout.model.work_item import WorkItem
@@ -21,7 +21,7 @@ from tests.broker.rig import Rig, played, refused, staged
 from tests.broker.stage import ended, live, log, tag, until
 
 
-async def first(seat: Seat, request: Watch, count: int) -> list[Event]:
+async def first(seat: LocalScout, request: Watch, count: int) -> list[Event]:
     """The first so many facts of a stream."""
     found: list[Event] = []
     async with asyncio.timeout(20), aclosing(seat.watch(request)) as events:
@@ -77,19 +77,19 @@ async def test_filters(rig: Rig) -> None:
 @staged
 async def test_a_work_item_is_a_filter(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
-    operator = rig.broker.world.operator_agent
+    operator = rig.broker.services.operator_agent
 
-    def make(turn: Turn) -> WorkItem:
+    def make(tx: Transaction) -> WorkItem:
         item = WorkItem(
-            id=turn.mint("wrk"),
-            created_at=turn.now,
-            updated_at=turn.now,
+            id=tx.mint("wrk"),
+            created_at=tx.now,
+            updated_at=tx.now,
             title="a thing",
             owner_id=operator,
             next_move_owner_id=operator,
             requester_id=operator,
         )
-        return turn.record(WorkItemCreated, item, move="create")
+        return tx.record(WorkItemCreated, item, move="create")
 
     item = await rig.broker.as_system(make)
     await rig.operator(MakeAsk(to="@parrot", body="other", wait=20))

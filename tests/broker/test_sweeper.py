@@ -8,15 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from scout.adapters.echo import Echo
-from scout.broker.local import Seat
-from scout.broker.transaction.transaction import Turn
+from scout.broker.local import LocalScout
+from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import housekeeping
 from scout.broker.upkeep import sweeper as upkeep_sweeper
-from scout.broker.upkeep.sweeper import found
+from scout.broker.upkeep.sweeper import find_due
 from scout.model.alias import Alias, AliasTarget
 from scout.model.ask import IfUnreachable
 from scout.model.conversation import Message
-from scout.model.delivery import Delivery, Found
+from scout.model.delivery import Delivery, InspectResult
 from scout.model.events.asks import (
     DeliveryNacked,
     DeliveryRequested,
@@ -84,7 +84,7 @@ async def test_a_question_goes_up_the_ladder_one_period_at_a_time(rig: Rig) -> N
         await housekeeping.tidy(rig.broker)
     (first,) = await nudges(rig, asked.id)
     assert (first.payload.holder_id, first.payload.count) == (asked.responder_id, 1)
-    assert first.source.id == rig.broker.world.sweeper_agent
+    assert first.source.id == rig.broker.services.sweeper_agent
     text = (await bodies(rig, "bob"))[told:]
     assert len(text) == 1
     assert "open question: which port is it?" in text[0]
@@ -99,7 +99,7 @@ async def test_a_question_goes_up_the_ladder_one_period_at_a_time(rig: Rig) -> N
     assert f"try: scout question close {asked.id}" in asker
     assert "question answer" not in asker  # its own question is not the asker's to answer
     await later(rig, HALF_HOUR + 1)
-    expected = [(asked.responder_id, 1), (asked.asker_id, 2), (rig.broker.world.operator_agent, 3)]
+    expected = [(asked.responder_id, 1), (asked.asker_id, 2), (rig.broker.services.operator_agent, 3)]
     assert await holders(rig, asked.id) == expected
     assert await needs(rig) == ["open question: which port is it?"]
     for _ in range(4):
@@ -154,22 +154,22 @@ async def test_a_nudge_starts_the_program_of_its_holder_by_a_stored_decision(rig
     await later(rig, 4 * HOUR + 1)
     await until(lambda: rig.broker.dispatcher.carrier.turns == 2)
     requested = [one for one in await log(rig, "collab.delivery") if isinstance(one, DeliveryRequested)]
-    mine = [one for one in requested if one.source.id == rig.broker.world.sweeper_agent]
+    mine = [one for one in requested if one.source.id == rig.broker.services.sweeper_agent]
     assert [one.payload.record.target for one in mine] == [item.owner_id]
     wake = mine[0].metadata.wake
     assert wake is not None
     assert (wake.agent_id, wake.action, wake.facts["occasion"]["cause"]) == (item.owner_id, "wake", "nudge")
     # What a program says to the sweeper is kept in their conversation and delivered to nobody.
-    assert not [one for one in requested if one.payload.record.target == rig.broker.world.sweeper_agent]
+    assert not [one for one in requested if one.payload.record.target == rig.broker.services.sweeper_agent]
 
 
 @staged
 async def test_a_person_finds_it_in_the_inbox_and_nothing_is_started(rig: Rig) -> None:
     ann = await rig.agent("ann")
-    asked = await ann.call(CreateQuestion(to=f"/{rig.broker.world.operator}/direct", body="may I?"))
+    asked = await ann.call(CreateQuestion(to=f"/{rig.broker.services.operator}/direct", body="may I?"))
     before = await needs(rig)
     await later(rig, HALF_HOUR + 1)
-    assert await holders(rig, asked.id) == [(rig.broker.world.operator_agent, 1)]
+    assert await holders(rig, asked.id) == [(rig.broker.services.operator_agent, 1)]
     assert await needs(rig) == before == ["may I?"]
 
 
@@ -177,10 +177,10 @@ async def test_a_person_finds_it_in_the_inbox_and_nothing_is_started(rig: Rig) -
 async def test_what_nobody_known_holds_is_the_operators(rig: Rig) -> None:
     made: list[str] = []
 
-    def orphaned(turn: Turn) -> None:
-        gone = turn.mint("agt")
-        item = new_work(turn.mint("wrk"), "of nobody", turn.now, requester_id=gone, owner_id=gone)
-        made.append(turn.record(WorkItemCreated, item, move="create").id)
+    def orphaned(tx: Transaction) -> None:
+        gone = tx.mint("agt")
+        item = new_work(tx.mint("wrk"), "of nobody", tx.now, requester_id=gone, owner_id=gone)
+        made.append(tx.record(WorkItemCreated, item, move="create").id)
 
     await rig.broker.as_system(orphaned)
     await later(rig, 4 * HOUR + 1)
@@ -196,7 +196,7 @@ def test_wakes_by_the_sweeper_have_the_budget_of_every_conversation(tmp_path: Pa
         await later(rig, 4 * HOUR + 1)
         assert len(await nudges(rig)) == 3
         requested = [one for one in await log(rig, "collab.delivery") if isinstance(one, DeliveryRequested)]
-        mine = [one for one in requested if one.source.id == rig.broker.world.sweeper_agent]
+        mine = [one for one in requested if one.source.id == rig.broker.services.sweeper_agent]
         assert sorted(one.payload.record.wake for one in mine) == [False, True, True]
 
     played(scene, tmp_path, limits=Limits(wakes_per_hour=2))
@@ -205,7 +205,7 @@ def test_wakes_by_the_sweeper_have_the_budget_of_every_conversation(tmp_path: Pa
 # -- delegations -------------------------------------------------------------------------------------
 
 
-async def delegated(rig: Rig) -> tuple[Seat, Seat, str]:
+async def delegated(rig: Rig) -> tuple[LocalScout, LocalScout, str]:
     """Somebody is asked to look at something, in a plain message."""
     ann, bob = await rig.agent("ann"), await live(rig, "bob")
     said = await ann.call(Send(body="@bob please look at the build"))
@@ -224,7 +224,7 @@ async def test_a_mention_without_an_answer_goes_to_its_target_then_to_the_sender
     await later(rig, HALF_HOUR + 1)
     await later(rig, HALF_HOUR + 1)
     bob, ann = await ident(rig, "bob"), await ident(rig, "ann")
-    assert await holders(rig, said) == [(bob, 1), (ann, 2), (rig.broker.world.operator_agent, 3)]
+    assert await holders(rig, said) == [(bob, 1), (ann, 2), (rig.broker.services.operator_agent, 3)]
     (item,) = (await rig.operator(ListAttention())).items
     assert item.title == "mention without an answer: @bob please look at the build"
     await rig.operator(AnswerAttention(attention_id=item.id, answer="ask carol instead"))
@@ -254,7 +254,7 @@ async def test_what_is_said_elsewhere_is_no_answer(rig: Rig) -> None:
     assert len(await nudges(rig, said)) == 1
 
 
-ANSWERS: dict[str, Callable[[Seat, Message], Awaitable[object]]] = {
+ANSWERS: dict[str, Callable[[LocalScout, Message], Awaitable[object]]] = {
     "it was answered": lambda bob, said: bob.call(Reply(body="it is green", in_reply_to=said.id)),
     "its target asked on": lambda bob, _: bob.call(CreateQuestion(to="@carol", body="which one?")),
     "there is work on it": lambda bob, said: bob.call(
@@ -308,8 +308,8 @@ async def test_somebody_who_is_retired_is_passed_over(rig: Rig) -> None:
     await rig.operator(RetireAgent(address="@ann"))
     for _ in range(3):
         await later(rig, HALF_HOUR + 1)
-    assert await holders(rig, said) == [(bob, 1), (ann, 2), (rig.broker.world.operator_agent, 3)]
-    sweeper = rig.broker.world.sweeper_agent
+    assert await holders(rig, said) == [(bob, 1), (ann, 2), (rig.broker.services.operator_agent, 3)]
+    sweeper = rig.broker.services.sweeper_agent
     told = [one.payload.record for one in await log(rig, "collab.delivery") if one.source.id == sweeper]
     assert {one.target for one in told} == {bob}
     wake = (await nudges(rig, said))[1].metadata.wake
@@ -323,10 +323,10 @@ async def test_somebody_who_is_retired_is_passed_over(rig: Rig) -> None:
 async def waits(rig: Rig, flight_id: str, kind: WaitingKind, seconds: float) -> None:
     """As a harness reports it that has used up its quota."""
 
-    def held(turn: Turn) -> None:
-        flight = turn.need(Flight, "flight", flight_id)
-        waiting = wait_flight(flight, WaitingOn(kind=kind, until=turn.now.plus(seconds)), turn.now)
-        turn.record(FlightWaiting, waiting, move="wait", reason=waiting.reason)
+    def held(tx: Transaction) -> None:
+        flight = tx.need(Flight, "flight", flight_id)
+        waiting = wait_flight(flight, WaitingOn(kind=kind, until=tx.now.plus(seconds)), tx.now)
+        tx.record(FlightWaiting, waiting, move="wait", reason=waiting.reason)
 
     await rig.broker.as_system(held)
 
@@ -413,9 +413,9 @@ async def test_a_flight_that_is_never_heard_of_again_has_failed_with_a_reason(ri
 
 
 class Lost(Echo):
-    """A harness whose first turn is lost by the broker; `found` is what can be seen of it afterwards."""
+    """A harness whose first turn is lost by the broker; `find_due` is what can be seen of it afterwards."""
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: InspectResult) -> None:
         super().__init__()
         self._found = found
         self.begun = 0
@@ -429,7 +429,7 @@ class Lost(Echo):
         async for event in super().deliver(spec, prompt):
             yield event
 
-    async def inspect(self, session_id: str, delivery_id: str) -> Found:
+    async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
         return self._found
 
 
@@ -437,13 +437,13 @@ class Lost(Echo):
 @pytest.mark.parametrize(
     ("found", "state", "reason"),
     [
-        (Found.TAKEN, FlightState.COMPLETED, "completed"),
-        (Found.NOT_TAKEN, FlightState.FAILED, "nothing works on it any more"),
-        (Found.UNKNOWN, FlightState.WAITING, "no sign of life since"),
+        (InspectResult.TAKEN, FlightState.COMPLETED, "completed"),
+        (InspectResult.NOT_TAKEN, FlightState.FAILED, "nothing works on it any more"),
+        (InspectResult.UNKNOWN, FlightState.WAITING, "no sign of life since"),
     ],
 )
 def test_a_program_that_nobody_follows_is_looked_for(
-    tmp_path: Path, found: Found, state: FlightState, reason: str
+    tmp_path: Path, found: InspectResult, state: FlightState, reason: str
 ) -> None:
     harness = Lost(found)
 
@@ -500,7 +500,7 @@ async def test_a_flight_that_waits_for_its_quota_goes_on_by_itself(rig: Rig) -> 
 
 
 def test_a_program_is_started_again_when_its_quota_is_there(tmp_path: Path) -> None:
-    harness = Lost(Found.NOT_TAKEN)
+    harness = Lost(InspectResult.NOT_TAKEN)
 
     async def scene(rig: Rig) -> None:
         await rig.register("parrot", harness="echo")
@@ -528,7 +528,7 @@ async def test_a_flight_that_waits_for_somebody_reminds_that_one_then_who_asked(
     assert await holders(rig, asked.flight_id) == [
         (names[0], 1),
         (names[1], 2),
-        (rig.broker.world.operator_agent, 3),
+        (rig.broker.services.operator_agent, 3),
     ]
     assert await needs(rig) == ["flight waiting on actor: x"]
     await bob.call(Reply(body="never mind", in_reply_to=asked.ask_id))
@@ -556,7 +556,7 @@ async def test_what_ends_at_its_time_is_ended_by_the_sweeper(rig: Rig) -> None:
     ended = ("expired", "failed")
     facts = [one for one in await log(rig) if str(one.__struct_config__.tag).endswith(ended)]
     assert len(facts) == 4
-    assert {one.source.id for one in facts} == {rig.broker.world.sweeper_agent}
+    assert {one.source.id for one in facts} == {rig.broker.services.sweeper_agent}
 
 
 @staged
@@ -566,10 +566,10 @@ async def test_what_nobody_took_in_time_comes_back(rig: Rig) -> None:
     said = await ann.call(Send(to="@bob", body="good for a minute"))
     sent = said.deliveries[0].delivery_id
 
-    def dated(turn: Turn) -> None:
-        delivery = turn.need(Delivery, "delivery", sent)
-        changed = replace(delivery, revision=2, expires_at=turn.now.plus(60))
-        turn.record(DeliveryNacked, changed, move="postpone")
+    def dated(tx: Transaction) -> None:
+        delivery = tx.need(Delivery, "delivery", sent)
+        changed = replace(delivery, revision=2, expires_at=tx.now.plus(60))
+        tx.record(DeliveryNacked, changed, move="postpone")
 
     await rig.broker.as_system(dated)
     await later(rig, 59)
@@ -586,26 +586,26 @@ async def test_the_name_of_a_session_ends_with_it(rig: Rig) -> None:
     await rig.operator(MakeAsk(to="@parrot", body="x", wait=20))
     session = (await rig.operator(ListSessions(agent="@parrot"))).items[0]
 
-    def named(turn: Turn) -> None:
+    def named(tx: Transaction) -> None:
         alias = Alias(
-            id=turn.mint("als"),
-            created_at=turn.now,
-            updated_at=turn.now,
-            owner=turn.world.operator,
+            id=tx.mint("als"),
+            created_at=tx.now,
+            updated_at=tx.now,
+            owner=tx.services.operator,
             name="second",
             target=AliasTarget(session_id=session.id),
             until_session_ends=True,
-            created_by=turn.sender,
+            created_by=tx.sender,
         )
-        turn.record(AliasCreated, alias, move="create")
+        tx.record(AliasCreated, alias, move="create")
 
     await rig.broker.as_system(named)
     await later(rig, 200)
     assert [one.name for one in (await rig.operator(ListAliases())).items] == ["second"]
 
-    def ended(turn: Turn) -> None:
-        over = end_session(turn.need(Session, "session", session.id), "over", turn.now)
-        turn.record(SessionEnded, over, move="end")
+    def ended(tx: Transaction) -> None:
+        over = end_session(tx.need(Session, "session", session.id), "over", tx.now)
+        tx.record(SessionEnded, over, move="end")
 
     await rig.broker.as_system(ended)
     await later(rig, 1)
@@ -674,12 +674,12 @@ async def test_the_running_keeper_notices_a_sleep_and_gives_one_grace_period(rig
 # -- ten thousand open items -------------------------------------------------------------------------
 
 
-def seeded(turn: Turn, count: int) -> None:
+def seeded(tx: Transaction, count: int) -> None:
     """Open work that is not due."""
-    agent = turn.world.operator_agent
+    agent = tx.services.operator_agent
     for number in range(count):
-        item = new_work(turn.mint("wrk"), f"item {number}", turn.now, requester_id=agent, owner_id=agent)
-        turn.record(WorkItemCreated, item, move="create")
+        item = new_work(tx.mint("wrk"), f"item {number}", tx.now, requester_id=agent, owner_id=agent)
+        tx.record(WorkItemCreated, item, move="create")
 
 
 def test_the_cost_of_a_round_follows_what_is_due_and_not_what_there_is(tmp_path: Path) -> None:
@@ -687,13 +687,15 @@ def test_the_cost_of_a_round_follows_what_is_due_and_not_what_there_is(tmp_path:
         """The steps of SQLite's machine that it takes to find ten due items among so many."""
 
         async def scene(rig: Rig) -> int:
-            await rig.broker.as_system(lambda turn: seeded(turn, 10))
+            await rig.broker.as_system(lambda tx: seeded(tx, 10))
             rig.clock.ahead += 4 * HOUR - 60
             for _ in range(count // 30):
-                await rig.broker.as_system(lambda turn: seeded(turn, 30))
-            world, taken = rig.broker.world, 0
+                await rig.broker.as_system(lambda tx: seeded(tx, 30))
+            services, taken = rig.broker.services, 0
             rig.clock.ahead += 61
-            this = Round(now=rig.clock.now(), operator_id=world.operator_agent, periods=world.rules.periods)
+            this = Round(
+                now=rig.clock.now(), operator_id=services.operator_agent, periods=services.rules.periods
+            )
             ledger = rig.broker.glance()
 
             def step() -> int:
@@ -702,7 +704,7 @@ def test_the_cost_of_a_round_follows_what_is_due_and_not_what_there_is(tmp_path:
                 return 0
 
             ledger.connection.set_progress_handler(step, 1)
-            assert len(found(ledger, this).ids) == 10
+            assert len(find_due(ledger, this).ids) == 10
             ledger.connection.set_progress_handler(None, 0)
             return taken
 
@@ -734,11 +736,11 @@ async def test_a_clock_that_was_a_day_ahead_and_is_put_right_leaves_nothing_unlo
     await ann.call(StartFlight(flight_id=asked.flight_id))
     await housekeeping.tidy(rig.broker)
     rig.clock.ahead -= 86_400
-    now = rig.broker.world.clock.now()
+    now = rig.broker.services.clock.now()
     before = await rig.operator(GetFlight(flight_id=asked.flight_id))
     assert before.next_check_at is not None
     assert before.next_check_at > now.plus(80_000)
-    await upkeep_sweeper.realign(rig.broker)
+    await upkeep_sweeper.reschedule_after_clock_step(rig.broker)
     after = await rig.operator(GetFlight(flight_id=asked.flight_id))
     assert after.next_check_at is not None
     assert after.next_check_at < now.plus(120)

@@ -10,7 +10,7 @@ import pytest
 
 from scout.adapters.router import ProgramRouter
 from scout.base.codec import decode
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.model.conversation import MessageKind
 from scout.model.events.asks import DeliveryRequested
 from scout.policy.limits import Limits, Routing
@@ -40,7 +40,7 @@ def asked(home: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-async def room(rig: Rig) -> list[Seat]:
+async def room(rig: Rig) -> list[LocalScout]:
     """A channel of the operator with three agents that can be started."""
     for name in NAMES:
         await rig.register(name, harness="echo")
@@ -66,7 +66,7 @@ def test_its_choice_is_delivered_and_recorded_as_a_suggestion(tmp_path: Path) ->
         record, wake = event.payload.record, event.metadata.wake
         hal = (await rig.agent("hal")).who.actor.agent_id
         assert (record.target, record.rule, record.wake) == (hal, "model suggestion", True)
-        assert record.sender == rig.broker.world.operator_agent
+        assert record.sender == rig.broker.services.operator_agent
         assert wake is not None
         assert (wake.agent_id, wake.rule, wake.action) == (hal, "model suggestion", "wake")
         facts = decode(wake.facts, WakeFacts)

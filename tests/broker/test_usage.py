@@ -256,8 +256,8 @@ def test_a_cap_that_is_raised_counts_within_the_hour(tmp_path: Path) -> None:
         assert (await rig.operator(MakeAsk(to="@parrot", body="one", wait=20))).output == "one"
         view = await held(rig, "@other")
         assert await budget_items(rig) == ["daily tokens of all agents used up"]
-        rules = rig.broker.world.rules
-        rig.broker.world.rules = replace(rules, limits=replace(rules.limits, tokens_per_day=1000))
+        rules = rig.broker.services.rules
+        rig.broker.services.rules = replace(rules, limits=replace(rules.limits, tokens_per_day=1000))
         assert view.next_check_at is not None
         await later(rig, view.next_check_at.since(rig.clock.now()) + 1)
         assert (await ended(rig, view.id)).output == "more"

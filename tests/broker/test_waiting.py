@@ -23,7 +23,7 @@ async def test_who_stops_waiting_leaves_the_flight_running(rig: Rig) -> None:
     seat = await rig.seat()
     waiting = asyncio.create_task(seat.call(MakeAsk(to="@parrot", body="!hang", wait=30)))
     flight = await until(lambda: newest(rig))
-    mine = f"{flight} {rig.broker.world.operator_agent}"
+    mine = f"{flight} {rig.broker.services.operator_agent}"
     await until(lambda: rig.broker.waiters.is_awaited(mine))
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
@@ -110,7 +110,7 @@ async def test_an_asker_whose_wait_is_over_is_told(rig: Rig) -> None:
     flight = await until(lambda: newest(rig))
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
-    harness = rig.broker.world.harnesses["echo"]
+    harness = rig.broker.services.harnesses["echo"]
     view = await rig.operator(GetFlight(flight_id=flight))
     await harness.stop(view.session_id or "")
     await until(lambda: bodies(rig, "asker"))

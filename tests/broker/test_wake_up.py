@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scout.base.codec import decode
 from scout.base.refusal import Refused
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.model.conversation import MessageKind, SoftMentions
 from scout.model.events.asks import DeliveryRequested
 from scout.model.events.envelope import Event, Wake
@@ -21,7 +21,7 @@ from scout.model.events.talk import MessagePosted, message_of
 from scout.model.question import QUESTION
 from scout.model.waiting import WaitingKind
 from scout.model.work_item import WORK_ITEM
-from scout.policy.reach import Action
+from scout.policy.reach import WakeAction
 from scout.policy.wake import WakeFacts, decide_wake
 from scout.protocol.agents import RetireAgent, ShowAgent
 from scout.protocol.asks import MakeAsk
@@ -82,7 +82,7 @@ class Stage:
     chance: Random
     kinds: dict[str, str] = field(default_factory=dict[str, str])  # by address
     ids: dict[str, str] = field(default_factory=dict[str, str])
-    seats: dict[str, Seat] = field(default_factory=dict[str, Seat])
+    seats: dict[str, LocalScout] = field(default_factory=dict[str, LocalScout])
     rooms: list[str] = field(default_factory=list[str])
     records: dict[str, QuestionView | WorkView] = field(default_factory=dict[str, QuestionView | WorkView])
 
@@ -98,7 +98,7 @@ class Stage:
 
     async def enter(self, kinds: list[str]) -> None:
         self.seats["operator"] = await self.rig.seat()
-        self.ids["operator"], self.kinds["operator"] = self.rig.broker.world.operator_agent, "person"
+        self.ids["operator"], self.kinds["operator"] = self.rig.broker.services.operator_agent, "person"
         for number, kind in enumerate(kinds):
             name = f"a{number}"
             address = f"/ada/chat{number}" if kind == "person" else f"@{name}"
@@ -245,7 +245,7 @@ def _again(wake: Wake) -> None:
     occasion, reaches = facts.occasion, {one.agent_id: one for one in facts.reaches}
     again = decide_wake(occasion, reaches, facts.routing).stored
     if wake.rule == "wake_budget":
-        assert (wake.action, wake.agent_id) == (Action.HOLD, again.agent_id)
+        assert (wake.action, wake.agent_id) == (WakeAction.HOLD, again.agent_id)
     else:
         assert again == wake
     assert wake.agent_id != occasion.sender.agent_id or occasion.follow_up

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from scout.base.codec import decode
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.broker.routing import posts
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.conversation import Message
 from scout.model.events.asks import DeliveryRequested
 from scout.model.grant import Action
@@ -27,7 +27,7 @@ from tests.broker.rig import Rig, refused, staged
 from tests.broker.stage import ended, live, log, set_up, until
 
 
-async def why(rig: Rig, ident: str, seat: Seat | None = None) -> Explanation:
+async def why(rig: Rig, ident: str, seat: LocalScout | None = None) -> Explanation:
     return await (seat or await rig.seat()).call(Why(id=ident))
 
 
@@ -183,7 +183,7 @@ async def test_a_decision_that_would_be_another_today_is_shown_as_it_would_be(ri
     sent = await arc.call(Send(body="@bow please look"))
     clean = review(rig.home / "scout.db")
     assert (clean.clean, clean.decisions) == (True, 1)
-    await rig.broker.as_system(lambda turn: _decided_long_ago(turn, sent.message_id))
+    await rig.broker.as_system(lambda tx: _decided_long_ago(tx, sent.message_id))
     found = review(rig.home / "scout.db")
     (other,) = found.differences
     assert (found.clean, found.decisions, found.differing) == (False, 2, 1)
@@ -194,10 +194,10 @@ async def test_a_decision_that_would_be_another_today_is_shown_as_it_would_be(ri
     assert (await why(rig, other.event_id)).decisions == told.decisions[1:]
 
 
-def _decided_long_ago(turn: Turn, message_id: str) -> None:
+def _decided_long_ago(tx: Transaction, message_id: str) -> None:
     """The same facts, decided as another version of the policy might have."""
-    (event,) = turn.ledger.facts("routed_after", after=0, until=1 << 62)
+    (event,) = tx.ledger.facts("routed_after", after=0, until=1 << 62)
     assert event.metadata.wake is not None
-    message = turn.need(Message, "message", message_id)
+    message = tx.need(Message, "message", message_id)
     decision = replace(event.metadata.wake, rule="owner")
-    posts.deliver(turn, message, message.sender, decision=decision)
+    posts.deliver(tx, message, message.sender, decision=decision)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scout.base.refusal import Refused
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.model.agent import Lifecycle
 from scout.model.ask import ReplyMode
 from scout.model.events.envelope import record_of
@@ -40,12 +40,12 @@ from tests.broker.stage import bodies, live, log, said_to
 
 
 async def _made(
-    seat: Seat, owner: str | None = "@hal", title: str = "Fix the build", **more: Any
+    seat: LocalScout, owner: str | None = "@hal", title: str = "Fix the build", **more: Any
 ) -> WorkView:
     return await seat.call(CreateWork(title=title, owner_id=owner, **more))
 
 
-async def _pair(rig: Rig) -> tuple[Seat, Seat]:
+async def _pair(rig: Rig) -> tuple[LocalScout, LocalScout]:
     return await live(rig, "arc"), await live(rig, "hal")
 
 
@@ -124,7 +124,7 @@ async def test_refused_nothing_is_written(rig: Rig) -> None:
     await hal.call(WaitWork(work_item_id=waits.id, on=WaitingKind.WORK_ITEM, ref=item.id))
     before, ident = await _last(rig), item.id
     on = WaitingKind
-    cases: list[tuple[Seat, Request[Any], str]] = [
+    cases: list[tuple[LocalScout, Request[Any], str]] = [
         (eve, StartWork(work_item_id=ident), "not_owner"),
         (arc, StartWork(work_item_id=ident), "not_owner"),
         (eve, ProgressWork(work_item_id=ident), "not_owner"),
@@ -173,7 +173,7 @@ async def test_whoever_is_waited_for_holds_the_next_move(rig: Rig) -> None:
     ops = await live(rig, "ops")
     item = await _made(arc)
     people = {name: (await rig.operator(ShowAgent(address=f"@{name}"))).id for name in ("arc", "hal", "ops")}
-    operator = rig.broker.world.operator_agent
+    operator = rig.broker.services.operator_agent
     cases: tuple[tuple[WaitingKind, str | None, str | None, str], ...] = (
         (WaitingKind.ACTOR, "@ops", None, people["ops"]),
         (WaitingKind.APPROVAL, "the deploy", None, operator),
@@ -294,7 +294,7 @@ async def test_lists_are_of_the_caller_newest_first_and_by_page(rig: Rig) -> Non
     await arc.call(CancelWork(work_item_id=made[0].id))
     await hal.call(SubmitWork(work_item_id=made[1].id))
 
-    async def ids(seat: Seat, **more: Any) -> list[str]:
+    async def ids(seat: LocalScout, **more: Any) -> list[str]:
         found: list[str] = []
         cursor = None
         while True:
@@ -398,7 +398,7 @@ async def test_work_in_a_channel_is_told_there(rig: Rig) -> None:
 @staged
 async def test_what_a_retired_agent_owned_or_owed_is_somebody_elses(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    operator = rig.broker.world.operator_agent
+    operator = rig.broker.services.operator_agent
     owned = await _made(arc)
     own = await _made(hal, None, "for itself")
     waits = await _made(hal, "@arc", "needs hal")

@@ -9,8 +9,8 @@ from click.testing import CliRunner, Result
 
 from scout import __version__
 from scout.base.refusal import Family
-from scout.cli.connection.call import Line
-from scout.cli.connection.refusal import OPEN, Problem
+from scout.cli.connection.call import DaemonCall
+from scout.cli.connection.refusal import OPEN, RefusalError
 from scout.cli.main import scout
 from tests.cli.sockets import answer, events, listening
 
@@ -98,7 +98,7 @@ def test_what_is_queued_for_a_day_is_not_waited_for(path: Path) -> None:
 
 @pytest.mark.rows("R0-38")
 def test_another_version_is_said_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Line, "_skew_said", False)
+    monkeypatch.setattr(DaemonCall, "_skew_said", False)
     page = answer(b'{"items": [], "next": null}', 200, b"Scout-Version: 0.0.9")
     with listening(path, page, page):
         first, second = run("who"), run("who")
@@ -131,8 +131,8 @@ def test_a_refusal_is_shown_with_what_this_version_can_do(path: Path) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"{}"])
 def test_an_answer_without_a_reason_is_still_an_answer(path: Path, body: bytes) -> None:
-    with listening(path, answer(body, 502)), pytest.raises(Problem, match="answered 502"):
-        Line().call("GET /v1/status", {})
+    with listening(path, answer(body, 502)), pytest.raises(RefusalError, match="answered 502"):
+        DaemonCall().call("GET /v1/status", {})
 
 
 def test_a_stream_is_taken_up_where_it_broke(path: Path) -> None:

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from scout.base.refusal import Family
 from scout.cli.connection.catalogue import COMMANDS, GROUPS, OPERATIONS_OF, exists
-from scout.cli.connection.refusal import LOCAL_CODES, Problem, exit_code, tries
+from scout.cli.connection.refusal import LOCAL_CODES, RefusalError, exit_code, tries
 from scout.cli.main import scout
 from scout.cli.operations.build import build
 from scout.cli.operations.examples import EXAMPLES
@@ -183,12 +183,12 @@ def test_an_editor_that_writes_nothing_sends_nothing(monkeypatch: pytest.MonkeyP
     from scout.cli.operations.editor import edit
 
     monkeypatch.setenv("EDITOR", "true")
-    with pytest.raises(Problem, match="nothing was written"):
+    with pytest.raises(RefusalError, match="nothing was written"):
         edit()
     monkeypatch.setenv("EDITOR", "sh -c 'printf hello > \"$1\"' -")
     assert edit() == "hello"
     monkeypatch.delenv("EDITOR")
-    with pytest.raises(Problem, match="EDITOR is not set"):
+    with pytest.raises(RefusalError, match="EDITOR is not set"):
         edit()
 
 

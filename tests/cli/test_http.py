@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scout.cli.connection.http import Answer, Lost, Place, exchange, quote, stream
+from scout.cli.connection.http import DaemonAddress, HttpResponse, Lost, exchange, quote, stream
 from tests.cli.sockets import listening
 
 
@@ -18,7 +18,9 @@ def test_a_request_and_its_answer(short: Path) -> None:
     with listening(
         short, b"HTTP/1.1 201 Created\r\nScout-Version: 9\r\nContent-Length: 2\r\n\r\n{}more"
     ) as got:
-        answer = exchange(Place(socket=str(short)), "POST", "/v1/x", {"Scout-As": "a"}, b'{"a":1}', timeout=5)
+        answer = exchange(
+            DaemonAddress(socket=str(short)), "POST", "/v1/x", {"Scout-As": "a"}, b'{"a":1}', timeout=5
+        )
     assert (answer.status, answer.headers["scout-version"], answer.body) == (201, "9", b"{}")
     assert got[0].startswith(
         b"POST /v1/x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nScout-As: a\r\n"
@@ -39,7 +41,7 @@ def test_a_request_and_its_answer(short: Path) -> None:
 )
 def test_every_way_to_end_a_body(short: Path, sent: bytes, body: bytes) -> None:
     with listening(short, sent):
-        assert exchange(Place(socket=str(short)), "GET", "/", {}, timeout=5).body == body
+        assert exchange(DaemonAddress(socket=str(short)), "GET", "/", {}, timeout=5).body == body
 
 
 @pytest.mark.parametrize(
@@ -54,7 +56,7 @@ def test_every_way_to_end_a_body(short: Path, sent: bytes, body: bytes) -> None:
 )
 def test_half_an_answer_is_none(short: Path, sent: bytes) -> None:
     with listening(short, sent), pytest.raises(Lost):
-        exchange(Place(socket=str(short)), "GET", "/", {}, timeout=5)
+        exchange(DaemonAddress(socket=str(short)), "GET", "/", {}, timeout=5)
 
 
 def test_a_stream_gives_its_lines_as_they_come(short: Path) -> None:
@@ -63,21 +65,21 @@ def test_a_stream_gives_its_lines_as_they_come(short: Path) -> None:
         b"8\r\nid: 1\nda\r\n9\r\nta: {}\r\n\n\r\n0\r\n\r\n"
     )
     with listening(short, sent):
-        head, *lines = stream(Place(socket=str(short)), "/", {}, 5)
-    assert isinstance(head, Answer)
+        head, *lines = stream(DaemonAddress(socket=str(short)), "/", {}, 5)
+    assert isinstance(head, HttpResponse)
     assert lines == ["id: 1", "data: {}", ""]
 
 
 def test_a_refused_stream_has_its_whole_answer(short: Path) -> None:
     with listening(short, b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\n{}"):
-        (head,) = stream(Place(socket=str(short)), "/", {}, 5)
-    assert isinstance(head, Answer)
+        (head,) = stream(DaemonAddress(socket=str(short)), "/", {}, 5)
+    assert isinstance(head, HttpResponse)
     assert (head.status, head.body) == (403, b"{}")
 
 
 def test_nobody_listens(short: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
-        exchange(Place(socket=str(short)), "GET", "/", {}, timeout=5)
+        exchange(DaemonAddress(socket=str(short)), "GET", "/", {}, timeout=5)
 
 
 def test_everything_that_could_mean_something_is_encoded() -> None:
@@ -93,10 +95,10 @@ def test_everything_that_could_mean_something_is_encoded() -> None:
     ],
 )
 def test_a_url_is_a_place(url: str, name: str) -> None:
-    assert Place.of_url(url).name == name
+    assert DaemonAddress.of_url(url).name == name
 
 
 @pytest.mark.parametrize("url", ["", "7432", "ftp://a:1", "http://a", "http://:1", "http://a:b"])
 def test_what_is_no_url_is_said(url: str) -> None:
     with pytest.raises(ValueError, match="http://HOST:PORT"):
-        Place.of_url(url)
+        DaemonAddress.of_url(url)

@@ -19,8 +19,8 @@ from mcp.client.client import Client
 from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from scout.cli.connection.host_session import Host
-from scout.cli.hosts.mcp_connection import Door
+from scout.cli.connection.host_session import HostSession
+from scout.cli.hosts.mcp_connection import McpConnection
 from scout.daemon.start import running, stop
 from tests.cli.hosting import Hosted, hosted
 from tests.cli.running import Shell, start_daemon
@@ -276,10 +276,10 @@ def test_what_may_have_been_done_is_not_done_again(hosted: Hosted) -> None:
 @pytest.mark.parametrize("why", ["working", "hasDoor"])
 def test_a_session_that_works_or_can_be_woken_is_there(hosted: Hosted, why: str) -> None:
     environ = {**hosted.environ, "CLAUDE_PID": str(os.getpid())}
-    host = Host("claude", environ)
+    host = HostSession("claude", environ)
     kept = {**host.enrol(str(hosted.project("talkie")), "n-1"), "hasDoor": False}
     host.keep(kept)
-    door = Door(host)
+    door = McpConnection(host)
 
     def seen() -> str:
         (one,) = hosted.data("show", "@talkie")["endpoints"]

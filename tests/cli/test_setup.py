@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from scout.cli.connection.refusal import Problem
-from scout.cli.hosts.edit_files import Change, planned, write
+from scout.cli.connection.refusal import RefusalError
+from scout.cli.hosts.edit_files import FileChange, planned, write
 from scout.cli.hosts.hosts import HOSTS, Program, TomlTable
 from scout.cli.hosts.jsonc import NotJson
 from tests.cli.running import Shell, a_shell, start_daemon
@@ -373,9 +373,9 @@ def _hook(found: "re.Match[str]") -> str:
 
 def test_a_file_that_changes_meanwhile_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "settings.json"
-    change = Change(file, None, "{}")
+    change = FileChange(file, None, "{}")
     file.write_text("mine")
-    with pytest.raises(Problem, match="changed meanwhile"):
+    with pytest.raises(RefusalError, match="changed meanwhile"):
         write(change)
     assert file.read_text() == "mine"
     assert [one.name for one in tmp_path.iterdir()] == ["settings.json"]

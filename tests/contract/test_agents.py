@@ -24,7 +24,7 @@ from scout.model.agent import (
     update_agent,
 )
 from scout.model.ref import Ref
-from scout.policy.directory import OUTSIDE, Caller
+from scout.policy.directory import OUTSIDE, Viewpoint
 from scout.policy.fleet import Fleet
 from scout.policy.foreground import most_recent_foreground
 from scout.policy.register import Wish, decide_registration
@@ -110,7 +110,7 @@ def test_the_parent_is_the_one_in_the_record() -> None:
     spawned_by_arc = agent("arc.fix", id=CAROL, path="/me/agent/arc/sub/0", parent_id=ALICE)
     derived_from_other = agent("arc.fix", id=CAROL, path="/me/agent/arc/sub/0", parent_id=BOB)
     for child, parent in ((spawned_by_arc, ALICE), (derived_from_other, BOB)):
-        found = resolve("parent", fleet(arc, other, child), Caller(agent_id=CAROL), NOW)
+        found = resolve("parent", fleet(arc, other, child), Viewpoint(agent_id=CAROL), NOW)
         assert found.agent.id == parent
         assert refused(update_agent, child, T1, parent_id=OPERATOR).field == "parent_id"
 

@@ -13,7 +13,7 @@ from scout.model.endpoint import EndpointState
 from scout.model.flight import new_flight
 from scout.model.problems.session import NoSession
 from scout.model.problems.target import UnknownTarget
-from scout.policy.choose import Action, Demand, choose
+from scout.policy.choose import ChoiceAction, Demand, choose
 from scout.policy.directory import OUTSIDE
 from scout.policy.fleet import Fleet
 from scout.policy.resolve import Resolution, resolve
@@ -53,15 +53,15 @@ def test_an_address_a_session_or_a_project_is_a_target() -> None:
 @pytest.mark.parametrize(
     ("state", "action"),
     [
-        (E.IDLE, Action.DELIVER),
-        (E.WORKING, Action.DELIVER),
-        (E.REGISTERED, Action.WAKE),
-        (E.UNREACHABLE, Action.WAKE),
-        (E.STALE, Action.WAKE),
-        (E.FAILED, Action.WAKE),
+        (E.IDLE, ChoiceAction.DELIVER),
+        (E.WORKING, ChoiceAction.DELIVER),
+        (E.REGISTERED, ChoiceAction.WAKE),
+        (E.UNREACHABLE, ChoiceAction.WAKE),
+        (E.STALE, ChoiceAction.WAKE),
+        (E.FAILED, ChoiceAction.WAKE),
     ],
 )
-def test_an_ask_for_a_session_goes_on_there(state: EndpointState, action: Action) -> None:
+def test_an_ask_for_a_session_goes_on_there(state: EndpointState, action: ChoiceAction) -> None:
     arc = agent("arc")
     wanted = endpoint(arc, id="ept_1", session_id="ses_1", state=state)
     better = endpoint(arc, id="ept_2", session_id="ses_2", preferred=True)

@@ -14,7 +14,7 @@ from scout.model.coupling import close_delivery, follow_delivery
 from scout.model.delivery import (
     Delivery,
     DeliveryState,
-    Found,
+    InspectResult,
     ack,
     bounce_of,
     cancel_delivery,
@@ -222,14 +222,14 @@ def test_nothing_is_delivered_for_a_finished_flight(delivery: Delivery) -> None:
 
 @pytest.mark.rows("R2.2-53")
 def test_what_an_inspection_found_decides() -> None:
-    taken = settle_uncertain(LEASED, Found.TAKEN, T1, BACK_OFF)
+    taken = settle_uncertain(LEASED, InspectResult.TAKEN, T1, BACK_OFF)
     assert (taken.state, taken.may_repeat) == (DeliveryState.ACKED, False)
-    not_taken = settle_uncertain(LEASED, Found.NOT_TAKEN, T1, BACK_OFF)
+    not_taken = settle_uncertain(LEASED, InspectResult.NOT_TAKEN, T1, BACK_OFF)
     assert (not_taken.state, not_taken.may_repeat) == (DeliveryState.PENDING, False)
     assert is_due(not_taken, T1)
-    unknown = settle_uncertain(LEASED, Found.UNKNOWN, T1, BACK_OFF)
+    unknown = settle_uncertain(LEASED, InspectResult.UNKNOWN, T1, BACK_OFF)
     assert (unknown.state, unknown.may_repeat) == (DeliveryState.PENDING, True)
-    again = settle_uncertain(lease(unknown, "d", T1), Found.UNKNOWN, T1.plus(9), BACK_OFF)
+    again = settle_uncertain(lease(unknown, "d", T1), InspectResult.UNKNOWN, T1.plus(9), BACK_OFF)
     assert again.state is DeliveryState.DEAD_LETTERED, "redelivered once, not twice"
 
 

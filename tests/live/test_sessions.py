@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scout.adapters.process.process_table import Identity, is_alive, processes
+from scout.adapters.process.process_table import ProcessId, is_alive, processes
 from scout.daemon import lock
 from tests.daemon.daemons import eventually
 from tests.live.machine import Machine, a_machine
@@ -181,7 +181,7 @@ def test_nothing_is_left_of_a_program_whose_shown_process_was_killed(machine: Ma
     assert (fresh["output"], fresh["sessionId"] == again["sessionId"]) == ("hello", False)
 
 
-def _killed(machine: Machine, session: str) -> set[Identity]:
+def _killed(machine: Machine, session: str) -> set[ProcessId]:
     """Kill the process that Scout shows for a session; all that ran with it."""
     pid = pid_of(machine, session)
     run = {entry.identity for entry in processes().values() if pid in {entry.identity.pid, entry.session}}
@@ -190,7 +190,7 @@ def _killed(machine: Machine, session: str) -> set[Identity]:
     return run
 
 
-def _left(run: set[Identity]) -> set[Identity]:
+def _left(run: set[ProcessId]) -> set[ProcessId]:
     return {one for one in run if is_alive(one)}
 
 

@@ -157,7 +157,7 @@ async def test_a_revoked_token_hears_nothing_more(stage: Served) -> None:
 
 @scene
 async def test_too_many_streams_of_one_token_are_refused(stage: Served) -> None:
-    limit = stage.rig.broker.world.rules.limits.streams
+    limit = stage.rig.broker.services.rules.limits.streams
     async with stage.client("arc", mode=MODES[1]) as client:
         watchers = [asyncio.ensure_future(_listening(client)) for _ in range(limit)]
         await until(lambda: len(stage.rig.broker.hub) == limit)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.protocol.asks import CompleteFlight, FailFlight, GetFlight
 from scout.protocol.attention import AnswerAttention, ListAttention, Need
 from scout.protocol.inbox import AckInbox, ClaimInbox
@@ -57,7 +57,7 @@ async def _client(stage: Served, name: str = "arc", **offers: Any) -> TaskClient
     return TaskClient(stage, await stage.token(name), **offers)
 
 
-async def _take(seat: Seat) -> None:
+async def _take(seat: LocalScout) -> None:
     """An agent takes what waits for it."""
     claimed = await seat.call(ClaimInbox())
     await seat.call(AckInbox(delivery_ids=tuple(item.delivered.id for item in claimed.items)))

@@ -226,7 +226,10 @@ UNSEEN: dict[str, tuple[Mutable, Callable[[Any], Mutable]]] = {
     "expire": (LEASED, lambda r: delivery.expire(r, T1, BACK_OFF)),
     "dead_letter": (LEASED, lambda r: delivery.dead_letter(r, "", T1)),
     "cancel_delivery": (LEASED, lambda r: delivery.cancel_delivery(r, "", T1)),
-    "settle_uncertain": (LEASED, lambda r: delivery.settle_uncertain(r, delivery.Found.TAKEN, T1, BACK_OFF)),
+    "settle_uncertain": (
+        LEASED,
+        lambda r: delivery.settle_uncertain(r, delivery.InspectResult.TAKEN, T1, BACK_OFF),
+    ),
 }
 
 

@@ -14,7 +14,7 @@ from scout.model.delivery import (
     Delivery,
     DeliveryMove,
     DeliveryState,
-    Found,
+    InspectResult,
     ack,
     back_off,
     bounce_of,
@@ -186,29 +186,32 @@ def test_cancelling_says_why() -> None:
 
 def test_after_a_restart_what_inspect_found_decides() -> None:
     leased = lease(a_delivery(problem="busy"), "old broker", T0)
-    taken = settle_uncertain(leased, Found.TAKEN, T1, BACK_OFF)
+    taken = settle_uncertain(leased, InspectResult.TAKEN, T1, BACK_OFF)
     assert (taken.state, taken.may_repeat) == (S.ACKED, False)
     assert (taken.leased_until, taken.problem) == (None, "")
-    fresh = settle_uncertain(leased, Found.NOT_TAKEN, T1, BACK_OFF)
+    fresh = settle_uncertain(leased, InspectResult.NOT_TAKEN, T1, BACK_OFF)
     assert (fresh.state, fresh.may_repeat, fresh.next_attempt_at) == (S.PENDING, False, T1)
     assert fresh.problem == "not taken before the restart"
-    unknown = settle_uncertain(leased, Found.UNKNOWN, T1, BACK_OFF)
+    unknown = settle_uncertain(leased, InspectResult.UNKNOWN, T1, BACK_OFF)
     assert (unknown.state, unknown.may_repeat) == (S.PENDING, True)
 
 
 def test_unknown_is_redelivered_once() -> None:
-    repeat = lease(settle_uncertain(lease(a_delivery(), "b", T0), Found.UNKNOWN, T0, BACK_OFF), "b", T1)
-    given_up = settle_uncertain(repeat, Found.UNKNOWN, T1, BACK_OFF)
+    repeat = lease(
+        settle_uncertain(lease(a_delivery(), "b", T0), InspectResult.UNKNOWN, T0, BACK_OFF), "b", T1
+    )
+    given_up = settle_uncertain(repeat, InspectResult.UNKNOWN, T1, BACK_OFF)
     assert (given_up.state, given_up.problem) == (S.DEAD_LETTERED, "twice uncertain whether it was taken")
     assert given_up.updated_at == T1
-    assert settle_uncertain(repeat, Found.NOT_TAKEN, T1, BACK_OFF).may_repeat is True
+    assert settle_uncertain(repeat, InspectResult.NOT_TAKEN, T1, BACK_OFF).may_repeat is True
 
 
 def test_restarts_count_as_attempts() -> None:
     last = lease(a_delivery(attempts=7), "b", T0)
-    assert settle_uncertain(last, Found.NOT_TAKEN, T1, BACK_OFF).state is S.DEAD_LETTERED
+    assert settle_uncertain(last, InspectResult.NOT_TAKEN, T1, BACK_OFF).state is S.DEAD_LETTERED
     assert (
-        settle_uncertain(last, Found.UNKNOWN, T1, Backoff(first=2, most=300, attempts=9)).state is S.PENDING
+        settle_uncertain(last, InspectResult.UNKNOWN, T1, Backoff(first=2, most=300, attempts=9)).state
+        is S.PENDING
     )
 
 

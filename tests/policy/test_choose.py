@@ -12,8 +12,8 @@ from scout.model.agent import PermissionProfile
 from scout.model.endpoint import BROKEN, Endpoint, EndpointState, Transport
 from scout.model.problems.session import NoSession
 from scout.model.problems.target import AmbiguousEndpoint, HarnessMismatch, ModelMismatch, PeerUnreachable
-from scout.policy.choose import Action, Choice, Demand, choose, default_harness
-from scout.policy.directory import OUTSIDE, Caller
+from scout.policy.choose import Choice, ChoiceAction, Demand, choose, default_harness
+from scout.policy.directory import OUTSIDE, Viewpoint
 from tests.policy.fleets import NOW, agent, endpoint
 
 ARC = agent("arc")
@@ -21,7 +21,7 @@ LATER = NOW.plus(5)
 
 
 def pick(
-    *endpoints: Endpoint, caller: Caller = OUTSIDE, projects: dict[str, str] | None = None, **demand: Any
+    *endpoints: Endpoint, caller: Viewpoint = OUTSIDE, projects: dict[str, str] | None = None, **demand: Any
 ) -> Choice:
     wish = Demand(caller=caller, **demand)
     return choose(ARC, lambda: "@arc", list(endpoints), wish, now=NOW, projects=projects)
@@ -39,7 +39,9 @@ def one(name: str, harness: str | None = "claude", model: str | None = None, **f
 
 def test_the_only_endpoint_is_taken() -> None:
     choice = pick(one("a"))
-    assert choice == Choice(action=Action.DELIVER, rule="only endpoint", endpoint=one("a"), harness="claude")
+    assert choice == Choice(
+        action=ChoiceAction.DELIVER, rule="only endpoint", endpoint=one("a"), harness="claude"
+    )
 
 
 @pytest.mark.rows("R3.2-1", "R3.2-2", "R3.2-11", "R1.3-33")
@@ -53,7 +55,7 @@ def test_a_harness_is_never_relaxed() -> None:
 
 def test_a_harness_that_can_be_started_is_started_beside_the_others() -> None:
     fresh = pick(one("a"), one("c"), harness="codex", model="gpt-6", may_start=True)
-    assert (fresh.action, fresh.harness, fresh.endpoint) == (Action.START, "codex", None)
+    assert (fresh.action, fresh.harness, fresh.endpoint) == (ChoiceAction.START, "codex", None)
     there = one("b", "codex")
     assert pick(one("a"), there, harness="codex", may_start=True).endpoint == there
     exact = refusal(one("a", session_id="ses_1"), session_id="ses_1", harness="codex", may_start=True)
@@ -99,7 +101,7 @@ def test_a_permission_profile_is_never_relaxed() -> None:
 def test_an_exact_session_comes_before_everything_else() -> None:
     wanted = one("a", session_id="ses_1", state=EndpointState.REGISTERED)
     choice = pick(wanted, one("b", preferred=True, session_id="ses_2"), session_id="ses_1")
-    assert (choice.endpoint, choice.rule, choice.action) == (wanted, "exact session", Action.WAKE)
+    assert (choice.endpoint, choice.rule, choice.action) == (wanted, "exact session", ChoiceAction.WAKE)
     assert [(passed.endpoint_id, passed.why) for passed in choice.passed_over] == [("b", "another session")]
 
 
@@ -125,7 +127,7 @@ def test_a_session_that_is_not_there_is_not_replaced() -> None:
 def test_broken_endpoints_are_left_out_while_another_remains(state: EndpointState) -> None:
     waiting = one("b", state=EndpointState.REGISTERED)
     choice = pick(one("a", state=state, preferred=True), waiting)
-    assert (choice.endpoint, choice.action) == (waiting, Action.WAKE)
+    assert (choice.endpoint, choice.action) == (waiting, ChoiceAction.WAKE)
     assert choice.passed_over[0].why == "it is stopped, failed, stale or unreachable"
 
 
@@ -133,14 +135,14 @@ def test_broken_endpoints_are_left_out_while_another_remains(state: EndpointStat
 def test_when_only_broken_ones_remain_one_is_woken_or_a_session_started() -> None:
     failed, stopped = one("a", state=EndpointState.FAILED), one("b", state=EndpointState.STOPPED)
     choice = pick(failed, stopped)
-    assert (choice.endpoint, choice.action) == (failed, Action.WAKE)
+    assert (choice.endpoint, choice.action) == (failed, ChoiceAction.WAKE)
     assert [(passed.endpoint_id, passed.why) for passed in choice.passed_over] == [
         ("b", "it has been stopped")
     ]
     fresh = pick(stopped)
     assert (fresh.endpoint, fresh.action, fresh.rule, fresh.harness) == (
         None,
-        Action.START,
+        ChoiceAction.START,
         "new session",
         "claude",
     )
@@ -155,29 +157,29 @@ def test_when_only_broken_ones_remain_one_is_woken_or_a_session_started() -> Non
 def test_who_once_pulled_says_nothing_of_what_is_started() -> None:
     gone = one("a", transport=Transport.PULL, state=EndpointState.STOPPED)
     choice = pick(gone, one("b", "codex", transport=Transport.PULL, state=EndpointState.STOPPED))
-    assert (choice.endpoint, choice.action, choice.harness) == (None, Action.START, None)
+    assert (choice.endpoint, choice.action, choice.harness) == (None, ChoiceAction.START, None)
     lost = [one(name, name, transport=Transport.PULL, state=EndpointState.STALE) for name in ("a", "b")]
-    assert pick(*lost).action is Action.WAKE
+    assert pick(*lost).action is ChoiceAction.WAKE
     there = one("c", "codex", transport=Transport.PULL)
     assert pick(gone, there).endpoint == there
 
 
 def test_with_nothing_attached_a_session_is_started_as_demanded() -> None:
     assert pick(harness="codex", model="gpt-5") == Choice(
-        action=Action.START, rule="new session", harness="codex"
+        action=ChoiceAction.START, rule="new session", harness="codex"
     )
-    assert pick() == Choice(action=Action.START, rule="new session")
+    assert pick() == Choice(action=ChoiceAction.START, rule="new session")
 
 
 @pytest.mark.rows("R3.2-6")
 def test_active_comes_before_wakeable() -> None:
     idle, registered = one("a"), one("b", state=EndpointState.REGISTERED, preferred=True)
     choice = pick(registered, idle)
-    assert (choice.endpoint, choice.rule, choice.action) == (idle, "active", Action.DELIVER)
+    assert (choice.endpoint, choice.rule, choice.action) == (idle, "active", ChoiceAction.DELIVER)
     assert choice.passed_over[0].why == "not active"
     silent = one("c", last_seen=Time(NOW - 91_000_000))
     assert pick(silent, idle).rule == "active"
-    assert pick(silent).action is Action.WAKE
+    assert pick(silent).action is ChoiceAction.WAKE
 
 
 @pytest.mark.rows("R3.2-7")
@@ -190,13 +192,13 @@ def test_then_preferred() -> None:
 def test_then_the_callers_project_then_its_node() -> None:
     here, there = one("a", session_id="ses_1"), one("b", "codex", session_id="ses_2", node="book")
     projects = {"ses_1": "/src/arc", "ses_2": "/src/bow"}
-    caller = Caller(project_root="/src/arc", node="book")
+    caller = Viewpoint(project_root="/src/arc", node="book")
     choice = pick(here, there, caller=caller, projects=projects)
     assert (choice.endpoint, choice.rule) == (here, "same project")
     choice = pick(here, there, caller=caller)
     assert (choice.endpoint, choice.rule) == (there, "same node")
     bare = one("c", "codex")
-    assert isinstance(refusal(here, bare, caller=Caller(), projects=projects), AmbiguousEndpoint)
+    assert isinstance(refusal(here, bare, caller=Viewpoint(), projects=projects), AmbiguousEndpoint)
 
 
 @pytest.mark.rows("R3.2-9")
@@ -240,9 +242,9 @@ def test_an_agent_known_by_its_path_is_asked_with_a_harness() -> None:
 @pytest.mark.rows("R3.2-12")
 def test_an_isolated_session_is_a_route_for_its_caller_alone() -> None:
     isolated = one("a", isolated_for="bow@mini")
-    assert pick(isolated, caller=Caller(agent_id="bow@mini")).endpoint == isolated
-    choice = pick(isolated, caller=Caller(agent_id="cat@mini"))
-    assert (choice.action, choice.endpoint) == (Action.START, None)
+    assert pick(isolated, caller=Viewpoint(agent_id="bow@mini")).endpoint == isolated
+    choice = pick(isolated, caller=Viewpoint(agent_id="cat@mini"))
+    assert (choice.action, choice.endpoint) == (ChoiceAction.START, None)
     assert [(passed.endpoint_id, passed.why) for passed in choice.passed_over] == [
         ("a", "made for another caller")
     ]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scout.base.refusal import BadRequest, Refused
-from scout.policy.directory import Caller
+from scout.policy.directory import Viewpoint
 from scout.policy.fleet_file import FleetFile, read_fleet
 from scout.policy.resolve import resolve
 
@@ -44,7 +44,7 @@ def test_instances_of_one_base_are_endpoints_of_one_agent() -> None:
 def test_json_text_is_read_as_well() -> None:
     file = read_fleet(json.dumps({"comment": "kept out", "instances": {"a": ARC}}))
     assert answer(file, "@arc#codex") == "a"
-    assert file.caller == Caller()
+    assert file.caller == Viewpoint()
 
 
 def test_equal_names_on_two_nodes_and_path_words_get_paths_of_their_own() -> None:
@@ -82,7 +82,7 @@ def test_a_row_may_say_more_than_its_dimensions() -> None:
             "unreachableNodes": ["Moon.local"],
         }
     )
-    assert file.caller == Caller(
+    assert file.caller == Viewpoint(
         agent_id="root", user="me", project_root="/src/arc", root_branch="main", node="mini"
     )
     assert (answer(file, "root"), answer(file, "main"), answer(file, "self")) == ("root", "root", "root")
@@ -94,7 +94,7 @@ def test_a_row_may_say_more_than_its_dimensions() -> None:
 
 def test_a_caller_may_be_given_by_its_places() -> None:
     told = {"user": "ada", "projectRoot": "/p", "node": "book", "agent": "a"}
-    assert read_fleet({"instances": {"a": ARC}, "caller": told}).caller == Caller(
+    assert read_fleet({"instances": {"a": ARC}, "caller": told}).caller == Viewpoint(
         agent_id="a", user="ada", project_root="/p", node="book"
     )
 

@@ -10,7 +10,7 @@ from scout.model.agent import AgentConfig, Lifecycle, WakePolicy
 from scout.model.endpoint import EndpointState
 from scout.model.problems.target import RetiredTarget, TargetOffline
 from scout.policy.limits import Periods
-from scout.policy.reach import Action, Reach, check_reach, is_kept_warm, reach_of
+from scout.policy.reach import Reach, WakeAction, check_reach, is_kept_warm, reach_of
 from tests.model.samples import T0, an_agent, an_endpoint
 
 ARC = Reach(agent_id="arc", address="@arc")
@@ -54,18 +54,18 @@ def test_obstacles(facts: dict[str, Any], waking: bool, obstacle: str) -> None:
 @pytest.mark.parametrize(
     ("facts", "waking", "action"),
     [
-        ({}, True, Action.WAKE),
-        ({}, False, Action.DELIVER),
-        ({"live": True}, True, Action.WAKE),
-        ({"person": True}, True, Action.DELIVER),
-        ({"policy": WakePolicy.KEEP_WARM}, True, Action.WAKE),
-        ({"policy": WakePolicy.MANUAL}, True, Action.HOLD),
-        ({"policy": WakePolicy.MANUAL}, False, Action.DELIVER),
-        ({"policy": WakePolicy.MANUAL, "live": True}, True, Action.WAKE),
-        ({"policy": WakePolicy.MANUAL, "person": True}, True, Action.DELIVER),
+        ({}, True, WakeAction.WAKE),
+        ({}, False, WakeAction.DELIVER),
+        ({"live": True}, True, WakeAction.WAKE),
+        ({"person": True}, True, WakeAction.DELIVER),
+        ({"policy": WakePolicy.KEEP_WARM}, True, WakeAction.WAKE),
+        ({"policy": WakePolicy.MANUAL}, True, WakeAction.HOLD),
+        ({"policy": WakePolicy.MANUAL}, False, WakeAction.DELIVER),
+        ({"policy": WakePolicy.MANUAL, "live": True}, True, WakeAction.WAKE),
+        ({"policy": WakePolicy.MANUAL, "person": True}, True, WakeAction.DELIVER),
     ],
 )
-def test_what_it_takes_to_reach_an_agent(facts: dict[str, Any], waking: bool, action: Action) -> None:
+def test_what_it_takes_to_reach_an_agent(facts: dict[str, Any], waking: bool, action: WakeAction) -> None:
     assert arc(**facts).action(waking) is action
     if waking:
         assert check_reach(arc(**facts)) is action

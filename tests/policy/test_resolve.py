@@ -27,8 +27,8 @@ from scout.model.problems.target import (
     RetiredTarget,
     UnknownTarget,
 )
-from scout.policy.choose import Action
-from scout.policy.directory import OUTSIDE, Caller, Wanted, instances_of
+from scout.policy.choose import ChoiceAction
+from scout.policy.directory import OUTSIDE, Viewpoint, Wanted, instances_of
 from scout.policy.fleet import Fleet
 from scout.policy.fleet_file import read_fleet
 from scout.policy.resolve import Resolution, minimal, resolve
@@ -38,20 +38,20 @@ from tests.policy.fleets import NOW, agent, alias, endpoint, fleet, session
 CASES = json.loads((Path(__file__).parents[1] / "data/cases/resolution.json").read_text())
 FILE = read_fleet(CASES)
 
-HERE = Caller(agent_id="arc@mini", user="me", project_root="/src/arc", root_branch="main", node="mini")
+HERE = Viewpoint(agent_id="arc@mini", user="me", project_root="/src/arc", root_branch="main", node="mini")
 
 
-def found(text: str, directory: Fleet, caller: Caller = OUTSIDE) -> Resolution:
+def found(text: str, directory: Fleet, caller: Viewpoint = OUTSIDE) -> Resolution:
     return resolve(text, directory, caller, NOW)
 
 
-def means(text: str, directory: Fleet, caller: Caller = OUTSIDE) -> tuple[str, str]:
+def means(text: str, directory: Fleet, caller: Viewpoint = OUTSIDE) -> tuple[str, str]:
     """The agent and the rule that decided."""
     resolution = found(text, directory, caller)
     return resolution.agent.id, resolution.rule
 
 
-def refusal(text: str, directory: Fleet, caller: Caller = OUTSIDE):
+def refusal(text: str, directory: Fleet, caller: Viewpoint = OUTSIDE):
     with pytest.raises(Refused) as caught:
         found(text, directory, caller)
     told = caught.value.diagnostic
@@ -120,24 +120,24 @@ def test_the_only_one_online_wins() -> None:
 def test_the_only_one_in_the_callers_project_wins() -> None:
     special = agent("arc.a", project_root="/src/arc", profile="dev")
     roster = fleet(special, agent("arc.b"), agent("arc.c", node="book"))
-    assert means("@arc", roster, Caller(project_root="/src/arc")) == ("arc.a@mini", "own project")
-    assert isinstance(refusal("@arc", roster, Caller(project_root="/src/other")), AmbiguousTarget)
+    assert means("@arc", roster, Viewpoint(project_root="/src/arc")) == ("arc.a@mini", "own project")
+    assert isinstance(refusal("@arc", roster, Viewpoint(project_root="/src/other")), AmbiguousTarget)
 
 
 @pytest.mark.rows("R1.3-18")
 def test_the_only_one_on_the_callers_node_wins() -> None:
     roster = fleet(agent("arc.a"), agent("arc.b", node="book"), agent("arc.c", node="mini"))
-    assert means("@arc", roster, Caller(node="book")) == ("arc.b@book", "only match")
-    assert isinstance(refusal("@arc", roster, Caller(node="mini")), AmbiguousTarget)
-    assert isinstance(refusal("@arc.node:mini", roster, Caller(node="mini")), AmbiguousTarget)
+    assert means("@arc", roster, Viewpoint(node="book")) == ("arc.b@book", "only match")
+    assert isinstance(refusal("@arc", roster, Viewpoint(node="mini")), AmbiguousTarget)
+    assert isinstance(refusal("@arc.node:mini", roster, Viewpoint(node="mini")), AmbiguousTarget)
 
 
 def test_other_nodes_are_considered_only_if_none_of_the_callers_matches() -> None:
     roster = fleet(agent("arc"), agent("arc.fix", node="book"), agent("bow", node="book"))
-    assert means("@arc", roster, Caller(node="book")) == ("arc.fix@book", "only match")
-    assert means("@arc.node:mini", roster, Caller(node="book")) == ("arc@mini", "only match")
-    assert means("@bow", roster, Caller(node="mini")) == ("bow@book", "only match")
-    steps = found("@bow", roster, Caller(node="mini")).steps
+    assert means("@arc", roster, Viewpoint(node="book")) == ("arc.fix@book", "only match")
+    assert means("@arc.node:mini", roster, Viewpoint(node="book")) == ("arc@mini", "only match")
+    assert means("@bow", roster, Viewpoint(node="mini")) == ("bow@book", "only match")
+    steps = found("@bow", roster, Viewpoint(node="mini")).steps
     assert [(one.rule, one.left) for one in steps] == [("own node", 0), ("matching", 1)]
 
 
@@ -146,14 +146,14 @@ def test_inside_a_clone_its_own_agent_is_meant() -> None:
     clone = agent("arc.arc-main-8012ac", project_root="/clones/arc")
     other = agent("bow", project_root="/src/bow")
     roster = fleet(first, clone, agent("arc.fix"), other)
-    inside = Caller(project_root="/clones/arc", node="mini")
+    inside = Viewpoint(project_root="/clones/arc", node="mini")
     assert means("@arc", roster, inside) == (clone.id, "own clone")
     assert means("@arc#claude", roster, inside) == (clone.id, "own clone")
     assert isinstance(refusal("@arc#codex", roster, inside), HarnessMismatch)
     assert means("@arc.fix", roster, inside) == ("arc.fix@mini", "only match")
     assert means("@bow", roster, inside) == ("bow@mini", "only match")
     for place in ("/src/arc", "/src/bow", "/src/nowhere"):
-        assert means("@arc", roster, Caller(project_root=place)) == ("arc@mini", RULES_OF_PLACES[place])
+        assert means("@arc", roster, Viewpoint(project_root=place)) == ("arc@mini", RULES_OF_PLACES[place])
 
 
 RULES_OF_PLACES = {"/src/arc": "own clone", "/src/bow": "exact", "/src/nowhere": "exact"}
@@ -200,7 +200,7 @@ def test_narrowed_agents_are_still_a_tie() -> None:
         "@arc.b.harness:claude",
         "@arc.c.harness:claude",
     ]
-    assert means("@arc#claude", roster, Caller(node="book")) == ("arc.c@book", "only match")
+    assert means("@arc#claude", roster, Viewpoint(node="book")) == ("arc.c@book", "only match")
 
 
 def test_two_exact_agents_on_two_nodes_are_told_apart_by_harness_but_not_by_a_worktree() -> None:
@@ -323,7 +323,7 @@ def test_an_agent_without_endpoints_takes_any_harness_and_model() -> None:
     roster = fleet((agent("arc"), []))
     for text in ("@arc", "@arc#codex", "@arc#claude?sonnet", "@arc?5"):
         resolution = found(text, roster)
-        assert (resolution.choice.action, resolution.endpoint_id) == (Action.START, None)
+        assert (resolution.choice.action, resolution.endpoint_id) == (ChoiceAction.START, None)
         assert resolution.canonical == "@arc.node:mini"
 
 
@@ -349,8 +349,8 @@ def test_a_session_made_for_one_ask_is_no_route_for_a_name() -> None:
     arc = agent("arc")
     mine = endpoint(arc, "codex", isolated_for="bow@mini")
     roster = fleet((arc, [mine]))
-    assert found("@arc", roster).choice.action is Action.START
-    assert found("@arc", roster, Caller(agent_id="bow@mini")).choice.action is Action.START
+    assert found("@arc", roster).choice.action is ChoiceAction.START
+    assert found("@arc", roster, Viewpoint(agent_id="bow@mini")).choice.action is ChoiceAction.START
 
 
 @pytest.mark.parametrize("text", ["@arc", "@arc#acp", "@arc?opus"])
@@ -515,11 +515,11 @@ def family() -> Fleet:
         (".", HERE, "arc@mini", "relative to the caller", "relative"),
         ("self", HERE, "arc@mini", "relative to the caller", "relative"),
         ("./sub/0", HERE, "x", "path", "relative"),
-        ("..", Caller(agent_id="x"), "arc@mini", "relative to the caller", "relative"),
-        ("parent", Caller(agent_id="y"), "x", "relative to the caller", "relative"),
-        ("../sub/0", Caller(agent_id="x"), "x", "path", "relative"),
+        ("..", Viewpoint(agent_id="x"), "arc@mini", "relative to the caller", "relative"),
+        ("parent", Viewpoint(agent_id="y"), "x", "relative to the caller", "relative"),
+        ("../sub/0", Viewpoint(agent_id="x"), "x", "path", "relative"),
         ("root", HERE, "arc@mini", "root of the project", "root"),
-        ("root", Caller(project_root="/src/arc"), "arc@mini", "root of the project", "root"),
+        ("root", Viewpoint(project_root="/src/arc"), "arc@mini", "root of the project", "root"),
         ("operator", HERE, "person", "path", "operator"),
         ("branch:main.x", HERE, "x", "birth branch", "branch"),
         ("main.x", HERE, "x", "birth branch", "branch"),
@@ -533,7 +533,9 @@ def family() -> Fleet:
         ("arc.x", HERE, "x", "only match", "handle"),
     ],
 )
-def test_every_form_finds_its_agent(text: str, caller: Caller, expected: str, rule: str, form: str) -> None:
+def test_every_form_finds_its_agent(
+    text: str, caller: Viewpoint, expected: str, rule: str, form: str
+) -> None:
     if not expected:
         assert isinstance(refusal(text, family(), caller), UnknownTarget)
         return
@@ -586,7 +588,7 @@ def test_the_word_of_the_root_branch_may_be_free() -> None:
         ("..", HERE, "you have no parent", "who"),
         (".", OUTSIDE, "only an agent has addresses relative to itself", "who"),
         ("root", OUTSIDE, "you are outside every project", "who"),
-        ("root", Caller(project_root="/else"), "it has no agent yet", "who"),
+        ("root", Viewpoint(project_root="/else"), "it has no agent yet", "who"),
         ("operator", OUTSIDE, "the caller belongs to no user", "who"),
         ("branch:main.q", HERE, "no agent of your project was born there", "who"),
         ("branch:main.x", OUTSIDE, "no agent of your project was born there", "who"),
@@ -597,7 +599,9 @@ def test_the_word_of_the_root_branch_may_be_free() -> None:
         ("alias:zz", OUTSIDE, "no alias has this name", "who"),
     ],
 )
-def test_a_form_that_finds_nothing_says_why(text: str, caller: Caller, reason: str, operation: str) -> None:
+def test_a_form_that_finds_nothing_says_why(
+    text: str, caller: Viewpoint, reason: str, operation: str
+) -> None:
     told = refusal(text, family(), caller)
     assert isinstance(told, UnknownTarget)
     assert (told.address, told.reason, told.remedies[0].operation) == (text, reason, operation)
@@ -750,7 +754,7 @@ def test_the_lookups_do_not_grow_with_the_fleet(text: str) -> None:
 def test_offline_endpoints_are_woken() -> None:
     arc = agent("arc")
     roster = fleet((arc, [endpoint(arc, state=EndpointState.STALE)]))
-    assert found("@arc", roster).choice.action is Action.WAKE
+    assert found("@arc", roster).choice.action is ChoiceAction.WAKE
 
 
 def test_a_path_is_kept_as_typed() -> None:

@@ -17,13 +17,13 @@ from scout.model.events.envelope import Metadata, PassedOver, Wake
 from scout.model.events.event_types import ALL, event_type
 from scout.policy.duty import Duty, Party
 from scout.policy.limits import Limits, Routing, raise_limit
-from scout.policy.reach import Action, Reach
+from scout.policy.reach import Reach, WakeAction
 from scout.policy.wake import (
     Cause,
     Considered,
     Occasion,
-    Place,
     Role,
+    WakeContext,
     WakeDecision,
     WakeFacts,
     budgeted,
@@ -53,8 +53,8 @@ def work(**changes: Any) -> Duty:
     return msgspec.structs.replace(item, **changes)
 
 
-def channel(**changes: Any) -> Place:
-    place = Place(
+def channel(**changes: Any) -> WakeContext:
+    place = WakeContext(
         conversation_id="cnv_1",
         kind=ConversationKind.CHANNEL,
         others=3,
@@ -84,7 +84,7 @@ def test_an_explicit_target_comes_first() -> None:
     what = occasion(Cause.ASK, targets=(party("target"), party("other")), duty=work(), place=channel())
     decision = decide(what)
     assert decision == WakeDecision(
-        action=Action.WAKE,
+        action=WakeAction.WAKE,
         rule="explicit target",
         holder=party("target"),
         considered=(Considered(role=Role.TARGET, party=party("target")),),
@@ -97,7 +97,7 @@ def test_an_explicit_target_comes_first() -> None:
 def test_a_leading_mention_wakes_even_in_a_plain_send() -> None:
     decision = decide(occasion(Cause.SEND, leading=party("target"), duty=work()))
     assert (decision.action, decision.rule, decision.holder) == (
-        Action.WAKE, "leading mention", party("target"),
+        WakeAction.WAKE, "leading mention", party("target"),
     )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def test_a_structured_target_wins_over_a_mention() -> None:
     what = occasion(Cause.SEND, targets=(party("target"),), leading=party("other"))
     decision = decide(what)
     assert (decision.action, decision.rule, decision.holder) == (
-        Action.DELIVER, "explicit target", party("target"),
+        WakeAction.DELIVER, "explicit target", party("target"),
     )  # fmt: skip
     assert [one.party for one in decision.considered] == [party("target")]
 
@@ -114,14 +114,14 @@ def test_a_structured_target_wins_over_a_mention() -> None:
 @pytest.mark.rows("R3.1-7")
 def test_a_mention_of_the_structured_target_wakes_it() -> None:
     targets = (party("other"), party("target"))
-    assert decide(occasion(Cause.SEND, targets=targets, leading=party("target"))).action is Action.WAKE
+    assert decide(occasion(Cause.SEND, targets=targets, leading=party("target"))).action is WakeAction.WAKE
 
 
 @pytest.mark.rows("R3.3-2", "R3.7-13")
 def test_without_a_target_the_next_move_owner_is_woken_and_the_owner_is_not() -> None:
     decision = decide(occasion(Cause.MOVE, duty=work(), place=channel()))
     assert (decision.action, decision.rule, decision.holder) == (
-        Action.WAKE, "next-move owner", party("mover"),
+        WakeAction.WAKE, "next-move owner", party("mover"),
     )  # fmt: skip
     assert [one.role for one in decision.considered] == [Role.NEXT_MOVE_OWNER]
 
@@ -144,7 +144,7 @@ def test_then_the_master_then_the_channel_owner_then_nobody() -> None:
     for place in (None, channel(master_id=None, channel_owner_id=None)):
         decision = decide(occasion(place=place))
         assert (decision.action, decision.rule, decision.holder) == (
-            Action.NOBODY, "nobody else owes anything", None,
+            WakeAction.NOBODY, "nobody else owes anything", None,
         )  # fmt: skip
         assert (decision.considered, decision.reason, decision.remedies) == ((), "", ())
 
@@ -156,7 +156,11 @@ def test_status_and_final_wake_nobody_at_all(kind: MessageKind, cause: Cause) ->
     decision = decide(
         occasion(cause, kind=kind, targets=(party("target"),), duty=work(), follow_up=True, place=channel())
     )
-    assert (decision.action, decision.rule, decision.holder) == (Action.NOBODY, f"{kind} wakes nobody", None)
+    assert (decision.action, decision.rule, decision.holder) == (
+        WakeAction.NOBODY,
+        f"{kind} wakes nobody",
+        None,
+    )
     assert passed(decision) == {
         "explicit target target": f"{kind} wakes nobody",
         "next-move owner mover": f"{kind} wakes nobody",
@@ -169,7 +173,7 @@ def test_status_and_final_wake_nobody_at_all(kind: MessageKind, cause: Cause) ->
 
 @pytest.mark.parametrize("kind", [MessageKind.CHAT, MessageKind.QUESTION, MessageKind.ANSWER])
 def test_other_kinds_may_wake(kind: MessageKind) -> None:
-    assert decide(occasion(kind=kind, duty=work())).action is Action.WAKE
+    assert decide(occasion(kind=kind, duty=work())).action is WakeAction.WAKE
 
 
 @pytest.mark.rows("R3.3-4")
@@ -177,7 +181,7 @@ def test_a_settled_record_wakes_nobody_but_an_explicit_target() -> None:
     settled = work(state="done", settled=True)
     decision = decide(occasion(duty=settled, place=channel()))
     assert (decision.action, decision.rule, decision.considered) == (
-        Action.NOBODY, "nobody else owes anything", (),
+        WakeAction.NOBODY, "nobody else owes anything", (),
     )  # fmt: skip
     assert decide(occasion(duty=settled, targets=(party("target"),))).holder == party("target")
 
@@ -191,9 +195,11 @@ def test_a_settled_record_wakes_nobody_but_an_explicit_target() -> None:
         (channel(quiet=True), "a quiet conversation wakes nobody"),
     ],
 )
-def test_a_broadcast_or_a_quiet_conversation_wakes_nobody(cause: Cause, place: Place, rule: str) -> None:
+def test_a_broadcast_or_a_quiet_conversation_wakes_nobody(
+    cause: Cause, place: WakeContext, rule: str
+) -> None:
     decision = decide(occasion(cause, leading=party("target"), soft=(party("other"),), place=place))
-    assert (decision.action, decision.rule, decision.holder) == (Action.NOBODY, rule, None)
+    assert (decision.action, decision.rule, decision.holder) == (WakeAction.NOBODY, rule, None)
     assert passed(decision)["leading mention target"] == rule
 
 
@@ -203,7 +209,7 @@ def test_a_broadcast_or_a_quiet_conversation_wakes_nobody(cause: Cause, place: P
 def test_an_ask_or_a_move_has_one_holder_wherever_it_is_made(cause: Cause) -> None:
     for place in (channel(kind=ConversationKind.BROADCAST), channel(quiet=True)):
         decision = decide(occasion(cause, targets=(party("target"),), place=place))
-        assert (decision.action, decision.holder) == (Action.WAKE, party("target"))
+        assert (decision.action, decision.holder) == (WakeAction.WAKE, party("target"))
 
 
 # ------------------------------------------------------------------------------------ plain sends
@@ -215,7 +221,7 @@ def test_an_ask_or_a_move_has_one_holder_wherever_it_is_made(cause: Cause) -> No
 def test_a_plain_send_wakes_nobody(live: bool, policy: WakePolicy) -> None:
     what = occasion(Cause.SEND, targets=(party("target"),))
     decision = decide(what, target={"live": live, "policy": policy, "wakeable": live})
-    assert (decision.action, decision.holder, decision.woken) == (Action.DELIVER, party("target"), None)
+    assert (decision.action, decision.holder, decision.woken) == (WakeAction.DELIVER, party("target"), None)
     assert decision.remedies == ()
 
 
@@ -223,7 +229,7 @@ def test_a_plain_send_wakes_nobody(live: bool, policy: WakePolicy) -> None:
 def test_a_plain_send_about_work_is_for_whoever_owes_the_next_move() -> None:
     decision = decide(occasion(Cause.SEND, duty=work()), mover={"wakeable": False})
     assert (decision.action, decision.rule, decision.holder) == (
-        Action.DELIVER, "next-move owner", party("mover"),
+        WakeAction.DELIVER, "next-move owner", party("mover"),
     )  # fmt: skip
 
 
@@ -236,17 +242,17 @@ def test_everything_else_wakes(cause: Cause) -> None:
 @pytest.mark.rows("R3.1-7")
 def test_a_question_wakes_also_when_it_is_only_a_message() -> None:
     what = occasion(Cause.SEND, kind=MessageKind.QUESTION, targets=(party("target"),))
-    assert decide(what).action is Action.WAKE
+    assert decide(what).action is WakeAction.WAKE
 
 
 @pytest.mark.rows("R1.3-55", "R1.3-56")
 def test_a_soft_mention_wakes_only_where_the_channel_says_so() -> None:
     soft = (party("sender"), party("other"), party("target"))
     quiet = decide(occasion(Cause.SEND, soft=soft, place=channel()))
-    assert (quiet.action, quiet.rule) == (Action.DELIVER, "conversation master")
+    assert (quiet.action, quiet.rule) == (WakeAction.DELIVER, "conversation master")
     assert decide(occasion(Cause.SEND, soft=soft)).rule == "nobody else owes anything"
     loud = decide(occasion(Cause.SEND, soft=soft, place=channel(soft_mentions=SoftMentions.WAKE)))
-    assert (loud.action, loud.rule, loud.holder) == (Action.WAKE, "soft mention", party("other"))
+    assert (loud.action, loud.rule, loud.holder) == (WakeAction.WAKE, "soft mention", party("other"))
     assert passed(loud) == {"soft mention sender": "it is the sender"}
 
 
@@ -317,7 +323,7 @@ def test_the_sender_is_passed_over_wherever_it_stands() -> None:
     assert passed(decision) == {"explicit target sender": "it is the sender"}
     alone = decide(occasion(targets=(party("sender"),), duty=duty))
     assert (alone.action, alone.rule, alone.reason, alone.instead_of) == (
-        Action.NOBODY, "nobody else owes anything", "", None,
+        WakeAction.NOBODY, "nobody else owes anything", "", None,
     )  # fmt: skip
 
 
@@ -336,7 +342,7 @@ def test_follow_up_lets_the_sender_be_woken() -> None:
 @pytest.mark.rows("R1.1-53")
 def test_two_sessions_of_one_agent_can_talk() -> None:
     decision = decide(occasion(targets=(party("sender/s2"),)))
-    assert (decision.action, decision.holder) == (Action.WAKE, party("sender/s2"))
+    assert (decision.action, decision.holder) == (WakeAction.WAKE, party("sender/s2"))
     assert decide(occasion(targets=(party("sender/s1"),))).holder is None
 
 
@@ -351,7 +357,7 @@ def test_a_waiting_item_wakes_the_dependency_owner_and_nobody_else() -> None:
     own = work(state="waiting", waiting=True, next_move_owner_id="sender")
     decision = decide(occasion(Cause.MOVE, duty=own, place=channel()))
     assert (decision.action, passed(decision)) == (
-        Action.NOBODY,
+        WakeAction.NOBODY,
         {"dependency owner sender": "it is the sender"},
     )
     nobody = work(state="waiting", waiting=True, next_move_owner_id=None)
@@ -373,7 +379,7 @@ def test_if_the_next_move_owner_is_out_of_reach_the_owner_is_told_why(
     fate: dict[str, Any], why: str, waiting: bool, role: str
 ) -> None:
     decision = decide(occasion(Cause.MOVE, duty=work(waiting=waiting), place=channel()), mover=fate)
-    assert (decision.action, decision.rule, decision.holder) == (Action.WAKE, "owner", party("owner"))
+    assert (decision.action, decision.rule, decision.holder) == (WakeAction.WAKE, "owner", party("owner"))
     assert (decision.instead_of, decision.reason) == (party("mover"), f"{role} @mover: {why}")
     assert decision.considered == (
         Considered(role=Role(role), party=party("mover"), why_not=why, unreachable=True),
@@ -410,7 +416,7 @@ def test_a_dependency_owner_that_speaks_is_not_lost() -> None:
 def test_a_plain_message_to_a_waiting_item_needs_nobody_woken() -> None:
     what = occasion(Cause.SEND, duty=work(waiting=True))
     decision = decide(what, mover={"wakeable": False})
-    assert (decision.action, decision.holder) == (Action.DELIVER, party("mover"))
+    assert (decision.action, decision.holder) == (WakeAction.DELIVER, party("mover"))
 
 
 @pytest.mark.rows("R3.3-9", "R3.3-10")
@@ -428,7 +434,7 @@ def test_when_nobody_can_be_reached_the_remedy_brings_up_the_first() -> None:
     what = occasion(targets=(party("target"),))
     decision = decide(what, target={"wakeable": False, "harness": "codex"})
     assert (decision.action, decision.rule, decision.holder) == (
-        Action.NOBODY, "nobody can be reached", None,
+        WakeAction.NOBODY, "nobody can be reached", None,
     )  # fmt: skip
     assert (decision.instead_of, decision.reason) == (
         party("target"), "explicit target @target: it cannot be woken",
@@ -450,12 +456,12 @@ def test_when_nobody_can_be_reached_the_remedy_brings_up_the_first() -> None:
 def test_a_manual_agent_waits_for_the_operator_with_the_start_command() -> None:
     what = occasion(Cause.ASK, targets=(party("target"),))
     decision = decide(what, target={"policy": WakePolicy.MANUAL, "harness": "claude"})
-    assert (decision.action, decision.holder, decision.woken) == (Action.HOLD, party("target"), None)
+    assert (decision.action, decision.holder, decision.woken) == (WakeAction.HOLD, party("target"), None)
     assert decision.remedies == (
         Remedy(operation="session.start", parameters={"agent": "@target", "harness": "claude"}),
     )
     live = decide(what, target={"policy": WakePolicy.MANUAL, "live": True})
-    assert (live.action, live.remedies) == (Action.WAKE, ())
+    assert (live.action, live.remedies) == (WakeAction.WAKE, ())
 
 
 @pytest.mark.rows("R3.3-13")
@@ -469,7 +475,7 @@ def test_an_agent_on_demand_is_woken_when_there_is_something() -> None:
 def test_a_person_finds_it_in_the_inbox() -> None:
     person = {"person": True, "wakeable": False}
     decision = decide(occasion(Cause.MOVE, duty=work()), mover=person)
-    assert (decision.action, decision.holder) == (Action.DELIVER, party("mover"))
+    assert (decision.action, decision.holder) == (WakeAction.DELIVER, party("mover"))
 
 
 # ------------------------------------------------------------------------------------- the router
@@ -479,10 +485,10 @@ def test_a_person_finds_it_in_the_inbox() -> None:
 def test_the_router_breaks_a_tie_in_a_channel_only_if_it_is_on_and_is_recorded() -> None:
     place = channel(master_id=None, channel_owner_id=None)
     what = occasion(place=place, suggestion=party("router"))
-    assert decide(what).action is Action.NOBODY
+    assert decide(what).action is WakeAction.NOBODY
     decision = decide(what, ON)
     assert (decision.action, decision.rule, decision.holder) == (
-        Action.WAKE, "model suggestion", party("router"),
+        WakeAction.WAKE, "model suggestion", party("router"),
     )  # fmt: skip
     assert decision.stored.rule == "model suggestion"
     assert decision.facts.routing == ON
@@ -529,7 +535,7 @@ def test_a_conversation_over_its_budget_wakes_nobody() -> None:
     held = budgeted(decision, wakes, limits, NOW, name="#builds")
     assert held == msgspec.structs.replace(
         decision,
-        action=Action.HOLD,
+        action=WakeAction.HOLD,
         rule="wake_budget",
         reason="agents used 30 of 30 wakes in an hour in #builds: no more until 2026-11-15T13:00:00.000Z",
         remedies=(raise_limit("wakesPerHour", 30),),
@@ -629,7 +635,7 @@ def test_one_decision_names_one_holder_and_never_the_sender(
     decision = decide_wake(what, reaches, routing)
     chosen = [one.party for one in decision.considered if not one.why_not]
     assert chosen == ([] if decision.holder is None else [decision.holder])
-    assert (decision.action is Action.NOBODY) == (decision.holder is None)
+    assert (decision.action is WakeAction.NOBODY) == (decision.holder is None)
     if decision.holder is not None and not what.follow_up:
         assert not what.sender.is_same(decision.holder)
 

@@ -11,7 +11,7 @@ import pytest
 from scout.protocol.operations import OPERATIONS
 from scout.store.database import Database, connect
 from scout.store.integrity.backup import backup, restore
-from scout.store.integrity.damage import Report, examine, looks_sound
+from scout.store.integrity.damage import DamageReport, examine, looks_sound
 from scout.store.integrity.wal import read_log
 from scout.store.log import last_seq
 from scout.store.migrate import CURRENT, migrate
@@ -47,7 +47,7 @@ def killed(folder: Path, commits: int) -> Path:
     return folder / "scout.db"
 
 
-def untouched(path: Path) -> Report:
+def untouched(path: Path) -> DamageReport:
     """The report; every file must hold the same bytes afterwards, but for SQLite's own index of its log."""
     beside = [file for file in path.parent.iterdir() if file.is_file() and not file.name.endswith("-shm")]
     files = {file: file.read_bytes() for file in beside}

@@ -25,7 +25,7 @@ from scout.store.derived import DERIVED_TABLES
 from scout.store.integrity.volatile import VOLATILE_FIELDS, VOLATILE_TABLES
 from scout.store.log import last_seq
 from scout.store.migrate import migrate
-from scout.store.search import Found, feed, places_of, search
+from scout.store.search import SearchHit, feed, places_of, search
 from scout.store.table import TABLES
 from tests.store.facts import NOW, fact
 
@@ -48,11 +48,11 @@ def say(store: sqlite3.Connection, text: str, conversation: str = HALL, sender: 
     return ident
 
 
-def ids(found: list[Found]) -> list[str]:
+def ids(found: list[SearchHit]) -> list[str]:
     return [hit.id for hit in found]
 
 
-def both_ways(store: sqlite3.Connection, text: str, places: tuple[str, ...] | None = None) -> list[Found]:
+def both_ways(store: sqlite3.Connection, text: str, places: tuple[str, ...] | None = None) -> list[SearchHit]:
     """What is found before the index has caught up, which is what is found afterwards."""
     early = search(store, text, places, None, 50)
     while feed(store, 2):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scout.base.refusal import BadRequest, Refused
-from scout.ports import Place
+from scout.ports import Surroundings
 from scout.protocol.operations import check_remedy
 from scout.tree.place import Disk
 
@@ -23,7 +23,7 @@ def disk(top: Path) -> Disk:
     return Disk(str(top), (str(top.parent),))
 
 
-def locate(top: Path, directory: Path | str, base: str | None = None) -> Place:
+def locate(top: Path, directory: Path | str, base: str | None = None) -> Surroundings:
     return disk(top).locate(str(directory), base)
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from scout.adapters.harness import Plain, not_attachable
 from scout.adapters.process.environment import environment_for
 from scout.adapters.process.outputs import tail_of_runs
-from scout.adapters.process.process import Limits, Run, RunState, follow, stop
+from scout.adapters.process.process import Run, RunLimits, RunState, follow, stop
 from scout.adapters.process.spawn import Launch
 from scout.adapters.process.tail import last_line
 from scout.base.refusal import Refused, Remedy
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing
 from scout.ports import (
     Accepted,
@@ -44,10 +44,10 @@ _CHARACTERS_PER_TOKEN = 4
 _INTERRUPTED = "interrupted"
 _SESSION_STOPPED = "the session was stopped"
 _FOUND = {
-    RunState.ABSENT: Found.NOT_TAKEN,
-    RunState.RUNNING: Found.TAKEN,
-    RunState.ENDED: Found.TAKEN,
-    RunState.LOST: Found.UNKNOWN,
+    RunState.ABSENT: InspectResult.NOT_TAKEN,
+    RunState.RUNNING: InspectResult.TAKEN,
+    RunState.ENDED: InspectResult.TAKEN,
+    RunState.LOST: InspectResult.UNKNOWN,
 }
 
 
@@ -74,11 +74,11 @@ class Command(Plain):
     )
 
     def __init__(
-        self, sessions: Path, limits: Limits | None = None, environment: tuple[str, ...] = ()
+        self, sessions: Path, limits: RunLimits | None = None, environment: tuple[str, ...] = ()
     ) -> None:
         self._sessions = sessions.absolute()
         self._environment = environment
-        self._limits = limits or Limits()
+        self._limits = limits or RunLimits()
 
     async def probe(self) -> Probe:
         return Probe(ready=True)
@@ -112,7 +112,7 @@ class Command(Plain):
             await run.taken(self._limits.grace)  # it may be just about to begin
         return await stop(run, _INTERRUPTED, self._limits.grace)
 
-    async def inspect(self, session_id: str, delivery_id: str) -> Found:
+    async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
         return _FOUND[self._run(session_id, delivery_id).state()]
 
     async def stop(self, session_id: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 from scout.adapters.harness import Plain, not_attachable
 from scout.base.refusal import Refused
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer
 from scout.ports import (
     Accepted,
@@ -71,8 +71,8 @@ class Echo(Plain):
         interrupted.set()
         return True
 
-    async def inspect(self, session_id: str, delivery_id: str) -> Found:
-        return Found.TAKEN if (session_id, delivery_id) in self._turns else Found.UNKNOWN
+    async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
+        return InspectResult.TAKEN if (session_id, delivery_id) in self._turns else InspectResult.UNKNOWN
 
     async def stop(self, session_id: str) -> None:
         for (session, _), interrupted in self._turns.items():

@@ -2,7 +2,7 @@
 
 from scout.base.refusal import Refused, Remedy
 from scout.model.problems.session import Layer, SessionNotAttachable
-from scout.ports import Answer, Observed, Opened, SessionSpec, Tailed
+from scout.ports import HumanAnswer, Observed, Opened, SessionSpec, Tailed
 
 __all__ = ["Plain", "not_attachable"]
 
@@ -18,7 +18,7 @@ class Plain:
     async def steer(self, session_id: str, text: str) -> bool:
         return False
 
-    async def respond(self, session_id: str, request: str, answer: Answer) -> bool:
+    async def respond(self, session_id: str, request: str, answer: HumanAnswer) -> bool:
         return False
 
     async def knock(self, native_id: str, text: str) -> bool:

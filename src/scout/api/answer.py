@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast, get_args
 
 import msgspec
 
-from scout.api.asgi import Answer, Headers
+from scout.api.asgi import Headers, Response
 from scout.base.codec import encode, render
 from scout.base.record import Record
 from scout.base.refusal import Diagnostic, Refused, Remedy, status_of
@@ -29,10 +29,10 @@ def encoded(result: object) -> bytes:
     return encode(_named(result))
 
 
-def problem(diagnostic: Diagnostic, status: int | None = None, headers: Headers = ()) -> Answer:
+def problem(diagnostic: Diagnostic, status: int | None = None, headers: Headers = ()) -> Response:
     """A refusal as an answer."""
     document = problem_document(diagnostic, status)
-    return Answer(encode(document), document["status"], (_PROBLEM, *_headers(diagnostic), *headers))
+    return Response(encode(document), document["status"], (_PROBLEM, *_headers(diagnostic), *headers))
 
 
 def problem_document(diagnostic: Diagnostic, status: int | None = None) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def problem_document(diagnostic: Diagnostic, status: int | None = None) -> dict[
     }
 
 
-def internal(reference: str) -> Answer:
+def internal(reference: str) -> Response:
     """What a client learns of a fault of ours: where to find it in the log."""
     said = f"a fault in Scout; look for {reference} in its log"
     document: dict[str, Any] = {
@@ -62,7 +62,7 @@ def internal(reference: str) -> Answer:
         "candidates": [],
         "remedies": [],
     }
-    return Answer(encode(document), 500, (_PROBLEM,))
+    return Response(encode(document), 500, (_PROBLEM,))
 
 
 def _named(value: object) -> object:

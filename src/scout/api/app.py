@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from scout.api.answer import encoded, internal, problem
-from scout.api.asgi import Answer, Gone, Mount, Receive, Scope, Send, Watched, sent
+from scout.api.asgi import Gone, Mount, Receive, Response, Scope, Send, WatchedResponse, sent
 from scout.api.guard import Guard, header_values
 from scout.api.metrics import metrics
 from scout.api.openapi import openapi
 from scout.api.page import page
 from scout.api.reading import WrongMedia, body_of, read
-from scout.api.routes import Found, Routes, WrongMethod
+from scout.api.routes import RouteMatch, Routes, WrongMethod
 from scout.api.stream import Frames, disconnected, follow
 from scout.base.codec import encode
 from scout.base.outside import text_of
@@ -21,7 +21,7 @@ from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.model.problems.request import Busy, Unauthenticated
 from scout.protocol.overview import Watch
 from scout.protocol.request import Request
-from scout.protocol.scout import Credential, Door, Scout
+from scout.protocol.scout import Credential, Gate, Scout
 
 __all__ = ["Application"]
 
@@ -35,7 +35,7 @@ class Application:
 
     def __init__(
         self,
-        door: Door,
+        door: Gate,
         *,
         version: str,
         comment: float,
@@ -53,8 +53,8 @@ class Application:
         self._frames = Frames()
         self._stopping: asyncio.Future[Diagnostic] | None = None
         self._tally = {"requests": 0, "refusals": 0, "faults": 0, "streams": 0}
-        self._open: dict[bytes, Callable[[], Answer]] = {
-            b"/health": lambda: Answer(encode({"status": "ok", "version": version})),
+        self._open: dict[bytes, Callable[[], Response]] = {
+            b"/health": lambda: Response(encode({"status": "ok", "version": version})),
             b"/metrics": self._metrics,
             b"/openapi.json": lambda: openapi(version),
             b"/docs": lambda: page(version),
@@ -87,7 +87,7 @@ class Application:
         for mount in self._mounts:
             mount.stop()
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Answer | None:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
         headers = header_values(scope)
         self._guard.check(scope, headers)
         method, path = scope["method"], scope["raw_path"]
@@ -108,14 +108,14 @@ class Application:
         words = (found, scope["query_string"], body, headers.get(b"idempotency-key"))
         request = read(*words) if len(body) <= _SHORT else await asyncio.to_thread(read, *words)
         result = await self._call(scout, request, receive)
-        return Answer(encoded(result), request.status)
+        return Response(encoded(result), request.status)
 
     async def _mounted(
         self, mount: Mount, credential: Credential, scope: Scope, receive: Receive, send: Send
-    ) -> Answer | None:
+    ) -> Response | None:
         """What another surface answers; it ends when the credential does, also in the middle of a stream."""
         scout = await self._door.admit(credential)
-        watched = Watched(send)
+        watched = WatchedResponse(send)
         working = asyncio.ensure_future(mount(scout, scope, receive, watched))
         ending = asyncio.ensure_future(scout.credential_ended())
         try:
@@ -170,7 +170,7 @@ class Application:
             self._stopping = asyncio.get_running_loop().create_future()
         return self._stopping
 
-    def _metrics(self) -> Answer:
+    def _metrics(self) -> Response:
         own = {
             "http_requests_total": self._tally["requests"],
             "http_refusals_total": self._tally["refusals"],
@@ -179,11 +179,11 @@ class Application:
         }
         return metrics({**own, **self._counters()})
 
-    def _refused(self, answer: Answer) -> Answer:
+    def _refused(self, answer: Response) -> Response:
         self._tally["refusals"] += 1
         return answer
 
-    def _fault(self, method: str, path: bytes, error: Exception) -> Answer:
+    def _fault(self, method: str, path: bytes, error: Exception) -> Response:
         self._tally["faults"] += 1
         reference = f"err_{secrets.token_hex(6)}"
         _LOG.error("%s: %s %s", reference, method, path.decode("latin-1"), exc_info=error)
@@ -207,7 +207,7 @@ def _said(headers: dict[bytes, bytes], name: bytes) -> str | None:
     return None if raw is None else text_of(raw, name.decode())
 
 
-def _watch(found: Found, scope: Scope, headers: dict[bytes, bytes]) -> Watch:
+def _watch(found: RouteMatch, scope: Scope, headers: dict[bytes, bytes]) -> Watch:
     """A stream goes on after the last event that its client has seen, whatever else it asks for."""
     if scope["method"] == "HEAD":
         raise WrongMethod("HEAD", ("GET",))

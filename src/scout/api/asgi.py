@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from scout.protocol.scout import Scout
 
-__all__ = ["Answer", "Gone", "Headers", "Mount", "Receive", "Scope", "Send", "Watched", "sent"]
+__all__ = ["Gone", "Headers", "Mount", "Receive", "Response", "Scope", "Send", "WatchedResponse", "sent"]
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -29,7 +29,7 @@ class Gone(Exception):  # noqa: N818 (a fact about the client, not a fault)
     """The client went away before it was answered: there is nobody to tell."""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """A whole response."""
 
     body: bytes
@@ -37,7 +37,7 @@ class Answer(NamedTuple):
     headers: Headers = JSON
 
 
-class Watched:
+class WatchedResponse:
     """A way to send that knows whether an answer has begun, and can end it."""
 
     def __init__(self, send: Send) -> None:
@@ -56,7 +56,7 @@ class Watched:
             await self._send({"type": "http.response.body", "body": b""})
 
 
-async def sent(answer: Answer, send: Send) -> None:
+async def sent(answer: Response, send: Send) -> None:
     """Send the answer."""
     length = (b"content-length", b"%d" % len(answer.body))
     headers = [*answer.headers, length]

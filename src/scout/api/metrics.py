@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from scout.api.asgi import Answer
+from scout.api.asgi import Response
 
 __all__ = ["metrics"]
 
@@ -11,10 +11,10 @@ _NAME = re.compile(r"[^a-zA-Z0-9_:]")
 _HEADERS = ((b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),)
 
 
-def metrics(counters: Mapping[str, float]) -> Answer:
+def metrics(counters: Mapping[str, float]) -> Response:
     """The counters in the text format; what ends in `_total` only ever grows."""
     lines = [line for name, value in sorted(counters.items()) for line in _lines(name, value)]
-    return Answer("".join(lines).encode(), headers=_HEADERS)
+    return Response("".join(lines).encode(), headers=_HEADERS)
 
 
 def _lines(name: str, value: float) -> list[str]:

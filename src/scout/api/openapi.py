@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from scout.api.answer import INTERNAL
-from scout.api.asgi import Answer
+from scout.api.asgi import Response
 from scout.api.routes import Route, Routes
 from scout.base.codec import encode
 from scout.base.refusal import code_of, status_of
@@ -35,9 +35,9 @@ _KEY = "#/components/parameters/IdempotencyKey"
 
 
 @functools.cache
-def openapi(version: str) -> Answer:
+def openapi(version: str) -> Response:
     """The document as it is sent."""
-    return Answer(encode(document(version)))
+    return Response(encode(document(version)))
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import hashlib
 from html import escape
 from typing import Any
 
-from scout.api.asgi import Answer
+from scout.api.asgi import Response
 from scout.api.openapi import document
 
 __all__ = ["page"]
@@ -30,7 +30,7 @@ _HEADERS = (
 
 
 @functools.cache
-def page(version: str) -> Answer:
+def page(version: str) -> Response:
     """The page, made once from the OpenAPI document."""
     described = document(version)
     groups: dict[str, list[str]] = {}
@@ -47,7 +47,7 @@ def page(version: str) -> Answer:
         f"<h1>Scout {escape(version)} over HTTP</h1><p>{escape(described['info']['description'])}</p>"
         f'<p>As data: <a href="/openapi.json">openapi.json</a></p><nav>{links}</nav>{sections}</html>'
     )
-    return Answer(html.encode(), headers=_HEADERS)
+    return Response(html.encode(), headers=_HEADERS)
 
 
 def _operation(method: str, path: str, operation: dict[str, Any]) -> str:

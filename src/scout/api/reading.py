@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from scout.api.asgi import Gone, Receive
-from scout.api.routes import Found, Route
+from scout.api.routes import Route, RouteMatch
 from scout.base.codec import decode
 from scout.base.outside import check_each_once, check_number, check_outside, text_of
 from scout.base.refusal import BadRequest, Candidate, Refused
@@ -45,7 +45,7 @@ async def body_of(receive: Receive, headers: dict[bytes, bytes], limit: int) -> 
     return body
 
 
-def read(found: Found, query: bytes, body: bytes, key: bytes | None) -> Request[Any]:
+def read(found: RouteMatch, query: bytes, body: bytes, key: bytes | None) -> Request[Any]:
     """The request, with its idempotency key from either place."""
     route = found.route
     if route.has_body:
@@ -63,7 +63,7 @@ def read(found: Found, query: bytes, body: bytes, key: bytes | None) -> Request[
     return request
 
 
-def _inside(found: Found) -> dict[str, Any]:
+def _inside(found: RouteMatch) -> dict[str, Any]:
     names = found.route.inside
     return {name: text_of(raw, name) for name, raw in zip(names, found.segments, strict=True)}
 
@@ -100,7 +100,7 @@ def _no_query(query: bytes) -> None:
         )
 
 
-def _from_body(found: Found, body: bytes) -> Request[Any]:
+def _from_body(found: RouteMatch, body: bytes) -> Request[Any]:
     route = found.route
     if not route.inside and b"\\u0000" not in body:
         try:

@@ -15,7 +15,7 @@ from scout.policy.nearest import ranked
 from scout.protocol.operations import REQUESTS
 from scout.protocol.request import Request
 
-__all__ = ["Found", "Route", "Routes", "WrongMethod", "route_of"]
+__all__ = ["Route", "RouteMatch", "Routes", "WrongMethod", "route_of"]
 
 _PARAMETER = re.compile(r"\{(\w+)\}")
 _LIMIT = 1024 * 1024
@@ -42,7 +42,7 @@ class Route(NamedTuple):
         return self.method != "GET"
 
 
-class Found(NamedTuple):
+class RouteMatch(NamedTuple):
     """A route and the still encoded segments that fill its parameters."""
 
     route: Route
@@ -77,7 +77,7 @@ class Routes:
         for route in self.all:
             self._place(route)
 
-    def find(self, method: str, raw_path: bytes) -> Found:
+    def find(self, method: str, raw_path: bytes) -> RouteMatch:
         """The route of a path; refused with the nearest one when there is none."""
         node, segments = self._root, list[bytes]()
         for segment in raw_path[1:].split(b"/"):
@@ -93,7 +93,7 @@ class Routes:
         route = node.methods.get("GET" if method == "HEAD" else method)
         if route is None:
             raise WrongMethod(method, {*node.methods, *(["HEAD"] if "GET" in node.methods else ())})
-        return Found(route, tuple(segments))
+        return RouteMatch(route, tuple(segments))
 
     def _place(self, route: Route) -> None:
         node = self._root

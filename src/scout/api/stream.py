@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from scout.api.answer import encoded, problem_document
-from scout.api.asgi import Answer, Headers, Receive, Send
+from scout.api.asgi import Headers, Receive, Response, Send
 from scout.base.codec import encode
 from scout.base.refusal import Diagnostic, Refused
 from scout.model.events.envelope import Event
@@ -51,7 +51,7 @@ async def follow(
     frames: Frames,
     comment: float,
     stopping: "asyncio.Future[Diagnostic]",
-    fault: Callable[[Exception], Answer],
+    fault: Callable[[Exception], Response],
 ) -> None:
     """Send events until the client goes, the stream is dropped, or the daemon stops.
 

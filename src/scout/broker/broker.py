@@ -10,21 +10,21 @@ from scout.base.refusal import Refused
 from scout.broker import first_start
 from scout.broker.delivery.dispatcher import Dispatcher
 from scout.broker.delivery.terminals import Terminals
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.broker.routing import operator_alarms
 from scout.broker.routing.agent_wake import wake_agent
 from scout.broker.sessions import runtimes
 from scout.broker.sessions.after_restart import Reviving
 from scout.broker.sessions.harness_checks import CheckWish, HarnessChecks, PlayCheck
 from scout.broker.sessions.host_processes import HostProcesses
-from scout.broker.sessions.keep_warm import Warming
+from scout.broker.sessions.keep_warm import WarmKeeper
 from scout.broker.transaction import admission
 from scout.broker.transaction.admission import Admitted
-from scout.broker.transaction.cache import Memory
+from scout.broker.transaction.cache import Cache
 from scout.broker.transaction.full_store import until_stored
-from scout.broker.transaction.services import LiveSettings, World
+from scout.broker.transaction.services import LiveSettings, Services
 from scout.broker.transaction.streams import Hub, Waiters
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import housekeeping
 from scout.broker.upkeep.disk_caps import DiskCaps
 from scout.broker.upkeep.notifier import Notifier
@@ -41,7 +41,7 @@ from scout.model.problems.session import DirectoryNotAllowed
 from scout.model.usage import Counters
 from scout.policy.limits import Rules
 from scout.policy.usage import estimate_tokens
-from scout.ports import Blobs, Clock, Harness, Ids, Place, Places, Router, Runs, Sink, Snapshots
+from scout.ports import Blobs, Clock, Harness, Ids, Places, Router, Runs, Sink, Snapshots, Surroundings
 from scout.protocol.agents import Identity
 from scout.protocol.overview import Status
 from scout.protocol.scout import Credential
@@ -89,10 +89,10 @@ class Broker:
         play_check: PlayCheck | None = None,
     ) -> None:
         self._database = database
-        self.memory = Memory()
+        self.memory = Cache()
         database.undone = self.memory.forget
         self.waiters = Waiters()
-        self.world = World(
+        self.services = Services(
             rules=rules,
             roots=roots,
             default_harness=default_harness,
@@ -109,15 +109,15 @@ class Broker:
         )
         self._allow_root = allow_root
         self.hub = Hub(rules.limits.stream_buffer)
-        self.dispatcher = Dispatcher(self.world, self._record, self.read)
+        self.dispatcher = Dispatcher(self.services, self._record, self.read)
         self.checks = HarnessChecks(play_check or _play_nothing, self.waiters)
-        self._notifier = Notifier(self.world, sinks, self.as_system, self.read)
-        self.warming = Warming(self.world, self.as_system, self.read, self.dispatcher)
-        self.reviving = Reviving(self.world, self.as_system, self.dispatcher)
+        self._notifier = Notifier(self.services, sinks, self.as_system, self.read)
+        self.warming = WarmKeeper(self.services, self.as_system, self.read, self.dispatcher)
+        self.reviving = Reviving(self.services, self.as_system, self.dispatcher)
         self.disk_caps = DiskCaps(self)
         self.terminals = Terminals(self)
         self.host_processes = HostProcesses(self)
-        self.suggesting = Suggesting(self.world, self.as_system, self.read, router)
+        self.suggesting = Suggesting(self.services, self.as_system, self.read, router)
         self.signs_of_life: dict[str, Endpoint] = {}
         self.identities: dict[tuple[str | None, ...], Identity] = {}
         self.counts: dict[str, Counters] = {}
@@ -131,8 +131,8 @@ class Broker:
 
     async def start(self, operator_secret: str, login: str, host: str, status: Status) -> None:
         """Know whose machine this is, then take up what was under way."""
-        self.world.status = status
-        await self.as_system(lambda turn: first_start.begin(turn, operator_secret, login, host))
+        self.services.status = status
+        await self.as_system(lambda tx: first_start.begin(tx, operator_secret, login, host))
         self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs take their time
         await self.terminals.begin()
         await self.host_processes.begin()
@@ -146,11 +146,11 @@ class Broker:
         """Look which harnesses could run here now; `again`: only those that could not when last looked at."""
 
         async def look(name: str, harness: Harness) -> None:
-            self.world.ready[name] = await runtimes.probed(harness)
+            self.services.ready[name] = await runtimes.probe_harness(harness)
 
-        known = self.world.ready
-        wanted = [name for name in self.world.harnesses if not again or not known[name].ready]
-        await asyncio.gather(*(look(name, self.world.harnesses[name]) for name in wanted))
+        known = self.services.ready
+        wanted = [name for name in self.services.harnesses if not again or not known[name].ready]
+        await asyncio.gather(*(look(name, self.services.harnesses[name]) for name in wanted))
 
     async def looked_round(self) -> None:
         """Wait until it is known which harnesses could run here."""
@@ -192,25 +192,27 @@ class Broker:
         """What is committed, for a short look on the loop itself."""
         return Ledger(self._database.glance(), signs=self.signs_of_life)
 
-    async def as_system(self, work: Callable[[Turn], T]) -> T:
+    async def as_system(self, work: Callable[[Transaction], T]) -> T:
         """Run `work` in a transaction, as the broker itself."""
-        return await self.write(admission.system(self.world), work)
+        return await self.write(admission.system(self.services), work)
 
-    async def _record(self, work: Callable[[Turn], T]) -> T:
+    async def _record(self, work: Callable[[Transaction], T]) -> T:
         """Record what has happened outside, as the broker itself: on a full disk, once there is room."""
-        return await until_stored(lambda: self.as_system(work), self.world.rules.back_off)
+        return await until_stored(lambda: self.as_system(work), self.services.rules.back_off)
 
-    async def as_sweeper(self, work: Callable[[Turn], T]) -> T:
+    async def as_sweeper(self, work: Callable[[Transaction], T]) -> T:
         """The same, as the sweeper."""
-        return await self.write(admission.system(self.world, self.world.sweeper_agent), work)
+        return await self.write(admission.system(self.services, self.services.sweeper_agent), work)
 
-    async def write(self, who: Admitted, work: Callable[[Turn], T], place: Place | None = None) -> T:
+    async def write(
+        self, who: Admitted, work: Callable[[Transaction], T], place: Surroundings | None = None
+    ) -> T:
         """Run `work` in a transaction; what it added to the log is published once it is on disk."""
-        turns: list[Turn] = []
+        turns: list[Transaction] = []
 
         def run(connection: Any) -> T:
-            turn = Turn(
-                self.world,
+            tx = Transaction(
+                self.services,
                 Ledger(connection, self.memory.recent, self.signs_of_life),
                 who.actor,
                 who.caller,
@@ -218,10 +220,10 @@ class Broker:
                 place=place,
                 memory=self.memory,
             )
-            turns[:] = [turn]
-            result = work(turn)
-            if turn.events and turn.actor.agent_id not in self.world.own_agents:
-                wake_agent(turn, turn.actor.agent_id, "it did something itself")
+            turns[:] = [tx]
+            result = work(tx)
+            if tx.events and tx.actor.agent_id not in self.services.own_agents:
+                wake_agent(tx, tx.actor.agent_id, "it did something itself")
             return result
 
         try:
@@ -231,7 +233,7 @@ class Broker:
                 return await self.write(who, work, place)
             if turns and turns[0].alarms:
                 alarms = turns[0].alarms
-                await self.as_system(lambda turn: [operator_alarms.raise_alarm(turn, one) for one in alarms])
+                await self.as_system(lambda tx: [operator_alarms.raise_alarm(tx, one) for one in alarms])
             raise
         for root in dict.fromkeys(turns[0].new_roots):
             await asyncio.to_thread(self._allow_root, root)
@@ -239,20 +241,20 @@ class Broker:
 
     async def _has_new_roots(self) -> bool:
         """Whether a person has allowed more since the settings were read: then it counts at once."""
-        known = self.world.roots
+        known = self.services.roots
         try:
-            fresh = await asyncio.to_thread(self.world.reload)
+            fresh = await asyncio.to_thread(self.services.reload)
         except Refused:  # a file that cannot be read allows nothing new
             return False
         return any(root not in known for root in fresh.roots)
 
-    def _publish(self, turn: Turn) -> None:
+    def _publish(self, tx: Transaction) -> None:
         """Tell everybody who follows: in the order of the log, after the commit, on the loop."""
-        self._tally["events"] += len(turn.events)
+        self._tally["events"] += len(tx.events)
         self.memory.make_room()
-        new_roots = [root for root in dict.fromkeys(turn.new_roots) if root not in self.world.roots]
-        self.world.roots = (*self.world.roots, *new_roots)  # before a program is started in one
-        for event in turn.events:
+        new_roots = [root for root in dict.fromkeys(tx.new_roots) if root not in self.services.roots]
+        self.services.roots = (*self.services.roots, *new_roots)  # before a program is started in one
+        for event in tx.events:
             self.dispatcher.heard(event)
             self.suggesting.heard(event)
             self._notifier.heard(event)
@@ -266,7 +268,7 @@ class Broker:
                 self.host_processes.heard(event.payload.record)
             if isinstance(event, TokenRevoked | TokenExpired):
                 self.hub.close(event.target.id)
-        self.hub.publish(turn.events)
+        self.hub.publish(tx.events)
 
     def _tell(self, event: Event) -> None:
         """Those who wait for this record, or for something in an inbox."""
@@ -281,24 +283,24 @@ class Broker:
 
     # -- the door ----------------------------------------------------------------------------------
 
-    async def admit(self, credential: Credential) -> Seat:
+    async def admit(self, credential: Credential) -> LocalScout:
         """Somebody's view of Scout, or a refusal."""
         key = (credential.secret, credential.act_as, credential.directory)
         known = self._admitted.get(key)
         if known is None:
             here = await self._here(credential.directory)
-            known = await self.read(lambda ledger: admission.admit(self.world, ledger, credential, here))
+            known = await self.read(lambda ledger: admission.admit(self.services, ledger, credential, here))
             if len(self._admitted) >= _KEPT:
                 self._admitted.clear()
             self._admitted[key] = known
-        return Seat(self, admission.still_valid(known, self.world.clock.now()))
+        return LocalScout(self, admission.still_valid(known, self.services.clock.now()))
 
-    async def _here(self, directory: str | None) -> Place | None:
+    async def _here(self, directory: str | None) -> Surroundings | None:
         """Where a person stands; outside of every project that is nowhere."""
         if directory is None:
             return None
         try:
-            return await asyncio.to_thread(self.world.places.locate, directory)
+            return await asyncio.to_thread(self.services.places.locate, directory)
         except Refused:
             return None
 

@@ -28,7 +28,7 @@ from scout.broker.operations import (
 from scout.broker.operations import channels as channel_operations
 from scout.broker.routing import attachments, conversations, credentials, messages, names, registration
 from scout.broker.sessions import records
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.protocol import access, channels, talk
 from scout.protocol import agents as who
 from scout.protocol import allowances as standing
@@ -45,12 +45,12 @@ from scout.protocol.request import Request
 
 __all__ = ["HANDLERS", "config_of", "directory_of"]
 
-Handler = Callable[[Turn, Any], Any]
+Handler = Callable[[Transaction, Any], Any]
 
 HANDLERS: Mapping[type[Request[Any]], Handler] = {
     whole.ShowStatus: overview.status,
     whole.ShowNow: overview.now,
-    whole.MarkLooked: overview.looked,
+    whole.MarkLooked: overview.mark_seen,
     whole.PauseScout: pause.pause,
     whole.ResumeScout: pause.resume,
     whole.ReloadSettings: live_settings.reload,
@@ -64,7 +64,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     who.RetireAgent: agents.retire,
     who.ReviveAgent: agents.revive,
     who.ReadFeed: overview.read_feed,
-    who.Resolve: agents.what_it_means,
+    who.Resolve: agents.resolve_address,
     who.Parse: addresses.parse,
     who.RegisterEndpoint: endpoints.register_endpoint,
     who.Heartbeat: endpoints.heartbeat,

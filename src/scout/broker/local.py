@@ -16,15 +16,15 @@ from scout.broker.nearby_projects import with_projects
 from scout.broker.operations import endpoints, inbox, overview
 from scout.broker.operations.agents import who_am_i
 from scout.broker.routing import attachments, unread
-from scout.broker.sessions.control import CONDUCTED, Conductor
+from scout.broker.sessions.control import CONDUCTED, SessionControl
 from scout.broker.sessions.harness_checks import HarnessChecks
 from scout.broker.sessions.observation import LOOKS, Look
 from scout.broker.transaction.admission import Admitted
-from scout.broker.transaction.cache import Memory
-from scout.broker.transaction.idempotency import once
-from scout.broker.transaction.services import World
+from scout.broker.transaction.cache import Cache
+from scout.broker.transaction.idempotency import run_once
+from scout.broker.transaction.services import Services
 from scout.broker.transaction.streams import Hub, Waiters
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.conversation import Attachment
 from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint, heard_from
@@ -34,7 +34,7 @@ from scout.model.problems.target import UnknownTarget
 from scout.model.token import Token, TokenKind, is_valid, require_valid
 from scout.policy.limits import check_attachments, check_streams
 from scout.policy.permit import check_operation
-from scout.ports import Place
+from scout.ports import Surroundings
 from scout.protocol.agents import Heartbeat, Identity, WhoAmI
 from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.correction import correct_remedies
@@ -46,7 +46,7 @@ from scout.protocol.route_operator import apply_route
 from scout.protocol.talk import Blob, GetBlob, PutBlob, Send
 from scout.store.ledger import Ledger
 
-__all__ = ["Counter", "Seat"]
+__all__ = ["Counter", "LocalScout"]
 
 T = TypeVar("T")
 _PAGE = 500
@@ -58,25 +58,27 @@ _IDENTITIES = 10_000
 class Counter(Protocol):
     """The broker, as far as a seat looks at it."""
 
-    world: World
+    services: Services
     dispatcher: Dispatcher
     waiters: Waiters
     checks: HarnessChecks
     hub: Hub
     signs_of_life: dict[str, Endpoint]
-    memory: Memory
+    memory: Cache
     identities: dict[tuple[str | None, ...], Identity]
 
     async def read(self, work: Callable[[Ledger], T]) -> T: ...
-    async def write(self, who: Admitted, work: Callable[[Turn], T], place: Place | None = None) -> T: ...
+    async def write(
+        self, who: Admitted, work: Callable[[Transaction], T], place: Surroundings | None = None
+    ) -> T: ...
     async def looked_round(self) -> None: ...
-    async def as_system(self, work: Callable[[Turn], T]) -> T: ...
+    async def as_system(self, work: Callable[[Transaction], T]) -> T: ...
     def glance(self) -> Ledger: ...
     def tally(self, name: str) -> None: ...
     def count(self, agent_id: str, what: str, text: str = "") -> None: ...
 
 
-class Seat:
+class LocalScout:
     """One somebody's view: what they ask is done in their name."""
 
     def __init__(self, broker: Counter, who: Admitted) -> None:
@@ -101,8 +103,8 @@ class Seat:
         """A name that nobody answers to may be that of a project nearby."""
         if not isinstance(problem, UnknownTarget):
             return problem
-        world = self._broker.world
-        return await asyncio.to_thread(with_projects, problem, world, self.who.caller)
+        services = self._broker.services
+        return await asyncio.to_thread(with_projects, problem, services, self.who.caller)
 
     def _count(self, what: str, text: str = "") -> None:
         """What an agent is told costs it tokens; a person's time is not counted."""
@@ -125,7 +127,7 @@ class Seat:
                 return await self._heartbeat(request)
             case _ if isinstance(request, CONDUCTED):
                 self._broker.tally("writes" if request.writes else "reads")
-                return await Conductor(self._broker, self.who, place).answer(request)
+                return await SessionControl(self._broker, self.who, place).answer(request)
             case WhoAmI():
                 return self._identity(request)
             case GetFlight() if request.wait:
@@ -136,7 +138,7 @@ class Seat:
                 return await self._ask_and_wait(request, place)
             case _ if type(request) in LOOKS:
                 self._broker.tally("reads")
-                return await LOOKS[type(request)](Look(self._broker.world, self._read), request)
+                return await LOOKS[type(request)](Look(self._broker.services, self._read), request)
             case _ if getattr(request, "wait", 0) and result_of(type(request)) in AWAITED:
                 return await self._answered(request)
             case _:
@@ -146,38 +148,40 @@ class Seat:
         """The request with whole ids."""
         if not references.needs_expansion(request):
             return request
-        return await self._read(lambda turn: references.expand(turn, request))
+        return await self._read(lambda tx: references.expand(tx, request))
 
-    async def _plain(self, request: Request[T], place: Place | None = None) -> T:
+    async def _plain(self, request: Request[T], place: Surroundings | None = None) -> T:
         handler = await self._with_files(request, HANDLERS[type(request)])
         if not request.writes:
             self._broker.tally("reads")
-            return await self._read(lambda turn: handler(turn, request), place)
+            return await self._read(lambda tx: handler(tx, request), place)
         self._broker.tally("writes")
         if isinstance(request, Write) and request.idempotency_key is not None:
-            return await self._broker.write(self.who, lambda turn: once(turn, request, handler), place)
-        return await self._broker.write(self.who, lambda turn: handler(turn, request), place)
+            return await self._broker.write(self.who, lambda tx: run_once(tx, request, handler), place)
+        return await self._broker.write(self.who, lambda tx: handler(tx, request), place)
 
     async def _with_files(
-        self, request: Request[Any], handler: Callable[[Turn, Any], Any]
-    ) -> Callable[[Turn, Any], Any]:
+        self, request: Request[Any], handler: Callable[[Transaction, Any], Any]
+    ) -> Callable[[Transaction, Any], Any]:
         """The handler; one whose request names stored files is given their sizes, looked up off the loop."""
         named: tuple[str, ...] = getattr(request, "attachments", ())
         if not named:
             return handler
         check_attachments(named)
-        files = await asyncio.to_thread(attachments.sizes_of, self._broker.world.blobs, named)
+        files = await asyncio.to_thread(attachments.sizes_of, self._broker.services.blobs, named)
 
-        def handle(turn: Turn, asked: Any) -> Any:
-            turn.files = files
-            return handler(turn, asked)
+        def handle(tx: Transaction, asked: Any) -> Any:
+            tx.files = files
+            return handler(tx, asked)
 
         return handle
 
-    async def _read(self, work: Callable[[Turn], T], place: Place | None = None) -> T:
-        who, world = self.who, self._broker.world
+    async def _read(self, work: Callable[[Transaction], T], place: Surroundings | None = None) -> T:
+        who, services = self.who, self._broker.services
         return await self._broker.read(
-            lambda ledger: work(Turn(world, ledger, who.actor, who.caller, here=who.here, place=place))
+            lambda ledger: work(
+                Transaction(services, ledger, who.actor, who.caller, here=who.here, place=place)
+            )
         )
 
     def _identity(self, request: WhoAmI) -> Identity:
@@ -188,15 +192,17 @@ class Seat:
         if key not in known:
             if len(known) >= _IDENTITIES:
                 known.clear()
-            turn = Turn(self._broker.world, self._broker.glance(), who.actor, who.caller, here=who.here)
-            known[key] = who_am_i(turn, request)
+            tx = Transaction(
+                self._broker.services, self._broker.glance(), who.actor, who.caller, here=who.here
+            )
+            known[key] = who_am_i(tx, request)
         return known[key]
 
-    async def _place(self, request: Request[Any]) -> Place | None:
+    async def _place(self, request: Request[Any]) -> Surroundings | None:
         directory = directory_of(request)
         if directory is None:
             return None
-        places = self._broker.world.places
+        places = self._broker.services.places
         return await asyncio.to_thread(places.locate, directory, self.who.base)
 
     async def _with_real_folder(self, request: Request[T]) -> Request[T]:
@@ -205,7 +211,7 @@ class Seat:
         folder = config.get("workspaceDir")
         if not isinstance(folder, str):
             return request
-        real = await asyncio.to_thread(self._broker.world.places.real_path, folder, self.who.base)
+        real = await asyncio.to_thread(self._broker.services.places.real_path, folder, self.who.base)
         return replace(request, **{field: {**config, "workspaceDir": real}})
 
     async def _file(self, request: PutBlob | GetBlob) -> Attachment | Blob:
@@ -213,7 +219,7 @@ class Seat:
 
     async def _read_file(self, request: GetBlob) -> Blob:
         """The bytes, for those who may have them."""
-        await self._read(lambda turn: attachments.check_readable(turn, request))
+        await self._read(lambda tx: attachments.check_readable(tx, request))
         return await asyncio.to_thread(self._outside, request)
 
     async def _store_file(self, request: PutBlob) -> Attachment:
@@ -221,7 +227,7 @@ class Seat:
         stored: Attachment = await asyncio.to_thread(self._outside, request)
         named = replace(request, data=stored.sha256.encode())
         return await self._broker.write(
-            self.who, lambda turn: once(turn, named, lambda one, _: attachments.record_upload(one, stored))
+            self.who, lambda tx: run_once(tx, named, lambda one, _: attachments.record_upload(one, stored))
         )
 
     async def _answer_outside(self, request: Request[Any]) -> Any:
@@ -229,12 +235,12 @@ class Seat:
         answer = await asyncio.to_thread(self._outside, request)
         if not isinstance(request, Write) or request.idempotency_key is None:
             return answer
-        return await self._broker.write(self.who, lambda turn: once(turn, request, lambda _, __: answer))
+        return await self._broker.write(self.who, lambda tx: run_once(tx, request, lambda _, __: answer))
 
     def _outside(self, request: Request[Any]) -> Any:
         """What touches files and not the store."""
-        turn = Turn(self._broker.world, self._broker.glance(), self.who.actor, self.who.caller)
-        return HANDLERS[type(request)](turn, request)
+        tx = Transaction(self._broker.services, self._broker.glance(), self.who.actor, self.who.caller)
+        return HANDLERS[type(request)](tx, request)
 
     # -- waiting -----------------------------------------------------------------------------------
 
@@ -250,7 +256,7 @@ class Seat:
 
     async def _mark_answer_read(self, flight_id: str) -> None:
         """A person who waited for an answer has it: it is no mail any more."""
-        mail = await self._read(lambda turn: inbox.answers_to(turn, flight_id))
+        mail = await self._read(lambda tx: inbox.answers_to(tx, flight_id))
         if mail:
             await self._plain(AckInbox(delivery_ids=mail))
 
@@ -279,11 +285,11 @@ class Seat:
         return flight.state not in FLIGHT.terminal and not asks_me
 
     def _end(self, wait: float) -> float:
-        world = self._broker.world
-        return world.clock.monotonic() + min(wait, world.rules.periods.long_poll)
+        services = self._broker.services
+        return services.clock.monotonic() + min(wait, services.rules.periods.long_poll)
 
     def _left(self, end: float) -> float:
-        return end - self._broker.world.clock.monotonic()
+        return end - self._broker.services.clock.monotonic()
 
     async def credential_ended(self) -> None:
         """Comes back when the credential has ended: revoked or expired."""
@@ -295,12 +301,12 @@ class Seat:
         """Refuse to continue for somebody whose credential has ended since the request began."""
         ended = self._ended_token()
         if ended is not None:
-            require_valid(ended, self._broker.world.clock.now())
+            require_valid(ended, self._broker.services.clock.now())
 
     def _ended_token(self) -> Token | None:
         """The credential as it is now, if it has ended; the broker itself has none."""
         token = self._broker.glance().get(Token, self._token) if self._token else None
-        return token if token is not None and not is_valid(token, self._broker.world.clock.now()) else None
+        return token if token is not None and not is_valid(token, self._broker.services.clock.now()) else None
 
     @property
     def _token(self) -> str:
@@ -308,12 +314,12 @@ class Seat:
 
     @property
     def _me(self) -> str:
-        return self.who.actor.agent_id or self._broker.world.system_agent
+        return self.who.actor.agent_id or self._broker.services.system_agent
 
     async def _claim(self, request: ClaimInbox) -> Any:
         end = self._end(request.wait)
         while True:
-            places = await self._read(lambda turn: tuple(unread.talks_of(turn, turn.sender)))
+            places = await self._read(lambda tx: tuple(unread.talks_of(tx, tx.sender)))
             with self._broker.waiters.listening(f"inbox {self._me}", self._token, *places) as listener:
                 self._require_credential()
                 claimed = await self._plain(request)
@@ -322,7 +328,7 @@ class Seat:
                     return claimed
                 await listener.wait(min(left, await self._read(_due_in)))
 
-    async def _ask_and_wait(self, request: MakeAsk, place: Place | None) -> Any:
+    async def _ask_and_wait(self, request: MakeAsk, place: Surroundings | None) -> Any:
         receipt = await self._plain(request, place)
         wait = GetFlight(flight_id=receipt.flight_id, wait=request.wait)
         view = await self._finished(wait, receipt.flight_id, fresh=request.idempotency_key is None)
@@ -346,7 +352,7 @@ class Seat:
         """A sign of life that is no news stays in memory for a while."""
         broker = self._broker
         seen = broker.signs_of_life.get(request.endpoint_id)
-        endpoint = await self._read(lambda turn: _quiet(turn, request, seen))
+        endpoint = await self._read(lambda tx: _quiet(tx, request, seen))
         if endpoint is None:
             broker.signs_of_life.pop(request.endpoint_id, None)  # what is written now is newer
             return await self._plain(request)
@@ -360,35 +366,35 @@ class Seat:
         """The facts of the log that the caller may read, as they are committed."""
         check_operation(self.who.actor, request.operation)
         if references.needs_expansion(request):
-            request = await self._read(lambda turn: references.expand(turn, request))
+            request = await self._read(lambda tx: references.expand(tx, request))
         broker = self._broker
         client = self.who.actor.token_id or "the broker"
         after = request.after
         if after is not None and after < 0:
             raise Refused(BadRequest(problem="numbers of the log begin with 1", field="after"))
         look = broker.glance
-        wanted = await self._read(lambda turn: overview.wanted_by(turn, request, look))
+        wanted = await self._read(lambda tx: overview.event_filter(tx, request, look))
 
         async def read(place: int) -> list[Event]:
             return await broker.read(
                 lambda ledger: list(ledger.facts("events_after", after=place, limit=_PAGE))
             )
 
-        check_streams(client, broker.hub.count(client), broker.world.rules.limits)
+        check_streams(client, broker.hub.count(client), broker.services.rules.limits)
         async with aclosing(broker.hub.follow(client, wanted, after, read, look().last_seq())) as events:
             async for event in events:
                 yield event
 
 
-def _due_in(turn: Turn) -> float:
+def _due_in(tx: Transaction) -> float:
     """Seconds until something in the caller's inbox can be claimed, without any news of it."""
-    waiting = turn.ledger.many(Delivery, "inbox", agent=turn.sender, after="", limit=_PAGE)
+    waiting = tx.ledger.many(Delivery, "inbox", agent=tx.sender, after="", limit=_PAGE)
     moments = [one.leased_until or one.next_attempt_at for one in waiting if not one.wake]
-    return max(min(moments, default=turn.now.plus(_PAGE)).since(turn.now), _SOON)
+    return max(min(moments, default=tx.now.plus(_PAGE)).since(tx.now), _SOON)
 
 
-def _quiet(turn: Turn, request: Heartbeat, seen: Endpoint | None) -> Endpoint | None:
-    endpoint = turn.need(Endpoint, "endpoint", request.endpoint_id)
+def _quiet(tx: Transaction, request: Heartbeat, seen: Endpoint | None) -> Endpoint | None:
+    endpoint = tx.need(Endpoint, "endpoint", request.endpoint_id)
     if seen is not None and seen.revision == endpoint.revision:
         endpoint = seen
-    return heard_from(endpoint, turn.now) if endpoints.is_quiet(turn, endpoint) else None
+    return heard_from(endpoint, tx.now) if endpoints.is_quiet(tx, endpoint) else None

@@ -6,23 +6,23 @@ from pathlib import PurePath
 from msgspec.structs import replace
 
 from scout.base.refusal import PLACEHOLDER, Candidate, Refused, Remedy
-from scout.broker.transaction.services import World
+from scout.broker.transaction.services import Services
 from scout.identity.lexer import lex
 from scout.identity.name import HandleName
 from scout.model.problems.target import UnknownTarget
-from scout.policy.directory import Caller
-from scout.ports import Place
+from scout.policy.directory import Viewpoint
+from scout.ports import Surroundings
 
 __all__ = ["with_projects"]
 
 _LOOKED = 16  # folders in which the name is looked for
 
 
-def with_projects(problem: UnknownTarget, world: World, caller: Caller) -> UnknownTarget:
+def with_projects(problem: UnknownTarget, services: Services, caller: Viewpoint) -> UnknownTarget:
     """The same refusal; it offers the projects nearby of this name, and none that are not there."""
-    problem = replace(problem, remedies=_usable(problem.remedies, world))
+    problem = replace(problem, remedies=_usable(problem.remedies, services))
     name = _definition(problem.address)
-    found = {place.project_root: place for place in _places(name, world, caller)} if name else {}
+    found = {place.project_root: place for place in _places(name, services, caller)} if name else {}
     if not found:
         return problem
     near = [Candidate(address=f"project:{root}") for root in found]
@@ -34,15 +34,15 @@ def with_projects(problem: UnknownTarget, world: World, caller: Caller) -> Unkno
     )
 
 
-def _usable(remedies: tuple[Remedy, ...], world: World) -> tuple[Remedy, ...]:
+def _usable(remedies: tuple[Remedy, ...], services: Services) -> tuple[Remedy, ...]:
     """A text that looks like a path is offered as a project only where it is a directory."""
-    kept = tuple(one for one in remedies if "projectPath" not in one.parameters or _is_there(one, world))
+    kept = tuple(one for one in remedies if "projectPath" not in one.parameters or _is_there(one, services))
     return kept or (Remedy(operation="who", parameters={}, why="who is there"),)
 
 
-def _is_there(remedy: Remedy, world: World) -> bool:
+def _is_there(remedy: Remedy, services: Services) -> bool:
     try:
-        world.places.locate(str(remedy.parameters["projectPath"]))
+        services.places.locate(str(remedy.parameters["projectPath"]))
     except Refused:
         return False
     return True
@@ -56,11 +56,11 @@ def _definition(address: str) -> str | None:
     return name.address.definition_id if isinstance(name, HandleName) else None
 
 
-def _places(name: str, world: World, caller: Caller) -> Iterator[Place]:
+def _places(name: str, services: Services, caller: Viewpoint) -> Iterator[Surroundings]:
     beside = [str(PurePath(caller.project_root).parent)] if caller.project_root else []
-    for folder in list(dict.fromkeys((*beside, *world.roots)))[:_LOOKED]:
+    for folder in list(dict.fromkeys((*beside, *services.roots)))[:_LOOKED]:
         try:
-            place = world.places.locate(name, folder)
+            place = services.places.locate(name, folder)
         except Refused:
             continue
         if place.definition == name:

@@ -18,7 +18,7 @@ from scout.base.refusal import Candidate, Refused, Remedy
 from scout.broker.operations import allowances, attention, flights, history, inbox, questions, work
 from scout.broker.routing import conversations, credentials, names
 from scout.broker.sessions import records
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.allowance import Allowance
 from scout.model.ask import Ask
@@ -55,8 +55,10 @@ _MANY = 200
 _WORDS = frozenset({"last", "only"})
 
 R = TypeVar("R", bound=Request[Any])
-Read = Callable[[Turn, str], object]
-Listed = Callable[[Turn, str | None, bool], Page[Any]]  # of an agent or of all; only those that are open
+Read = Callable[[Transaction, str], object]
+Listed = Callable[
+    [Transaction, str | None, bool], Page[Any]
+]  # of an agent or of all; only those that are open
 
 
 class _Noun(NamedTuple):
@@ -69,76 +71,76 @@ class _Noun(NamedTuple):
     operation: str = ""
 
 
-def _reader(handler: Callable[[Turn, Any], object], request: type[Request[Any]], field: str) -> Read:
+def _reader(handler: Callable[[Transaction, Any], object], request: type[Request[Any]], field: str) -> Read:
     """One record, as the operation that shows it reads it."""
-    return lambda turn, ident: handler(turn, request(**{field: ident}))
+    return lambda tx, ident: handler(tx, request(**{field: ident}))
 
 
-def _flights(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
+def _flights(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     """What the caller asked for comes first; without any, whatever it may read."""
     wanted = ListFlights(agent=agent, open=is_open, limit=_SHOWN)
-    mine = flights.list_flights(turn, replace(wanted, mine=True)) if agent is None else None
-    return mine if mine is not None and mine.items else flights.list_flights(turn, wanted)
+    mine = flights.list_flights(tx, replace(wanted, mine=True)) if agent is None else None
+    return mine if mine is not None and mine.items else flights.list_flights(tx, wanted)
 
 
-def _sessions(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
-    return records.list_sessions(turn, ListSessions(agent=agent, live=is_open, limit=_SHOWN))
+def _sessions(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    return records.list_sessions(tx, ListSessions(agent=agent, live=is_open, limit=_SHOWN))
 
 
-def _attention(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
-    found = attention.list_attention(turn, ListAttention(all=not is_open, limit=_MANY))
+def _attention(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    found = attention.list_attention(tx, ListAttention(all=not is_open, limit=_MANY))
     newest = sorted(found.items, key=lambda one: one.id, reverse=True)
-    named = turn.resolve(agent).agent.id if agent is not None else None
+    named = tx.resolve(agent).agent.id if agent is not None else None
     return Page(items=tuple(one for one in newest if named in (None, one.agent_id)))
 
 
-def _allowances(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
-    return allowances.list_allowances(turn, ListAllowances(all=not is_open, limit=_SHOWN))
+def _allowances(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    return allowances.list_allowances(tx, ListAllowances(all=not is_open, limit=_SHOWN))
 
 
-def _questions(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
-    return questions.list_questions(turn, ListQuestions(owed=is_open, limit=_SHOWN))
+def _questions(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    return questions.list_questions(tx, ListQuestions(owed=is_open, limit=_SHOWN))
 
 
-def _work(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
-    return work.list_work(turn, ListWork(all=not is_open, limit=_SHOWN))
+def _work(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    return work.list_work(tx, ListWork(all=not is_open, limit=_SHOWN))
 
 
-def _conversations(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
-    return conversations.list_conversations(turn, ListConversations(limit=_SHOWN))
+def _conversations(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    return conversations.list_conversations(tx, ListConversations(limit=_SHOWN))
 
 
-def _cards(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
-    return names.list_cards(turn, ListCards(limit=_SHOWN))
+def _cards(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    return names.list_cards(tx, ListCards(limit=_SHOWN))
 
 
-def _asks(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
-    found = _flights(turn, agent, is_open).items
-    return Page(items=tuple(turn.need(Ask, "ask", one.ask_id) for one in found))
+def _asks(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    found = _flights(tx, agent, is_open).items
+    return Page(items=tuple(tx.need(Ask, "ask", one.ask_id) for one in found))
 
 
-def _tokens(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
+def _tokens(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     """Those in force: one that has ended is nothing to rotate or revoke."""
-    found = credentials.list_tokens(turn, ListTokens(limit=_MANY)).items
+    found = credentials.list_tokens(tx, ListTokens(limit=_MANY)).items
     return Page(items=tuple(one for one in found if one.state is TokenState.ACTIVE))
 
 
-def _grants(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
-    found = credentials.list_grants(turn, ListGrants(limit=_MANY)).items
+def _grants(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    found = credentials.list_grants(tx, ListGrants(limit=_MANY)).items
     return Page(items=tuple(one for one in found if one.state is GrantState.ACTIVE))
 
 
-def _messages(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
-    newest = conversations.latest(turn, Latest(limit=_SHOWN)).items
+def _messages(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    newest = conversations.latest(tx, Latest(limit=_SHOWN)).items
     return Page(items=tuple(one.message for one in newest if one.message is not None))
 
 
-def _deliveries(turn: Turn, agent: str | None, is_open: bool) -> Page[Any]:
-    return inbox.list_deliveries(turn, ListDeliveries(limit=_SHOWN))
+def _deliveries(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    return inbox.list_deliveries(tx, ListDeliveries(limit=_SHOWN))
 
 
-def _agent(turn: Turn, ident: str) -> object:
-    return turn.resolve(ident)
+def _agent(tx: Transaction, ident: str) -> object:
+    return tx.resolve(ident)
 
 
 # The beginning of an id → what it is the id of.
@@ -234,11 +236,11 @@ def needs_expansion(request: Request[Any]) -> bool:
     return any(_is_short(name, text) for name, texts in _named(request) for text in texts)
 
 
-def expand(turn: Turn, request: R) -> R:
+def expand(tx: Transaction, request: R) -> R:
     """The same request with whole ids, or a refusal with the records that could be meant."""
     changes: dict[str, Any] = {}
     for name, texts in _named(request):
-        whole = tuple(_whole(turn, request, name, text) for text in texts)
+        whole = tuple(_whole(tx, request, name, text) for text in texts)
         changes[name] = whole if isinstance(getattr(request, name), tuple) else whole[0]
     return replace(request, **changes)
 
@@ -267,53 +269,53 @@ def _is_short(field: str, text: str) -> bool:
     return listed and (text in _WORDS or (field in _OF_AGENTS and "_" not in text))
 
 
-def _whole(turn: Turn, request: Request[Any], field: str, text: str) -> str:
+def _whole(tx: Transaction, request: Request[Any], field: str, text: str) -> str:
     if not _is_short(field, text):
         return text
     short = _SHORT.fullmatch(text)
     noun = _NOUNS[short[1] if short else _FIELDS[field]]
     if short is not None:
-        found = _beginning(turn, noun, text)
+        found = _beginning(tx, noun, text)
     elif text in _WORDS:
-        found = _listed(turn, noun, None, is_open=text == "only")[: 1 if text == "last" else None]
+        found = _listed(tx, noun, None, is_open=text == "only")[: 1 if text == "last" else None]
     else:
-        found = _of_agent(turn, noun, text, shown=not request.writes)
+        found = _of_agent(tx, noun, text, shown=not request.writes)
     if len(found) == 1:
         return found[0].address
     raise Refused(_several(request, field, text, noun, found) if found else _none(noun, text))
 
 
-def _beginning(turn: Turn, noun: _Noun, text: str) -> list[Candidate]:
+def _beginning(tx: Transaction, noun: _Noun, text: str) -> list[Candidate]:
     """The records whose ids begin like this and that the caller may read."""
-    found = turn.ledger.beginning(noun.record, text, _SHOWN)
-    return [Candidate(address=ident) for ident in found if _may_read(turn, noun, ident)]
+    found = tx.ledger.beginning(noun.record, text, _SHOWN)
+    return [Candidate(address=ident) for ident in found if _may_read(tx, noun, ident)]
 
 
-def _may_read(turn: Turn, noun: _Noun, ident: str) -> bool:
+def _may_read(tx: Transaction, noun: _Noun, ident: str) -> bool:
     """What cannot be read one by one is only the operator's to look for."""
     if noun.read is None:
-        return turn.is_operator
+        return tx.is_operator
     try:
-        noun.read(turn, ident)
+        noun.read(tx, ident)
     except Refused:
         return False
     return True
 
 
-def _listed(turn: Turn, noun: _Noun, agent: str | None, *, is_open: bool) -> list[Candidate]:
+def _listed(tx: Transaction, noun: _Noun, agent: str | None, *, is_open: bool) -> list[Candidate]:
     if noun.listed is None:
         return []
     return [
-        Candidate(address=one.id, why=_title(one)) for one in noun.listed(turn, agent, is_open).items[:_SHOWN]
+        Candidate(address=one.id, why=_title(one)) for one in noun.listed(tx, agent, is_open).items[:_SHOWN]
     ]
 
 
-def _of_agent(turn: Turn, noun: _Noun, agent: str, *, shown: bool) -> list[Candidate]:
+def _of_agent(tx: Transaction, noun: _Noun, agent: str, *, shown: bool) -> list[Candidate]:
     """The open records of an agent; to show one, its newest will do."""
-    found = _listed(turn, noun, agent, is_open=True)
+    found = _listed(tx, noun, agent, is_open=True)
     if found or not shown or noun.name not in _SHOWN_AFTERWARDS:
         return found
-    return _listed(turn, noun, agent, is_open=False)[:1]
+    return _listed(tx, noun, agent, is_open=False)[:1]
 
 
 def _title(record: Any) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from scout.cli.operations.verbs import Manner
+    from scout.cli.operations.verbs import Options
 
 __all__ = ["FLAGS", "MANNER", "hang_up", "move_json", "prepare", "read", "run"]
 
@@ -243,13 +243,13 @@ def run(argv: list[str]) -> int | None:
     plain = read(argv)
     if plain is None:
         return None
-    from scout.cli.connection.refusal import Problem
+    from scout.cli.connection.refusal import RefusalError
 
     verb, words, parameters, given = plain
     as_json = bool(given.get("as_json"))
     try:
         return _DOING.get(verb, _look)(verb, words, {**parameters}, {**given})
-    except Problem as problem:
+    except RefusalError as problem:
         if problem.code == "directory_not_allowed":
             from scout.cli.connection.consent import allow_directory
 
@@ -260,10 +260,10 @@ def run(argv: list[str]) -> int | None:
         return 130
 
 
-def _manner(given: dict[str, Any]) -> Manner:
-    from scout.cli.operations.verbs import Manner
+def _manner(given: dict[str, Any]) -> Options:
+    from scout.cli.operations.verbs import Options
 
-    return Manner(**given)
+    return Options(**given)
 
 
 def _speak(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:

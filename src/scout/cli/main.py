@@ -22,7 +22,7 @@ from scout.cli.connection.catalogue import (
     OPERATIONS_OF,
     SAME_AS,
 )
-from scout.cli.connection.refusal import Problem
+from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import note, note_text, out
 
 __all__ = ["main", "scout"]
@@ -175,7 +175,7 @@ class _Scout(_Tidy):
         except click.ClickException as error:
             _write_error(error)
             sys.exit(error.exit_code)
-        except Problem as problem:
+        except RefusalError as problem:
             sys.exit(problem.show())
         except (click.Abort, KeyboardInterrupt):
             note("stopped")

@@ -8,7 +8,7 @@ from scout.adapters.codex.adapter import Codex
 from scout.adapters.command import Command
 from scout.adapters.echo import Echo
 from scout.adapters.persistent.pipe import WireLimits
-from scout.adapters.process.process import Limits
+from scout.adapters.process.process import RunLimits
 from scout.adapters.tmux.adapter import Tmux
 from scout.ports import Harness
 from scout.settings.record import Settings
@@ -24,7 +24,7 @@ def harnesses(settings: Settings) -> dict[str, Harness]:
     sessions, also = Path(settings.sessions), settings.environment
     caps = settings.rules.limits
     kept = WireLimits(output=caps.program_output)
-    once = Limits(flood=caps.run_output, log=min(Limits().log, caps.run_output))
+    once = RunLimits(flood=caps.run_output, log=min(RunLimits().log, caps.run_output))
     made: list[Harness] = [
         Claude(sessions, also, kept),
         Codex(sessions, also, kept),

@@ -19,7 +19,7 @@ from scout.adapters.sinks.desktop import Desktop, program
 from scout.api.app import Application
 from scout.base.refusal import Refused
 from scout.broker.broker import Broker
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.daemon.clock import SystemClock, SystemIds
 from scout.daemon.harnesses import harnesses
 from scout.daemon.late import LateMcp
@@ -91,7 +91,7 @@ async def _listen(
     broker: Broker,
     sockets: list[socket.socket],
     ready: Callable[[], None],
-    tethered: Seat | None,
+    tethered: LocalScout | None,
 ) -> None:
     """Until it is stopped; `tethered`: with which sessions are ended when the tether is cut."""
     mcp = LateMcp(__version__)

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from scout.broker.local import Seat
+from scout.broker.local import LocalScout
 from scout.protocol.sessions import ListSessions, StopSession
 
 __all__ = ["Tether"]
@@ -27,7 +27,7 @@ class Tether:
         asyncio.get_running_loop().remove_reader(_INPUT)
         self._stop()
 
-    async def close(self, scout: Seat) -> None:
+    async def close(self, scout: LocalScout) -> None:
         """End every session, if the other process is gone or wants no more of this daemon."""
         asyncio.get_running_loop().remove_reader(_INPUT)
         if self.is_cut:

@@ -11,7 +11,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from scout.base.outside import check_each_once
 from scout.base.refusal import Refused
 from scout.mcp.address import named
-from scout.mcp.caller import Backends, Caller, identify
+from scout.mcp.caller import Backends, McpCaller, identify
 from scout.mcp.offer import Offer
 from scout.mcp.own import OFFER
 from scout.mcp.server import made
@@ -95,7 +95,7 @@ async def _whole_body(receive: Any) -> list[dict[str, Any]]:
     return messages
 
 
-def _user(caller: Caller) -> AuthenticatedUser:
+def _user(caller: McpCaller) -> AuthenticatedUser:
     """Whose session it is: no other credential, and nobody else by the same one, may go on with it."""
     identity = caller.identity
     return AuthenticatedUser(

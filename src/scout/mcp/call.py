@@ -9,7 +9,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, CallToolRequestParams, GetPromptRequestParams, RequestId
 
 from scout.base.refusal import Refused
-from scout.mcp.caller import Caller
+from scout.mcp.caller import McpCaller
 from scout.model.problems.request import Busy
 from scout.protocol.request import Request
 from scout.protocol.scout import Scout
@@ -36,7 +36,7 @@ class Call(NamedTuple):
     `tell` reports progress to a caller that asked for it; `patient` says whether it did.
     """
 
-    caller: Caller
+    caller: McpCaller
     ends: Ends
     tell: Callable[[float, str], Awaitable[None]]
     patient: bool

@@ -10,7 +10,7 @@ from scout.model.token import TokenKind
 from scout.protocol.agents import Identity, Resolve, WhoAmI
 from scout.protocol.scout import Scout
 
-__all__ = ["Backend", "Backends", "Caller", "caller_of", "identify", "role_of"]
+__all__ = ["Backend", "Backends", "McpCaller", "caller_of", "identify", "role_of"]
 
 
 class Backend(NamedTuple):
@@ -24,7 +24,7 @@ class Backend(NamedTuple):
     project_root: str | None
 
 
-class Caller(NamedTuple):
+class McpCaller(NamedTuple):
     """One request's somebody: their view of Scout, who they are, what they may call."""
 
     scout: Scout
@@ -54,7 +54,7 @@ class Backends:
         return len(self._kept)
 
 
-async def identify(scout: Scout, url: Named | None, backends: Backends) -> Caller:
+async def identify(scout: Scout, url: Named | None, backends: Backends) -> McpCaller:
     """The caller, if the URL is its own."""
     identity = await scout.call(WhoAmI())
     role = role_of(identity)
@@ -66,7 +66,7 @@ async def identify(scout: Scout, url: Named | None, backends: Backends) -> Calle
         if url.role != role:
             right = f"{identity.url}{path_of(role, url.name)}"
             raise Refused(Forbidden(action=f"the role {url.role}", subject=url.name, needs=(right,)))
-    return Caller(scout, identity, backends.of(identity))
+    return McpCaller(scout, identity, backends.of(identity))
 
 
 def role_of(identity: Identity) -> ToolRole:
@@ -90,7 +90,7 @@ def _backend(identity: Identity) -> Backend:
     )
 
 
-def caller_of(ctx: Any) -> Caller:
+def caller_of(ctx: Any) -> McpCaller:
     """The caller of the HTTP request that a message came with."""
-    caller: Caller = ctx.request.scope["state"]["caller"]
+    caller: McpCaller = ctx.request.scope["state"]["caller"]
     return caller

@@ -17,7 +17,7 @@ from mcp_types import (
 )
 
 from scout.mcp.call import Call
-from scout.mcp.caller import Caller
+from scout.mcp.caller import McpCaller
 from scout.mcp.tools.tasks import NewTask
 from scout.model.events.envelope import Event
 from scout.protocol.scout import Scout
@@ -41,7 +41,7 @@ class Offer(NamedTuple):
     """
 
     instructions: str
-    tools: Callable[[Caller], list[Tool]]
+    tools: Callable[[McpCaller], list[Tool]]
     call: Callable[[Call], Awaitable[CallToolResult | InputRequiredResult | NewTask]]
     resources: Callable[[Scout], Awaitable[list[Resource]]]
     templates: list[ResourceTemplate]

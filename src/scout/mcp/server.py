@@ -26,7 +26,7 @@ from scout.mcp.caller import caller_of
 from scout.mcp.offer import Context, Offer
 from scout.mcp.subscriptions import Following
 from scout.mcp.tools import tasks
-from scout.mcp.tools.forms import Wanted
+from scout.mcp.tools.forms import FormRequest
 
 __all__ = ["made"]
 
@@ -37,7 +37,7 @@ def made(version: str, offer: Offer, following: Following, stopping: asyncio.Eve
     async def call_tool(ctx: Context, params: CallToolRequestParams) -> Any:
         try:
             return await offer.call(_call(ctx, params, stopping))
-        except Wanted as wanted:
+        except FormRequest as wanted:
             return wanted.result
 
     async def list_tools(ctx: Context, _: PaginatedRequestParams | None) -> ListToolsResult:
@@ -68,7 +68,7 @@ def made(version: str, offer: Offer, following: Following, stopping: asyncio.Eve
     ) -> GetPromptResult | InputRequiredResult:
         try:
             return await offer.prompt(_call(ctx, params, stopping))
-        except Wanted as wanted:
+        except FormRequest as wanted:
             return wanted.result
 
     server: Server[Any] = Server(

@@ -12,7 +12,7 @@ from mcp_types import INTERNAL_ERROR, SubscriptionsListenRequestParams, Subscrip
 
 from scout.base.codec import decode, render
 from scout.base.refusal import Refused
-from scout.mcp.caller import Caller, caller_of
+from scout.mcp.caller import McpCaller, caller_of
 from scout.model.events.envelope import Event
 from scout.protocol.overview import Watch
 
@@ -82,7 +82,7 @@ class Following:
         for handler in tuple(self._open):
             handler.close()
 
-    async def _watch(self, caller: Caller, tell: Callable[[ServerEvent], Awaitable[None]]) -> None:
+    async def _watch(self, caller: McpCaller, tell: Callable[[ServerEvent], Awaitable[None]]) -> None:
         """Tell of what changes. Who fell too far behind is told by the refusal from where to go on."""
         request = Watch()
         while True:

@@ -19,7 +19,7 @@ __all__ = [
     "Delivery",
     "DeliveryMove",
     "DeliveryState",
-    "Found",
+    "InspectResult",
     "ack",
     "back_off",
     "bounce_of",
@@ -83,7 +83,7 @@ DELIVERY = Machine(
 )
 
 
-class Found(StrEnum):
+class InspectResult(StrEnum):
     """What an adapter's `inspect` says about a delivery that was leased when the broker died."""
 
     TAKEN = "taken"
@@ -256,11 +256,11 @@ def cancel_delivery(delivery: Delivery, reason: str, now: Time) -> Delivery:
     return moved(DELIVERY, delivery, DeliveryMove.CANCEL, now, leased_until=None, problem=reason)
 
 
-def settle_uncertain(delivery: Delivery, found: Found, now: Time, rule: Backoff) -> Delivery:
+def settle_uncertain(delivery: Delivery, found: InspectResult, now: Time, rule: Backoff) -> Delivery:
     """After a restart: go on as acked, deliver again, or redeliver once as a possible repeat."""
-    if found is Found.TAKEN:
+    if found is InspectResult.TAKEN:
         return moved(DELIVERY, delivery, DeliveryMove.ACK, now, leased_until=None, problem="")
-    if found is Found.NOT_TAKEN:
+    if found is InspectResult.NOT_TAKEN:
         problem = "not taken before the restart"
         return _again(delivery, DeliveryMove.EXPIRE, now, problem=problem, rule=rule, pause=0)
     if delivery.may_repeat:

@@ -11,12 +11,12 @@ from scout.model.agent import Agent, PermissionProfile
 from scout.model.endpoint import BROKEN, Endpoint, EndpointState, Transport, is_online
 from scout.model.problems.session import NoSession
 from scout.model.problems.target import AmbiguousEndpoint, HarnessMismatch, ModelMismatch, PeerUnreachable
-from scout.policy.directory import OUTSIDE, Caller
+from scout.policy.directory import OUTSIDE, Viewpoint
 
-__all__ = ["Action", "Choice", "Demand", "PassedOver", "choose", "default_harness"]
+__all__ = ["Choice", "ChoiceAction", "Demand", "PassedOver", "choose", "default_harness"]
 
 
-class Action(StrEnum):
+class ChoiceAction(StrEnum):
     """What has to happen before the endpoint can take anything."""
 
     DELIVER = "deliver"
@@ -35,7 +35,7 @@ class Demand(Record):
     model: str | None = None
     node: str | None = None
     permission: PermissionProfile | None = None
-    caller: Caller = OUTSIDE
+    caller: Viewpoint = OUTSIDE
     may_start: bool = False
 
 
@@ -47,7 +47,7 @@ class PassedOver(Record):
 class Choice(Record):
     """The endpoint that was chosen (None: a session has to be started), by which rule."""
 
-    action: Action
+    action: ChoiceAction
     rule: str
     endpoint: Endpoint | None = None
     harness: str | None = None
@@ -208,7 +208,7 @@ class _Pool:
         if len(self.endpoints) > 1:
             rule = "most recently seen"
             self.keep("seen less recently", lambda one: one is latest)
-        action = Action.DELIVER if is_online(latest, now) else Action.WAKE
+        action = ChoiceAction.DELIVER if is_online(latest, now) else ChoiceAction.WAKE
         return Choice(
             action=action,
             rule=rule,
@@ -231,7 +231,10 @@ class _Pool:
         self.keep("it has been stopped", lambda one: False)
         harness = demand.harness or next(iter(harnesses), None)
         return Choice(
-            action=Action.START, rule="new session", harness=harness, passed_over=tuple(self.passed_over)
+            action=ChoiceAction.START,
+            rule="new session",
+            harness=harness,
+            passed_over=tuple(self.passed_over),
         )
 
     def _no_session(self, demand: Demand) -> NoSession:

@@ -16,9 +16,9 @@ from scout.model.session import Session
 
 __all__ = [
     "OUTSIDE",
-    "Caller",
     "Directory",
     "Instance",
+    "Viewpoint",
     "Wanted",
     "instance_of",
     "instances_of",
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-class Caller(Record):
+class Viewpoint(Record):
     """Who resolves. A caller outside every project and node has none of these."""
 
     agent_id: str | None = None
@@ -38,7 +38,7 @@ class Caller(Record):
     node: str | None = None
 
 
-OUTSIDE = Caller()
+OUTSIDE = Viewpoint()
 
 
 class Wanted(Record):

@@ -21,7 +21,7 @@ from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import Alias, AliasTarget
 from scout.model.endpoint import Endpoint, EndpointState, Transport
 from scout.model.node import Node, NodeState
-from scout.policy.directory import Caller, Instance, instances_of
+from scout.policy.directory import Instance, Viewpoint, instances_of
 from scout.policy.fleet import Fleet
 
 __all__ = ["FleetFile", "read_fleet"]
@@ -168,9 +168,9 @@ class FleetFile:
             raise Refused(BadRequest(problem=f"no instance has the key '{key[:60]}'", field=field))
         return self.instances[key]
 
-    def _caller(self, told: _FileCaller) -> Caller:
+    def _caller(self, told: _FileCaller) -> Viewpoint:
         agent = self._instance(told.agent, "caller.agent").agent if told.agent else None
-        return Caller(
+        return Viewpoint(
             agent_id=agent.id if agent else None,
             user=told.user or (agent.owner if agent else None),
             project_root=told.project_root or (agent.project_root if agent else None),

@@ -16,12 +16,12 @@ from scout.model.problems.target import AmbiguousEndpoint, HarnessMismatch, Mode
 from scout.model.session import Session
 from scout.policy import unresolved
 from scout.policy.agent_address import agent_address, exact_match, find_address, wanted_by
-from scout.policy.choose import Action, Choice, Demand, choose
+from scout.policy.choose import Choice, ChoiceAction, Demand, choose
 from scout.policy.directory import (
     OUTSIDE,
-    Caller,
     Directory,
     Instance,
+    Viewpoint,
     Wanted,
     instance_of,
     instances_of,
@@ -108,7 +108,7 @@ def alias_fault(alias: Alias, directory: Directory) -> str | None:
 class Handles:
     """One resolution under way: the caller's view and the steps taken so far."""
 
-    def __init__(self, text: str, form: str, directory: Directory, caller: Caller, now: Time) -> None:
+    def __init__(self, text: str, form: str, directory: Directory, caller: Viewpoint, now: Time) -> None:
         self.text = text
         self.form = form
         self.directory = directory
@@ -252,7 +252,7 @@ class Handles:
             told = refusal.diagnostic
             if self.needs_endpoint or not isinstance(told, _OF_ENDPOINTS):
                 raise Stuck(lambda: replace(told, candidates=self._others(agent, demand, told))) from None
-            choice = Choice(action=Action.START, rule="no endpoint is needed", harness=demand.harness)
+            choice = Choice(action=ChoiceAction.START, rule="no endpoint is needed", harness=demand.harness)
         return Resolution(
             text=self.text,
             form=self.form,

@@ -11,14 +11,14 @@ from scout.model.endpoint import Endpoint, EndpointState, is_online, wake_policy
 from scout.model.problems.target import RetiredTarget, TargetOffline
 from scout.policy.limits import Periods
 
-__all__ = ["Action", "Reach", "check_reach", "is_kept_warm", "reach_of"]
+__all__ = ["Reach", "WakeAction", "check_reach", "is_kept_warm", "reach_of"]
 
 
 # Idle or working, but without a sign of life, is as far away as unreachable.
 _SILENT = frozenset({EndpointState.UNREACHABLE, EndpointState.IDLE, EndpointState.WORKING})
 
 
-class Action(StrEnum):
+class WakeAction(StrEnum):
     """Start a turn; tell a live session at its next natural moment; wait for the operator; nothing."""
 
     WAKE = "wake"
@@ -62,12 +62,12 @@ class Reach(Record, omit_defaults=True):
             return self.why_not or "it cannot be woken"
         return ""
 
-    def action(self, waking: bool) -> Action:
+    def action(self, waking: bool) -> WakeAction:
         """What it takes to reach it; a manual agent without a live session is started by a person."""
         if not waking or self.person:
-            return Action.DELIVER
+            return WakeAction.DELIVER
         manual = self.policy is WakePolicy.MANUAL and not self.live
-        return Action.HOLD if manual else Action.WAKE
+        return WakeAction.HOLD if manual else WakeAction.WAKE
 
 
 def reach_of(
@@ -99,7 +99,7 @@ def reach_of(
     )
 
 
-def check_reach(reach: Reach) -> Action:
+def check_reach(reach: Reach) -> WakeAction:
     """How an ask gets to its target, or the refusal of one that nothing can run."""
     if reach.lifecycle is Lifecycle.RETIRED:
         gone = RetiredTarget(address=reach.address, agent_id=reach.agent_id, remedies=(reach.remedy,))

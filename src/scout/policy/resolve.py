@@ -26,14 +26,14 @@ from scout.model.agent import Agent
 from scout.model.session import Session
 from scout.policy import unresolved
 from scout.policy.choose import Demand
-from scout.policy.directory import Caller, Directory
+from scout.policy.directory import Directory, Viewpoint
 from scout.policy.handle import Handles, Resolution, Step, Stuck, minimal
 
 __all__ = ["Resolution", "Step", "minimal", "resolve"]
 
 
 def resolve(
-    text: object, directory: Directory, caller: Caller, now: Time, *, needs_endpoint: bool = True
+    text: object, directory: Directory, caller: Viewpoint, now: Time, *, needs_endpoint: bool = True
 ) -> Resolution:
     """The one agent and endpoint that the address means for this caller, or a refusal.
 
@@ -57,7 +57,7 @@ def _read(words: str) -> Name:
 class _Forms:
     """Each form of an address, brought down to an agent."""
 
-    def __init__(self, text: str, directory: Directory, caller: Caller, now: Time) -> None:
+    def __init__(self, text: str, directory: Directory, caller: Viewpoint, now: Time) -> None:
         self.text = text
         self.directory = directory
         self.caller = caller

@@ -6,7 +6,7 @@ from scout.base.codec import decode
 from scout.base.refusal import Refused, code_of
 from scout.model.events.envelope import Wake
 from scout.model.problems.session import WakeBudget
-from scout.policy.reach import Action
+from scout.policy.reach import WakeAction
 from scout.policy.wake import WakeFacts, decide_wake
 
 __all__ = ["differs", "in_words"]
@@ -31,8 +31,8 @@ def differs(stored: Wake) -> str:
         return f"cannot be decided again: {refusal.diagnostic.message}"
     reaches = {reach.agent_id: reach for reach in facts.reaches}
     today = decide_wake(facts.occasion, reaches, facts.routing).stored
-    if stored.rule == _BUDGET and today.action == Action.WAKE:
+    if stored.rule == _BUDGET and today.action == WakeAction.WAKE:
         # How often others were woken before is not in the facts: what was held is a wake but for that.
-        today = replace(today, action=Action.HOLD, rule=_BUDGET)
+        today = replace(today, action=WakeAction.HOLD, rule=_BUDGET)
     words = in_words(today)
     return "" if words == in_words(stored) else words

@@ -14,14 +14,14 @@ from scout.model.conversation import ConversationKind, MessageKind, SoftMentions
 from scout.model.events.envelope import PassedOver, Wake
 from scout.policy.duty import Duty, Party
 from scout.policy.limits import Limits, Routing, check_wake_budget
-from scout.policy.reach import Action, Reach
+from scout.policy.reach import Reach, WakeAction
 
 __all__ = [
     "Cause",
     "Considered",
     "Occasion",
-    "Place",
     "Role",
+    "WakeContext",
     "WakeDecision",
     "WakeFacts",
     "budgeted",
@@ -57,7 +57,7 @@ class Role(StrEnum):
     SUGGESTION = "model suggestion"
 
 
-class Place(Record, omit_defaults=True):
+class WakeContext(Record, omit_defaults=True):
     """The conversation it happens in. `others`: the agents that take part, besides the sender."""
 
     conversation_id: str
@@ -80,7 +80,7 @@ class Occasion(Record, omit_defaults=True):
     leading: Party | None = None
     soft: tuple[Party, ...] = ()
     duty: Duty | None = None
-    place: Place | None = None
+    place: WakeContext | None = None
     suggestion: Party | None = None
 
 
@@ -114,7 +114,7 @@ class WakeDecision(Record):
     The targets and mentions of the message stay as they were, in `facts`.
     """
 
-    action: Action
+    action: WakeAction
     rule: str
     holder: Party | None = None
     instead_of: Party | None = None
@@ -126,7 +126,7 @@ class WakeDecision(Record):
     @property
     def woken(self) -> Party | None:
         """The one for whom a turn is started, if any."""
-        return self.holder if self.action is Action.WAKE else None
+        return self.holder if self.action is WakeAction.WAKE else None
 
     @property
     def stored(self) -> Wake:
@@ -177,13 +177,13 @@ def budgeted(
 ) -> WakeDecision:
     """The same decision, or one held for the operator when agents have used up the conversation's wakes."""
     place = decision.facts.occasion.place
-    if decision.action is not Action.WAKE or place is None:
+    if decision.action is not WakeAction.WAKE or place is None:
         return decision
     try:
         check_wake_budget(place.conversation_id, wakes, limits, now, name=name)
     except Refused as refusal:
         problem = refusal.diagnostic
-        held = {"action": Action.HOLD, "rule": problem.code, "reason": problem.message}
+        held = {"action": WakeAction.HOLD, "rule": problem.code, "reason": problem.message}
         return msgspec.structs.replace(decision, **held, remedies=problem.remedies)
     return decision
 
@@ -280,14 +280,14 @@ def _decision(considered: Sequence[Considered], silence: str, facts: WakeFacts) 
     reaches = {reach.agent_id: reach for reach in facts.reaches}
     missed = next((one for one in considered if one.unreachable), None)
     chosen = next((one for one in considered if not one.why_not), None)
-    action, rule, remedies = Action.NOBODY, silence or "nobody else owes anything", ()
+    action, rule, remedies = WakeAction.NOBODY, silence or "nobody else owes anything", ()
     if missed is not None and chosen is None:
         lost = reaches.get(missed.party.agent_id)
         rule, remedies = "nobody can be reached", (lost.remedy,) if lost else ()
     if chosen is not None:
         reach = reaches[chosen.party.agent_id]
         action, rule = reach.action(_is_waking(facts.occasion, chosen.role)), chosen.role
-        remedies = (reach.remedy,) if action is Action.HOLD else ()
+        remedies = (reach.remedy,) if action is WakeAction.HOLD else ()
     return WakeDecision(
         action=action,
         rule=rule,

@@ -9,22 +9,22 @@ from scout.base.refusal import Remedy
 from scout.base.time import Time
 from scout.model.agent import PermissionProfile
 from scout.model.conversation import Attachment
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.permission import PermissionRequest
 from scout.model.problems.session import Layer, Missing
 
 __all__ = [
     "Accepted",
-    "Answer",
     "Asked",
     "Capabilities",
     "Completed",
-    "Door",
     "Failed",
     "Harness",
     "HarnessEvent",
+    "HumanAnswer",
     "Identified",
     "Limited",
+    "McpAccess",
     "NeedsHuman",
     "Observed",
     "Opened",
@@ -89,7 +89,7 @@ class Probe(Record):
     notes: tuple[str, ...] = ()
 
 
-class Door(Record):
+class McpAccess(Record):
     """How the program of a session calls Scout: its own MCP address, and the session's credential."""
 
     url: str
@@ -115,7 +115,7 @@ class SessionSpec(Record):
     command: tuple[str, ...] = ()
     native_ids: Mapping[str, str] = {}
     fork_of: str | None = None
-    door: Door | None = None
+    door: McpAccess | None = None
     environment: Mapping[str, str] = {}
     instructions: str = ""
     idle: float | None = 300.0
@@ -146,7 +146,7 @@ class Asked(StrEnum):
     QUESTION = "question"
 
 
-class Answer(Record):
+class HumanAnswer(Record):
     """A person's word: yes or no to a permission; to a question, a text or one of its options."""
 
     allow: bool
@@ -332,7 +332,7 @@ class Harness(Protocol):
         """Say something into the turn that runs; whether the program took it."""
         ...
 
-    async def respond(self, session_id: str, request: str, answer: Answer) -> bool:
+    async def respond(self, session_id: str, request: str, answer: HumanAnswer) -> bool:
         """Hand a person's answer to the program that waits for it; whether it still did."""
         ...
 
@@ -340,7 +340,7 @@ class Harness(Protocol):
         """Stop the turn, its children included; whether there was one."""
         ...
 
-    async def inspect(self, session_id: str, delivery_id: str) -> Found:
+    async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
         """Whether the program took this delivery, as far as can be seen after a restart."""
         ...
 

@@ -12,13 +12,13 @@ __all__ = [
     "Clock",
     "Ids",
     "Notice",
-    "Place",
     "Places",
     "Router",
     "Runs",
     "SessionFolders",
     "Sink",
     "Snapshots",
+    "Surroundings",
 ]
 
 
@@ -36,7 +36,7 @@ class Ids(Protocol):
     def secret(self) -> str: ...
 
 
-class Place(Record):
+class Surroundings(Record):
     """What the disk says about a directory. Paths are real and absolute.
 
     `project_root` is the nearest folder upward with a `.scout/project.toml`, else the git top level,
@@ -59,7 +59,7 @@ class Place(Record):
 class Places(Protocol):
     """The disk, as far as names depend on it."""
 
-    def locate(self, directory: str, base: str | None = None) -> Place:
+    def locate(self, directory: str, base: str | None = None) -> Surroundings:
         """What a directory is; `base` is what a relative one is relative to. Refused when it is not there."""
         ...
 

@@ -8,7 +8,7 @@ from scout.model.events.envelope import Event
 from scout.protocol.overview import Watch
 from scout.protocol.request import Request
 
-__all__ = ["Admission", "Credential", "Door", "Scout"]
+__all__ = ["Admission", "Credential", "Gate", "Scout"]
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Admission(Scout, Protocol):
         ...
 
 
-class Door(Protocol):
+class Gate(Protocol):
     """Where surfaces knock: a credential becomes somebody's view, or is refused."""
 
     async def admit(self, credential: Credential) -> Admission: ...

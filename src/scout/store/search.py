@@ -12,7 +12,7 @@ from scout.model.events.event_types import event_type, read_event
 from scout.model.events.talk import MessagePosted, WorkItemCreated, WorkItemEvent, WorkItemUpdated
 from scout.store.erase import overwriting
 
-__all__ = ["Found", "feed", "is_behind", "places_of", "search"]
+__all__ = ["SearchHit", "feed", "is_behind", "places_of", "search"]
 
 _WORDS = 32  # of one query; more would be a pasted text
 _PREFIX = 3  # letters that a word with a star needs, so that it does not stand for half of all words
@@ -24,7 +24,7 @@ _KNOWN = f"'{event_type(MessagePosted)}', {_WORK}"
 _WORK_ID = "CAST(data AS TEXT) ->> '$.payload.record.id'"
 
 
-class Found(NamedTuple):
+class SearchHit(NamedTuple):
     """Something that was found; the words around the match stand in `snippet`, the match in «…»."""
 
     seq: int
@@ -107,7 +107,7 @@ def places_of(connection: sqlite3.Connection, agent_id: str) -> tuple[str, ...]:
 
 def search(
     connection: sqlite3.Connection, text: str, places: Collection[str] | None, before: str | None, limit: int
-) -> list[Found]:
+) -> list[SearchHit]:
     """What holds all these words, newest first; `word*` stands for all that begin so.
 
     `places` are the ids of conversations and agents whose words the caller may read; None: all.
@@ -176,12 +176,12 @@ def _event(connection: sqlite3.Connection, seq: int) -> Event:
     return read_event(connection.execute("SELECT data FROM events WHERE seq = ?", (seq,)).fetchone()[0])
 
 
-def _found(event: Event, snippet: str) -> Found:
+def _found(event: Event, snippet: str) -> SearchHit:
     if isinstance(event, WorkItemEvent):
         work = event.payload.record
-        return Found(event.seq, "work", work.id, work.conversation_id, work.owner_id, event.time, snippet)
+        return SearchHit(event.seq, "work", work.id, work.conversation_id, work.owner_id, event.time, snippet)
     ident = event.payload.message_id
-    return Found(event.seq, "message", ident, event.target.id, event.source.id, event.time, snippet)
+    return SearchHit(event.seq, "message", ident, event.target.id, event.source.id, event.time, snippet)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from scout.base.record import Record
 from scout.base.refusal import PLACEHOLDER, BadRequest, Candidate, Refused, Remedy
 from scout.identity.segment import fold
 from scout.policy.permit import check_project
-from scout.ports import Place
+from scout.ports import Surroundings
 from scout.tree.git import Repository, find_repository, small_text
 
 __all__ = ["Disk"]
@@ -51,7 +51,7 @@ class Disk:
     def temporary(self) -> tuple[str, ...]:
         return self._temporary
 
-    def locate(self, directory: str, base: str | None = None) -> Place:
+    def locate(self, directory: str, base: str | None = None) -> Surroundings:
         """What a directory is; `base` is what a relative one is relative to. Refused when it is not there."""
         real = self.real_path(directory, base)
         folders = self._upward(real)
@@ -62,7 +62,7 @@ class Disk:
         file = self._shared_file(repository) or own
         named = _named(root, repository, file)
         says = file.says if file else _Project()
-        return Place(
+        return Surroundings(
             directory=real,
             project_root=root,
             definition=_definition(says.name, named, real),

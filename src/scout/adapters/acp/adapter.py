@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from scout.adapters.acp.events import INTERRUPTED, chosen
-from scout.adapters.acp.opening import Cannot, Opening, Session, has_said_nothing
+from scout.adapters.acp.opening import AcpOpening, AcpSession, Cannot, has_said_nothing
 from scout.adapters.acp.turn import STOPPED, TurnOn, cancel_tag, open_request
 from scout.adapters.harness import Plain, not_attachable
 from scout.adapters.instructions import first_prompt
@@ -18,14 +18,14 @@ from scout.adapters.process.spawn import Launch
 from scout.adapters.transcript import inner, items
 from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.model.agent import PermissionProfile
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing, SessionFailed
 from scout.ports import (
     Accepted,
-    Answer,
     Capabilities,
     Failed,
     HarnessEvent,
+    HumanAnswer,
     Identified,
     Probe,
     Prompt,
@@ -86,7 +86,7 @@ class Acp(Plain):
         self._limits = limits
         self._program = program
         self._held: dict[Path, Wire] = {}  # one object a program, for it is the connection to its keeper
-        self._opened: dict[Path, Session] = {}
+        self._opened: dict[Path, AcpSession] = {}
         self._opening: dict[str, asyncio.Lock] = {}
         self._ending = set[asyncio.Task[bool]]()
 
@@ -146,7 +146,7 @@ class Acp(Plain):
         if spec.idle is not None and _is_last(wire, prompt.delivery_id):
             await wire.rest(spec.idle)
 
-    async def respond(self, session_id: str, request: str, answer: Answer) -> bool:
+    async def respond(self, session_id: str, request: str, answer: HumanAnswer) -> bool:
         for wire in self._wires(session_id):
             message = open_request(wire, request)
             if message is not None and wire.is_running:
@@ -171,8 +171,10 @@ class Acp(Plain):
             await wire.stop(INTERRUPTED, self._limits)
         return True
 
-    async def inspect(self, session_id: str, delivery_id: str) -> Found:
-        return Found.NOT_TAKEN if self._teller(session_id, delivery_id) is None else Found.TAKEN
+    async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
+        return (
+            InspectResult.NOT_TAKEN if self._teller(session_id, delivery_id) is None else InspectResult.TAKEN
+        )
 
     async def stop(self, session_id: str) -> None:
         for wire in self._wires(session_id):
@@ -220,7 +222,7 @@ class Acp(Plain):
             raise Cannot(Failed(layer=Layer.PROCESS, reason=str(error), again=True)) from error
         return wire
 
-    async def _ready(self, spec: SessionSpec) -> tuple[Wire, Session]:
+    async def _ready(self, spec: SessionSpec) -> tuple[Wire, AcpSession]:
         """A program with the session open: the one that runs, or another that goes on with it."""
         async with self._opening.setdefault(spec.session_id, asyncio.Lock()):
             wire = self._running(spec.session_id)
@@ -233,7 +235,7 @@ class Acp(Plain):
             wire = self._next(spec.session_id)
             return wire, await self._begin(wire, spec, native_id)
 
-    async def _begin(self, wire: Wire, spec: SessionSpec, native_id: str | None) -> Session:
+    async def _begin(self, wire: Wire, spec: SessionSpec, native_id: str | None) -> AcpSession:
         launch = self._launch(spec)
         try:
             begun = await wire.begin(launch, self._limits)
@@ -248,11 +250,11 @@ class Acp(Plain):
             await wire.stop(problem.failed.reason, self._limits)
             raise
 
-    async def _session(self, wire: Wire, spec: SessionSpec, native_id: str | None = None) -> Session:
+    async def _session(self, wire: Wire, spec: SessionSpec, native_id: str | None = None) -> AcpSession:
         """What its first words were, said now or read again."""
         known = self._opened.get(wire.run.folder)
         if known is None:
-            opening = Opening(Rpc(wire), spec, str(self._directory(spec)), self._environment(spec))
+            opening = AcpOpening(Rpc(wire), spec, str(self._directory(spec)), self._environment(spec))
             known = self._opened[wire.run.folder] = await opening.session(native_id)
         return known
 
@@ -317,7 +319,7 @@ def _with_end(failed: Failed, wire: Wire) -> Failed:
     return Failed(layer=failed.layer, reason=failed.reason, log=str(wire.run.stderr), missing=failed.missing)
 
 
-def _started(wire: Wire, session: Session) -> Started:
+def _started(wire: Wire, session: AcpSession) -> Started:
     process = wire.run.process
     return Started(
         native_ids={"session": session.native_id},

@@ -9,11 +9,11 @@ from scout.adapters.transcript import Entry, inner, items, text
 from scout.model.permission import request_of
 from scout.model.problems.session import Layer, Missing
 from scout.ports import (
-    Answer,
     Asked,
     Completed,
     Failed,
     HarnessEvent,
+    HumanAnswer,
     Limited,
     NeedsHuman,
     Other,
@@ -216,7 +216,7 @@ def _plainly(said: str) -> str:
     return text(inner(read, "error"), "message") or said.strip()
 
 
-def chosen(options: list[Any], answer: Answer) -> Entry | None:
+def chosen(options: list[Any], answer: HumanAnswer) -> Entry | None:
     """The outcome that a person's word stands for; none when the agent offers nothing of the kind."""
     wanted = answer.text.strip().casefold()
     kinds = _ALLOWS if answer.allow else _REJECTS

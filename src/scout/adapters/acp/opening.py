@@ -15,7 +15,7 @@ from scout.model.agent import PermissionProfile
 from scout.model.problems.session import Layer
 from scout.ports import Failed, SessionSpec
 
-__all__ = ["Cannot", "Opening", "Session", "has_said_nothing"]
+__all__ = ["AcpOpening", "AcpSession", "Cannot", "has_said_nothing"]
 
 _VERSION = 1
 _NO_SUCH_METHOD = -32601
@@ -50,7 +50,7 @@ class Cannot(Exception):  # noqa: N818 (a signal between two methods)
         self.failed = failed
 
 
-class Session(NamedTuple):
+class AcpSession(NamedTuple):
     """What the agent calls its session, and the model that it says answers."""
 
     native_id: str
@@ -63,7 +63,7 @@ def has_said_nothing(wires: list[Wire]) -> bool:
     return "session/new" in told and not {"session/prompt", "session/load", "session/resume"} & set(told)
 
 
-class Opening:
+class AcpOpening:
     """The way from a program that has just begun to a session that takes prompts."""
 
     def __init__(self, rpc: Rpc, spec: SessionSpec, cwd: str, environment: Mapping[str, str]) -> None:
@@ -72,7 +72,7 @@ class Opening:
         self._cwd = cwd
         self._environment = environment
 
-    async def session(self, native_id: str | None) -> Session:
+    async def session(self, native_id: str | None) -> AcpSession:
         """A new session, or exactly the one that is named."""
         try:
             hello = await self._rpc.call("initialize", "initialize", _GREETING)
@@ -84,7 +84,7 @@ class Opening:
             model = await self._set_model(session, made)
         except RpcError as error:
             raise Cannot(_failed(error)) from error
-        return Session(session, model)
+        return AcpSession(session, model)
 
     # -- which session ---------------------------------------------------------------------------
 

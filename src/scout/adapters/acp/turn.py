@@ -3,18 +3,18 @@
 from collections.abc import AsyncIterator
 
 from scout.adapters.acp.events import INTERRUPTED, Reader, chosen, problem_of, reason_of
-from scout.adapters.persistent.pipe import Line, Wire, WireLimits
+from scout.adapters.persistent.pipe import PipeLine, Wire, WireLimits
 from scout.adapters.persistent.rpc import Rpc, RpcError, is_call, message_of, result_of, tag_of_reply
 from scout.adapters.transcript import Entry, inner, items, text
 from scout.base.codec import encode
 from scout.model.problems.session import Layer
-from scout.ports import Answer, Failed, HarnessEvent, Limited, Prompt, Settled
+from scout.ports import Failed, HarnessEvent, HumanAnswer, Limited, Prompt, Settled
 
 __all__ = ["STOPPED", "TurnOn", "cancel_tag", "open_request", "request_name"]
 
 STOPPED = "the session was stopped"
 _PERMISSION = "session/request_permission"
-_YES = Answer(allow=True)
+_YES = HumanAnswer(allow=True)
 
 
 def cancel_tag(delivery_id: str) -> str:
@@ -81,7 +81,7 @@ class TurnOn:
         idents = (one["id"] for one in calls if is_call(one))
         return [ident for ident in idents if self._wire.begun_at(tag_of_reply(ident)) is None]
 
-    def _is_end(self, line: Line) -> bool:
+    def _is_end(self, line: PipeLine) -> bool:
         message = message_of(line.text)
         return message.get("id") == self._delivery and "method" not in message
 
@@ -143,6 +143,6 @@ class TurnOn:
             layer=Layer.PROCESS, reason=f"the agent ended during its turn: {self._wire.end}", log=log
         )
 
-    async def _bound(self, line: Line) -> None:
+    async def _bound(self, line: PipeLine) -> None:
         if line.after > self._limits.output:
             await self._wire.stop(f"it wrote more than {self._limits.output} bytes", self._limits)

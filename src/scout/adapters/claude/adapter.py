@@ -24,19 +24,19 @@ from scout.adapters.claude.programs import (
 )
 from scout.adapters.harness import Plain, not_attachable
 from scout.adapters.instructions import first_prompt
-from scout.adapters.persistent.pipe import Line, Wire, WireLimits
+from scout.adapters.persistent.pipe import PipeLine, Wire, WireLimits
 from scout.adapters.persistent.rpc import message_of
 from scout.base.codec import encode
 from scout.base.refusal import Refused
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Accepted,
-    Answer,
     Capabilities,
     Completed,
     Failed,
     HarnessEvent,
+    HumanAnswer,
     Observed,
     Opened,
     Probe,
@@ -192,7 +192,7 @@ class Claude(Plain):
         yield await asyncio.to_thread(self._lost, wire, delivery_id)
 
     async def _meaning(
-        self, wire: Wire, reading: Reading, line: Line, begun: int
+        self, wire: Wire, reading: Reading, line: PipeLine, begun: int
     ) -> AsyncIterator[HarnessEvent]:
         message = message_of(line.text)
         for request in reading.waiting:
@@ -205,7 +205,7 @@ class Claude(Plain):
         for event in reading.hear(message, steered):
             yield event
 
-    async def _needs_answer(self, wire: Wire, message: dict[str, Any], line: Line) -> bool:
+    async def _needs_answer(self, wire: Wire, message: dict[str, Any], line: PipeLine) -> bool:
         """Whether a person is asked: not what was answered or taken back, nor what nobody here can answer."""
         request = str(message.get("request_id"))
         if wire.begun_at(_reply(request)) is not None or not wire.is_running:
@@ -246,7 +246,7 @@ class Claude(Plain):
         tag = f"{_STEER}{time.time_ns()}.{next(self._steers)}"
         return await wire.tell(_said(text, tag), tag)
 
-    async def respond(self, session_id: str, request: str, answer: Answer) -> bool:
+    async def respond(self, session_id: str, request: str, answer: HumanAnswer) -> bool:
         wire = self._programs.running(session_id)
         found = _request(wire, request) if wire else None
         if wire is None or found is None or wire.begun_at(_reply(request)) is not None:
@@ -274,13 +274,13 @@ class Claude(Plain):
             await wire.stop(INTERRUPTED, self._limits)
         return True
 
-    async def inspect(self, session_id: str, delivery_id: str) -> Found:
+    async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
         wire = self._programs.holder(session_id, delivery_id)
         if wire is None:
-            return Found.NOT_TAKEN
+            return InspectResult.NOT_TAKEN
         if wire.is_running or wire.run.stopped or _is_over(wire, delivery_id):
-            return Found.TAKEN
-        return Found.UNKNOWN if self._written(wire, delivery_id) is None else Found.TAKEN
+            return InspectResult.TAKEN
+        return InspectResult.UNKNOWN if self._written(wire, delivery_id) is None else InspectResult.TAKEN
 
 
 # -- what is told ----------------------------------------------------------------------------------
@@ -332,7 +332,7 @@ def _is_over(wire: Wire, delivery_id: str) -> bool:
     return reading.over
 
 
-def _request(wire: Wire, request: str) -> Line | None:
+def _request(wire: Wire, request: str) -> PipeLine | None:
     lines = (line for line in wire.said() if request.encode() in line.text)
     return next((line for line in lines if asked(message_of(line.text)) is not None), None)
 

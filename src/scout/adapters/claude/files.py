@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scout.adapters.harness import not_attachable
-from scout.adapters.process.process_table import Identity, is_alive
+from scout.adapters.process.process_table import ProcessId, is_alive
 from scout.adapters.run_server import relays_in
 from scout.adapters.transcript import (
     Entry,
@@ -43,7 +43,7 @@ class Live(NamedTuple):
     """A session whose program runs now. `status`: idle, busy, waiting; `socket`: where it takes messages."""
 
     session_id: str
-    process: Identity
+    process: ProcessId
     cwd: str
     status: str
     waiting_for: str
@@ -97,7 +97,7 @@ def _registered(entry: Entry, path: Path) -> Live | None:
     pid, session_id = entry.get("pid"), text(entry, "sessionId")
     if not isinstance(pid, int) or not session_id:
         return None
-    process = Identity(pid, str(entry.get("procStart")))
+    process = ProcessId(pid, str(entry.get("procStart")))
     if not is_alive(process):
         return None
     words = (text(entry, name) for name in ("cwd", "status", "waitingFor", "name", "messagingSocketPath"))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from scout.adapters.run_server import KEY
 from scout.base.codec import encode
 from scout.model.agent import PermissionProfile
-from scout.ports import Door, SessionSpec
+from scout.ports import McpAccess, SessionSpec
 
 __all__ = ["ENVIRONMENT", "as_root", "command", "mcp_servers", "native_profiles", "notes"]
 
@@ -86,7 +86,7 @@ def command(
     return (program, *_SPEAKING, *session, *model, *scout, *_PROFILES[profile], *deny, *rules)
 
 
-def mcp_servers(door: Door) -> bytes:
+def mcp_servers(door: McpAccess) -> bytes:
     """Where Scout is. The program fills in the token from its environment."""
     headers = {"Authorization": "Bearer ${SCOUT_TOKEN}"}
     return encode({"mcpServers": {KEY: {"type": "http", "url": door.url, "headers": headers}}})

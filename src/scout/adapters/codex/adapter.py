@@ -18,15 +18,15 @@ from scout.adapters.persistent.pipe import WireLimits
 from scout.adapters.persistent.rpc import RpcError, is_call, message_of
 from scout.base.refusal import Refused
 from scout.model.agent import PermissionProfile
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer, Missing
 from scout.ports import (
     Accepted,
-    Answer,
     Capabilities,
     Completed,
     Failed,
     HarnessEvent,
+    HumanAnswer,
     Identified,
     Limited,
     Observed,
@@ -252,7 +252,7 @@ class Codex(Plain):
             return False
         return True
 
-    async def respond(self, session_id: str, request: str, answer: Answer) -> bool:
+    async def respond(self, session_id: str, request: str, answer: HumanAnswer) -> bool:
         number, _, ident = request.partition("/")
         program = next((one for one in self._programs.all(session_id) if one.number == number), None)
         if program is None or not program.wire.is_running:
@@ -271,12 +271,12 @@ class Codex(Plain):
                     await program.interrupt(delivery_id)
             return await program.wire.stop(INTERRUPTED, self._limits)
 
-    async def inspect(self, session_id: str, delivery_id: str) -> Found:
+    async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
         program = self._programs.holder(session_id, delivery_id)
         if program is None:
-            return Found.NOT_TAKEN
+            return InspectResult.NOT_TAKEN
         taken = await self._is_taken(program, delivery_id)
-        return Found.TAKEN if taken else Found.NOT_TAKEN
+        return InspectResult.TAKEN if taken else InspectResult.NOT_TAKEN
 
 
 def _explained(program: Program) -> Failed:

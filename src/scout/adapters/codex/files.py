@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scout.adapters.harness import not_attachable
-from scout.adapters.process.process_table import Identity, processes
+from scout.adapters.process.process_table import ProcessId, processes
 from scout.adapters.transcript import (
     Entry,
     File,
@@ -43,7 +43,7 @@ class Live(NamedTuple):
     """A thread that a program writes to now, seen by its lock."""
 
     session_id: str
-    process: Identity
+    process: ProcessId
     source: str
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from scout.adapters.transcript import Entry, inner, items, text
 from scout.model.permission import request_of
-from scout.ports import Answer, Asked, NeedsHuman
+from scout.ports import Asked, HumanAnswer, NeedsHuman
 
 __all__ = ["asked", "replied", "request_name"]
 
@@ -34,7 +34,7 @@ def asked(program: str, message: Entry, changes: str = "") -> NeedsHuman | None:
     return replace(needed, wish=request_of("apply_patch", changes, needed.question))
 
 
-def replied(message: Entry, answer: Answer) -> Any:
+def replied(message: Entry, answer: HumanAnswer) -> Any:
     """The result that a request gets."""
     return _REPLYING[text(message, "method")](inner(message, "params"), answer)
 
@@ -115,7 +115,7 @@ _ASKING: dict[str, Callable[[str, Entry], NeedsHuman | None]] = {
 # -- answering -----------------------------------------------------------------------------------------
 
 
-def _decision(_: Entry, answer: Answer) -> Any:
+def _decision(_: Entry, answer: HumanAnswer) -> Any:
     return {"decision": "accept" if answer.allow else "decline"}
 
 
@@ -124,18 +124,18 @@ def _granted(params: Entry) -> Entry:
     return {name: value for name, value in wanted.items() if value is not None}
 
 
-def _grant(params: Entry, answer: Answer) -> Any:
+def _grant(params: Entry, answer: HumanAnswer) -> Any:
     return {"permissions": _granted(params) if answer.allow else {}, "scope": "turn"}
 
 
-def _filled(params: Entry, answer: Answer) -> Any:
+def _filled(params: Entry, answer: HumanAnswer) -> Any:
     fields = inner(inner(params, "requestedSchema"), "properties")
     if not answer.allow:
         return {"action": "decline", "content": None}
     return {"action": "accept", "content": dict.fromkeys(fields, answer.text) or None}
 
 
-def _answers(params: Entry, answer: Answer) -> Any:
+def _answers(params: Entry, answer: HumanAnswer) -> Any:
     """Each question has the line of its number; the last has the rest."""
     names = [text(one, "id") for one in items(params.get("questions"))]
     lines = answer.text.split("\n", len(names) - 1) if answer.allow and answer.text else []
@@ -143,7 +143,7 @@ def _answers(params: Entry, answer: Answer) -> Any:
     return {"answers": {name: {"answers": [given[name]] if name in given else []} for name in names}}
 
 
-_REPLYING: dict[str, Callable[[Entry, Answer], Any]] = {
+_REPLYING: dict[str, Callable[[Entry, HumanAnswer], Any]] = {
     _COMMAND: _decision,
     _FILES: _decision,
     _PERMISSIONS: _grant,

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scout.adapters.persistent import keeper
-from scout.adapters.process.process import Limits, Run, RunState, clear, stop
+from scout.adapters.process.process import Run, RunLimits, RunState, clear, stop
 from scout.adapters.process.removed_runs import read_removed
 from scout.adapters.process.spawn import Launch, reap
 from scout.adapters.process.tail import last_line
 
-__all__ = ["Line", "Told", "Wire", "WireLimits", "clear_last", "next_number", "wires"]
+__all__ = ["PipeEntry", "PipeLine", "Wire", "WireLimits", "clear_last", "next_number", "wires"]
 
 _CHUNK = 1 << 20
 _LINES = 200  # at a stretch
@@ -40,14 +40,14 @@ class WireLimits(NamedTuple):
     grace: float = 3.0
 
 
-class Line(NamedTuple):
+class PipeLine(NamedTuple):
     """What the program said, and where the next line begins."""
 
     text: bytes
     after: int
 
 
-class Told(NamedTuple):
+class PipeEntry(NamedTuple):
     """What the program was told, under which tag, and how much it had said by then."""
 
     tag: str
@@ -107,27 +107,27 @@ class Wire:
         """Nothing is to do: the program ends after that time unless it is told something."""
         return await self._say(b"rest %g\n" % seconds)
 
-    def told(self) -> list[Told]:
+    def told(self) -> list[PipeEntry]:
         """All that the program was told."""
         with suppress(FileNotFoundError):
             lines = (self.run.folder / keeper.JOURNAL).read_bytes().split(b"\n")[:-1]
             parts = (line.split(b" ", 2) for line in lines)
-            return [Told(tag.decode(), text, int(at)) for at, tag, text in parts]
+            return [PipeEntry(tag.decode(), text, int(at)) for at, tag, text in parts]
         return []
 
     def begun_at(self, tag: str) -> int | None:
         """How much the program had said when it was told the line of this tag; none if it was not."""
         return next((one.at for one in self.told() if one.tag == tag), None)
 
-    def said(self, after: int = 0) -> list[Line]:
+    def said(self, after: int = 0) -> list[PipeLine]:
         """What the program has said by now, in whole lines."""
-        data, lines = self._read(after), list[Line]()
+        data, lines = self._read(after), list[PipeLine]()
         for text in data.split(b"\n")[:-1]:
             after += len(text) + 1
-            lines.append(Line(text, after))
+            lines.append(PipeLine(text, after))
         return lines
 
-    async def heard(self, after: int = 0) -> AsyncIterator[Line]:
+    async def heard(self, after: int = 0) -> AsyncIterator[PipeLine]:
         """What the program says from there on, until it has ended."""
         pause = 0.002
         while True:
@@ -156,7 +156,7 @@ class Wire:
         """End what is left of a program that has ended: once is enough."""
         if not self._is_clear:
             self.let_go()
-            await clear(self.run, Limits().grace)
+            await clear(self.run, RunLimits().grace)
             self._is_clear = True
 
     def let_go(self) -> None:

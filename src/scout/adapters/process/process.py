@@ -13,16 +13,16 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scout.adapters.process.process_table import Identity, boot, family, is_alive, send
+from scout.adapters.process.process_table import ProcessId, boot, family, is_alive, send
 from scout.adapters.process.spawn import MARK, Launch, reap, spawn
 from scout.adapters.process.tail import Tail
 
-__all__ = ["Limits", "Run", "RunState", "clear", "follow", "stop"]
+__all__ = ["Run", "RunLimits", "RunState", "clear", "follow", "stop"]
 
 _KILL_WAIT = 5.0  # a process that the kernel does not let go of must not hold up the broker for ever
 
 
-class Limits(NamedTuple):
+class RunLimits(NamedTuple):
     """Bytes of answer that are kept; bytes of output and of log, and seconds, at which a program is stopped.
 
     `grace` is how long a program has to end by itself.
@@ -51,7 +51,7 @@ class Run:
         self.folder = folder
         self.stdout = folder / "stdout"
         self.stderr = folder / "stderr"
-        self._begun: tuple[Identity, str] | None = None
+        self._begun: tuple[ProcessId, str] | None = None
 
     def prepare(self) -> None:
         """Make its folder, for nobody else to read."""
@@ -69,7 +69,7 @@ class Run:
         spawn(launch, self.folder)
 
     @property
-    def process(self) -> Identity | None:
+    def process(self) -> ProcessId | None:
         """The shell that holds the program, once it has begun."""
         begun = self._begun or self._read_pid()
         return begun and begun[0]
@@ -105,13 +105,13 @@ class Run:
         begun = self._begun or self._read_pid()
         return begun is not None and begun[1] == boot() and is_alive(begun[0])
 
-    def members(self, known: set[Identity] | None = None) -> set[Identity]:
+    def members(self, known: set[ProcessId] | None = None) -> set[ProcessId]:
         """Every process of the run that is there; none of an earlier boot is."""
         begun = self._begun or self._read_pid()
         mark = f"{MARK}={self.folder}"
         return family(begun[0], known or (), mark) if begun and begun[1] == boot() else set()
 
-    async def taken(self, seconds: float) -> Identity | None:
+    async def taken(self, seconds: float) -> ProcessId | None:
         """Its process, as soon as it has begun."""
         await _until(lambda: self.process is not None, seconds)
         return self.process
@@ -127,11 +127,11 @@ class Run:
             return not self.is_running()
         return self.exit_code is not None
 
-    def _read_pid(self) -> tuple[Identity, str] | None:
+    def _read_pid(self) -> tuple[ProcessId, str] | None:
         """The process and its boot. Once written they never change, so they are read once."""
         lines = self._read("pid").split("\n")
         if len(lines) == 4:
-            self._begun = Identity(int(lines[0]), lines[1]), lines[2]
+            self._begun = ProcessId(int(lines[0]), lines[1]), lines[2]
         return self._begun
 
     def _read(self, name: str) -> str:
@@ -147,7 +147,7 @@ class Run:
         draft.rename(self.folder / name)
 
 
-async def follow(run: Run, limits: Limits) -> AsyncIterator[str]:
+async def follow(run: Run, limits: RunLimits) -> AsyncIterator[str]:
     """Lines of its stderr until the run is over. Then nothing of its session is left."""
     tail, pause = Tail(run.stderr), _pauses()
     began = time.monotonic() - run.age
@@ -165,7 +165,7 @@ async def follow(run: Run, limits: Limits) -> AsyncIterator[str]:
     await clear(run, limits.grace)
 
 
-async def stop(run: Run, why: str, grace: float = Limits().grace) -> bool:
+async def stop(run: Run, why: str, grace: float = RunLimits().grace) -> bool:
     """End a run and all it started: ask, wait, force. Whether there was one.
 
     A caller that is cancelled meanwhile waits for that, too.
@@ -178,7 +178,7 @@ async def stop(run: Run, why: str, grace: float = Limits().grace) -> bool:
     return True
 
 
-def _excess(run: Run, limits: Limits, seconds: float) -> str:
+def _excess(run: Run, limits: RunLimits, seconds: float) -> str:
     """Which limit is passed, in words."""
     if seconds > limits.seconds:
         return f"it took longer than {limits.seconds:g} s"
@@ -221,13 +221,13 @@ async def _ladder(run: Run, grace: float) -> None:
         members = await _leave(run, members, 0.1)
 
 
-def _is_outside(one: Identity, leader: Identity) -> bool:
+def _is_outside(one: ProcessId, leader: ProcessId) -> bool:
     with suppress(ProcessLookupError):
         return os.getpgid(one.pid) != leader.pid
     return False
 
 
-async def _leave(run: Run, members: set[Identity], seconds: float) -> set[Identity]:
+async def _leave(run: Run, members: set[ProcessId], seconds: float) -> set[ProcessId]:
     """Who is still there when everyone is gone or the time is over."""
     deadline, pause = time.monotonic() + seconds, _pauses()
     reap()

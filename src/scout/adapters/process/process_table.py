@@ -10,23 +10,23 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Entry", "Identity", "boot", "family", "is_alive", "processes", "send"]
+__all__ = ["ProcessEntry", "ProcessId", "boot", "family", "is_alive", "processes", "send"]
 
 _PROC = sys.platform.startswith("linux")
 _PS = ("ps", "-axo", "pid=,ppid=,pgid=,state=,lstart=")
 
 
-class Identity(NamedTuple):
+class ProcessId(NamedTuple):
     """One process and no other. `started` is in ticks since the boot, or a date where there is no /proc."""
 
     pid: int
     started: str
 
 
-class Entry(NamedTuple):
+class ProcessEntry(NamedTuple):
     """What the system says about a process."""
 
-    identity: Identity
+    identity: ProcessId
     parent: int
     group: int
     session: int
@@ -41,7 +41,7 @@ def boot() -> str:
     return ""
 
 
-def processes() -> dict[int, Entry]:
+def processes() -> dict[int, ProcessEntry]:
     """All of them, by pid."""
     if not _PROC:
         return _listed()
@@ -49,13 +49,13 @@ def processes() -> dict[int, Entry]:
     return {entry.identity.pid: entry for entry in found if entry is not None}
 
 
-def is_alive(process: Identity) -> bool:
+def is_alive(process: ProcessId) -> bool:
     """Whether exactly this process runs; one that only waits to be reaped does not."""
     entry = _look(process.pid) if _PROC else _listed().get(process.pid)
     return entry is not None and entry.identity == process and not entry.zombie
 
 
-def family(leader: Identity, known: Iterable[Identity] = (), mark: str = "") -> set[Identity]:
+def family(leader: ProcessId, known: Iterable[ProcessId] = (), mark: str = "") -> set[ProcessId]:
     """Who runs in the session of `leader`, who is `known` already, and all their descendants.
 
     A child that left the session and lost its parent is found by the `mark` in its environment, NAME=VALUE,
@@ -71,20 +71,20 @@ def family(leader: Identity, known: Iterable[Identity] = (), mark: str = "") -> 
     return {table[pid].identity for pid in members if not table[pid].zombie}
 
 
-def send(process: Identity, signal: int) -> None:
+def send(process: ProcessId, signal: int) -> None:
     """Signal exactly this process, if it is still there and ours."""
     if is_alive(process):
         with suppress(ProcessLookupError, PermissionError):
             os.kill(process.pid, signal)
 
 
-def _is_ours(leader: Identity, table: dict[int, Entry]) -> bool:
+def _is_ours(leader: ProcessId, table: dict[int, ProcessEntry]) -> bool:
     """The system gives a pid away again only when no session or group bears its number any more."""
     entry = table.get(leader.pid)
     return entry is None or entry.identity == leader
 
 
-def _is_later(entry: Entry, leader: Identity) -> bool:
+def _is_later(entry: ProcessEntry, leader: ProcessId) -> bool:
     """Only who began after the leader can have its mark: few are looked at."""
     return not entry.zombie and int(entry.identity.started) >= int(leader.started)
 
@@ -97,7 +97,7 @@ def _is_marked(pid: int, mark: str) -> bool:
         return False  # it is another user's, or gone
 
 
-def _with_descendants(roots: set[int], table: dict[int, Entry]) -> set[int]:
+def _with_descendants(roots: set[int], table: dict[int, ProcessEntry]) -> set[int]:
     children: defaultdict[int, list[int]] = defaultdict(list)
     for pid, entry in table.items():
         children[entry.parent].append(pid)
@@ -110,7 +110,7 @@ def _with_descendants(roots: set[int], table: dict[int, Entry]) -> set[int]:
     return members
 
 
-def _look(pid: int) -> Entry | None:
+def _look(pid: int) -> ProcessEntry | None:
     """One line of /proc. A name in parentheses may hold anything: what counts comes after the last one."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 (hundreds of these in a row)
@@ -119,16 +119,18 @@ def _look(pid: int) -> Entry | None:
         return None
     fields = line[line.rindex(b")") + 2 :].split()
     parent, group, session = map(int, fields[1:4])
-    return Entry(Identity(pid, fields[19].decode()), parent, group, session, fields[0] in {b"Z", b"X"})
+    return ProcessEntry(
+        ProcessId(pid, fields[19].decode()), parent, group, session, fields[0] in {b"Z", b"X"}
+    )
 
 
-def _listed() -> dict[int, Entry]:
+def _listed() -> dict[int, ProcessEntry]:
     """Where there is no /proc. Sessions are not shown there, so a group stands for its session."""
     environment = {**os.environ, "LC_ALL": "C"}
     listing = subprocess.run(_PS, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=True)
-    found: dict[int, Entry] = {}
+    found: dict[int, ProcessEntry] = {}
     for line in listing.stdout.decode("ascii", "replace").splitlines():
         pid, parent, group, state, started = line.split(maxsplit=4)
-        identity = Identity(int(pid), " ".join(started.split()))
-        found[identity.pid] = Entry(identity, int(parent), int(group), int(group), state[0] == "Z")
+        identity = ProcessId(int(pid), " ".join(started.split()))
+        found[identity.pid] = ProcessEntry(identity, int(parent), int(group), int(group), state[0] == "Z")
     return found

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from scout.adapters.process.outputs import transcript_size
 from scout.adapters.process.process import Run, RunState
-from scout.adapters.process.process_table import Identity, is_alive
+from scout.adapters.process.process_table import ProcessId, is_alive
 from scout.adapters.process.removed_runs import note_removed, read_removed
 from scout.policy.disk import StoredFolder
 from scout.ports.folders import Measured, measure, remove_folder
@@ -23,7 +23,7 @@ class Runs:
         self._measured: dict[Path, Measured] = {}  # of runs that have ended, and so do not grow
 
     def is_alive(self, pid: int, started: str) -> bool:
-        return is_alive(Identity(pid, started))
+        return is_alive(ProcessId(pid, started))
 
     def last_words(self, session_id: str, lines: int) -> tuple[str, ...]:
         folder = self._sessions / Path(session_id).name

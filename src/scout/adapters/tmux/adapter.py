@@ -14,19 +14,19 @@ from scout.adapters.instructions import first_prompt
 from scout.adapters.process.environment import environment_for
 from scout.adapters.process.process import stop
 from scout.adapters.tmux.kept import Held, Kept, PaneTurn
-from scout.adapters.tmux.pane import Pane, Server, Shown, own_server, write_environment, write_process
+from scout.adapters.tmux.pane import Pane, Shown, TmuxServer, own_server, write_environment, write_process
 from scout.adapters.tmux.screen import asked, news, typed
 from scout.adapters.tmux.watch import Pace, Watch, request_of
 from scout.base.refusal import Refused, Remedy
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing
 from scout.ports import (
     Accepted,
-    Answer,
     Capabilities,
     Completed,
     Failed,
     HarnessEvent,
+    HumanAnswer,
     Opened,
     Probe,
     Prompt,
@@ -73,7 +73,7 @@ class Tmux(Plain):
             return Probe(
                 ready=False, missing=Missing.BINARY, hint="install tmux", program=self.name, notes=_NOTES
             )
-        return Probe(ready=True, version=(await Server(()).run("-V") or "").strip() or None, notes=_NOTES)
+        return Probe(ready=True, version=(await TmuxServer(()).run("-V") or "").strip() or None, notes=_NOTES)
 
     # -- sessions --------------------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ class Tmux(Plain):
         write_process(folder, pane.process)
         return self._keep(spec, self._own, pane, own=True)
 
-    def _keep(self, spec: SessionSpec, server: Server, pane: Pane, *, own: bool) -> Held:
+    def _keep(self, spec: SessionSpec, server: TmuxServer, pane: Pane, *, own: bool) -> Held:
         held = Held(
             address=server.address,
             session=pane.session,
@@ -122,7 +122,7 @@ class Tmux(Plain):
         server, name = self._own, native_id
         if native_id.startswith("/"):
             socket, _, name = native_id.partition(":")
-            server = Server(("-S", socket))
+            server = TmuxServer(("-S", socket))
         pane = await server.find(name) if shutil.which("tmux") else None
         held = self._kept(spec.session_id).held
         if pane is not None and held is not None and held.pane == pane:
@@ -267,7 +267,7 @@ class Tmux(Plain):
                 return
             await asyncio.sleep(self._pace.look)
 
-    async def respond(self, session_id: str, request: str, answer: Answer) -> bool:
+    async def respond(self, session_id: str, request: str, answer: HumanAnswer) -> bool:
         """Type the answer, if that very question is still on the screen."""
         held = self._kept(session_id).held
         shown = await held.server.look(held.pane) if held is not None else None
@@ -287,7 +287,7 @@ class Tmux(Plain):
         await held.server.press(held.pane, "Escape" if held.program in _BY_ESCAPE else "C-c")
         return True
 
-    async def inspect(self, session_id: str, delivery_id: str) -> Found:
+    async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
         return self._kept(session_id).found(delivery_id)
 
     def _kept(self, session_id: str) -> Kept:

@@ -5,11 +5,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from scout.adapters.process.process import Run
-from scout.adapters.process.process_table import Identity, is_alive
-from scout.adapters.tmux.pane import Pane, Server
+from scout.adapters.process.process_table import ProcessId, is_alive
+from scout.adapters.tmux.pane import Pane, TmuxServer
 from scout.base.codec import decode, encode
 from scout.base.record import Record
-from scout.model.delivery import Found
+from scout.model.delivery import InspectResult
 from scout.ports import Completed, Failed, Started
 
 __all__ = ["Held", "Kept", "PaneTurn"]
@@ -31,15 +31,15 @@ class Held(Record):
 
     @property
     def pane(self) -> Pane:
-        return Pane(self.session, self.ident, Identity(self.pid, self.started))
+        return Pane(self.session, self.ident, ProcessId(self.pid, self.started))
 
     @property
     def is_alive(self) -> bool:
         return is_alive(self.pane.process)
 
     @property
-    def server(self) -> Server:
-        return Server(self.address)
+    def server(self) -> TmuxServer:
+        return TmuxServer(self.address)
 
     @property
     def told(self) -> Started:
@@ -90,12 +90,12 @@ class Kept:
         """So far it is."""
         self._write(delivery_id, turn)
 
-    def found(self, delivery_id: str) -> Found:
+    def found(self, delivery_id: str) -> InspectResult:
         """Whether its program took a delivery."""
         turn = self.turn(delivery_id)
         if turn is None:
-            return Found.NOT_TAKEN
-        return Found.TAKEN if turn.sent else Found.UNKNOWN
+            return InspectResult.NOT_TAKEN
+        return InspectResult.TAKEN if turn.sent else InspectResult.UNKNOWN
 
     def _write(self, name: str, record: Record) -> None:
         """Whole or not at all."""

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scout.adapters.process.environment import environment_for
-from scout.adapters.process.process_table import Identity, boot, processes
+from scout.adapters.process.process_table import ProcessId, boot, processes
 from scout.adapters.tmux.screen import lines_of
 from scout.settings.folder import make_private
 
-__all__ = ["Pane", "Server", "Shown", "own_server", "write_environment", "write_process"]
+__all__ = ["Pane", "Shown", "TmuxServer", "own_server", "write_environment", "write_process"]
 
 _LONGEST_PATH = 90
 _WAIT = 10.0
@@ -45,7 +45,7 @@ class Pane(NamedTuple):
 
     session: str
     ident: str
-    process: Identity
+    process: ProcessId
 
 
 class Shown(NamedTuple):
@@ -56,7 +56,7 @@ class Shown(NamedTuple):
     dead: bool
 
 
-class Server(NamedTuple):
+class TmuxServer(NamedTuple):
     """A tmux server, by the words that name it."""
 
     address: tuple[str, ...]
@@ -144,13 +144,13 @@ class Server(NamedTuple):
             _remove(Path(self.address[-1]))
 
 
-def own_server(sessions: Path) -> Server:
+def own_server(sessions: Path) -> TmuxServer:
     """The server of these sessions; its socket is beside them unless its path would be too long."""
     socket = sessions / "tmux.socket"
     if len(os.fsencode(socket)) > _LONGEST_PATH:
         name = hashlib.sha256(os.fsencode(sessions)).hexdigest()[:16]
         socket = Path(tempfile.gettempdir()) / f"scout-tmux-{name}" / "s"
-    return Server(("-S", str(socket)))
+    return TmuxServer(("-S", str(socket)))
 
 
 def _remove(socket: Path) -> None:
@@ -173,7 +173,7 @@ def write_environment(folder: Path, environment: Mapping[str, str]) -> None:
     _write(folder / "env", text)
 
 
-def write_process(folder: Path, process: Identity) -> None:
+def write_process(folder: Path, process: ProcessId) -> None:
     """As every run has it: see `Run`."""
     _write(folder / "pid", f"{process.pid}\n{process.started}\n{boot()}\n")
 

@@ -14,16 +14,16 @@ from typing import Any, NamedTuple
 from scout.base.refusal import Refused
 from scout.broker.delivery import preparation, recovery, turn_record
 from scout.broker.delivery.human_answers import is_decided
-from scout.broker.delivery.live_delivery import Doors, knock_at
-from scout.broker.delivery.opening import Prepared
+from scout.broker.delivery.live_delivery import LiveSessions, next_attempt_at
+from scout.broker.delivery.opening import PreparedTurn
 from scout.broker.delivery.pause import NOW
-from scout.broker.delivery.runner import Carrier, failure_of
+from scout.broker.delivery.runner import TurnRunner, failure_of
 from scout.broker.delivery.turn_slots import TurnSlots, open_asks, queued_turn
 from scout.broker.effects import held_flights
 from scout.broker.routing.held_items import has_item
-from scout.broker.transaction.services import World
-from scout.broker.transaction.transaction import Turn
-from scout.model.delivery import Delivery, DeliveryState, Found, is_from_the_future
+from scout.broker.transaction.services import Services
+from scout.broker.transaction.transaction import Transaction
+from scout.model.delivery import Delivery, DeliveryState, InspectResult, is_from_the_future
 from scout.model.events.asks import (
     DeliveryFailed,
     DeliveryNacked,
@@ -69,20 +69,20 @@ class Dispatcher:
 
     def __init__(
         self,
-        world: World,
-        write: Callable[[Callable[[Turn], Any]], Awaitable[Any]],
+        services: Services,
+        write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
         read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
     ) -> None:
-        self._world = world
+        self._services = services
         self._write = write
         self._read = read
         self._lanes: dict[str, deque[_Carry]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self.carrier = Carrier(world, write, self._go_on)
-        self.slots = TurnSlots(world)
-        world.forecast = lambda person: self.slots.forecast(person=person)
+        self.carrier = TurnRunner(services, write, self._go_on)
+        self.slots = TurnSlots(services)
+        services.forecast = lambda person: self.slots.forecast(person=person)
         self._flights: dict[str, str] = {}  # the flight of each delivery that is in a lane
-        self._doors = Doors(world, write, read)
+        self._doors = LiveSessions(services, write, read)
         self._preparing = 0
         self._over: set[str] = set()  # flights that ended while a turn was being prepared
         self._due: list[_Due] = []
@@ -109,11 +109,11 @@ class Dispatcher:
 
     def _paused(self, event: NodePaused | NodeResumed) -> None:
         """This machine pauses, or no longer; then the live sessions are told what came meanwhile."""
-        self._world.paused = event.payload.record.paused
+        self._services.paused = event.payload.record.paused
         if event.payload.move == NOW:
             self.carrier.stop_all()
         self.slots.admit()
-        if self._world.paused is None:
+        if self._services.paused is None:
             for agent_id in self._doors.agents:
                 self._take_up(agent_id, agent_id)
 
@@ -154,8 +154,12 @@ class Dispatcher:
         ident = delivery.id if delivery.wake else delivery.target
         if delivery.wake and delivery.flight_id is not None:
             self._flights[delivery.id] = delivery.flight_id
-        at = delivery.next_attempt_at if delivery.wake else knock_at(delivery, self._world.rules.back_off)
-        now = self._world.clock.now()
+        at = (
+            delivery.next_attempt_at
+            if delivery.wake
+            else next_attempt_at(delivery, self._services.rules.back_off)
+        )
+        now = self._services.clock.now()
         if at <= now or is_from_the_future(delivery, now):
             self._take_up(delivery.target, ident)
         else:
@@ -175,12 +179,12 @@ class Dispatcher:
             self._timer.cancel()
             self._timer = None
         if self._due and not self._closed:
-            wait = (self._due[0].at - self._world.clock.now()) / 1_000_000
+            wait = (self._due[0].at - self._services.clock.now()) / 1_000_000
             self._timer = asyncio.get_running_loop().call_later(max(wait, 0.0), self.check)
 
     def check(self) -> None:
         """Take up what has become due; also after the clock has jumped, forward or back."""
-        now = self._world.clock.now()
+        now = self._services.clock.now()
         waiting, self._due = self._due, []
         for one in sorted(waiting):
             if one.at <= now or is_from_the_future(one.delivery, now):
@@ -203,7 +207,7 @@ class Dispatcher:
         """The flights behind the one that a lane is at know how many turns are before theirs."""
         flights = [self._flights[ident] for ident, _ in self._lanes[lane] if ident in self._flights]
         for place, flight_id in enumerate(flights, 1):
-            self._world.line[flight_id] = place_behind_target(place)
+            self._services.line[flight_id] = place_behind_target(place)
 
     @property
     def lanes(self) -> int:
@@ -217,7 +221,7 @@ class Dispatcher:
         try:
             while queue and not self._closed:
                 ident, carry = queue.popleft()
-                self._world.line.pop(self._flights.pop(ident, ""), None)
+                self._services.line.pop(self._flights.pop(ident, ""), None)
                 self._show_places(lane)
                 try:
                     await carry(ident)
@@ -234,8 +238,10 @@ class Dispatcher:
 
     async def _release(self, agent_id: str) -> None:
         """An agent is there, or is reached in another way now: what was held for it may go on."""
-        if await self._read(lambda ledger: held_flights.held(ledger, agent_id) or has_item(ledger, agent_id)):
-            await self._write(lambda turn: held_flights.release(turn, agent_id))
+        if await self._read(
+            lambda ledger: held_flights.held_flights(ledger, agent_id) or has_item(ledger, agent_id)
+        ):
+            await self._write(lambda tx: held_flights.release_all(tx, agent_id))
         self._take_up(agent_id, agent_id)
 
     async def _carry(self, ident: str) -> None:
@@ -243,7 +249,7 @@ class Dispatcher:
         if self.slots.is_free:
             self.slots.take(ident)
         else:
-            since = self._world.clock.monotonic()
+            since = self._services.clock.monotonic()
             queued = await self._read(lambda ledger: queued_turn(ledger, ident, since))
             if not await self.slots.wait(queued):
                 return
@@ -256,7 +262,10 @@ class Dispatcher:
         await self._turn(ident, preparation.resume, awaits)
 
     async def _turn(
-        self, ident: str, prepare: Callable[[Turn, str], Prepared | None], awaits: Sequence[str] = ()
+        self,
+        ident: str,
+        prepare: Callable[[Transaction, str], PreparedTurn | None],
+        awaits: Sequence[str] = (),
     ) -> None:
         try:
             prepared = await self._prepared(ident, prepare)
@@ -266,14 +275,16 @@ class Dispatcher:
         finally:
             self.slots.release(ident)
 
-    async def _prepared(self, ident: str, prepare: Callable[[Turn, str], Prepared | None]) -> Prepared | None:
+    async def _prepared(
+        self, ident: str, prepare: Callable[[Transaction, str], PreparedTurn | None]
+    ) -> PreparedTurn | None:
         """The turn, known to whoever cancels it even if that was committed together with it."""
         self._preparing += 1
         try:
-            prepared: Prepared | None = await self._write(lambda turn: prepare(turn, ident))
+            prepared: PreparedTurn | None = await self._write(lambda tx: prepare(tx, ident))
         except Exception as error:  # noqa: BLE001 (a delivery is never left without a next step)
             problem = failure_of(error, Layer.BROKER)
-            await self._write(lambda turn: turn_record.unprepared(turn, ident, problem))
+            await self._write(lambda tx: turn_record.record_failed_preparation(tx, ident, problem))
             return None
         else:
             if prepared is not None:
@@ -292,55 +303,57 @@ class Dispatcher:
 
         Each in the lane of its agent, so that a turn that goes on is before those that wait.
         """
-        uncertain: list[Delivery] = await self._read(recovery.uncertain)
-        under_way: list[Delivery] = await self._read(recovery.under_way)
-        await self._write(lambda turn: recovery.freed(turn, [*uncertain, *under_way]))
+        uncertain: list[Delivery] = await self._read(recovery.uncertain_deliveries)
+        under_way: list[Delivery] = await self._read(recovery.running_deliveries)
+        await self._write(lambda tx: recovery.free_idle_endpoints(tx, [*uncertain, *under_way]))
         for delivery in uncertain:
             self.enqueue(delivery.target, delivery.id, self._settle)
         for delivery in under_way:
             self.enqueue(delivery.target, delivery.id, self._reattach)
-        for delivery in await self._read(recovery.pending):
+        for delivery in await self._read(recovery.pending_deliveries):
             self._schedule(delivery)
         for agent_id in await self._doors.after_a_start():
             self._take_up(agent_id, agent_id)
 
-    async def _inspect(self, ident: str) -> Found:
+    async def _inspect(self, ident: str) -> InspectResult:
         """What can be seen of a delivery; an adapter that cannot look has seen nothing."""
-        harness_name, session_id, run = await self._read(lambda ledger: recovery.carrier(ledger, ident))
-        harness = self._world.harnesses.get(harness_name or "")
+        harness_name, session_id, run = await self._read(
+            lambda ledger: recovery.session_of_delivery(ledger, ident)
+        )
+        harness = self._services.harnesses.get(harness_name or "")
         if harness is None or session_id is None:
-            return Found.UNKNOWN
+            return InspectResult.UNKNOWN
         try:
             return await harness.inspect(session_id, run)
         except Exception:  # noqa: BLE001 (it is logged, and the delivery is settled)
             _LOG.exception("inspecting %s", ident)
-            return Found.UNKNOWN
+            return InspectResult.UNKNOWN
 
     def is_at(self, delivery: Delivery) -> bool:
         """Whether a delivery is being carried or followed."""
         lane = self._lanes.get(delivery.target, ())
         return delivery.id in self.carrier.running or any(ident == delivery.id for ident, _ in lane)
 
-    async def look(self, delivery: Delivery) -> Found:
+    async def look(self, delivery: Delivery) -> InspectResult:
         """Whether its program has it; what nobody follows any more is followed again."""
         found = await self._inspect(delivery.id)
-        if found is Found.TAKEN:
+        if found is InspectResult.TAKEN:
             self.enqueue(delivery.target, delivery.id, self._resume)
         return found
 
     async def _settle(self, ident: str) -> None:
         """It was leased when the broker died: did the program take it?"""
         found = await self._inspect(ident)
-        leads = await self._write(lambda turn: recovery.settled(turn, ident, found))
-        if leads and found is Found.TAKEN:
+        leads = await self._write(lambda tx: recovery.settle_uncertain_delivery(tx, ident, found))
+        if leads and found is InspectResult.TAKEN:
             await self._resume(ident)
 
     async def _reattach(self, ident: str) -> None:
         """Its program had taken it: follow it again, or say that it is lost."""
-        if await self._inspect(ident) is Found.TAKEN:
+        if await self._inspect(ident) is InspectResult.TAKEN:
             await self._resume(ident)
         else:
-            await self._write(lambda turn: recovery.lost(turn, ident))
+            await self._write(lambda tx: recovery.fail_lost_run(tx, ident))
 
     async def close(self) -> None:
         """Start nothing more; programs that run go on, and are found again at the next start."""

@@ -1,9 +1,9 @@
 """What a program asks of a person in the middle of its turn, and how the answer gets back to it."""
 
-from scout.broker.delivery.opening import Prepared
+from scout.broker.delivery.opening import PreparedTurn
 from scout.broker.routing import attention_items
 from scout.broker.routing.permissions import let_through
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import (
     ATTENTION,
     Attention,
@@ -15,37 +15,37 @@ from scout.model.attention import (
 )
 from scout.model.flight import Flight
 from scout.model.permission import PermissionRequest, request_of, title_of_request
-from scout.ports import Answer, Asked, NeedsHuman, Settled
+from scout.ports import Asked, HumanAnswer, NeedsHuman, Settled
 from scout.store.ledger import LAST
 
-__all__ = ["answer_of", "asked", "is_decided", "over", "settled"]
+__all__ = ["ask_person", "find_answer", "is_decided", "withdraw_all_requests", "withdraw_request"]
 
 _SOME = 200
 _KINDS = {Asked.PERMISSION: AttentionKind.PERMISSION, Asked.QUESTION: AttentionKind.QUESTION}
 
 
-def asked(turn: Turn, prepared: Prepared, need: NeedsHuman) -> Attention:
+def ask_person(tx: Transaction, prepared: PreparedTurn, need: NeedsHuman) -> Attention:
     """The item in the person's inbox; what a program asks again after a restart is the same item.
 
     Its flight waits for exactly this. Without an answer in time the program is told no.
     """
-    flight = turn.ledger.get(Flight, prepared.flight_id)
-    item = _item_of(turn, prepared, need.request)
+    flight = tx.ledger.get(Flight, prepared.flight_id)
+    item = _item_of(tx, prepared, need.request)
     if item is None:
-        item = let_through(turn, _put(turn, prepared, need, flight))
+        item = let_through(tx, _put(tx, prepared, need, flight))
     if item.state not in ATTENTION.terminal:
-        attention_items.blocked(turn, item, flight, None)
+        attention_items.block_on_item(tx, item, flight, None)
     return item
 
 
-def _put(turn: Turn, prepared: Prepared, need: NeedsHuman, flight: Flight | None) -> Attention:
+def _put(tx: Transaction, prepared: PreparedTurn, need: NeedsHuman, flight: Flight | None) -> Attention:
     spec = prepared.spec
-    agent = turn.agent(spec.agent_id)
+    agent = tx.agent(spec.agent_id)
     wish = _wish(need)
-    return attention_items.put(
-        turn,
+    return attention_items.open_item(
+        tx,
         _KINDS[need.kind],
-        user=(agent.owner if agent else None) or turn.world.operator,
+        user=(agent.owner if agent else None) or tx.services.operator,
         source=spec.session_id,
         options=need.options,
         agent_id=spec.agent_id,
@@ -59,7 +59,7 @@ def _put(turn: Turn, prepared: Prepared, need: NeedsHuman, flight: Flight | None
             flight_id=prepared.flight_id,
             conversation_id=flight.conversation_id if flight else None,
         ),
-        expires_at=turn.now.plus(turn.rules.periods.human_answer),
+        expires_at=tx.now.plus(tx.rules.periods.human_answer),
     )
 
 
@@ -70,11 +70,9 @@ def _wish(need: NeedsHuman) -> PermissionRequest | None:
     return need.wish or request_of("", need.detail, need.question)
 
 
-def _item_of(turn: Turn, prepared: Prepared, request: str) -> Attention | None:
+def _item_of(tx: Transaction, prepared: PreparedTurn, request: str) -> Attention | None:
     """What was asked by this request before, decided or not."""
-    raised = turn.ledger.many(
-        Attention, "attention_by", agent=prepared.spec.agent_id, before=LAST, limit=_SOME
-    )
+    raised = tx.ledger.many(Attention, "attention_by", agent=prepared.spec.agent_id, before=LAST, limit=_SOME)
     same = (prepared.spec.session_id, request)
     return next((one for one in raised if _request_of(one) == same), None)
 
@@ -83,24 +81,24 @@ def _request_of(item: Attention) -> tuple[str | None, str | None]:
     return item.return_path.session_id, item.return_path.request
 
 
-def settled(turn: Turn, prepared: Prepared, event: Settled) -> None:
+def withdraw_request(tx: Transaction, prepared: PreparedTurn, event: Settled) -> None:
     """The program went on by itself: nobody needs to answer any more."""
-    item = _item_of(turn, prepared, event.request)
+    item = _item_of(tx, prepared, event.request)
     if item is not None and item.state not in ATTENTION.terminal:
-        attention_items.put_away(turn, item, "the program went on without an answer")
+        attention_items.close_item(tx, item, "the program went on without an answer")
 
 
-def over(turn: Turn, prepared: Prepared) -> None:
+def withdraw_all_requests(tx: Transaction, prepared: PreparedTurn) -> None:
     """The turn is over, and so is all that its program asked in it."""
-    if not turn.world.harnesses[prepared.harness].capabilities.permissions:
+    if not tx.services.harnesses[prepared.harness].capabilities.permissions:
         return
-    raised = turn.ledger.many(
+    raised = tx.ledger.many(
         Attention, "attention_by_open", agent=prepared.spec.agent_id, before=LAST, limit=_SOME
     )
     for item in raised:
         session_id, request = _request_of(item)
         if session_id == prepared.spec.session_id and request is not None:
-            attention_items.put_away(turn, item, "the turn that asked is over")
+            attention_items.close_item(tx, item, "the turn that asked is over")
 
 
 def is_decided(item: Attention) -> bool:
@@ -108,8 +106,8 @@ def is_decided(item: Attention) -> bool:
     return item.return_path.request is not None and item.state in ATTENTION.terminal
 
 
-def answer_of(item: Attention) -> Answer:
+def find_answer(item: Attention) -> HumanAnswer:
     """A decision in the words of the port: whatever is not a yes is a no."""
     if item.state is AttentionState.ANSWERED:
-        return Answer(allow=True, text=item.answer or "")
-    return Answer(allow=item.state is AttentionState.RESOLVED, text=item.reason)
+        return HumanAnswer(allow=True, text=item.answer or "")
+    return HumanAnswer(allow=item.state is AttentionState.RESOLVED, text=item.reason)

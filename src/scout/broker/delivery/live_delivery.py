@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from scout.base.time import Time
 from scout.broker.effects import flight_state
 from scout.broker.operations import hooks, inbox
-from scout.broker.routing.routes import has_door
-from scout.broker.transaction.services import World
-from scout.broker.transaction.transaction import Turn
+from scout.broker.routing.routes import can_wake_live
+from scout.broker.transaction.services import Services
+from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.delivery import Backoff, Delivery, DeliveryState, back_off, is_due, is_from_the_future
 from scout.model.endpoint import Endpoint, EndpointState, Transport
@@ -23,7 +23,7 @@ from scout.policy.handover import mail_text
 from scout.protocol.inbox import NackInbox
 from scout.store.ledger import Ledger
 
-__all__ = ["Doors", "knock_at"]
+__all__ = ["LiveSessions", "next_attempt_at"]
 
 _LOG = logging.getLogger("scout.dispatch")
 _KNOCKS = 3  # then it stays for the session's own next moment
@@ -43,22 +43,22 @@ class _Knock(NamedTuple):
     delivery_ids: tuple[str, ...]
 
 
-def knock_at(delivery: Delivery, rule: Backoff) -> Time:
+def next_attempt_at(delivery: Delivery, rule: Backoff) -> Time:
     """When to knock for it: at once, later after each time. Its session may take it by itself before."""
     pause = back_off(delivery.attempts, rule) if delivery.attempts else 0
     return max(delivery.updated_at.plus(pause), delivery.next_attempt_at)
 
 
-class Doors:
+class LiveSessions:
     """The doors of live sessions; `write` and `read` as the dispatcher has them."""
 
     def __init__(
         self,
-        world: World,
-        write: Callable[[Callable[[Turn], Any]], Awaitable[Any]],
+        services: Services,
+        write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
         read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
     ) -> None:
-        self._world = world
+        self._services = services
         self._write = write
         self._read = read
         self._agents = set[str]()  # those that have had a session with a door
@@ -88,29 +88,29 @@ class Doors:
         return self.agents
 
     def _is_behind_a_door(self, session: Session) -> bool:
-        return session.origin is SessionOrigin.ENROLLED and has_door(self._world, session.harness)
+        return session.origin is SessionOrigin.ENROLLED and can_wake_live(self._services, session.harness)
 
     async def knock(self, agent_id: str) -> None:
         """Hand what waits for an agent to its idle session, if it has one; refused, it is given back."""
-        if self._world.paused is not None or not await self._read(
+        if self._services.paused is not None or not await self._read(
             lambda ledger: self._may_wake(ledger, agent_id)
         ):
             return
-        found: _Knock | None = await self._write(lambda turn: _handed_over(turn, agent_id))
+        found: _Knock | None = await self._write(lambda tx: _handed_over(tx, agent_id))
         if found is None:
             return
         try:
-            went_in = await self._world.harnesses[found.harness].knock(found.native_id, found.text)
+            went_in = await self._services.harnesses[found.harness].knock(found.native_id, found.text)
         except Exception:  # noqa: BLE001 (it is logged, and what was leased is given back)
             _LOG.exception("knocking at %s", found.session_id)
             went_in = False
         settled = _woken if went_in else _given_back
-        await self._write(lambda turn: settled(turn, found))
+        await self._write(lambda tx: settled(tx, found))
 
     def _may_wake(self, ledger: Ledger, agent_id: str) -> bool:
         """A look before the writer is troubled: most agents have no such session."""
         endpoints = ledger.many(Endpoint, "endpoints_of", agent=agent_id)
-        return any(_is_idle(one) and has_door(self._world, one.harness) for one in endpoints)
+        return any(_is_idle(one) and can_wake_live(self._services, one.harness) for one in endpoints)
 
 
 def _is_idle(endpoint: Endpoint) -> bool:
@@ -121,58 +121,60 @@ def _is_idle(endpoint: Endpoint) -> bool:
 # -- what is handed over -----------------------------------------------------------------------------
 
 
-def _handed_over(turn: Turn, agent_id: str) -> _Knock | None:
+def _handed_over(tx: Transaction, agent_id: str) -> _Knock | None:
     """Lease to one idle session what it is woken for, and what waits besides."""
-    waiting = turn.ledger.many(Delivery, "inbox", agent=agent_id, after="", limit=_SOME)
-    _tell_what_stays(turn, waiting)
-    due = [one for one in waiting if is_due(one, turn.now) and not one.wake and one.attempts < _KNOCKS]
+    waiting = tx.ledger.many(Delivery, "inbox", agent=agent_id, after="", limit=_SOME)
+    _tell_what_stays(tx, waiting)
+    due = [one for one in waiting if is_due(one, tx.now) and not one.wake and one.attempts < _KNOCKS]
     for delivery in due:
-        is_time = knock_at(delivery, turn.rules.back_off) <= turn.now
-        wakes = (is_time or is_from_the_future(delivery, turn.now)) and _wakes(turn, delivery)
-        session = _idle_session(turn, delivery) if wakes else None
+        is_time = next_attempt_at(delivery, tx.rules.back_off) <= tx.now
+        wakes = (is_time or is_from_the_future(delivery, tx.now)) and _wakes(tx, delivery)
+        session = _idle_session(tx, delivery) if wakes else None
         if session is not None and not any(_is_held_by(one, session) for one in waiting):
             others = [one for one in due if one is not delivery and one.session_id in (None, session.id)]
-            return _knock(turn, session, hooks.together([delivery, *others]))
+            return _knock(tx, session, hooks.group_deliveries([delivery, *others]))
     return None
 
 
-def _wakes(turn: Turn, delivery: Delivery) -> bool:
+def _wakes(tx: Transaction, delivery: Delivery) -> bool:
     """Whether it was decided that its target is woken; a plain message waits for a natural moment."""
-    flight = turn.ledger.get(Flight, delivery.flight_id)
+    flight = tx.ledger.get(Flight, delivery.flight_id)
     if flight is not None and flight.phase is FlightPhase.HELD:
         return False
     return delivery.endpoint_id is not None or (flight is not None and flight.state is FlightState.QUEUED)
 
 
-def _idle_session(turn: Turn, delivery: Delivery) -> Session | None:
+def _idle_session(tx: Transaction, delivery: Delivery) -> Session | None:
     """The session that was chosen for it, else the one that was heard of last."""
-    ways = [one for one in turn.endpoints(delivery.target) if _is_idle(one)]
+    ways = [one for one in tx.endpoints(delivery.target) if _is_idle(one)]
     ways.sort(key=lambda one: (one.id == delivery.endpoint_id, one.last_seen or 0), reverse=True)
     for way in ways:
-        session = turn.ledger.get(Session, way.session_id)
-        if session is not None and _can_be_woken(turn, session) and delivery.session_id in (None, session.id):
+        session = tx.ledger.get(Session, way.session_id)
+        if session is not None and _can_be_woken(tx, session) and delivery.session_id in (None, session.id):
             return session
     return None
 
 
-def _can_be_woken(turn: Turn, session: Session) -> bool:
+def _can_be_woken(tx: Transaction, session: Session) -> bool:
     """A person's own session that lives, whose program knows it by a name and has a door."""
     enrolled = session.origin is SessionOrigin.ENROLLED and session.state is SessionState.LIVE
-    return enrolled and bool(session.native_ids.get("session")) and has_door(turn.world, session.harness)
+    return (
+        enrolled and bool(session.native_ids.get("session")) and can_wake_live(tx.services, session.harness)
+    )
 
 
 def _is_held_by(delivery: Delivery, session: Session) -> bool:
     return delivery.state is DeliveryState.LEASED and delivery.leased_by == session.id
 
 
-def _knock(turn: Turn, session: Session, deliveries: list[Delivery]) -> _Knock:
-    hooks.speak_as(turn, turn.need(Agent, "agent", session.agent_id), session)
-    items = inbox.claimed(turn, deliveries)
+def _knock(tx: Transaction, session: Session, deliveries: list[Delivery]) -> _Knock:
+    hooks.act_as_session(tx, tx.need(Agent, "agent", session.agent_id), session)
+    items = inbox.lease_deliveries(tx, deliveries)
     return _Knock(
         harness=session.harness,
         native_id=session.native_ids["session"],
         session_id=session.id,
-        text=mail_text([hooks.mail_of(turn, one) for one in items], session.harness),
+        text=mail_text([hooks.mail_of(tx, one) for one in items], session.harness),
         delivery_ids=tuple(one.id for one in deliveries),
     )
 
@@ -180,26 +182,26 @@ def _knock(turn: Turn, session: Session, deliveries: list[Delivery]) -> _Knock:
 # -- what came to nothing ----------------------------------------------------------------------------
 
 
-def _woken(turn: Turn, knock: _Knock) -> None:
+def _woken(tx: Transaction, knock: _Knock) -> None:
     """The session's door took it: the first is what it was woken for."""
-    delivery = turn.need(Delivery, "delivery", knock.delivery_ids[0])
-    flight_state.record_wake(turn, delivery, f"the {knock.harness} session took it in")
+    delivery = tx.need(Delivery, "delivery", knock.delivery_ids[0])
+    flight_state.record_wake(tx, delivery, f"the {knock.harness} session took it in")
 
 
-def _given_back(turn: Turn, knock: _Knock) -> None:
+def _given_back(tx: Transaction, knock: _Knock) -> None:
     """It did not go in: its session may still take it by itself, now or when it is knocked at again."""
-    session = turn.need(Session, "session", knock.session_id)
-    found = [turn.need(Delivery, "delivery", one) for one in knock.delivery_ids]
+    session = tx.need(Session, "session", knock.session_id)
+    found = [tx.need(Delivery, "delivery", one) for one in knock.delivery_ids]
     held = tuple(one.id for one in found if _is_held_by(one, session))
-    hooks.speak_as(turn, turn.need(Agent, "agent", session.agent_id), session)
-    inbox.give_back(turn, NackInbox(delivery_ids=held, problem=_REFUSED, retry_after=0))
+    hooks.act_as_session(tx, tx.need(Agent, "agent", session.agent_id), session)
+    inbox.give_back(tx, NackInbox(delivery_ids=held, problem=_REFUSED, retry_after=0))
 
 
-def _tell_what_stays(turn: Turn, waiting: list[Delivery]) -> None:
+def _tell_what_stays(tx: Transaction, waiting: list[Delivery]) -> None:
     """A flight that nobody knocks for any more says so."""
     for delivery in waiting:
-        flight = turn.ledger.get(Flight, delivery.flight_id)
+        flight = tx.ledger.get(Flight, delivery.flight_id)
         tried = delivery.state is DeliveryState.PENDING and delivery.attempts >= _KNOCKS
         if tried and flight is not None and flight.phase is FlightPhase.RETRYING:
             reason = f"{_STAYS.format(delivery.attempts)} ({delivery.problem})"
-            flight_state.note(turn, note_flight(flight, FlightPhase.ACCEPTED, turn.now, reason=reason))
+            flight_state.record_note(tx, note_flight(flight, FlightPhase.ACCEPTED, tx.now, reason=reason))

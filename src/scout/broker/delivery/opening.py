@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from scout.ports import Prompt, SessionSpec
 
-__all__ = ["Opening", "Prepared"]
+__all__ = ["PreparedTurn", "SessionOpening"]
 
 
 @dataclass(kw_only=True)
-class Opening:
+class SessionOpening:
     """A session about to be used. `fresh`: it has yet to be started."""
 
     harness: str
@@ -18,7 +18,7 @@ class Opening:
 
 
 @dataclass(kw_only=True)
-class Prepared(Opening):
+class PreparedTurn(SessionOpening):
     """One turn under way, with what else is told in it. `unwanted`: its flight is over."""
 
     prompt: Prompt

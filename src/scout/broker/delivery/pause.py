@@ -3,7 +3,7 @@
 from scout.base.refusal import Refused, Remedy
 from scout.broker.delivery import recovery
 from scout.broker.effects import flight_state
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.endpoint import Endpoint, EndpointState
 from scout.model.events.directory import NodePaused, NodeResumed
 from scout.model.flight import FLIGHT, Flight, cancel_flight
@@ -18,60 +18,60 @@ NOW = "pause now"  # the move of a pause that interrupts what runs
 _MANY = 10_000
 
 
-def pause(turn: Turn, request: PauseScout) -> PauseView:
+def pause(tx: Transaction, request: PauseScout) -> PauseView:
     """Start nothing from here on; with `now`, what runs is interrupted too."""
-    node = _this_node(turn)
-    paused = pause_node(node, turn.sender, turn.now, reason=request.reason)
+    node = _this_node(tx)
+    paused = pause_node(node, tx.sender, tx.now, reason=request.reason)
     if paused is not node or request.now:
         move = NOW if request.now else "pause"
-        turn.record(NodePaused, paused, move=move, reason=request.reason)
-    return _view(turn, paused, _interrupt_all(turn) if request.now else ())
+        tx.record(NodePaused, paused, move=move, reason=request.reason)
+    return _view(tx, paused, _interrupt_all(tx) if request.now else ())
 
 
-def resume(turn: Turn, request: ResumeScout) -> PauseView:
+def resume(tx: Transaction, request: ResumeScout) -> PauseView:
     """End the pause; twice is once."""
-    node = _this_node(turn)
-    resumed = resume_node(node, turn.now)
+    node = _this_node(tx)
+    resumed = resume_node(node, tx.now)
     if resumed is not node:
-        turn.record(NodeResumed, resumed, move="resume")
-    return _view(turn, resumed)
+        tx.record(NodeResumed, resumed, move="resume")
+    return _view(tx, resumed)
 
 
-def check_not_paused(turn: Turn) -> None:
+def check_not_paused(tx: Transaction) -> None:
     """Refuse what would start a program now."""
-    paused = turn.world.paused
+    paused = tx.services.paused
     if paused is not None:
         remedy = Remedy(operation="resume", parameters={}, why="the operator ends the pause")
         raise Refused(Paused(since=paused.since, reason=paused.reason, remedies=(remedy,)))
 
 
-def _this_node(turn: Turn) -> Node:
-    turn.permit(Deed.ADMINISTER, Subject(name=turn.world.node))
-    node = turn.ledger.one(Node, "local_node")
+def _this_node(tx: Transaction) -> Node:
+    tx.permit(Deed.ADMINISTER, Subject(name=tx.services.node))
+    node = tx.ledger.one(Node, "local_node")
     assert node is not None  # made at the first start
     return node
 
 
-def _interrupt_all(turn: Turn) -> tuple[str, ...]:
+def _interrupt_all(tx: Transaction) -> tuple[str, ...]:
     """Cancel the flights of all turns that run; the dispatcher interrupts their programs."""
     cancelled: list[str] = []
-    for endpoint in turn.ledger.many(Endpoint, "endpoints_held", limit=_MANY):
+    for endpoint in tx.ledger.many(Endpoint, "endpoints_held", limit=_MANY):
         if endpoint.state is not EndpointState.WORKING:
             continue
-        delivery = recovery.taken_by(turn.ledger, endpoint)
-        flight = turn.ledger.get(Flight, delivery.flight_id) if delivery is not None else None
+        delivery = recovery.delivery_of_endpoint(tx.ledger, endpoint)
+        flight = tx.ledger.get(Flight, delivery.flight_id) if delivery is not None else None
         if flight is not None and flight.state not in FLIGHT.terminal:
             reason = "interrupted: Scout was paused"
-            flight_state.finish(turn, flight, cancel_flight(flight, reason, turn.now))
+            flight_state.finish_flight(tx, flight, cancel_flight(flight, reason, tx.now))
             cancelled.append(flight.id)
     return tuple(cancelled)
 
 
-def _view(turn: Turn, node: Node, interrupted: tuple[str, ...] = ()) -> PauseView:
-    held = turn.ledger.many(Endpoint, "endpoints_held", limit=_MANY)
+def _view(tx: Transaction, node: Node, interrupted: tuple[str, ...] = ()) -> PauseView:
+    held = tx.ledger.many(Endpoint, "endpoints_held", limit=_MANY)
     return PauseView(
         paused=node.paused,
         running=sum(one.state is EndpointState.WORKING for one in held) - len(interrupted),
-        waiting=len(recovery.pending(turn.ledger)),
+        waiting=len(recovery.pending_deliveries(tx.ledger)),
         interrupted=interrupted,
     )

@@ -3,18 +3,18 @@
 import asyncio
 import logging
 
-from scout.broker.delivery.opening import Prepared
-from scout.broker.transaction.services import World
+from scout.broker.delivery.opening import PreparedTurn
+from scout.broker.transaction.services import Services
 
-__all__ = ["after", "before"]
+__all__ = ["take_after", "take_before"]
 
 _LOG = logging.getLogger("scout.dispatch")
 
 
-async def before(world: World, prepared: Prepared) -> None:
+async def take_before(services: Services, prepared: PreparedTurn) -> None:
     """Of a turn whose program has not heard of it yet. It never keeps the turn from going on."""
-    kept, spec = world.snapshots, prepared.spec
-    if kept is None or prepared.accepted or not _is_pictured(world, prepared):
+    kept, spec = services.snapshots, prepared.spec
+    if kept is None or prepared.accepted or not _is_pictured(services, prepared):
         return
     try:
         await asyncio.to_thread(kept.before, spec.session_id, prepared.flight_id or "", spec.cwd or "")
@@ -22,10 +22,10 @@ async def before(world: World, prepared: Prepared) -> None:
         _LOG.exception("a picture of %s", spec.cwd)
 
 
-async def after(world: World, prepared: Prepared) -> None:
+async def take_after(services: Services, prepared: PreparedTurn) -> None:
     """Of a turn that is over: its answer is not held up by this, the next turn is."""
-    kept, spec = world.snapshots, prepared.spec
-    if kept is None or not _is_pictured(world, prepared):
+    kept, spec = services.snapshots, prepared.spec
+    if kept is None or not _is_pictured(services, prepared):
         return
     try:
         await asyncio.to_thread(kept.after, spec.session_id, prepared.flight_id or "")
@@ -33,6 +33,6 @@ async def after(world: World, prepared: Prepared) -> None:
         _LOG.exception("a picture of %s", spec.cwd)
 
 
-def _is_pictured(world: World, prepared: Prepared) -> bool:
-    can = world.harnesses[prepared.harness].capabilities
+def _is_pictured(services: Services, prepared: PreparedTurn) -> bool:
+    can = services.harnesses[prepared.harness].capabilities
     return can.starts_programs and prepared.flight_id is not None and prepared.spec.cwd is not None

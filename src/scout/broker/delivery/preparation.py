@@ -6,10 +6,10 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused
 from scout.broker.delivery import batches, prompts, session_records, terminals, turn_record
-from scout.broker.delivery.opening import Opening, Prepared
+from scout.broker.delivery.opening import PreparedTurn, SessionOpening
 from scout.broker.effects import budget, flight_state
 from scout.broker.routing import credentials, routes
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.ask import Ask, SessionPolicy
 from scout.model.delivery import Delivery, DeliveryMove, is_due, lease
@@ -18,7 +18,7 @@ from scout.model.flight import Flight, FlightState
 from scout.model.problems.session import Layer
 from scout.model.session import Session, SessionClass, SessionState
 from scout.model.token import Token
-from scout.policy.choose import Action, Choice, Demand
+from scout.policy.choose import Choice, ChoiceAction, Demand
 from scout.ports import Failed
 
 __all__ = ["open_session", "prepare", "resume"]
@@ -26,37 +26,37 @@ __all__ = ["open_session", "prepare", "resume"]
 _MANY = 1000
 
 
-def prepare(turn: Turn, ident: str) -> Prepared | None:
+def prepare(tx: Transaction, ident: str) -> PreparedTurn | None:
     """Begin an attempt: it is counted and committed before the program hears of it."""
-    delivery = turn.ledger.get(Delivery, ident)
-    if delivery is None or not is_due(delivery, turn.now):
+    delivery = tx.ledger.get(Delivery, ident)
+    if delivery is None or not is_due(delivery, tx.now):
         return None
-    agent = turn.need(Agent, "agent", delivery.target)
-    if budget.hold_for_budget(turn, agent, delivery):
+    agent = tx.need(Agent, "agent", delivery.target)
+    if budget.hold_for_budget(tx, agent, delivery):
         return None
-    ask = _asked_by(turn, delivery)
-    leased = lease(delivery, turn_record.HOLDER, turn.now, seconds=turn.rules.periods.lease)
-    wish = routes.demand_of(turn, ask) if ask else Demand(session_id=delivery.session_id)
+    ask = _asked_by(tx, delivery)
+    leased = lease(delivery, turn_record.HOLDER, tx.now, seconds=tx.rules.periods.lease)
+    wish = routes.demand_of(tx, ask) if ask else Demand(session_id=delivery.session_id)
     policy = ask.session_policy if ask else SessionPolicy.REUSE
     isolated = policy in (SessionPolicy.NEW, SessionPolicy.FORK)
     forked = wish.session_id if policy is SessionPolicy.FORK else None
-    found = _carrier(turn, agent, wish, delivery.sender if isolated else None, forked)
+    found = _carrier(tx, agent, wish, delivery.sender if isolated else None, forked)
     if isinstance(found, Failed):
-        flight_state.delivered(turn, delivery, leased, DeliveryMove.LEASE)
-        turn_record.returned(turn, leased, found)
+        flight_state.record_delivery(tx, delivery, leased, DeliveryMove.LEASE)
+        turn_record.retry_or_give_up(tx, leased, found)
         return None
     endpoint, fresh = found
-    if not fresh and terminals.hold(turn, delivery, endpoint):
+    if not fresh and terminals.hold(tx, delivery, endpoint):
         return None
     leased = replace(leased, endpoint_id=endpoint.id, session_id=endpoint.session_id)
-    flight_state.delivered(turn, delivery, leased, DeliveryMove.LEASE)
+    flight_state.record_delivery(tx, delivery, leased, DeliveryMove.LEASE)
     if endpoint.state is EndpointState.IDLE:
-        endpoint = routes.move(turn, endpoint, EndpointMove.CLAIM)
-    token = _token(turn, agent, leased, endpoint)
-    more = batches.together(turn, leased, turn_record.HOLDER) if leased.flight_id is None else []
-    mail = batches.mail(turn, leased, turn_record.HOLDER)
-    told = prompts.told(
-        turn,
+        endpoint = routes.record_endpoint_move(tx, endpoint, EndpointMove.CLAIM)
+    token = _token(tx, agent, leased, endpoint)
+    more = batches.lease_batch(tx, leased, turn_record.HOLDER) if leased.flight_id is None else []
+    mail = batches.lease_mail(tx, leased, turn_record.HOLDER)
+    told = prompts.build_prompt(
+        tx,
         agent,
         leased,
         endpoint,
@@ -64,31 +64,31 @@ def prepare(turn: Turn, ident: str) -> Prepared | None:
         more=[message for _, message in more],
         mail=[message for _, message in mail],
     )
-    prompts.charge(turn, told, leased, endpoint)
-    prepared = _prepared(turn, agent, leased, endpoint, told, fresh=fresh, token_id=token.ident)
+    prompts.charge_overhead(tx, told, leased, endpoint)
+    prepared = _prepared(tx, agent, leased, endpoint, told, fresh=fresh, token_id=token.ident)
     prepared.also = tuple(one.id for one, _ in (*more, *mail))
     return prepared
 
 
-def _asked_by(turn: Turn, delivery: Delivery) -> Ask | None:
+def _asked_by(tx: Transaction, delivery: Delivery) -> Ask | None:
     """The ask that a delivery carries; what is said to its flight later goes to the session that has it."""
-    ask = turn.ledger.get(Ask, delivery.ask_id) if delivery.flight_id else None
+    ask = tx.ledger.get(Ask, delivery.ask_id) if delivery.flight_id else None
     return ask if ask is not None and ask.message_id == delivery.message_id else None
 
 
-def open_session(turn: Turn, agent: Agent, wish: Demand = Demand()) -> Opening | Failed | None:
+def open_session(tx: Transaction, agent: Agent, wish: Demand = Demand()) -> SessionOpening | Failed | None:
     """A session for which nothing waits yet; nothing if there is one by now, or why there can be none."""
-    found = _carrier(turn, agent, wish)
+    found = _carrier(tx, agent, wish)
     if isinstance(found, Failed):
         return found
     endpoint, fresh = found
     if not fresh:
         return None
-    return session_records.opening_of(turn, agent, endpoint)
+    return session_records.opening_of(tx, agent, endpoint)
 
 
 def _carrier(
-    turn: Turn,
+    tx: Transaction,
     agent: Agent,
     wish: Demand,
     isolated_for: str | None = None,
@@ -99,23 +99,23 @@ def _carrier(
     `forked`: the session that a new one is to be a copy of.
     """
     try:
-        route = routes.route_of(turn, agent, _choice(turn, agent, wish), harness=wish.harness, strict=True)
+        route = routes.route_of(tx, agent, _choice(tx, agent, wish), harness=wish.harness, strict=True)
     except Refused as refusal:
         return Failed(layer=Layer.HARNESS, reason=refusal.diagnostic.message, again=True)
     if not route.runs or route.harness is None:
         problem = route.reach.obstacle(waking=True) or "nothing can run it"
         return Failed(layer=Layer.HARNESS, reason=problem, again=True)
     usable = None if isolated_for else _usable(route)
-    if route.endpoint is not None and not isolated_for and _is_let_go(turn, route):
-        return session_records.take_up_again(turn, route.endpoint), True
+    if route.endpoint is not None and not isolated_for and _is_let_go(tx, route):
+        return session_records.take_up_again(tx, route.endpoint), True
     if usable is None and wish.session_id is not None and forked is None:
         return Failed(layer=Layer.SESSION, reason=f"the session {wish.session_id} is not there any more")
     if usable is not None:
         return usable, False
     if route.endpoint is not None and route.endpoint.state is EndpointState.WAKING and not isolated_for:
         return Failed(layer=Layer.SESSION, reason="its session is being started", again=True)
-    new = session_records.begun(
-        turn,
+    new = session_records.create_session(
+        tx,
         agent,
         route.harness,
         model=wish.model or agent.config.model,
@@ -125,12 +125,12 @@ def _carrier(
     return new, True
 
 
-def _choice(turn: Turn, agent: Agent, wish: Demand) -> Choice | None:
+def _choice(tx: Transaction, agent: Agent, wish: Demand) -> Choice | None:
     """What the ask insists on, by the same function as everywhere; an inbox is nothing to carry to."""
-    choice = routes.choice_for(turn, agent, wish)
+    choice = routes.choice_for(tx, agent, wish)
     pulls = choice.endpoint is not None and choice.endpoint.transport is Transport.PULL
     if pulls or _is_outdated(choice, agent, wish):
-        return Choice(action=Action.START, rule="carried by a program")
+        return Choice(action=ChoiceAction.START, rule="carried by a program")
     return choice
 
 
@@ -149,12 +149,12 @@ def _usable(route: routes.Route) -> Endpoint | None:
     return endpoint if endpoint.state in ACTIVE else None
 
 
-def _is_let_go(turn: Turn, route: routes.Route) -> bool:
+def _is_let_go(tx: Transaction, route: routes.Route) -> bool:
     """Whether the session behind an endpoint ended only because its agent slept, and can be resumed."""
     endpoint = route.endpoint
     if endpoint is None or not routes.is_let_go(endpoint) or endpoint.harness != route.harness:
         return False
-    session = turn.ledger.get(Session, endpoint.session_id)
+    session = tx.ledger.get(Session, endpoint.session_id)
     if session is None or session.state is not SessionState.ENDED:
         return False
     return session.session_class is SessionClass.RESUMABLE
@@ -167,27 +167,27 @@ class _Token(NamedTuple):
     secret: str | None = None
 
 
-def _token(turn: Turn, agent: Agent, delivery: Delivery, endpoint: Endpoint) -> _Token:
-    can = turn.world.harnesses[endpoint.harness or ""].capabilities
+def _token(tx: Transaction, agent: Agent, delivery: Delivery, endpoint: Endpoint) -> _Token:
+    can = tx.services.harnesses[endpoint.harness or ""].capabilities
     if can.keeps_process or not can.calls_back:
         return _Token()
-    secret = credentials.for_agent(turn, agent, session_id=endpoint.session_id, label=delivery.id)
-    return _Token(turn.events[-1].target.id, secret)
+    secret = credentials.for_agent(tx, agent, session_id=endpoint.session_id, label=delivery.id)
+    return _Token(tx.events[-1].target.id, secret)
 
 
 def _prepared(
-    turn: Turn,
+    tx: Transaction,
     agent: Agent,
     delivery: Delivery,
     endpoint: Endpoint,
-    told: prompts.Told,
+    told: prompts.PromptText,
     *,
     fresh: bool,
     token_id: str | None,
-) -> Prepared:
-    return Prepared(
+) -> PreparedTurn:
+    return PreparedTurn(
         harness=endpoint.harness or "",
-        spec=replace(session_records.spec_of(turn, agent, endpoint), instructions=told.contract),
+        spec=replace(session_records.spec_of(tx, agent, endpoint), instructions=told.contract),
         prompt=told.prompt,
         delivery_id=delivery.id,
         endpoint_id=endpoint.id,
@@ -197,18 +197,18 @@ def _prepared(
     )
 
 
-def resume(turn: Turn, ident: str) -> Prepared | None:
+def resume(tx: Transaction, ident: str) -> PreparedTurn | None:
     """A turn that goes on after a restart: the same delivery, so nothing is started twice."""
-    delivery = turn.ledger.get(Delivery, ident)
-    endpoint = turn.ledger.get(Endpoint, delivery.endpoint_id) if delivery else None
-    if delivery is None or endpoint is None or endpoint.harness not in turn.world.harnesses:
+    delivery = tx.ledger.get(Delivery, ident)
+    endpoint = tx.ledger.get(Endpoint, delivery.endpoint_id) if delivery else None
+    if delivery is None or endpoint is None or endpoint.harness not in tx.services.harnesses:
         return None
-    agent = turn.need(Agent, "agent", delivery.target)
-    tokens = turn.ledger.many(Token, "tokens_of_session", session=endpoint.session_id, limit=_MANY)
+    agent = tx.need(Agent, "agent", delivery.target)
+    tokens = tx.ledger.many(Token, "tokens_of_session", session=endpoint.session_id, limit=_MANY)
     token_id = next((one.id for one in tokens if one.label == delivery.id), None)
-    told = prompts.told(turn, agent, delivery, endpoint, None)
-    prepared = _prepared(turn, agent, delivery, endpoint, told, fresh=False, token_id=token_id)
-    flight = turn.ledger.get(Flight, delivery.flight_id)
+    told = prompts.build_prompt(tx, agent, delivery, endpoint, None)
+    prepared = _prepared(tx, agent, delivery, endpoint, told, fresh=False, token_id=token_id)
+    flight = tx.ledger.get(Flight, delivery.flight_id)
     prepared.accepted = True
     prepared.unwanted = flight is not None and flight.state in (FlightState.CANCELLED, FlightState.FAILED)
     return prepared

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from scout.broker.delivery import session_records, turn_record
 from scout.broker.effects import budget
 from scout.broker.routing import credentials
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Agent, PermissionProfile
 from scout.model.conversation import Message, MessageKind
@@ -24,18 +24,18 @@ from scout.policy.handover import Mail, mail_text
 from scout.policy.prompt import PromptContext, WorkContext, contract, is_shell, turn_text
 from scout.policy.prompt import Turn as PromptTurn
 from scout.policy.usage import Overhead, overhead
-from scout.ports import Door, Prompt, SessionSpec
+from scout.ports import McpAccess, Prompt, SessionSpec
 from scout.protocol.tools import ROLE_TOOLS
 from scout.store.ledger import LAST
 
-__all__ = ["Told", "charge", "door", "speaker", "told"]
+__all__ = ["PromptText", "build_prompt", "charge_overhead", "describe_sender", "issue_mcp_access"]
 
 _FEW = 20
 _COMMAND_TOOLS = ("the `scout` command",)
 _PLAIN = ("command", "echo")  # they read the message itself, without Scout's lines
 
 
-class Told(NamedTuple):
+class PromptText(NamedTuple):
     """What the program is given in one turn, and the parts of it that are Scout's own."""
 
     prompt: Prompt
@@ -44,8 +44,8 @@ class Told(NamedTuple):
     context: str = ""
 
 
-def told(
-    turn: Turn,
+def build_prompt(
+    tx: Transaction,
     agent: Agent,
     delivery: Delivery,
     endpoint: Endpoint,
@@ -53,16 +53,16 @@ def told(
     *,
     more: Sequence[Message] = (),
     mail: Sequence[Message] = (),
-) -> Told:
+) -> PromptText:
     """The message, those that are told with it, the mail that waited, and how the program calls back.
 
     A plain program reads the messages alone; the contract is in its environment.
     """
-    message, harness = turn.ledger.get(Message, delivery.message_id), endpoint.harness or ""
+    message, harness = tx.ledger.get(Message, delivery.message_id), endpoint.harness or ""
     body = "\n\n".join(one.body for one in (message, *more) if one is not None)
-    letters = mail_text([_letter(turn, agent, one) for one in mail], harness)
-    facts = _facts(turn, agent, delivery, endpoint, secret)
-    context = _context(turn, agent, delivery, endpoint, message)
+    letters = mail_text([_letter(tx, agent, one) for one in mail], harness)
+    facts = _facts(tx, agent, delivery, endpoint, secret)
+    context = _context(tx, agent, delivery, endpoint, message)
     rules = contract(context, harness).text if harness != "echo" else ""
     begin = turn_text(replace(context, body=body), harness)
     first = body if harness in _PLAIN else begin.text
@@ -72,29 +72,29 @@ def told(
         facts["SCOUT_CONTRACT"] = rules
     environment = {name: value for name, value in facts.items() if value}
     whole = text if harness in _PLAIN else body
-    prompt = Prompt(delivery_id=turn_record.run_of(delivery), text=text, body=whole, environment=environment)
+    prompt = Prompt(delivery_id=turn_record.run_id(delivery), text=text, body=whole, environment=environment)
     line = "" if harness in _PLAIN else begin.line
-    return Told(prompt, rules, line, "\n".join(filter(None, (begin.context, letters))))
+    return PromptText(prompt, rules, line, "\n".join(filter(None, (begin.context, letters))))
 
 
-def speaker(turn: Turn, agent: Agent, sender: str) -> str:
+def describe_sender(tx: Transaction, agent: Agent, sender: str) -> str:
     """Who speaks, as an agent reads it: its own user is no stranger."""
-    person = turn.agent(sender)
+    person = tx.agent(sender)
     mine = person is not None and person.kind is Kind.CONNECTOR and person.owner == agent.owner
-    return "your user" if mine else turn.address(sender)
+    return "your user" if mine else tx.address(sender)
 
 
-def _letter(turn: Turn, agent: Agent, message: Message) -> Mail:
-    return Mail(sender=speaker(turn, agent, message.sender), message_id=message.id, body=message.body)
+def _letter(tx: Transaction, agent: Agent, message: Message) -> Mail:
+    return Mail(sender=describe_sender(tx, agent, message.sender), message_id=message.id, body=message.body)
 
 
-def door(turn: Turn, spec: SessionSpec) -> tuple[Door, dict[str, str], str]:
+def issue_mcp_access(tx: Transaction, spec: SessionSpec) -> tuple[McpAccess, dict[str, str], str]:
     """How the program of a session calls back, with a credential in place of older ones; and its contract."""
-    agent = turn.need(Agent, "agent", spec.agent_id)
-    session = turn.need(Session, "session", spec.session_id)
-    credentials.revoke_of_session(turn, session, "its program is started anew")
-    secret = credentials.for_agent(turn, agent, session_id=session.id, label="session")
-    status = turn.world.status
+    agent = tx.need(Agent, "agent", spec.agent_id)
+    session = tx.need(Session, "session", spec.session_id)
+    credentials.revoke_of_session(tx, session, "its program is started anew")
+    secret = credentials.for_agent(tx, agent, session_id=session.id, label="session")
+    status = tx.services.status
     url = f"{status.url}/agents/{agent.tool_role}/{quote(str(agent.path), safe='')}/mcp"
     facts = {
         "SCOUT_AGENT": str(agent.path),
@@ -103,14 +103,18 @@ def door(turn: Turn, spec: SessionSpec) -> tuple[Door, dict[str, str], str]:
         "SCOUT_SOCKET": status.socket,
         "SCOUT_TOKEN": secret,
     }
-    rules = contract(_standing(turn, agent, session.harness, session.id, spec.permission), session.harness)
-    return Door(url=url, token=secret), {name: value for name, value in facts.items() if value}, rules.text
+    rules = contract(_standing(tx, agent, session.harness, session.id, spec.permission), session.harness)
+    return (
+        McpAccess(url=url, token=secret),
+        {name: value for name, value in facts.items() if value},
+        rules.text,
+    )
 
 
-def charge(turn: Turn, made: Told, delivery: Delivery, endpoint: Endpoint) -> None:
+def charge_overhead(tx: Transaction, made: PromptText, delivery: Delivery, endpoint: Endpoint) -> None:
     """Report what Scout adds to one attempt, each part by its worth."""
-    about = budget.about(delivery, endpoint.harness, endpoint.model)
-    session = turn.ledger.get(Session, endpoint.session_id)
+    about = budget.usage_subject(delivery, endpoint.harness, endpoint.model)
+    session = tx.ledger.get(Session, endpoint.session_id)
     known = session is not None and session.contract_at is not None
     rules = Overhead.WRAPPING if known else Overhead.ONBOARDING
     again = endpoint.harness == "command" or not known
@@ -118,36 +122,36 @@ def charge(turn: Turn, made: Told, delivery: Delivery, endpoint: Endpoint) -> No
         Overhead.WAKE_PROMPT: made.line,
         rules: made.contract if again else "",
         Overhead.SUMMARY: made.context,
-        Overhead.DIAGNOSTIC: made.prompt.body if delivery.sender in turn.world.own_agents else "",
+        Overhead.DIAGNOSTIC: made.prompt.body if delivery.sender in tx.services.own_agents else "",
     }
     given = {what: text for what, text in parts.items() if text}
     for number, (what, text) in enumerate(given.items()):
         counters = Counters(dispatch_attempts=0 if number else 1)
-        report = overhead(turn.mint("usg"), about, what, turn.now, prompt=text, counters=counters)
-        budget.reported(turn, report)
+        report = overhead(tx.mint("usg"), about, what, tx.now, prompt=text, counters=counters)
+        budget.record_usage(tx, report)
 
 
 def _facts(
-    turn: Turn, agent: Agent, delivery: Delivery, endpoint: Endpoint, secret: str | None
+    tx: Transaction, agent: Agent, delivery: Delivery, endpoint: Endpoint, secret: str | None
 ) -> dict[str, str | None]:
     return {
         "SCOUT_AGENT": str(agent.path),
         "SCOUT_SESSION": endpoint.session_id,
         "SCOUT_FLIGHT": delivery.flight_id,
         "SCOUT_DELIVERY": delivery.id,
-        "SCOUT_URL": turn.world.status.url,
-        "SCOUT_SOCKET": turn.world.status.socket,
+        "SCOUT_URL": tx.services.status.url,
+        "SCOUT_SOCKET": tx.services.status.socket,
         "SCOUT_TOKEN": secret,
         "SCOUT_MAY_REPEAT": "1" if delivery.may_repeat else None,
     }
 
 
 def _standing(
-    turn: Turn, agent: Agent, harness: str, session_id: str | None, permission: PermissionProfile
+    tx: Transaction, agent: Agent, harness: str, session_id: str | None, permission: PermissionProfile
 ) -> PromptContext:
     """Who the agent is and where it works: what holds for a whole session."""
     return PromptContext(
-        address=turn.address(agent.id),
+        address=tx.address(agent.id),
         path=str(agent.path),
         role=agent.tool_role,
         turn=PromptTurn.STARTED,
@@ -162,41 +166,41 @@ def _standing(
 
 
 def _context(
-    turn: Turn, agent: Agent, delivery: Delivery, endpoint: Endpoint, message: Message | None
+    tx: Transaction, agent: Agent, delivery: Delivery, endpoint: Endpoint, message: Message | None
 ) -> PromptContext:
     profile = permission_of(agent, endpoint)
-    standing = _standing(turn, agent, endpoint.harness or "", endpoint.session_id, profile)
+    standing = _standing(tx, agent, endpoint.harness or "", endpoint.session_id, profile)
     return replace(
         standing,
         conversation=delivery.conversation_id,
-        sender=speaker(turn, agent, delivery.sender),
+        sender=describe_sender(tx, agent, delivery.sender),
         ask=delivery.ask_id,
         flight=delivery.flight_id,
-        question=_question(turn, agent, message),
-        work=_work(turn, delivery),
+        question=_question(tx, agent, message),
+        work=_work(tx, delivery),
         may_repeat=delivery.may_repeat,
     )
 
 
-def _question(turn: Turn, agent: Agent, message: Message | None) -> str | None:
+def _question(tx: Transaction, agent: Agent, message: Message | None) -> str | None:
     """The question that the message puts, if it is the agent's to answer."""
     if message is None or message.kind is not MessageKind.QUESTION:
         return None
-    owed = turn.ledger.many(Question, "questions_owed", agent=agent.id, before=LAST, limit=_FEW)
+    owed = tx.ledger.many(Question, "questions_owed", agent=agent.id, before=LAST, limit=_FEW)
     asked = [one for one in owed if one.asker_id == message.sender and message.body.startswith(one.body)]
     return asked[0].id if asked else None
 
 
-def _work(turn: Turn, delivery: Delivery) -> WorkContext | None:
+def _work(tx: Transaction, delivery: Delivery) -> WorkContext | None:
     """The work item that the message is about, or that its flight belongs to."""
-    flight = turn.ledger.get(Flight, delivery.flight_id)
-    item = turn.ledger.get(WorkItem, delivery.work_item_id or (flight.work_item_id if flight else None))
+    flight = tx.ledger.get(Flight, delivery.flight_id)
+    item = tx.ledger.get(WorkItem, delivery.work_item_id or (flight.work_item_id if flight else None))
     if item is None:
         return None
     return WorkContext(
         id=item.id,
         title=item.title,
         state=item.state,
-        owner=turn.address(item.owner_id),
-        next_move_owner=turn.address(item.next_move_owner_id) or "nobody",
+        owner=tx.address(item.owner_id),
+        next_move_owner=tx.address(item.next_move_owner_id) or "nobody",
     )

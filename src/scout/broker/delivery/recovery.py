@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from scout.broker.delivery import turn_record
 from scout.broker.delivery.turn_record import HOLDER
 from scout.broker.effects import flight_state
-from scout.broker.transaction.transaction import Turn
-from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, Found, settle_uncertain
+from scout.broker.transaction.transaction import Transaction
+from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, InspectResult, settle_uncertain
 from scout.model.endpoint import Endpoint, EndpointState
 from scout.model.flight import Flight
 from scout.model.problems.session import Layer
@@ -14,23 +14,33 @@ from scout.model.token import Token
 from scout.ports import Failed
 from scout.store.ledger import LAST, Ledger
 
-__all__ = ["carrier", "ended", "freed", "lost", "pending", "settled", "taken_by", "uncertain", "under_way"]
+__all__ = [
+    "delivery_of_endpoint",
+    "end_run",
+    "fail_lost_run",
+    "free_idle_endpoints",
+    "pending_deliveries",
+    "running_deliveries",
+    "session_of_delivery",
+    "settle_uncertain_delivery",
+    "uncertain_deliveries",
+]
 
 _LATER = (1 << 62) - 1
 _SOME = 200
 
 
-def uncertain(ledger: Ledger) -> list[Delivery]:
+def uncertain_deliveries(ledger: Ledger) -> list[Delivery]:
     """What was leased to the dispatcher when the broker died."""
     leased = ledger.many(Delivery, "deliveries_leased", after=-1, limit=_LATER)
     return [one for one in leased if one.leased_by == HOLDER]
 
 
-def under_way(ledger: Ledger) -> list[Delivery]:
+def running_deliveries(ledger: Ledger) -> list[Delivery]:
     """What programs had taken and not finished: by the endpoints that work, and by the flights that run."""
-    leased = {one.endpoint_id for one in uncertain(ledger)}
+    leased = {one.endpoint_id for one in uncertain_deliveries(ledger)}
     working = [one for one in _busy(ledger) if one.state is EndpointState.WORKING]
-    found = [taken_by(ledger, one) for one in working if one.id not in leased]
+    found = [delivery_of_endpoint(ledger, one) for one in working if one.id not in leased]
     for flight in ledger.many(Flight, "flights_due", now=_LATER, limit=_LATER):
         if flight.started_at is not None and not flight.is_asking:  # then no turn needs to be under way
             deliveries = ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
@@ -43,7 +53,7 @@ def _busy(ledger: Ledger) -> list[Endpoint]:
     return [one for one in held if one.state is not EndpointState.IDLE]
 
 
-def taken_by(ledger: Ledger, endpoint: Endpoint) -> Delivery | None:
+def delivery_of_endpoint(ledger: Ledger, endpoint: Endpoint) -> Delivery | None:
     """The delivery that an endpoint works on: its run's credential is in force, else it changed last."""
     for token in ledger.many(Token, "tokens_of_session", session=endpoint.session_id, limit=_SOME):
         if token.label.startswith("dlv_"):
@@ -58,57 +68,57 @@ def taken_by(ledger: Ledger, endpoint: Endpoint) -> Delivery | None:
     return None
 
 
-def freed(turn: Turn, known: Sequence[Delivery]) -> None:
+def free_idle_endpoints(tx: Transaction, known: Sequence[Delivery]) -> None:
     """No endpoint works or wakes for ever: not those for which nothing is under way."""
     busy = {one.endpoint_id for one in known}
-    for endpoint in _busy(turn.ledger):
+    for endpoint in _busy(tx.ledger):
         if endpoint.id not in busy:
-            turn_record.free(turn, endpoint.id, "the broker was restarted")
+            turn_record.free_endpoint(tx, endpoint.id, "the broker was restarted")
 
 
-def pending(ledger: Ledger) -> list[Delivery]:
+def pending_deliveries(ledger: Ledger) -> list[Delivery]:
     """What waits for a program, the soonest first: as much as is under way, whatever the history."""
     return ledger.many(Delivery, "deliveries_due", now=_LATER, limit=_LATER)
 
 
-def carrier(ledger: Ledger, ident: str) -> tuple[str | None, str | None, str]:
+def session_of_delivery(ledger: Ledger, ident: str) -> tuple[str | None, str | None, str]:
     """The harness and session that a delivery went to, and what they know it by."""
     delivery = ledger.get(Delivery, ident)
     endpoint = ledger.get(Endpoint, delivery.endpoint_id) if delivery else None
     if delivery is None or endpoint is None:
         return None, None, ""
-    return endpoint.harness, endpoint.session_id, turn_record.run_of(delivery)
+    return endpoint.harness, endpoint.session_id, turn_record.run_id(delivery)
 
 
-def settled(turn: Turn, ident: str, found: Found) -> bool:
+def settle_uncertain_delivery(tx: Transaction, ident: str, found: InspectResult) -> bool:
     """What a look at the program found of a delivery that was leased; whether a turn is its own."""
-    delivery = turn.need(Delivery, "delivery", ident)
+    delivery = tx.need(Delivery, "delivery", ident)
     leads = delivery.carried_with is None
     if delivery.state is not DeliveryState.LEASED:
         return leads
-    after = settle_uncertain(delivery, found, turn.now, turn.rules.back_off)
-    move = DeliveryMove.ACK if found is Found.TAKEN else DeliveryMove.EXPIRE
-    if found is Found.TAKEN and delivery.wake and leads:
-        flight_state.record_wake(turn, delivery, "its program had taken it before the restart")
-    flight_state.delivered(turn, delivery, after, move)
-    if found is not Found.TAKEN:
-        ended(turn, delivery, "the broker was restarted")
+    after = settle_uncertain(delivery, found, tx.now, tx.rules.back_off)
+    move = DeliveryMove.ACK if found is InspectResult.TAKEN else DeliveryMove.EXPIRE
+    if found is InspectResult.TAKEN and delivery.wake and leads:
+        flight_state.record_wake(tx, delivery, "its program had taken it before the restart")
+    flight_state.record_delivery(tx, delivery, after, move)
+    if found is not InspectResult.TAKEN:
+        end_run(tx, delivery, "the broker was restarted")
     return leads
 
 
-def lost(turn: Turn, ident: str) -> None:
+def fail_lost_run(tx: Transaction, ident: str) -> None:
     """A program that had taken its prompt is gone without a result."""
-    delivery = turn.need(Delivery, "delivery", ident)
+    delivery = tx.need(Delivery, "delivery", ident)
     if delivery.state is DeliveryState.ACKED:
         reason = "its program was gone when the broker started again"
-        turn_record.broke(turn, delivery, Failed(layer=Layer.PROCESS, reason=reason))
-    ended(turn, delivery, "its program was gone after a restart")
+        turn_record.fail_begun_turn(tx, delivery, Failed(layer=Layer.PROCESS, reason=reason))
+    end_run(tx, delivery, "its program was gone after a restart")
 
 
-def ended(turn: Turn, delivery: Delivery, reason: str) -> None:
+def end_run(tx: Transaction, delivery: Delivery, reason: str) -> None:
     """Nothing of the run is left: neither its place nor its credential."""
-    turn_record.free(turn, delivery.endpoint_id, reason)
+    turn_record.free_endpoint(tx, delivery.endpoint_id, reason)
     if delivery.session_id is not None:
-        for token in turn.ledger.many(Token, "tokens_of_session", session=delivery.session_id, limit=_SOME):
+        for token in tx.ledger.many(Token, "tokens_of_session", session=delivery.session_id, limit=_SOME):
             if token.label == delivery.id:
-                turn_record.over(turn, token)
+                turn_record.revoke_run_token(tx, token)

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused
 from scout.broker.delivery import human_answers, pictures, prompts, steering, turn_record
-from scout.broker.delivery.opening import Opening, Prepared
+from scout.broker.delivery.opening import PreparedTurn, SessionOpening
 from scout.broker.effects.final_text import keep_text
-from scout.broker.transaction.services import World
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.services import Services
+from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import Attention
 from scout.model.delivery import Delivery
 from scout.model.flight import Flight
@@ -36,15 +36,15 @@ from scout.ports import (
     ToolUse,
 )
 
-__all__ = ["Carrier", "failure_of"]
+__all__ = ["TurnRunner", "failure_of"]
 
 _LOG = logging.getLogger("scout.dispatch")
 _Pair = tuple[HarnessEvent, HarnessEvent | None]
-S = TypeVar("S", bound=Opening)
+S = TypeVar("S", bound=SessionOpening)
 _NOTED = 1.0  # a sign of life is stored at most this often
 
 
-class Carrier:
+class TurnRunner:
     """`write` runs a function of a Turn as the broker itself. What is under way is in `running`.
 
     `take_up` is for what was to be said into a turn and could not be.
@@ -52,33 +52,33 @@ class Carrier:
 
     def __init__(
         self,
-        world: World,
-        write: Callable[[Callable[[Turn], Any]], Awaitable[Any]],
+        services: Services,
+        write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
         take_up: Callable[[Delivery], None],
     ) -> None:
-        self._world = world
+        self._services = services
         self._write = write
         self._take_up = take_up
-        self.running: dict[str, Prepared] = {}
+        self.running: dict[str, PreparedTurn] = {}
         self._background = set[asyncio.Task[None]]()
         self._stopping: dict[str, asyncio.Task[None]] = {}
         self.turns = 0
 
-    async def run(self, prepared: Prepared) -> None:
+    async def run(self, prepared: PreparedTurn) -> None:
         """One turn from its session's start to its end, however it ends."""
         self.turns += 1
-        harness = self._world.harnesses[prepared.harness]
+        harness = self._services.harnesses[prepared.harness]
         renewing = asyncio.get_running_loop().create_task(self._renew(prepared))
         try:
             problem = await self._start(prepared, harness)
             if problem is None and prepared.unwanted and not prepared.accepted:
                 problem = Failed(layer=Layer.SESSION, reason="nobody needs it any more")
             if problem is not None:
-                await self._write(lambda turn: turn_record.ended(turn, prepared, problem))
+                await self._write(lambda tx: turn_record.record_end(tx, prepared, problem))
             else:
-                await pictures.before(self._world, prepared)
+                await pictures.take_before(self._services, prepared)
                 await self._follow(prepared, harness)
-                await pictures.after(self._world, prepared)
+                await pictures.take_after(self._services, prepared)
         finally:
             renewing.cancel()
             prepared.done = True
@@ -93,10 +93,10 @@ class Carrier:
 
     # -- its session -----------------------------------------------------------------------------
 
-    async def _start(self, prepared: Prepared, harness: Harness) -> Failed | None:
+    async def _start(self, prepared: PreparedTurn, harness: Harness) -> Failed | None:
         """A session for the turn, where it has none yet; or why there is none."""
         if prepared.fresh:
-            return await self.begin(prepared, harness, turn_record.session_started)
+            return await self.begin(prepared, harness, turn_record.record_session_started)
         try:
             if not prepared.accepted:
                 await self._give_door(prepared, harness)
@@ -105,7 +105,7 @@ class Carrier:
         return None
 
     async def begin(
-        self, opening: S, harness: Harness, then: Callable[[Turn, S, Started], object]
+        self, opening: S, harness: Harness, then: Callable[[Transaction, S, Started], object]
     ) -> Failed | None:
         """Start a session, and store that it was; or say why it was not."""
         try:
@@ -114,36 +114,36 @@ class Carrier:
         except Exception as error:  # noqa: BLE001 (whatever an adapter does, its delivery is settled)
             return failure_of(error)
         opening.spec = replace(opening.spec, native_ids={**opening.spec.native_ids, **started.native_ids})
-        await self._write(lambda turn: then(turn, opening, started))
+        await self._write(lambda tx: then(tx, opening, started))
         return None
 
-    async def _give_door(self, opening: Opening, harness: Harness) -> None:
+    async def _give_door(self, opening: SessionOpening, harness: Harness) -> None:
         """A program that is about to be started gets a credential of its session; one that runs has it."""
         kept = harness.capabilities.keeps_process
         if kept and not await harness.is_warm(opening.spec.session_id):
-            door, facts, rules = await self._write(lambda turn: prompts.door(turn, opening.spec))
+            door, facts, rules = await self._write(lambda tx: prompts.issue_mcp_access(tx, opening.spec))
             opening.spec = replace(opening.spec, door=door, environment=facts, instructions=rules)
 
-    async def _renew(self, prepared: Prepared) -> None:
+    async def _renew(self, prepared: PreparedTurn) -> None:
         """Until the program has taken it, say that we are still at it."""
-        pause = self._world.rules.periods.lease / 3
+        pause = self._services.rules.periods.lease / 3
         while not prepared.accepted:
             await asyncio.sleep(pause)
             if not prepared.accepted:
-                await self._write(lambda turn: turn_record.renewed(turn, prepared))
+                await self._write(lambda tx: turn_record.renew_lease(tx, prepared))
 
     # -- what it tells ---------------------------------------------------------------------------
 
-    async def _follow(self, prepared: Prepared, harness: Harness) -> None:
+    async def _follow(self, prepared: PreparedTurn, harness: Harness) -> None:
         events = _told(harness.deliver(prepared.spec, prepared.prompt))
         async with aclosing(_with_next(events)) as pairs:
             if not await self._heed(prepared, pairs):
                 lost = Failed(layer=Layer.ADAPTER, reason="the harness fell silent in the middle of the turn")
-                await self._write(lambda turn: turn_record.ended(turn, prepared, lost))
+                await self._write(lambda tx: turn_record.record_end(tx, prepared, lost))
 
-    async def _heed(self, prepared: Prepared, pairs: AsyncIterator[_Pair]) -> bool:
+    async def _heed(self, prepared: PreparedTurn, pairs: AsyncIterator[_Pair]) -> bool:
         """Store what the harness tells; whether it told an end."""
-        noted = self._world.clock.monotonic()
+        noted = self._services.clock.monotonic()
         async for event, following in pairs:
             match event:
                 case Accepted():
@@ -151,13 +151,15 @@ class Carrier:
                     if prepared.unwanted:
                         self._stop(prepared)
                     if not isinstance(following, Completed):  # else both are stored at once
-                        await self._write(lambda turn, took=event: turn_record.accepted(turn, prepared, took))
+                        await self._write(
+                            lambda tx, took=event: turn_record.record_acceptance(tx, prepared, took)
+                        )
                 case Progress(text=text) | Said(text=text):
-                    now = self._world.clock.monotonic()
+                    now = self._services.clock.monotonic()
                     if now - noted >= _NOTED:
                         noted = now
                         await self._write(
-                            lambda turn, sign=text: turn_record.sign_of_life(turn, prepared, sign)
+                            lambda tx, sign=text: turn_record.record_sign_of_life(tx, prepared, sign)
                         )
                 case Completed() | Limited() | Failed():
                     prepared.done = True
@@ -167,28 +169,28 @@ class Carrier:
                     await self._note(prepared, event)
         return False
 
-    async def _end(self, prepared: Prepared, end: Completed | Limited | Failed) -> None:
+    async def _end(self, prepared: PreparedTurn, end: Completed | Limited | Failed) -> None:
         """Store how a turn ended."""
         if isinstance(end, Completed):
-            end = await keep_text(self._world, self._write, end)
-        await self._write(lambda turn: turn_record.ended(turn, prepared, end))
+            end = await keep_text(self._services, self._write, end)
+        await self._write(lambda tx: turn_record.record_end(tx, prepared, end))
 
-    async def _note(self, prepared: Prepared, event: HarnessEvent) -> None:
+    async def _note(self, prepared: PreparedTurn, event: HarnessEvent) -> None:
         """What happens in the middle of a turn."""
         match event:
             case ToolUse(name=name, detail=detail):
                 sign = f"{name}: {detail}" if detail else name
-                await self._write(lambda turn: turn_record.sign_of_life(turn, prepared, sign))
+                await self._write(lambda tx: turn_record.record_sign_of_life(tx, prepared, sign))
             case Spent():
-                await self._write(lambda turn: turn_record.spent(turn, prepared, event))
+                await self._write(lambda tx: turn_record.record_usage(tx, prepared, event))
             case Identified():
-                await self._write(lambda turn: turn_record.identified(turn, prepared, event))
+                await self._write(lambda tx: turn_record.record_native_id(tx, prepared, event))
             case NeedsHuman():
-                item = await self._write(lambda turn: human_answers.asked(turn, prepared, event))
+                item = await self._write(lambda tx: human_answers.ask_person(tx, prepared, event))
                 if human_answers.is_decided(item):  # before the broker was restarted
                     self.answered(item)
             case Settled():
-                await self._write(lambda turn: human_answers.settled(turn, prepared, event))
+                await self._write(lambda tx: human_answers.withdraw_request(tx, prepared, event))
             case _:
                 pass
 
@@ -209,8 +211,8 @@ class Carrier:
             if prepared.accepted and not prepared.done:
                 self._stop(prepared)
 
-    def _stop(self, prepared: Prepared) -> None:
-        harness = self._world.harnesses[prepared.harness]
+    def _stop(self, prepared: PreparedTurn) -> None:
+        harness = self._services.harnesses[prepared.harness]
         what = harness.interrupt(prepared.spec.session_id, prepared.prompt.delivery_id)
         self._beside(what, f"interrupting {prepared.delivery_id}")
 
@@ -219,17 +221,17 @@ class Carrier:
         for prepared in self.running.values():
             if prepared.spec.session_id == session.id and not prepared.accepted:
                 prepared.unwanted = True
-        if session.origin is not SessionOrigin.ENROLLED and session.harness in self._world.harnesses:
+        if session.origin is not SessionOrigin.ENROLLED and session.harness in self._services.harnesses:
             self._stopping_of(session)
 
     async def stop_program(self, session: Session) -> None:
         """Stop the program of a session; whoever stopped it already is waited for."""
-        if session.harness in self._world.harnesses:
+        if session.harness in self._services.harnesses:
             await asyncio.shield(self._stopping_of(session))
 
     def _stopping_of(self, session: Session) -> asyncio.Task[None]:
         if session.id not in self._stopping:
-            work = self._world.harnesses[session.harness].stop(session.id)
+            work = self._services.harnesses[session.harness].stop(session.id)
             task = self._beside(work, f"stopping {session.id}")
             self._stopping[session.id] = task
             task.add_done_callback(lambda _: self._stopping.pop(session.id, None))
@@ -242,8 +244,8 @@ class Carrier:
             return
         for prepared in self.running.values():
             if prepared.spec.session_id == session_id:
-                harness = self._world.harnesses[prepared.harness]
-                what = harness.respond(session_id, request, human_answers.answer_of(item))
+                harness = self._services.harnesses[prepared.harness]
+                what = harness.respond(session_id, request, human_answers.find_answer(item))
                 self._beside(what, f"answering {item.id}")
 
     def steered(self, delivery: Delivery) -> bool:
@@ -251,24 +253,24 @@ class Carrier:
         if not self.running:
             return False
         for prepared in self.running.values():
-            can = self._world.harnesses[prepared.harness].capabilities.steer
+            can = self._services.harnesses[prepared.harness].capabilities.steer
             mine = prepared.spec.agent_id == delivery.target
             if can and mine and steering.may_be_steered(delivery, prepared):
                 self._beside(self._steer(delivery, prepared), f"steering {prepared.delivery_id}")
                 return True
         return False
 
-    async def _steer(self, delivery: Delivery, prepared: Prepared) -> None:
-        given = await self._write(lambda turn: steering.given(turn, delivery.id, prepared))
+    async def _steer(self, delivery: Delivery, prepared: PreparedTurn) -> None:
+        given = await self._write(lambda tx: steering.lease_for_turn(tx, delivery.id, prepared))
         if given is None:
             self._take_up(delivery)
             return
-        harness = self._world.harnesses[prepared.harness]
+        harness = self._services.harnesses[prepared.harness]
         took = False
         try:
             took = not prepared.done and await harness.steer(prepared.spec.session_id, given.text)
         finally:
-            await self._write(lambda turn: steering.taken(turn, delivery.id, was_taken=took))
+            await self._write(lambda tx: steering.settle_steering(tx, delivery.id, was_taken=took))
 
     def _beside(self, work: Coroutine[Any, Any, object], what: str) -> asyncio.Task[None]:
         async def done() -> None:

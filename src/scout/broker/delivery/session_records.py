@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from scout.broker.delivery.opening import Opening
+from scout.broker.delivery.opening import SessionOpening
 from scout.broker.routing import routes
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, PermissionProfile, WakePolicy
 from scout.model.endpoint import (
     Endpoint,
@@ -19,7 +19,7 @@ from scout.model.events.presence import EndpointRegistered, SessionResumed, Sess
 from scout.model.session import Session, native_id_of, resume_session
 from scout.ports import SessionSpec
 
-__all__ = ["begun", "folder_of", "opening_of", "spec_of", "take_up_again", "way_to"]
+__all__ = ["create_endpoint", "create_session", "folder_of", "opening_of", "spec_of", "take_up_again"]
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -29,8 +29,8 @@ def folder_of(agent: Agent) -> str | None:
     return agent.config.workspace_dir or agent.working_dir or agent.project_root
 
 
-def begun(
-    turn: Turn,
+def create_session(
+    tx: Transaction,
     agent: Agent,
     harness: str,
     *,
@@ -42,28 +42,30 @@ def begun(
     """A new session, of which nothing runs yet; `more` are further facts of its record."""
     facts: dict[str, Any] = {"cwd": folder_of(agent), **more}
     session = Session(
-        id=turn.mint("ses"),
-        created_at=turn.now,
-        updated_at=turn.now,
+        id=tx.mint("ses"),
+        created_at=tx.now,
+        updated_at=tx.now,
         agent_id=agent.id,
-        node=turn.world.node,
+        node=tx.services.node,
         harness=harness,
         model_requested=model,
         permission_profile=permission or permission_of(agent),
         isolated_for=isolated_for,
-        created_by=turn.sender,
+        created_by=tx.sender,
         **facts,
     )
-    turn.record(SessionStarted, session, move="start")
-    return way_to(turn, session, permission)
+    tx.record(SessionStarted, session, move="start")
+    return create_endpoint(tx, session, permission)
 
 
-def way_to(turn: Turn, session: Session, permission: PermissionProfile | None = None) -> Endpoint:
+def create_endpoint(
+    tx: Transaction, session: Session, permission: PermissionProfile | None = None
+) -> Endpoint:
     """A new way to a session, which is about to be started or taken up."""
     endpoint = Endpoint(
-        id=turn.mint("ept"),
-        created_at=turn.now,
-        updated_at=turn.now,
+        id=tx.mint("ept"),
+        created_at=tx.now,
+        updated_at=tx.now,
         agent_id=session.agent_id,
         node=session.node,
         harness=session.harness,
@@ -73,51 +75,51 @@ def way_to(turn: Turn, session: Session, permission: PermissionProfile | None = 
         permission_profile=permission,
         held=True,
         isolated_for=session.isolated_for,
-        last_seen=turn.now,
+        last_seen=tx.now,
     )
-    turn.record(EndpointRegistered, endpoint, move="register")
-    return routes.move(turn, endpoint, EndpointMove.WAKE)
+    tx.record(EndpointRegistered, endpoint, move="register")
+    return routes.record_endpoint_move(tx, endpoint, EndpointMove.WAKE)
 
 
-def take_up_again(turn: Turn, endpoint: Endpoint) -> Endpoint:
+def take_up_again(tx: Transaction, endpoint: Endpoint) -> Endpoint:
     """The same session and the same way to it, which were let go while its agent slept."""
-    session = turn.need(Session, "session", endpoint.session_id or "")
-    turn.record(SessionResumed, resume_session(session, turn.now), move="resume")
-    found = routes.move(turn, endpoint, EndpointMove.RECOVER, "its agent is needed")
-    return routes.move(turn, found, EndpointMove.WAKE)
+    session = tx.need(Session, "session", endpoint.session_id or "")
+    tx.record(SessionResumed, resume_session(session, tx.now), move="resume")
+    found = routes.record_endpoint_move(tx, endpoint, EndpointMove.RECOVER, "its agent is needed")
+    return routes.record_endpoint_move(tx, found, EndpointMove.WAKE)
 
 
-def spec_of(turn: Turn, agent: Agent, endpoint: Endpoint) -> SessionSpec:
+def spec_of(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionSpec:
     """What the harness is told of a session, with what it calls it or the one that it is a copy of."""
-    can = turn.world.harnesses[endpoint.harness or ""].capabilities
-    session = turn.ledger.get(Session, endpoint.session_id) if can.starts_programs else None
+    can = tx.services.harnesses[endpoint.harness or ""].capabilities
+    session = tx.ledger.get(Session, endpoint.session_id) if can.starts_programs else None
     keeps = wake_policy_of(agent, endpoint) is WakePolicy.KEEP_WARM
     return SessionSpec(
         session_id=endpoint.session_id or "",
         agent_id=agent.id,
-        address=turn.address(agent.id),
+        address=tx.address(agent.id),
         cwd=(session.cwd if session else None) or folder_of(agent),
         model=endpoint.model or agent.config.model,
         permission=permission_of(agent, endpoint),
         command=agent.config.command,
         native_ids=session.native_ids if session else {},
-        fork_of=_fork_of(turn, session) if session else None,
-        idle=None if keeps else turn.rules.periods.session_idle,
+        fork_of=_fork_of(tx, session) if session else None,
+        idle=None if keeps else tx.rules.periods.session_idle,
     )
 
 
-def _fork_of(turn: Turn, session: Session) -> str | None:
+def _fork_of(tx: Transaction, session: Session) -> str | None:
     """A copy that has a name of its own goes on as itself."""
     if session.forked_from is None or session.native_ids:
         return None
-    return native_id_of(turn.need(Session, "session", session.forked_from))
+    return native_id_of(tx.need(Session, "session", session.forked_from))
 
 
-def opening_of(turn: Turn, agent: Agent, endpoint: Endpoint) -> Opening:
+def opening_of(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionOpening:
     """A session that is about to be started."""
-    return Opening(
+    return SessionOpening(
         harness=endpoint.harness or "",
-        spec=spec_of(turn, agent, endpoint),
+        spec=spec_of(tx, agent, endpoint),
         endpoint_id=endpoint.id,
         fresh=True,
     )

@@ -11,8 +11,8 @@ from scout.broker.delivery import recovery, session_records
 from scout.broker.effects import flight_state
 from scout.broker.routing import credentials
 from scout.broker.routing.held_items import settle_held, show_held
-from scout.broker.transaction.services import World
-from scout.broker.transaction.transaction import Turn, subject_of
+from scout.broker.transaction.services import Services
+from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.model.agent import Agent
 from scout.model.delivery import Delivery, postpone
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointState
@@ -27,7 +27,7 @@ from scout.ports import SessionSpec
 from scout.protocol.sessions import CloseSession, OpenSession
 from scout.store.ledger import Ledger
 
-__all__ = ["House", "Terminals", "checked", "close", "hold", "opened", "taken_back"]
+__all__ = ["House", "Terminals", "check_handover", "close", "hold", "open_terminal", "take_back"]
 
 _REASON = "its session is open in a terminal"
 _CHECK = 3600
@@ -37,10 +37,10 @@ _MANY = 10_000
 class House(Protocol):
     """The broker, as far as this looks at it."""
 
-    world: World
+    services: Services
 
     async def read(self, work: Callable[[Ledger], Any]) -> Any: ...
-    async def as_system(self, work: Callable[[Turn], Any]) -> Any: ...
+    async def as_system(self, work: Callable[[Transaction], Any]) -> Any: ...
 
 
 class Terminals:
@@ -64,34 +64,34 @@ class Terminals:
 
     async def check(self) -> None:
         """Take back what nobody has open any more: its process is gone without a word."""
-        runs = self._house.world.runs
+        runs = self._house.services.runs
         if runs is None:
             return
         for ident, terminal in list(self._open.items()):
             if not await asyncio.to_thread(runs.is_alive, terminal.pid, terminal.started):
-                await self._house.as_system(lambda turn, ident=ident: taken_back(turn, ident))
+                await self._house.as_system(lambda tx, ident=ident: take_back(tx, ident))
 
 
 # -- handing over ------------------------------------------------------------------------------------
 
 
-def checked(turn: Turn, request: OpenSession) -> tuple[str, SessionSpec]:
+def check_handover(tx: Transaction, request: OpenSession) -> tuple[str, SessionSpec]:
     """The harness and the session for it, if it may be handed over now."""
-    session, endpoint = _free(turn, request)
-    agent = turn.need(Agent, "agent", session.agent_id)
-    return session.harness, session_records.spec_of(turn, agent, endpoint)
+    session, endpoint = _free(tx, request)
+    agent = tx.need(Agent, "agent", session.agent_id)
+    return session.harness, session_records.spec_of(tx, agent, endpoint)
 
 
-def _free(turn: Turn, request: OpenSession) -> tuple[Session, Endpoint]:
+def _free(tx: Transaction, request: OpenSession) -> tuple[Session, Endpoint]:
     """A live session that Scout holds and that has no turn."""
-    session = turn.need(Session, "session", request.session_id)
-    turn.permit(Deed.CONTROL, subject_of(turn.need(Agent, "agent", session.agent_id)))
-    ways = turn.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
+    session = tx.need(Session, "session", request.session_id)
+    tx.permit(Deed.CONTROL, subject_of(tx.need(Agent, "agent", session.agent_id)))
+    ways = tx.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
     held = [one for one in ways if one.held and one.state not in ENDPOINT.terminal]
     if session.state is not SessionState.LIVE or not held:
         raise Refused(_not_ours(session))
     if held[-1].state is EndpointState.WORKING:
-        stop = Remedy(operation="interrupt", parameters={"address": turn.address(session.agent_id)})
+        stop = Remedy(operation="interrupt", parameters={"address": tx.address(session.agent_id)})
         raise Refused(SessionBusy(session_id=session.id, remedies=(stop,)))
     if session.terminal is not None and session.terminal.pid != request.pid:
         reason = f"it is open in a terminal already (pid {session.terminal.pid})"
@@ -106,63 +106,63 @@ def _not_ours(session: Session) -> SessionNotAttachable:
     return SessionNotAttachable(session_id=session.id, layer=Layer.SESSION, reason=reason, remedies=(remedy,))
 
 
-def opened(turn: Turn, request: OpenSession) -> Session:
+def open_terminal(tx: Transaction, request: OpenSession) -> Session:
     """A person is its only writer from now on; its program, and what that could do in Scout, is over."""
-    session, _ = _free(turn, request)
-    terminal = Terminal(pid=request.pid, started=request.pid_started, by=turn.sender, since=turn.now)
-    credentials.revoke_of_session(turn, session, "it was opened in a terminal")
-    return turn.record(SessionUpdated, hand_over(session, terminal, turn.now), move="open")
+    session, _ = _free(tx, request)
+    terminal = Terminal(pid=request.pid, started=request.pid_started, by=tx.sender, since=tx.now)
+    credentials.revoke_of_session(tx, session, "it was opened in a terminal")
+    return tx.record(SessionUpdated, hand_over(session, terminal, tx.now), move="open")
 
 
-def hold(turn: Turn, delivery: Delivery, endpoint: Endpoint) -> bool:
+def hold(tx: Transaction, delivery: Delivery, endpoint: Endpoint) -> bool:
     """Let a turn wait while a person has its session open; whether it has to. This is no attempt."""
-    session = turn.ledger.get(Session, endpoint.session_id)
+    session = tx.ledger.get(Session, endpoint.session_id)
     if session is None or session.terminal is None:
         return False
-    check = turn.now.plus(_CHECK)
-    flight = turn.ledger.get(Flight, delivery.flight_id)
+    check = tx.now.plus(_CHECK)
+    flight = tx.ledger.get(Flight, delivery.flight_id)
     if flight is not None and flight.state is FlightState.QUEUED:
         on = WaitingOn(kind=WaitingKind.OPERATOR, ref=session.id)
-        owner = turn.world.operator_agent
-        held = hold_flight(flight, on, turn.now, next_move_owner_id=owner, reason=_REASON)
-        flight_state.note(turn, replace(held, next_check_at=check))
+        owner = tx.services.operator_agent
+        held = hold_flight(flight, on, tx.now, next_move_owner_id=owner, reason=_REASON)
+        flight_state.record_note(tx, replace(held, next_check_at=check))
         close = Remedy(operation="session.close", parameters={"sessionId": session.id}, why="give it back")
-        show_held(turn, session.agent_id, "waits until you close its session in your terminal", (close,))
-    _later(turn, delivery, _REASON, check)
+        show_held(tx, session.agent_id, "waits until you close its session in your terminal", (close,))
+    _later(tx, delivery, _REASON, check)
     return True
 
 
-def _later(turn: Turn, delivery: Delivery, reason: str, until: Any) -> None:
-    turn.record(DeliveryNacked, postpone(delivery, until, reason, turn.now), move="postpone", reason=reason)
+def _later(tx: Transaction, delivery: Delivery, reason: str, until: Any) -> None:
+    tx.record(DeliveryNacked, postpone(delivery, until, reason, tx.now), move="postpone", reason=reason)
 
 
 # -- taking back -------------------------------------------------------------------------------------
 
 
-def close(turn: Turn, request: CloseSession) -> Session:
+def close(tx: Transaction, request: CloseSession) -> Session:
     """It is given back: what waited for it goes on. Twice is once."""
-    session = turn.need(Session, "session", request.session_id)
-    turn.permit(Deed.CONTROL, subject_of(turn.need(Agent, "agent", session.agent_id)))
-    return taken_back(turn, session.id)
+    session = tx.need(Session, "session", request.session_id)
+    tx.permit(Deed.CONTROL, subject_of(tx.need(Agent, "agent", session.agent_id)))
+    return take_back(tx, session.id)
 
 
-def taken_back(turn: Turn, ident: str) -> Session:
+def take_back(tx: Transaction, ident: str) -> Session:
     """The same, by the broker itself."""
-    session = turn.need(Session, "session", ident)
+    session = tx.need(Session, "session", ident)
     if session.terminal is None:
         return session
-    session = turn.record(SessionUpdated, give_back(session, turn.now), move="close")
-    for delivery in recovery.pending(turn.ledger):
+    session = tx.record(SessionUpdated, give_back(session, tx.now), move="close")
+    for delivery in recovery.pending_deliveries(tx.ledger):
         if delivery.target == session.agent_id and delivery.problem == _REASON:
-            _goes_on(turn, delivery)
-    settle_held(turn, session.agent_id)
+            _goes_on(tx, delivery)
+    settle_held(tx, session.agent_id)
     return session
 
 
-def _goes_on(turn: Turn, delivery: Delivery) -> None:
+def _goes_on(tx: Transaction, delivery: Delivery) -> None:
     reason = "its session was given back"
-    flight = turn.ledger.get(Flight, delivery.flight_id)
+    flight = tx.ledger.get(Flight, delivery.flight_id)
     if flight is not None and flight.phase is FlightPhase.HELD:
         free = {"waiting_on": None, "next_move_owner_id": flight.target, "reason": reason}
-        flight_state.note(turn, note_flight(flight, FlightPhase.ACCEPTED, turn.now, **free))
-    _later(turn, delivery, reason, turn.now)
+        flight_state.record_note(tx, note_flight(flight, FlightPhase.ACCEPTED, tx.now, **free))
+    _later(tx, delivery, reason, tx.now)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from scout.broker.transaction.services import World
+from scout.broker.transaction.services import Services
 from scout.identity.path import Kind
 from scout.model.agent import Agent
 from scout.model.attention import Attention, is_blocking
@@ -43,15 +43,15 @@ class _Running:
 class TurnSlots:
     """The slots of this machine. Only the event loop's thread uses it; `world.line` is for everybody."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._running: dict[str, _Running] = {}
         self._waiting: dict[str, tuple[Queued, asyncio.Future[bool]]] = {}
 
     @property
     def limit(self) -> int:
         """How many turns may run at once: the setting, else one for each core and at least two."""
-        return self._world.rules.limits.running_turns or max(2, os.cpu_count() or 1)
+        return self._services.rules.limits.running_turns or max(2, os.cpu_count() or 1)
 
     @property
     def running(self) -> int:
@@ -61,12 +61,12 @@ class TurnSlots:
     @property
     def is_free(self) -> bool:
         """Whether a turn may start at once."""
-        return self._world.paused is None and not self._waiting and self.running < self.limit
+        return self._services.paused is None and not self._waiting and self.running < self.limit
 
     def forecast(self, *, person: bool) -> str:
         """What a turn would say that came now; nothing when it can start at once."""
-        if self._world.paused is not None:
-            return self._world.paused.words
+        if self._services.paused is not None:
+            return self._services.paused.words
         if self.is_free:
             return ""
         ahead = sum(one.person or not person for one, _ in self._waiting.values())
@@ -101,13 +101,13 @@ class TurnSlots:
 
     def _leave(self, queued: Queued) -> None:
         self._waiting.pop(queued.id, None)
-        self._world.line.pop(queued.flight_id or "", None)
+        self._services.line.pop(queued.flight_id or "", None)
 
     def admit(self) -> None:
         """Give each free slot to the first in line, and tell the others their place."""
-        now = self._world.clock.monotonic()
+        now = self._services.clock.monotonic()
         line = order_queue((queued for queued, _ in self._waiting.values()), now)
-        room = 0 if self._world.paused is not None else max(self.limit - self.running, 0)
+        room = 0 if self._services.paused is not None else max(self.limit - self.running, 0)
         for queued in line[:room]:
             _, admitted = self._waiting[queued.id]
             self._leave(queued)
@@ -115,10 +115,10 @@ class TurnSlots:
             admitted.set_result(True)
         for place, queued in enumerate(line[room:], 1):
             if queued.flight_id is not None:
-                self._world.line[queued.flight_id] = self._words(place)
+                self._services.line[queued.flight_id] = self._words(place)
 
     def _words(self, place: int) -> str:
-        paused = self._world.paused
+        paused = self._services.paused
         return paused.words if paused is not None else place_in_line(place, self.limit)
 
     # -- following the log -----------------------------------------------------------------------

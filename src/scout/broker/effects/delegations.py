@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from scout.base.time import Time
 from scout.broker.effects import reminders
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.conversation import Message, dm_id, thread_id
 from scout.model.delivery import Delivery, DeliveryState
 from scout.model.events.asks import AskCreated, SweepSettled, Unwatched
@@ -16,7 +16,7 @@ from scout.policy.wake import Role
 from scout.store import receipts
 from scout.store.ledger import Ledger
 
-__all__ = ["begin", "looked", "mark_of", "overdue", "rewind", "watch"]
+__all__ = ["mark_of", "move_mark", "overdue_delegations", "rewind_mark", "start_watching", "watch_delegation"]
 
 _WHO = "/system/sweeper"  # no user is called like that
 _MANY = 10_000
@@ -27,23 +27,23 @@ _NOT_THERE = (DeliveryState.DEAD_LETTERED, DeliveryState.CANCELLED)
 # -- up to when they have been looked at -------------------------------------------------------------
 
 
-def begin(ledger: Ledger, now: Time) -> None:
+def start_watching(ledger: Ledger, now: Time) -> None:
     """Nothing before the first start is anybody's to remind of."""
     if receipts.last_look(ledger.connection, _WHO) is None:
-        looked(ledger, now)
+        move_mark(ledger, now)
 
 
-def looked(ledger: Ledger, until: Time) -> None:
+def move_mark(ledger: Ledger, until: Time) -> None:
     """Every delegation up to then was answered, or somebody has been reminded of it."""
     receipts.mark_look(ledger.connection, _WHO, until)
 
 
-def rewind(ledger: Ledger, now: Time) -> None:
+def rewind_mark(ledger: Ledger, now: Time) -> None:
     """The clock was put back: what comes from here on is looked at again."""
     receipts.rewind_look(ledger.connection, _WHO, now)
 
 
-def overdue(ledger: Ledger, this: Round, limit: int) -> list[Delivery]:
+def overdue_delegations(ledger: Ledger, this: Round, limit: int) -> list[Delivery]:
     """Those that have become overdue since the last look, oldest first; none during a grace period."""
     after = receipts.last_look(ledger.connection, _WHO) or this.now
     before = this.now.plus(-this.periods.sweeps.delegation)
@@ -66,16 +66,16 @@ def mark_of(overdue: Sequence[Delivery], limit: int) -> Time | None:
 # -- whether somebody has answered -------------------------------------------------------------------
 
 
-def watch(turn: Turn, message: Message) -> Watch | None:
+def watch_delegation(tx: Transaction, message: Message) -> Watch | None:
     """The delegation in a message, unless it is settled by now; if somebody was reminded, that is stored."""
-    deliveries = turn.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=_MANY)
+    deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=_MANY)
     delivery = next(one for one in deliveries if one.delegates)
-    settled = _settled(turn, message, delivery)
-    known = reminders.reminders(turn, message.id)
+    settled = _settled(tx, message, delivery)
+    known = reminders.reminders(tx, message.id)
     if settled:
         if known:
             over = Unwatched(about=Ref.to(message.id), reason=settled)
-            turn.append(SweepSettled, message.id, over)
+            tx.append(SweepSettled, message.id, over)
         return None
     one = Delegation(
         id=message.id,
@@ -84,17 +84,17 @@ def watch(turn: Turn, message: Message) -> Watch | None:
         created_at=delivery.created_at,
         kind="mention" if delivery.rule in _MENTIONS else "delegation",
     )
-    return Watch(record=one, title=reminders.title_of_record(turn, message), **known)
+    return Watch(record=one, title=reminders.title_of_record(tx, message), **known)
 
 
-def _settled(turn: Turn, message: Message, delivery: Delivery) -> str:
+def _settled(tx: Transaction, message: Message, delivery: Delivery) -> str:
     """Why nobody needs to be reminded; nothing while it is unanswered."""
     if message.redacted_at is not None:
         return "the message was taken back"
     if delivery.state in _NOT_THERE:
         return "it did not get there, and its sender knows"
     places = {message.conversation_id, thread_id(message.id), dm_id(delivery.target, delivery.sender)}
-    since = turn.ledger.facts("events_from", ref=str(Ref.to(delivery.target)), after=message.seq, limit=_MANY)
+    since = tx.ledger.facts("events_from", ref=str(Ref.to(delivery.target)), after=message.seq, limit=_MANY)
     return next((said for event in since if (said := _answers(event, delivery, places))), "")
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from scout.broker.transaction.full_store import until_stored
-from scout.broker.transaction.services import World
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.services import Services
+from scout.broker.transaction.transaction import Transaction
 from scout.model.conversation import BODY_LIMIT, Attachment
 from scout.model.final_text import find_secrets, hide_secrets, make_storable, shorten
 from scout.model.token import Token, hash_of, is_valid
@@ -21,19 +21,19 @@ _NOTE_ROOM = 1024
 _LOOKED_AT = 1000
 _SHORT = 16_384
 
-Write = Callable[[Callable[[Turn], Any]], Awaitable[Any]]
+Write = Callable[[Callable[[Transaction], Any]], Awaitable[Any]]
 
 
-async def keep_text(world: World, write: Write, done: Completed) -> Completed:
+async def keep_text(services: Services, write: Write, done: Completed) -> Completed:
     """The same end with a text that can be stored; a long one is attached whole, and begins in the body."""
     if _is_plain(done.text):
         return done
     text = await asyncio.to_thread(make_storable, done.text)
     if find_secrets(text):
-        text = await write(lambda turn: hide_tokens(turn, text))
-    limit = world.rules.limits.attachment
+        text = await write(lambda tx: hide_tokens(tx, text))
+    limit = services.rules.limits.attachment
     short, attachments = await until_stored(
-        lambda: asyncio.to_thread(_attach, world.blobs, text, limit), world.rules.back_off
+        lambda: asyncio.to_thread(_attach, services.blobs, text, limit), services.rules.back_off
     )
     return replace(done, text=short, attachments=(*done.attachments, *attachments))
 
@@ -43,15 +43,15 @@ def _is_plain(text: str) -> bool:
     return len(text) <= _SHORT and text.isascii() and "\0" not in text and "sct_" not in text
 
 
-def hide_tokens(turn: Turn, text: str) -> str:
+def hide_tokens(tx: Transaction, text: str) -> str:
     """The text without the tokens of Scout that are valid now."""
-    live = [one for one in find_secrets(text)[:_LOOKED_AT] if _is_live(turn, one)]
+    live = [one for one in find_secrets(text)[:_LOOKED_AT] if _is_live(tx, one)]
     return hide_secrets(text, live) if live else text
 
 
-def _is_live(turn: Turn, secret: str) -> bool:
-    token = turn.ledger.one(Token, "token_hashed", hashed=hash_of(secret))
-    return token is not None and is_valid(token, turn.now)
+def _is_live(tx: Transaction, secret: str) -> bool:
+    token = tx.ledger.one(Token, "token_hashed", hashed=hash_of(secret))
+    return token is not None and is_valid(token, tx.now)
 
 
 def _attach(blobs: Blobs, text: str, limit: int) -> tuple[str, tuple[Attachment, ...]]:

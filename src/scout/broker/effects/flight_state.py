@@ -7,7 +7,7 @@ from scout.broker.effects import answers, notices
 from scout.broker.effects.final_text import hide_tokens
 from scout.broker.routing import attention_items, posts
 from scout.broker.routing.held_items import settle_held
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Lifecycle
 from scout.model.ask import Ask, ReplyMode
@@ -43,14 +43,14 @@ from scout.policy.wake import Cause
 from scout.protocol.operations import command_line
 
 __all__ = [
-    "answer",
-    "came_back",
-    "delivered",
-    "finish",
-    "note",
+    "complete_with_answer",
+    "finish_flight",
     "note_after_end",
+    "record_delivery",
+    "record_note",
+    "record_start",
     "record_wake",
-    "started",
+    "report_failure",
 ]
 
 _WORK_MOVES = {
@@ -66,8 +66,8 @@ _ENDED = {
 }
 
 
-def delivered(
-    turn: Turn,
+def record_delivery(
+    tx: Transaction,
     before: Delivery,
     after: Delivery,
     move: DeliveryMove = DeliveryMove.DEAD_LETTER,
@@ -79,115 +79,115 @@ def delivered(
     """Store a delivery's change; its flight follows, and a sender whose message comes back is told."""
     dead = after.state is DeliveryState.DEAD_LETTERED
     kind = DeliveryDeadLettered if dead else DELIVERY_EVENTS[move]
-    turn.record(kind, after, move=move, reason=after.problem)
-    flight = turn.ledger.get(Flight, after.flight_id)
+    tx.record(kind, after, move=move, reason=after.problem)
+    flight = tx.ledger.get(Flight, after.flight_id)
     if flight is not None:
-        _follow(turn, flight, after, Trouble(layer, log, remedies))
+        _follow(tx, flight, after, Trouble(layer, log, remedies))
     elif dead:
-        _bounce(turn, after)
+        _bounce(tx, after)
     return after
 
 
-def record_wake(turn: Turn, delivery: Delivery, reason: str) -> None:
+def record_wake(tx: Transaction, delivery: Delivery, reason: str) -> None:
     """Store that something was really woken for a delivery: a program took it, or a session's door did."""
-    turn.record(DeliveryWoken, delivery, move="wake", reason=reason)
+    tx.record(DeliveryWoken, delivery, move="wake", reason=reason)
 
 
-def note_after_end(turn: Turn, flight: Flight, message: Message) -> Delivery | None:
+def note_after_end(tx: Transaction, flight: Flight, message: Message) -> Delivery | None:
     """The asker finds what was said after an ask came to nothing: it may be the answer. Nobody is woken."""
-    ask = turn.ledger.get(Ask, flight.ask_id)
+    ask = tx.ledger.get(Ask, flight.ask_id)
     came_to_nothing = flight.state in (FlightState.FAILED, FlightState.CANCELLED)
     if ask is None or not came_to_nothing or ask.reply_mode is ReplyMode.NONE:
         return None
-    asker = turn.agent(ask.reply_to or ask.sender)
-    if asker is None or asker.lifecycle is Lifecycle.RETIRED or asker.id in turn.world.own_agents:
+    asker = tx.agent(ask.reply_to or ask.sender)
+    if asker is None or asker.lifecycle is Lifecycle.RETIRED or asker.id in tx.services.own_agents:
         return None
     said = replace(message, flight_id=None)  # it is no part of the flight any more
     reason = f"a note after the end: the ask {ask.id} is {flight.state}"
-    return posts.deliver(turn, said, asker.id, rule="note", reason=reason)
+    return posts.deliver(tx, said, asker.id, rule="record_note", reason=reason)
 
 
-def _follow(turn: Turn, flight: Flight, delivery: Delivery, trouble: Trouble) -> None:
+def _follow(tx: Transaction, flight: Flight, delivery: Delivery, trouble: Trouble) -> None:
     if delivery.state is DeliveryState.DEAD_LETTERED:
-        address = turn.address(flight.target)
-        failed = on_dead_lettered(flight, delivery, turn.now, address=address, trouble=trouble)
+        address = tx.address(flight.target)
+        failed = on_dead_lettered(flight, delivery, tx.now, address=address, trouble=trouble)
         if failed is not flight:
-            finish(turn, flight, failed)
+            finish_flight(tx, flight, failed)
         return
-    following = follow_delivery(flight, delivery, turn.now)
+    following = follow_delivery(flight, delivery, tx.now)
     if following is flight:
         return
     if following.state is flight.state:
-        note(turn, following)
+        record_note(tx, following)
     else:
-        started(turn, following)
+        record_start(tx, following)
 
 
-def note(turn: Turn, flight: Flight) -> Flight:
+def record_note(tx: Transaction, flight: Flight) -> Flight:
     """Store another phase, reason or next check."""
-    return turn.record(FlightUpdated, flight, move=flight.phase, reason=flight.reason)
+    return tx.record(FlightUpdated, flight, move=flight.phase, reason=flight.reason)
 
 
-def started(turn: Turn, flight: Flight) -> Flight:
+def record_start(tx: Transaction, flight: Flight) -> Flight:
     """Store that the target took it; the work it belongs to has begun."""
-    turn.record(FLIGHT_EVENTS[FlightMove.START], flight, move=FlightMove.START, reason=flight.reason)
-    _work(turn, flight)
+    tx.record(FLIGHT_EVENTS[FlightMove.START], flight, move=FlightMove.START, reason=flight.reason)
+    _work(tx, flight)
     return flight
 
 
-def finish(turn: Turn, before: Flight, after: Flight) -> Flight:
+def finish_flight(tx: Transaction, before: Flight, after: Flight) -> Flight:
     """Store a flight's end: nothing more is delivered for it, its work follows, its asker can know."""
     step = _ENDED[after.state]
-    turn.record(FLIGHT_EVENTS[step], after, move=step, reason=after.reason)
-    for delivery in turn.ledger.many(Delivery, "deliveries_of_flight", flight=after.id):
-        closed = close_delivery(delivery, after, turn.now)
+    tx.record(FLIGHT_EVENTS[step], after, move=step, reason=after.reason)
+    for delivery in tx.ledger.many(Delivery, "deliveries_of_flight", flight=after.id):
+        closed = close_delivery(delivery, after, tx.now)
         if closed is not delivery:
             cancel = DeliveryMove.CANCEL
-            turn.record(DELIVERY_EVENTS[cancel], closed, move=cancel, reason=closed.problem)
-    _unasked(turn, before, after)
-    _work(turn, after)
-    attention_items.unneeded(turn, before)
+            tx.record(DELIVERY_EVENTS[cancel], closed, move=cancel, reason=closed.problem)
+    _unasked(tx, before, after)
+    _work(tx, after)
+    attention_items.close_items_of(tx, before)
     if before.phase is FlightPhase.HELD:
-        settle_held(turn, before.target)
+        settle_held(tx, before.target)
     if after.state is not FlightState.COMPLETED:
-        _tell_failure(turn, after)
+        _tell_failure(tx, after)
     else:
-        _look_at_task(turn, after.target)
+        _look_at_task(tx, after.target)
     return after
 
 
-def _look_at_task(turn: Turn, agent_id: str) -> None:
+def _look_at_task(tx: Transaction, agent_id: str) -> None:
     """An agent that was there for one task is looked at by the next round of the sweeper."""
-    agent = turn.agent(agent_id)
+    agent = tx.agent(agent_id)
     if agent is not None and agent.kind is Kind.TASK:
-        turn.ledger.refresh(replace(agent, last_active_at=None))
-        turn.memory.agents.pop(agent_id, None)
+        tx.ledger.refresh(replace(agent, last_active_at=None))
+        tx.memory.agents.pop(agent_id, None)
 
 
-def _unasked(turn: Turn, before: Flight, after: Flight) -> None:
+def _unasked(tx: Transaction, before: Flight, after: Flight) -> None:
     """A flight that is over needs no answer any more."""
     asked = before.waiting_on.ref if before.is_asking and before.waiting_on else None
-    question = turn.ledger.get(Question, asked)
+    question = tx.ledger.get(Question, asked)
     if question is not None and question.state is QuestionState.OPEN:
-        answers.close(turn, question, f"flight {after.id} is {after.state}")
+        answers.close(tx, question, f"flight {after.id} is {after.state}")
 
 
-def _work(turn: Turn, flight: Flight) -> None:
+def _work(tx: Transaction, flight: Flight) -> None:
     """The flight's work item follows it; who is to review it is told, unless the flight's answer tells it."""
-    item = turn.ledger.get(WorkItem, flight.work_item_id)
+    item = tx.ledger.get(WorkItem, flight.work_item_id)
     if item is None:
         return
     sender = None if flight.state is FlightState.CANCELLED else flight.target
     reason = f"flight {flight.id} is {flight.state}"
     resumes = item.state is WorkState.WAITING
-    for step in follow_flight(item, flight, turn.now):
+    for step in follow_flight(item, flight, tx.now):
         move = _WORK_MOVES.get(step.state, WorkMove.RESUME if resumes else WorkMove.START)
         if step.state is not WorkState.REVIEW or step.next_move_owner_id == flight.requester_id:
-            notices.noted(turn, WorkItemUpdated, step, move=move, reason=reason, sender=sender)
+            notices.record_and_notify(tx, WorkItemUpdated, step, move=move, reason=reason, sender=sender)
             continue
         review = f"for review: {step.title}\n\nwork item {step.id}"
-        notices.recorded(
-            turn,
+        notices.record_and_wake(
+            tx,
             WorkItemUpdated,
             step,
             move=move,
@@ -198,18 +198,18 @@ def _work(turn: Turn, flight: Flight) -> None:
         )
 
 
-def answer(
-    turn: Turn, flight: Flight, text: str, by: CompletedBy, attachments: tuple[Attachment, ...] = ()
+def complete_with_answer(
+    tx: Transaction, flight: Flight, text: str, by: CompletedBy, attachments: tuple[Attachment, ...] = ()
 ) -> Flight:
     """The first reply to an ask completes it; it is said in the ask's conversation and goes to its asker."""
-    ask, text = turn.need(Ask, "ask", flight.ask_id), hide_tokens(turn, text)
+    ask, text = tx.need(Ask, "ask", flight.ask_id), hide_tokens(tx, text)
     if flight.state is FlightState.QUEUED:
-        flight = started(turn, start_flight(flight, turn.now))
+        flight = record_start(tx, start_flight(flight, tx.now))
     FLIGHT.after(flight.state, FlightMove.COMPLETE)
     if not text.strip():
-        return finish(turn, flight, complete_flight(flight, text, turn.now, by=by))
+        return finish_flight(tx, flight, complete_flight(flight, text, tx.now, by=by))
     message = posts.post(
-        turn,
+        tx,
         flight.conversation_id,
         text,
         sender=flight.target,
@@ -220,61 +220,61 @@ def answer(
         work_item_id=flight.work_item_id,
         metadata=Metadata(in_reply_to=ask.message_id, target_agents=(ask.reply_to or ask.sender,)),
     )
-    done = complete_flight(flight, text, turn.now, by=by, message_id=message.id)
-    finish(turn, flight, done)
+    done = complete_flight(flight, text, tx.now, by=by, message_id=message.id)
+    finish_flight(tx, flight, done)
     if ask.reply_mode is ReplyMode.NOTIFY or ask.reply_to or ask.reply_to_session_id:
         target, session = ask.reply_to or ask.sender, ask.reply_to_session_id
         said = replace(message, flight_id=None)  # what is delivered for the flight is the ask
-        posts.deliver(turn, said, target, rule="reply", session_id=session, reason="the answer")
+        posts.deliver(tx, said, target, rule="reply", session_id=session, reason="the answer")
     return done
 
 
-def _tell_failure(turn: Turn, flight: Flight) -> None:
+def _tell_failure(tx: Transaction, flight: Flight) -> None:
     """Nobody is left to find out by chance that an ask came to nothing."""
-    ask = turn.ledger.get(Ask, flight.ask_id)
-    if ask is None or ask.reply_mode is ReplyMode.NONE or _knows(turn, flight, ask):
+    ask = tx.ledger.get(Ask, flight.ask_id)
+    if ask is None or ask.reply_mode is ReplyMode.NONE or _knows(tx, flight, ask):
         return
     remedies = flight.error.remedies if flight.error else (retry_remedy(flight),)
     tries = [f"try: {command_line(remedy)}" for remedy in remedies]
-    text = "\n".join([f"{turn.address(flight.target)} {flight.state}: {flight.reason}", *tries])
-    _tell(turn, flight.conversation_id, ask.reply_to or ask.sender, text, ask.message_id)
+    text = "\n".join([f"{tx.address(flight.target)} {flight.state}: {flight.reason}", *tries])
+    _tell(tx, flight.conversation_id, ask.reply_to or ask.sender, text, ask.message_id)
 
 
-def _knows(turn: Turn, flight: Flight, ask: Ask) -> bool:
+def _knows(tx: Transaction, flight: Flight, ask: Ask) -> bool:
     """Who cancelled it knows; who waits for it sees it now."""
-    if flight.state is FlightState.CANCELLED and turn.sender == ask.sender:
+    if flight.state is FlightState.CANCELLED and tx.sender == ask.sender:
         return True
-    waits = turn.world.is_awaited(f"{flight.id} {ask.sender}")
+    waits = tx.services.is_awaited(f"{flight.id} {ask.sender}")
     return waits and ask.reply_mode is ReplyMode.INLINE and ask.reply_to is None
 
 
-def came_back(turn: Turn, delivery: Delivery, problem: str) -> None:
+def report_failure(tx: Transaction, delivery: Delivery, problem: str) -> None:
     """A message whose turn came to nothing: its sender is told."""
-    if delivery.sender not in turn.world.own_agents and delivery.conversation_id is not None:
-        text = f"{turn.address(delivery.target)}: {problem}"
-        _tell(turn, delivery.conversation_id, delivery.sender, text, delivery.message_id)
-        _alert(turn, delivery, text)
+    if delivery.sender not in tx.services.own_agents and delivery.conversation_id is not None:
+        text = f"{tx.address(delivery.target)}: {problem}"
+        _tell(tx, delivery.conversation_id, delivery.sender, text, delivery.message_id)
+        _alert(tx, delivery, text)
 
 
-def _bounce(turn: Turn, delivery: Delivery) -> None:
-    bounce = bounce_of(delivery, turn.address(delivery.target))
-    if delivery.sender in turn.world.own_agents or delivery.conversation_id is None:
+def _bounce(tx: Transaction, delivery: Delivery) -> None:
+    bounce = bounce_of(delivery, tx.address(delivery.target))
+    if delivery.sender in tx.services.own_agents or delivery.conversation_id is None:
         return  # a notice that cannot be delivered is not noticed again
     again = Remedy(operation="send", parameters={"to": bounce.address, "body": "…"})
     text = f"{bounce.text}\ntry: {command_line(again)}"
-    _tell(turn, delivery.conversation_id, bounce.to, text, bounce.message_id)
-    _alert(turn, delivery, text)
+    _tell(tx, delivery.conversation_id, bounce.to, text, bounce.message_id)
+    _alert(tx, delivery, text)
 
 
-def _alert(turn: Turn, delivery: Delivery, text: str) -> None:
+def _alert(tx: Transaction, delivery: Delivery, text: str) -> None:
     """A person who was not waiting for anything learns of the failure; of one agent's once."""
-    sender = turn.agent(delivery.sender)
+    sender = tx.agent(delivery.sender)
     if sender is not None and attention_items.is_person(sender):
-        attention_items.put(
-            turn,
+        attention_items.open_item(
+            tx,
             AttentionKind.FAILURE,
-            user=sender.owner or turn.world.operator,
-            source=turn.world.system_agent,
+            user=sender.owner or tx.services.operator,
+            source=tx.services.system_agent,
             agent_id=delivery.target,
             title=attention_items.title_of(text),
             body=text,
@@ -282,13 +282,13 @@ def _alert(turn: Turn, delivery: Delivery, text: str) -> None:
         )
 
 
-def _tell(turn: Turn, conversation_id: str, target: str, text: str, about: str | None) -> None:
+def _tell(tx: Transaction, conversation_id: str, target: str, text: str, about: str | None) -> None:
     message = posts.post(
-        turn,
+        tx,
         conversation_id,
         text,
-        sender=turn.world.system_agent,
+        sender=tx.services.system_agent,
         kind=MessageKind.STATUS,
         metadata=Metadata(in_reply_to=about, target_agents=(target,)),
     )
-    posts.deliver(turn, message, target, rule="notice", reason="something of yours came back")
+    posts.deliver(tx, message, target, rule="notice", reason="something of yours came back")

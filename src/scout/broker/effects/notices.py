@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from scout.broker.routing import attention_items, messages, posts
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Lifecycle
 from scout.model.conversation import Conversation, Member, Message, MessageKind
 from scout.model.delivery import Delivery
@@ -18,14 +18,21 @@ from scout.model.work_item import WORK_ITEM, WorkItem, WorkMove, WorkState, resu
 from scout.policy.duty import Party, duty_of
 from scout.policy.wake import Cause, Occasion, WakeDecision
 
-__all__ = ["Told", "awaiting", "in_service", "keepers", "noted", "recorded"]
+__all__ = [
+    "Noticed",
+    "first_in_service",
+    "items_waiting_for",
+    "keepers",
+    "record_and_notify",
+    "record_and_wake",
+]
 
 T = TypeVar("T", Question, WorkItem)
 _LINKS = {MessageKind.QUESTION: "message_id", MessageKind.ANSWER: "answer_message_id"}
 _MANY = 1000
 
 
-class Told(NamedTuple, Generic[T]):
+class Noticed(NamedTuple, Generic[T]):
     """The record as it is now, and what was said to whom; nothing when nobody else owes anything."""
 
     record: T
@@ -38,8 +45,8 @@ class Told(NamedTuple, Generic[T]):
         return (self.decision.reason,) if self.decision and self.decision.reason else ()
 
 
-def recorded(
-    turn: Turn,
+def record_and_wake(
+    tx: Transaction,
     kind: type[Event],
     record: T,
     *,
@@ -51,43 +58,43 @@ def recorded(
     sender: str | None = None,
     target: Party | None = None,
     flight: Flight | None = None,
-) -> Told[T]:
+) -> Noticed[T]:
     """Store that a record is now like this, then tell the one holder of its next move, in `text`.
 
     `target` is told first, where that is another; `flight`: it goes on with what is told. The decision
     stands beside the delivery, or beside the fact itself when nobody is told. Who is meant and cannot be
     woken finds the message in its inbox all the same.
     """
-    record, by = _kept(turn, record), sender or turn.sender
+    record, by = _kept(tx, record), sender or tx.sender
     meant = target.agent_id if target else record.next_move_owner_id
-    place = _place(turn, record, by, meant)
+    place = _place(tx, record, by, meant)
     occasion = Occasion(
         cause=cause,
-        sender=Party(agent_id=by, session_id=turn.actor.session_id if by == turn.actor.agent_id else None),
+        sender=Party(agent_id=by, session_id=tx.actor.session_id if by == tx.actor.agent_id else None),
         kind=message_kind,
         targets=(target,) if target else (),
         duty=duty_of(record),
-        place=messages.occasion_place(turn, place) if place else None,
+        place=messages.wake_context(tx, place) if place else None,
     )
-    decision = messages.decide(turn, occasion)
+    decision = messages.decide_who_is_woken(tx, occasion)
     holder = decision.holder
-    heard = holder.agent_id if holder else _other(turn, meant, by)
-    place = place if heard in (None, meant) else _place(turn, record, by, heard)
-    said = turn.mint("msg") if place is not None and (heard or isinstance(record, Question)) else None
+    heard = holder.agent_id if holder else _other(tx, meant, by)
+    place = place if heard in (None, meant) else _place(tx, record, by, heard)
+    said = tx.mint("msg") if place is not None and (heard or isinstance(record, Question)) else None
     record = _linked(record, message_kind, place, said)
     beside = Metadata() if holder else Metadata(wake=decision.stored)
-    turn.record(kind, record, move=move, reason=reason, metadata=beside, source=sender)
-    _follow(turn, record, sender)
+    tx.record(kind, record, move=move, reason=reason, metadata=beside, source=sender)
+    _follow(tx, record, sender)
     if said is None or place is None:
-        return Told(record, decision)
+        return Noticed(record, decision)
     words = _Words(said, text, message_kind, by, heard)
-    message = _said(turn, record, place, words, flight)
-    delivery = messages.carried(turn, message, heard, decision) if heard else None
-    return Told(record, decision, message, delivery)
+    message = _said(tx, record, place, words, flight)
+    delivery = messages.deliver_message(tx, message, heard, decision) if heard else None
+    return Noticed(record, decision, message, delivery)
 
 
-def noted(
-    turn: Turn,
+def record_and_notify(
+    tx: Transaction,
     kind: type[Event],
     record: T,
     *,
@@ -98,77 +105,77 @@ def noted(
     text: str = "",
     message_kind: MessageKind = MessageKind.STATUS,
     awaited: bool = False,
-) -> Told[T]:
+) -> Noticed[T]:
     """Store that a record is now like this; nobody is woken. `to` finds `text` in its inbox.
 
     `awaited`: it waits for exactly this and sees it now, so that it is said and not delivered.
     """
-    record, by = _kept(turn, record), sender or turn.sender
-    heard = _other(turn, to, by)
-    place = _place(turn, record, by, heard) if heard else None
-    said = turn.mint("msg") if place is not None else None
+    record, by = _kept(tx, record), sender or tx.sender
+    heard = _other(tx, to, by)
+    place = _place(tx, record, by, heard) if heard else None
+    said = tx.mint("msg") if place is not None else None
     record = _linked(record, message_kind, place, said)
-    turn.record(kind, record, move=move, reason=reason, source=sender)
-    _follow(turn, record, sender)
+    tx.record(kind, record, move=move, reason=reason, source=sender)
+    _follow(tx, record, sender)
     if said is None or place is None or heard is None:
-        return Told(record)
-    message = _said(turn, record, place, _Words(said, text, message_kind, by, heard))
+        return Noticed(record)
+    message = _said(tx, record, place, _Words(said, text, message_kind, by, heard))
     if awaited:
-        return Told(record, None, message)
+        return Noticed(record, None, message)
     why = f"{duty_of(record).noun} {record.id}: {move}"
-    return Told(record, None, message, posts.deliver(turn, message, heard, rule="notice", reason=why))
+    return Noticed(record, None, message, posts.deliver(tx, message, heard, rule="notice", reason=why))
 
 
 # -- who is there ------------------------------------------------------------------------------------
 
 
-def in_service(turn: Turn, *agents: str | None) -> str | None:
+def first_in_service(tx: Transaction, *agents: str | None) -> str | None:
     """The first of these who is not retired, if any."""
-    found = [turn.agent(one) for one in agents]
+    found = [tx.agent(one) for one in agents]
     return next((one.id for one in found if one is not None and one.lifecycle is not Lifecycle.RETIRED), None)
 
 
-def _other(turn: Turn, agent_id: str | None, sender: str) -> str | None:
+def _other(tx: Transaction, agent_id: str | None, sender: str) -> str | None:
     """The same, where that is somebody else than who speaks, and there to hear it."""
-    return in_service(turn, agent_id) if agent_id != sender else None
+    return first_in_service(tx, agent_id) if agent_id != sender else None
 
 
-def _kept(turn: Turn, record: T) -> T:
+def _kept(tx: Transaction, record: T) -> T:
     """The same record; an unsettled work item never rests with somebody who is out of service."""
     if isinstance(record, Question) or record.state in WORK_ITEM.settled:
         return record
-    owner, holder = keepers(turn, record)
+    owner, holder = keepers(tx, record)
     in_review = record.state is WorkState.REVIEW
-    reviewer = in_service(turn, record.reviewer_id) or (holder if in_review else record.reviewer_id)
+    reviewer = first_in_service(tx, record.reviewer_id) or (holder if in_review else record.reviewer_id)
     kept = (record.owner_id, record.next_move_owner_id, record.reviewer_id)
     if kept == (owner, holder, reviewer):
         return record
     return replace(record, owner_id=owner, next_move_owner_id=holder, reviewer_id=reviewer)
 
 
-def keepers(turn: Turn, item: WorkItem) -> tuple[str, str]:
+def keepers(tx: Transaction, item: WorkItem) -> tuple[str, str]:
     """Its owner and the holder of its next move, each still in service, or who comes after them.
 
     A requester takes back what nobody does, the operator what nobody wants; no owner reviews its own work.
     """
-    operator = turn.world.operator_agent
-    owner = in_service(turn, item.owner_id, item.requester_id) or operator
+    operator = tx.services.operator_agent
+    owner = first_in_service(tx, item.owner_id, item.requester_id) or operator
     others = () if item.state is WorkState.REVIEW else (owner,)
-    holder = in_service(turn, item.next_move_owner_id, *others, item.requester_id) or operator
+    holder = first_in_service(tx, item.next_move_owner_id, *others, item.requester_id) or operator
     return owner, holder
 
 
-def _follow(turn: Turn, record: Question | WorkItem, sender: str | None) -> None:
+def _follow(tx: Transaction, record: Question | WorkItem, sender: str | None) -> None:
     """What follows of a change: the person's inbox, and the items that waited for this one."""
-    attention_items.follow(turn, record)
+    attention_items.sync_item(tx, record)
     if not isinstance(record, WorkItem) or record.state not in WORK_ITEM.settled:
         return
-    for waiting in awaiting(turn, record.id):
+    for waiting in items_waiting_for(tx, record.id):
         reason = f"{record.id} is {record.state}"
-        recorded(
-            turn,
+        record_and_wake(
+            tx,
             WorkItemUpdated,
-            resume_work(waiting, turn.now),
+            resume_work(waiting, tx.now),
             move=WorkMove.RESUME,
             cause=Cause.MOVE,
             text=f"{reason} ({record.title}): go on with {waiting.id} ({waiting.title})",
@@ -177,10 +184,10 @@ def _follow(turn: Turn, record: Question | WorkItem, sender: str | None) -> None
         )
 
 
-def awaiting(turn: Turn, work_item_id: str) -> Iterator[WorkItem]:
+def items_waiting_for(tx: Transaction, work_item_id: str) -> Iterator[WorkItem]:
     """The items that wait for one."""
     last = ""
-    while some := turn.ledger.many(WorkItem, "work_awaiting", item=work_item_id, after=last, limit=_MANY):
+    while some := tx.ledger.many(WorkItem, "work_awaiting", item=work_item_id, after=last, limit=_MANY):
         yield from some
         last = some[-1].id
 
@@ -188,17 +195,19 @@ def awaiting(turn: Turn, work_item_id: str) -> Iterator[WorkItem]:
 # -- where and how -----------------------------------------------------------------------------------
 
 
-def _place(turn: Turn, record: Question | WorkItem, sender: str, other: str | None) -> Conversation | None:
+def _place(
+    tx: Transaction, record: Question | WorkItem, sender: str, other: str | None
+) -> Conversation | None:
     """The record's own conversation, where both take part in it; else the direct one of the two."""
-    own = turn.conversation(record.conversation_id) if record.conversation_id else None
+    own = tx.conversation(record.conversation_id) if record.conversation_id else None
     both = tuple(dict.fromkeys((sender, other or sender)))
-    if own is not None and all(_takes_part(turn, own, one) for one in both):
+    if own is not None and all(_takes_part(tx, own, one) for one in both):
         return own
-    return posts.dm_of(turn, sender, other) if other and other != sender else None
+    return posts.direct_conversation(tx, sender, other) if other and other != sender else None
 
 
-def _takes_part(turn: Turn, conversation: Conversation, agent_id: str) -> bool:
-    found = turn.ledger.one(Member, "membership", conversation=conversation.id, agent=agent_id)
+def _takes_part(tx: Transaction, conversation: Conversation, agent_id: str) -> bool:
+    found = tx.ledger.one(Member, "membership", conversation=conversation.id, agent=agent_id)
     return found is not None and found.left_at is None
 
 
@@ -222,13 +231,17 @@ class _Words(NamedTuple):
 
 
 def _said(
-    turn: Turn, record: Question | WorkItem, place: Conversation, words: _Words, flight: Flight | None = None
+    tx: Transaction,
+    record: Question | WorkItem,
+    place: Conversation,
+    words: _Words,
+    flight: Flight | None = None,
 ) -> Message:
     asked = None
     if isinstance(record, Question) and words.kind is not MessageKind.QUESTION:
         asked = record.message_id if record.conversation_id == place.id else None
     return posts.post(
-        turn,
+        tx,
         place.id,
         words.text,
         sender=words.sender,

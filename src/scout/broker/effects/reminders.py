@@ -5,7 +5,7 @@ from typing import Any
 from scout.base.refusal import PLACEHOLDER, Remedy
 from scout.base.time import Time
 from scout.broker.routing import attention_items, messages, operator_alarms, posts
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import Ask
 from scout.model.conversation import Message
@@ -27,9 +27,9 @@ _SOME = 20
 Owing = Question | WorkItem | Flight | Message
 
 
-def reminders(turn: Turn, ident: str) -> dict[str, Any]:
+def reminders(tx: Transaction, ident: str) -> dict[str, Any]:
     """Who was reminded of a record so far, as its row says; nothing when nobody was."""
-    found = turn.ledger.rows("sweep_of", id=ident)
+    found = tx.ledger.rows("sweep_of", id=ident)
     if not found or not found[0][0]:
         return {}
     nudges, *moments = found[0]
@@ -37,45 +37,45 @@ def reminders(turn: Turn, ident: str) -> dict[str, Any]:
     return {"nudges": nudges, "nudged_at": nudged_at, "next_at": next_at}
 
 
-def watch(turn: Turn, record: Any) -> Watch | None:
+def watch(tx: Transaction, record: Any) -> Watch | None:
     """A record and the reminders of it so far."""
     if record is None:
         return None
-    return Watch(record=record, title=title_of_record(turn, record), **reminders(turn, record.id))
+    return Watch(record=record, title=title_of_record(tx, record), **reminders(tx, record.id))
 
 
-def remind(turn: Turn, record: Owing, nudge: Nudge) -> None:
+def remind(tx: Transaction, record: Owing, nudge: Nudge) -> None:
     """Store it and tell exactly this holder; a person finds it in the inbox, and nothing is started."""
-    holder = turn.agent(nudge.holder_id)
+    holder = tx.agent(nudge.holder_id)
     if holder is None or attention_items.is_person(holder):
-        turn.append(SweepNudged, nudge.id, nudge.stored)
+        tx.append(SweepNudged, nudge.id, nudge.stored)
         user = holder.owner if holder is not None else None
-        operator_alarms.raised(turn, nudge.alarm, user or turn.world.operator, nudge.escalated_from)
+        operator_alarms.open_alarm(tx, nudge.alarm, user or tx.services.operator, nudge.escalated_from)
     else:
-        _told(turn, record, nudge, holder)
+        _told(tx, record, nudge, holder)
 
 
-def _told(turn: Turn, record: Owing, nudge: Nudge, holder: Agent) -> None:
-    place = posts.dm_of(turn, turn.sender, holder.id)
+def _told(tx: Transaction, record: Owing, nudge: Nudge, holder: Agent) -> None:
+    place = posts.direct_conversation(tx, tx.sender, holder.id)
     occasion = Occasion(
         cause=Cause.NUDGE,
-        sender=Party(agent_id=turn.sender),
+        sender=Party(agent_id=tx.sender),
         targets=(Party(agent_id=holder.id),),
-        place=messages.occasion_place(turn, place),
+        place=messages.wake_context(tx, place),
     )
-    decision = messages.decide(turn, occasion)
+    decision = messages.decide_who_is_woken(tx, occasion)
     beside = Metadata() if decision.holder else Metadata(wake=decision.stored)
-    turn.append(SweepNudged, nudge.id, nudge.stored, beside)
+    tx.append(SweepNudged, nudge.id, nudge.stored, beside)
     if holder.lifecycle is Lifecycle.RETIRED:
         return  # the next one on the ladder hears of it
     message = posts.post(
-        turn,
+        tx,
         place.id,
-        _text(turn, record, nudge),
+        _text(tx, record, nudge),
         work_item_id=_work_item(record),
         metadata=Metadata(target_agents=(holder.id,)),
     )
-    messages.carried(turn, message, holder.id, decision)
+    messages.deliver_message(tx, message, holder.id, decision)
 
 
 def _work_item(record: Owing) -> str | None:
@@ -85,26 +85,26 @@ def _work_item(record: Owing) -> str | None:
 # -- words -------------------------------------------------------------------------------------------
 
 
-def _text(turn: Turn, record: Owing, nudge: Nudge) -> str:
+def _text(tx: Transaction, record: Owing, nudge: Nudge) -> str:
     """What it is about, since when, and what to do next, ready to be pasted."""
     if nudge.level is Level.HOLDER:
         yours = "The next move is yours."
     else:
-        yours = f"{turn.address(nudge.escalated_from)} was reminded and has not moved."
+        yours = f"{tx.address(nudge.escalated_from)} was reminded and has not moved."
     why = Remedy(operation="why", parameters={"id": nudge.id})
-    tries = [f"try: {command_line(one)}" for one in (_next(turn, record, nudge.level), why)]
-    about = f"{nudge.rule}: {title_of_record(turn, record)}"
+    tries = [f"try: {command_line(one)}" for one in (_next(tx, record, nudge.level), why)]
+    about = f"{nudge.rule}: {title_of_record(tx, record)}"
     return "\n".join([about, f"{nudge.alarm.body}. {yours}", *tries])
 
 
-def title_of_record(turn: Turn, record: Any) -> str:
+def title_of_record(tx: Transaction, record: Any) -> str:
     """What a record is about, in a line: its title, or the text that was asked."""
     match record:
         case WorkItem():
             return attention_items.title_of(record.title)
         case Flight():
-            ask = turn.ledger.get(Ask, record.ask_id)
-            message = turn.ledger.get(Message, ask.message_id) if ask is not None else None
+            ask = tx.ledger.get(Ask, record.ask_id)
+            message = tx.ledger.get(Message, ask.message_id) if ask is not None else None
             return attention_items.title_of(message.body if message is not None else record.reason)
         case Question() | Message():
             return attention_items.title_of(record.body)
@@ -112,7 +112,7 @@ def title_of_record(turn: Turn, record: Any) -> str:
             return ""
 
 
-def _next(turn: Turn, record: Owing, level: Level) -> Remedy:
+def _next(tx: Transaction, record: Owing, level: Level) -> Remedy:
     """What the party that is reminded may do: make the move, or see to it that somebody does."""
     holds = level is Level.HOLDER
     match record:
@@ -121,9 +121,9 @@ def _next(turn: Turn, record: Owing, level: Level) -> Remedy:
         case WorkItem():
             return _move_work(record) if holds else _hand_over(record)
         case Flight():
-            return _push_flight(turn, record) if holds else _look(record)
+            return _push_flight(tx, record) if holds else _look(record)
         case Message():
-            return _reply(record) if holds else _ask_again(turn, record)
+            return _reply(record) if holds else _ask_again(tx, record)
 
 
 def _answer(question: Question) -> Remedy:
@@ -152,9 +152,9 @@ def _hand_over(item: WorkItem) -> Remedy:
     return Remedy(operation="work.hand-over", parameters={"workItemId": item.id, "to": PLACEHOLDER})
 
 
-def _push_flight(turn: Turn, flight: Flight) -> Remedy:
+def _push_flight(tx: Transaction, flight: Flight) -> Remedy:
     """Whoever a flight waits for tells its target what it waits for."""
-    return Remedy(operation="send", parameters={"to": turn.address(flight.target), "body": PLACEHOLDER})
+    return Remedy(operation="send", parameters={"to": tx.address(flight.target), "body": PLACEHOLDER})
 
 
 def _look(flight: Flight) -> Remedy:
@@ -165,8 +165,8 @@ def _reply(message: Message) -> Remedy:
     return Remedy(operation="reply", parameters={"inReplyTo": message.id, "body": PLACEHOLDER})
 
 
-def _ask_again(turn: Turn, message: Message) -> Remedy:
+def _ask_again(tx: Transaction, message: Message) -> Remedy:
     """Its sender asks the one whom the message was for, tracked this time."""
-    deliveries = turn.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=_SOME)
+    deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=_SOME)
     target = next((one.target for one in deliveries if one.delegates), message.sender)
-    return Remedy(operation="ask", parameters={"to": turn.address(target), "body": message.body})
+    return Remedy(operation="ask", parameters={"to": tx.address(target), "body": message.body})

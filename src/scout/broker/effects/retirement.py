@@ -2,7 +2,7 @@
 
 from scout.broker.effects import answers, dependencies, flight_state, session_end
 from scout.broker.routing import routes
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.delivery import Delivery, dead_letter
 from scout.model.endpoint import ENDPOINT, EndpointMove
@@ -11,50 +11,50 @@ from scout.model.question import Question, QuestionState
 from scout.model.session import SESSION, Session
 from scout.store.ledger import LAST
 
-__all__ = ["take_down"]
+__all__ = ["release_obligations"]
 
 _MANY = 1000
 _REASON = "its agent is retired"
 
 
-def take_down(turn: Turn, agent: Agent) -> None:
+def release_obligations(tx: Transaction, agent: Agent) -> None:
     """Nothing reaches a retired agent: its sessions end, its asks fail, its mail goes back.
 
     Nobody waits for it either: what it was to answer is declined, what it owned or owed is another's.
     """
-    gone = routes.retired(turn, agent)
-    while flights := turn.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_MANY):
+    gone = routes.retired_target(tx, agent)
+    while flights := tx.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_MANY):
         for flight in flights:
-            flight_state.finish(turn, flight, fail_flight(flight, error_of(gone), turn.now))
-    while mail := turn.ledger.many(Delivery, "inbox", agent=agent.id, after="", limit=_MANY):
+            flight_state.finish_flight(tx, flight, fail_flight(flight, error_of(gone), tx.now))
+    while mail := tx.ledger.many(Delivery, "inbox", agent=agent.id, after="", limit=_MANY):
         for delivery in mail:
-            flight_state.delivered(turn, delivery, dead_letter(delivery, _REASON, turn.now))
-    _ways(turn, agent)
+            flight_state.record_delivery(tx, delivery, dead_letter(delivery, _REASON, tx.now))
+    _ways(tx, agent)
     reason = f"{gone.address} is retired"
-    _questions(turn, agent, reason)
-    dependencies.pass_on(turn, agent.id, reason)
+    _questions(tx, agent, reason)
+    dependencies.pass_on_work(tx, agent.id, reason)
 
 
-def _ways(turn: Turn, agent: Agent) -> None:
+def _ways(tx: Transaction, agent: Agent) -> None:
     """End its sessions, and stop every other way to it."""
     before = LAST
-    while sessions := turn.ledger.many(Session, "sessions_of", agent=agent.id, before=before, limit=_MANY):
+    while sessions := tx.ledger.many(Session, "sessions_of", agent=agent.id, before=before, limit=_MANY):
         for session in sessions:
             if session.state not in SESSION.settled:
-                session_end.end(turn, session, _REASON)
+                session_end.end(tx, session, _REASON)
         before = sessions[-1].id
-    for endpoint in turn.endpoints(agent.id):
+    for endpoint in tx.endpoints(agent.id):
         if endpoint.state not in ENDPOINT.terminal:
-            routes.move(turn, endpoint, EndpointMove.STOP, _REASON)
+            routes.record_endpoint_move(tx, endpoint, EndpointMove.STOP, _REASON)
 
 
-def _questions(turn: Turn, agent: Agent, reason: str) -> None:
+def _questions(tx: Transaction, agent: Agent, reason: str) -> None:
     """What it asked is not needed any more; what it was to answer is declined, and its asker told."""
     asked = {"agent": agent.id, "before": LAST, "limit": _MANY}
-    while questions := turn.ledger.many(Question, "questions_asked_open", **asked):
+    while questions := tx.ledger.many(Question, "questions_asked_open", **asked):
         for question in questions:
-            answers.close(turn, question, reason)
-    while questions := turn.ledger.many(Question, "questions_owed", **asked):
+            answers.close(tx, question, reason)
+    while questions := tx.ledger.many(Question, "questions_owed", **asked):
         for question in questions:
             assert question.state is QuestionState.OPEN  # an answered one is its asker's
-            answers.decline(turn, question, reason)
+            answers.decline(tx, question, reason)

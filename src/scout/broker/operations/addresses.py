@@ -4,14 +4,14 @@ from typing import Any
 
 from scout.base.codec import render
 from scout.base.refusal import Refused
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.identity.describe import describe, describe_mentions
 from scout.protocol.agents import Parse, Parsed
 
 __all__ = ["parse"]
 
 
-def parse(turn: Turn, request: Parse) -> Parsed:
+def parse(tx: Transaction, request: Parse) -> Parsed:
     """One answer per text, in their order."""
     return Parsed(items=tuple(_answer(text, mentions=request.mentions) for text in request.texts))
 

@@ -12,7 +12,7 @@ from scout.broker.routing.registration import break_alias_named, check_own_folde
 from scout.broker.routing.views import agent_view, detail_of
 from scout.broker.transaction.paging import before, page, size
 from scout.broker.transaction.session_name import alias_of
-from scout.broker.transaction.transaction import Turn, subject_of
+from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.identity.lexer import lex
 from scout.identity.name import HandleName
 from scout.identity.path import Kind
@@ -28,7 +28,7 @@ from scout.model.agent import (
 from scout.model.events.presence import AGENT_EVENTS, AgentUpdated
 from scout.model.problems.target import AmbiguousTarget, NameTaken
 from scout.policy.agent_address import closest_matches, wanted_by
-from scout.policy.directory import Caller, Instance, Wanted, instance_of
+from scout.policy.directory import Instance, Viewpoint, Wanted, instance_of
 from scout.policy.permit import Deed, Subject
 from scout.policy.resolve import resolve
 from scout.protocol.agents import (
@@ -55,10 +55,10 @@ __all__ = [
     "find",
     "is_agent",
     "move_project",
+    "resolve_address",
     "retire",
     "revive",
     "show",
-    "what_it_means",
     "who",
     "who_am_i",
 ]
@@ -68,97 +68,97 @@ _LOOKED_AT = 500  # agents whose descriptions are read for one page
 _COUNTED = 1000
 
 
-def who_am_i(turn: Turn, request: WhoAmI) -> Identity:
+def who_am_i(tx: Transaction, request: WhoAmI) -> Identity:
     """Whom the credential stands for."""
-    actor, world = turn.actor, turn.world
-    agent = turn.ledger.get(Agent, actor.agent_id)
-    own = turn.instance(agent, actor.session_id) if agent else None
+    actor, services = tx.actor, tx.services
+    agent = tx.ledger.get(Agent, actor.agent_id)
+    own = tx.instance(agent, actor.session_id) if agent else None
     return Identity(
         kind=actor.kind,
         token_id=actor.token_id,
-        sender=turn.address(agent.id) if agent else None,
+        sender=tx.address(agent.id) if agent else None,
         agent_id=actor.agent_id,
-        address=turn.address(agent.id) if agent else None,
-        alias=alias_of(turn, actor.session_id) or (turn.alias(agent) if agent else None),
+        address=tx.address(agent.id) if agent else None,
+        alias=alias_of(tx, actor.session_id) or (tx.alias(agent) if agent else None),
         canonical=(own if actor.session_id else Instance(agent=own.agent)).canonical if own else None,
-        minimal=turn.minimal(own) if own else None,
+        minimal=tx.minimal(own) if own else None,
         path=str(agent.path) if agent else None,
         birth_branch=agent.birth_branch if agent else None,
         role=agent.tool_role if agent else None,
         session_id=actor.session_id,
         user=actor.user,
-        project=turn.caller.project_root,
-        node=world.node,
-        url=world.status.url,
-        version=world.version,
+        project=tx.caller.project_root,
+        node=services.node,
+        url=services.status.url,
+        version=services.version,
     )
 
 
 # -- finding -----------------------------------------------------------------------------------------
 
 
-def find(turn: Turn, address: str, deed: Deed = Deed.SEE) -> Agent:
+def find(tx: Transaction, address: str, deed: Deed = Deed.SEE) -> Agent:
     """The agent that an address means, live or retired, by whatever harness, if the caller may do this."""
     try:
-        agent = turn.resolve(address).agent
+        agent = tx.resolve(address).agent
     except Refused as refusal:
         agent_id = getattr(refusal.diagnostic, "agent_id", None)
-        agent = turn.directory.agent(agent_id) if agent_id else None
+        agent = tx.directory.agent(agent_id) if agent_id else None
         if agent is None:
             raise
-    turn.permit(deed, subject_of(agent))
+    tx.permit(deed, subject_of(agent))
     return agent
 
 
-def who(turn: Turn, request: Who) -> Page[AgentView]:
+def who(tx: Transaction, request: Who) -> Page[AgentView]:
     """The agents that the caller sees, newest first."""
-    wanted = size(request.limit, turn.rules.limits)
+    wanted = size(request.limit, tx.rules.limits)
     bound, limit = before(request.cursor), wanted + 1
     found: list[Agent] = []
     # What may not be seen or is not asked for is passed over, so another look may be needed.
     while len(found) < limit:
-        rows = _some(turn, request, bound, limit)
-        found += [agent for agent in rows if _is_listed(turn, request, agent)]
+        rows = _some(tx, request, bound, limit)
+        found += [agent for agent in rows if _is_listed(tx, request, agent)]
         if len(rows) < limit:
             break
         bound = rows[-1].id
     shown = page(found[:limit], wanted, lambda agent: agent.id)
-    return Page(items=tuple(agent_view(turn, agent) for agent in shown.items), next=shown.next)
+    return Page(items=tuple(agent_view(tx, agent) for agent in shown.items), next=shown.next)
 
 
-def _described(turn: Turn, query: str, bound: str) -> list[Agent]:
+def _described(tx: Transaction, query: str, bound: str) -> list[Agent]:
     """Those of the next agents whose description has every word of the query."""
     words = query.casefold().split()
-    some = turn.ledger.many(Agent, "agents_all", before=bound, limit=_LOOKED_AT)
+    some = tx.ledger.many(Agent, "agents_all", before=bound, limit=_LOOKED_AT)
     return [one for one in some if all(word in (one.config.description or "").casefold() for word in words)]
 
 
-def _some(turn: Turn, request: Who, bound: str, limit: int) -> list[Agent]:
-    ledger = turn.ledger
+def _some(tx: Transaction, request: Who, bound: str, limit: int) -> list[Agent]:
+    ledger = tx.ledger
     if request.query:
         prefix = fold(request.query.lstrip("@"))
         # Only names in use are kept in the index; a retired agent is found by its whole name.
-        names = dict.fromkeys((prefix, *turn.directory.prefixed(prefix, _NAMES)))
+        names = dict.fromkeys((prefix, *tx.directory.prefixed(prefix, _NAMES)))
         lists = [ledger.many(Agent, "agents_named", name=name, before=bound, limit=limit) for name in names]
-        lists.append(_described(turn, request.query, bound))
+        lists.append(_described(tx, request.query, bound))
         merged = heapq.merge(*lists, key=lambda agent: agent.id, reverse=True)
         return list({agent.id: agent for agent in merged}.values())[:limit]
     if request.project_root:
-        root = turn.place.project_root if turn.place else request.project_root
+        root = tx.place.project_root if tx.place else request.project_root
         return ledger.many(Agent, "agents_of_root", root=root, before=bound, limit=limit)
     if request.online:
         return ledger.many(Agent, "agents_reachable", before=bound, limit=limit)
     return ledger.many(Agent, "agents_all", before=bound, limit=limit)
 
 
-def _is_listed(turn: Turn, request: Who, agent: Agent) -> bool:
+def _is_listed(tx: Transaction, request: Who, agent: Agent) -> bool:
     if agent.lifecycle is Lifecycle.RETIRED and not request.retired:
         return False
     if not (request.all or is_agent(agent)):
         return False
-    if request.online and not routes.is_live(turn, agent):
+    if request.online and not routes.is_live(tx, agent):
         return False
-    return turn.view.shows(agent)
+    return tx.view.shows(agent)
 
 
 def is_agent(agent: Agent) -> bool:
@@ -166,21 +166,21 @@ def is_agent(agent: Agent) -> bool:
     return agent.kind not in (Kind.SYSTEM, Kind.CONNECTOR)
 
 
-def count_agents(turn: Turn) -> int:
+def count_agents(tx: Transaction) -> int:
     """How many agents in service the caller sees, among the newest thousand: those that `who` lists."""
-    known = turn.ledger.many(Agent, "agents_all", before=LAST, limit=_COUNTED)
-    return sum(_is_listed(turn, Who(), one) for one in known)
+    known = tx.ledger.many(Agent, "agents_all", before=LAST, limit=_COUNTED)
+    return sum(_is_listed(tx, Who(), one) for one in known)
 
 
-def show(turn: Turn, request: ShowAgent) -> AgentDetail:
+def show(tx: Transaction, request: ShowAgent) -> AgentDetail:
     """One agent."""
-    return detail_of(turn, find(turn, request.address))
+    return detail_of(tx, find(tx, request.address))
 
 
-def what_it_means(turn: Turn, request: Resolve) -> Resolved:
+def resolve_address(tx: Transaction, request: Resolve) -> Resolved:
     """What an address means for the caller, or for the agent or directory it looks from."""
-    caller = _looking_from(turn, request.from_) if request.from_ else turn.caller
-    found = resolve(request.address, turn.directory, caller, turn.now)
+    caller = _looking_from(tx, request.from_) if request.from_ else tx.caller
+    found = resolve(request.address, tx.directory, caller, tx.now)
     agent, choice = found.agent, found.choice
     endpoint = choice.endpoint
     return Resolved(
@@ -188,9 +188,9 @@ def what_it_means(turn: Turn, request: Resolve) -> Resolved:
         endpoint_id=found.endpoint_id,
         session_id=endpoint.session_id if endpoint else None,
         harness=choice.harness,
-        address=turn.address(agent.id),
+        address=tx.address(agent.id),
         canonical=found.canonical,
-        minimal=turn.minimal(instance_of(agent, endpoint)),
+        minimal=tx.minimal(instance_of(agent, endpoint)),
         path=str(agent.path),
         birth_branch=agent.birth_branch,
         rule=found.rule,
@@ -203,16 +203,16 @@ def what_it_means(turn: Turn, request: Resolve) -> Resolved:
     )
 
 
-def _looking_from(turn: Turn, place: str) -> Caller:
+def _looking_from(tx: Transaction, place: str) -> Viewpoint:
     """An agent whom the caller sees, or a directory, as somebody who looks from there."""
     try:
-        agent = turn.resolve(place).agent
+        agent = tx.resolve(place).agent
     except Refused:
-        at = turn.world.places.locate(place, turn.caller.project_root)
-        return replace(turn.caller, project_root=at.project_root, root_branch=at.branch)
+        at = tx.services.places.locate(place, tx.caller.project_root)
+        return replace(tx.caller, project_root=at.project_root, root_branch=at.branch)
     born = agent.birth_branch
     return replace(
-        turn.caller,
+        tx.caller,
         agent_id=agent.id,
         session_id=None,
         path=agent.path,
@@ -224,52 +224,52 @@ def _looking_from(turn: Turn, place: str) -> Caller:
 # -- changing ----------------------------------------------------------------------------------------
 
 
-def configure(turn: Turn, request: ConfigureAgent) -> AgentDetail:
+def configure(tx: Transaction, request: ConfigureAgent) -> AgentDetail:
     """Change an agent's settings, role or folder."""
-    agent = find(turn, request.address, Deed.CONTROL)
+    agent = find(tx, request.address, Deed.CONTROL)
     changes: dict[str, Any] = {}
     if request.config:
-        changes["config"] = checked_config(turn, read_config(request.config, agent.config), agent.config)
+        changes["config"] = checked_config(tx, read_config(request.config, agent.config), agent.config)
     if request.tool_role is not None:
-        turn.permit(Deed.ADMINISTER, subject_of(agent))
+        tx.permit(Deed.ADMINISTER, subject_of(agent))
         changes["tool_role"] = request.tool_role
     if request.working_dir is not None:
-        folder = turn.place.directory if turn.place else request.working_dir
-        check_own_folder(turn, folder)
+        folder = tx.place.directory if tx.place else request.working_dir
+        check_own_folder(tx, folder)
         changes["working_dir"] = folder
     if not changes:
         raise Refused(BadRequest(problem="nothing to change: give config, toolRole or workingDir"))
-    changed = update_agent(agent, turn.now, seen=request.revision, **changes)
-    return detail_of(turn, turn.record(AgentUpdated, changed, move="config"))
+    changed = update_agent(agent, tx.now, seen=request.revision, **changes)
+    return detail_of(tx, tx.record(AgentUpdated, changed, move="config"))
 
 
-def retire(turn: Turn, request: RetireAgent) -> AgentDetail:
+def retire(tx: Transaction, request: RetireAgent) -> AgentDetail:
     """Take an agent out of service: nothing more is delivered to it, and senders are told."""
-    agent = find(turn, request.address, Deed.CONTROL)
-    if agent.id in (turn.world.operator_agent, turn.world.system_agent) or agent.kind is Kind.SYSTEM:
+    agent = find(tx, request.address, Deed.CONTROL)
+    if agent.id in (tx.services.operator_agent, tx.services.system_agent) or agent.kind is Kind.SYSTEM:
         raise Refused(BadRequest(problem=f"Scout cannot do without {agent.path}", field="address"))
-    retired = move_agent(agent, AgentMove.RETIRE, turn.now)
-    turn.record(AGENT_EVENTS[AgentMove.RETIRE], retired, move=AgentMove.RETIRE, reason=request.reason)
-    retirement.take_down(turn, retired)
-    credentials.revoke_all(turn, retired, "its agent is retired")
-    return detail_of(turn, retired)
+    retired = move_agent(agent, AgentMove.RETIRE, tx.now)
+    tx.record(AGENT_EVENTS[AgentMove.RETIRE], retired, move=AgentMove.RETIRE, reason=request.reason)
+    retirement.release_obligations(tx, retired)
+    credentials.revoke_all(tx, retired, "its agent is retired")
+    return detail_of(tx, retired)
 
 
-def revive(turn: Turn, request: ReviveAgent) -> AgentDetail:
+def revive(tx: Transaction, request: ReviveAgent) -> AgentDetail:
     """Bring a retired agent back under the same names."""
-    agent = _find_retired(turn, request.address) or find(turn, request.address)
-    turn.permit(Deed.CONTROL, subject_of(agent))
-    revived = move_agent(agent, AgentMove.REVIVE, turn.now)
-    _check_handle(turn, revived)
-    turn.record(AGENT_EVENTS[AgentMove.REVIVE], revived, move=AgentMove.REVIVE)
-    break_alias_named(turn, revived)
-    broadcast = unread.broadcast_for(turn, revived.id)
+    agent = _find_retired(tx, request.address) or find(tx, request.address)
+    tx.permit(Deed.CONTROL, subject_of(agent))
+    revived = move_agent(agent, AgentMove.REVIVE, tx.now)
+    _check_handle(tx, revived)
+    tx.record(AGENT_EVENTS[AgentMove.REVIVE], revived, move=AgentMove.REVIVE)
+    break_alias_named(tx, revived)
+    broadcast = unread.broadcast_for(tx, revived.id)
     if broadcast is not None:  # what was said to all meanwhile was not for it
-        unread.mark_read(turn, revived.id, broadcast.id, turn.ledger.last_seq())
-    return detail_of(turn, revived)
+        unread.mark_read(tx, revived.id, broadcast.id, tx.ledger.last_seq())
+    return detail_of(tx, revived)
 
 
-def _find_retired(turn: Turn, text: str) -> Agent | None:
+def _find_retired(tx: Transaction, text: str) -> Agent | None:
     """The retired agent that a handle means; None where it means none, or no handle was given."""
     try:
         name = lex(text)
@@ -277,18 +277,18 @@ def _find_retired(turn: Turn, text: str) -> Agent | None:
         return None  # `find` says what is wrong with it
     if not isinstance(name, HandleName):
         return None
-    found = _retired_matches(turn, wanted_by(name.address))
+    found = _retired_matches(tx, wanted_by(name.address))
     if len(found) > 1:
         raise Refused(_several_retired(text, found))
     return found[0] if found else None
 
 
-def _retired_matches(turn: Turn, wanted: Wanted) -> list[Agent]:
+def _retired_matches(tx: Transaction, wanted: Wanted) -> list[Agent]:
     """The retired agents of exactly this name; others only if no live agent has exactly this name."""
-    known = turn.ledger.many(Agent, "agents_retired", name=wanted.definition_id, limit=_COUNTED)
-    found = closest_matches(wanted, [one for one in known if turn.view.shows(one)])
+    known = tx.ledger.many(Agent, "agents_retired", name=wanted.definition_id, limit=_COUNTED)
+    found = closest_matches(wanted, [one for one in known if tx.view.shows(one)])
     exact = [one for one in found if (one.workspace, one.profile) == (wanted.workspace, wanted.profile)]
-    return exact if exact or turn.directory.find(replace(wanted, exact=True), 1) else found
+    return exact if exact or tx.directory.find(replace(wanted, exact=True), 1) else found
 
 
 def _several_retired(text: str, found: list[Agent]) -> AmbiguousTarget:
@@ -303,7 +303,7 @@ def _several_retired(text: str, found: list[Agent]) -> AmbiguousTarget:
     )
 
 
-def _check_handle(turn: Turn, agent: Agent) -> None:
+def _check_handle(tx: Transaction, agent: Agent) -> None:
     """A handle is unique among live agents: another may have taken it meanwhile."""
     if agent.definition_id is None:
         return
@@ -314,8 +314,8 @@ def _check_handle(turn: Turn, agent: Agent) -> None:
         node=agent.node,
         exact=True,
     )
-    for holder in turn.everybody.find(wanted, 1):
-        raise Refused(_taken("agent", turn.address(agent.id), holder))
+    for holder in tx.everybody.find(wanted, 1):
+        raise Refused(_taken("agent", tx.address(agent.id), holder))
 
 
 def _taken(noun: str, name: str, holder: Agent) -> NameTaken:
@@ -324,28 +324,28 @@ def _taken(noun: str, name: str, holder: Agent) -> NameTaken:
     return NameTaken(noun=noun, name=name, holder_id=holder.id, holder_state=state, remedies=(look,))
 
 
-def _check_branch(turn: Turn, agent: Agent, root: str) -> None:
+def _check_branch(tx: Transaction, agent: Agent, root: str) -> None:
     """A project has one agent that was born on a branch: two of them cannot become one project."""
     branch = agent.birth_branch
-    holder = turn.ledger.one(Agent, "agent_born", root=root, branch=branch) if branch else None
+    holder = tx.ledger.one(Agent, "agent_born", root=root, branch=branch) if branch else None
     if holder is not None and holder.id != agent.id:
         raise Refused(_taken("branch", f"{root}: {branch}", holder))
 
 
-def move_project(turn: Turn, request: MoveProject) -> Moved:
+def move_project(tx: Transaction, request: MoveProject) -> Moved:
     """The agents of a folder that was moved work in its new place."""
-    turn.permit(Deed.ADMINISTER, Subject(name=request.old))
-    assert turn.place is not None  # the request names it
-    new, old = turn.place.project_root, request.old.rstrip("/")
+    tx.permit(Deed.ADMINISTER, Subject(name=request.old))
+    assert tx.place is not None  # the request names it
+    new, old = tx.place.project_root, request.old.rstrip("/")
     moved: list[str] = []
-    agents = turn.ledger.many(Agent, "agents_of_root", root=old, before=LAST, limit=1_000_000)
+    agents = tx.ledger.many(Agent, "agents_of_root", root=old, before=LAST, limit=1_000_000)
     for agent in agents:
-        _check_branch(turn, agent, new)
+        _check_branch(tx, agent, new)
         inside = agent.working_dir is not None and agent.working_dir.startswith(f"{old}/")
         working = f"{new}{agent.working_dir[len(old) :]}" if inside and agent.working_dir else new
-        changed = update_agent(agent, turn.now, project_root=new, working_dir=working)
-        turn.record(AgentUpdated, changed, move="move", reason=f"the project moved from {old}")
+        changed = update_agent(agent, tx.now, project_root=new, working_dir=working)
+        tx.record(AgentUpdated, changed, move="move", reason=f"the project moved from {old}")
         moved.append(agent.id)
     if not moved:
-        raise turn.missing("project", request.old)
-    return Moved(agents=tuple(moved), at=turn.now)
+        raise tx.missing("project", request.old)
+    return Moved(agents=tuple(moved), at=tx.now)

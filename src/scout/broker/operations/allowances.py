@@ -3,9 +3,9 @@
 from scout.base.refusal import BadRequest, Refused
 from scout.broker.operations import attention
 from scout.broker.routing.permissions import asker_of
-from scout.broker.routing.views import enriched
-from scout.broker.transaction.paging import before, sought
-from scout.broker.transaction.transaction import Turn
+from scout.broker.routing.views import extend_record
+from scout.broker.transaction.paging import before, filtered_page
+from scout.broker.transaction.transaction import Transaction
 from scout.model.allowance import (
     Allowance,
     AllowanceKind,
@@ -38,22 +38,22 @@ _SHOWN = 20
 # -- making ------------------------------------------------------------------------------------------
 
 
-def add(turn: Turn, request: AddAllowance) -> AllowanceView:
+def add(tx: Transaction, request: AddAllowance) -> AllowanceView:
     """Decide beforehand."""
-    user = _person(turn)
+    user = _person(tx)
     given = (request.agent, request.project, request.everywhere or None)
     if sum(one is not None for one in given) != 1:
         problem = "for whom? give one of --agent, --project and --everywhere"
         raise Refused(BadRequest(problem=problem, field="agent"))
-    agent = turn.resolve(request.agent).agent if request.agent else None
+    agent = tx.resolve(request.agent).agent if request.agent else None
     scope = AllowanceScope.AGENT if agent else AllowanceScope.PROJECT
     return _made(
-        turn,
+        tx,
         user=user,
         kind=_kind(request),
         scope=AllowanceScope.EVERYWHERE if request.everywhere else scope,
         agent_id=agent.id if agent else None,
-        project_root=_root(turn, request),
+        project_root=_root(tx, request),
         tool=request.tool,
         command=request.command,
         arguments="" if request.command else None,
@@ -72,47 +72,47 @@ def _kind(request: AddAllowance) -> AllowanceKind:
     return AllowanceKind.PATH if request.path else AllowanceKind.TOOL
 
 
-def _root(turn: Turn, request: AddAllowance) -> str | None:
+def _root(tx: Transaction, request: AddAllowance) -> str | None:
     if request.project is None:
         return None
-    place = turn.place
+    place = tx.place
     return place.project_root or place.directory if place else request.project
 
 
-def _person(turn: Turn) -> str:
+def _person(tx: Transaction) -> str:
     """The user whom a person's own credential stands for; a program decides nothing for later."""
-    user = attention.inbox_of(turn)
+    user = attention.inbox_of(tx)
     if user is None:
         needs = ("the token of a person",)
         raise Refused(Forbidden(action="allow", subject="standing decisions", needs=needs))
     return user
 
 
-def _made(turn: Turn, **fields: object) -> AllowanceView:
+def _made(tx: Transaction, **fields: object) -> AllowanceView:
     allowance = Allowance(
-        id=turn.mint("alw"),
-        created_at=turn.now,
-        updated_at=turn.now,
-        created_by=turn.sender,
+        id=tx.mint("alw"),
+        created_at=tx.now,
+        updated_at=tx.now,
+        created_by=tx.sender,
         **fields,  # pyright: ignore[reportArgumentType] (fields of the record)
     )
-    if allowance.expires_at is not None and allowance.expires_at <= turn.now:
+    if allowance.expires_at is not None and allowance.expires_at <= tx.now:
         raise Refused(BadRequest(problem="its end is in the past", field="until"))
-    made = turn.record(AllowanceCreated, check_allowance(allowance), move="create", reason=allowance.reason)
-    return _view(turn, made)
+    made = tx.record(AllowanceCreated, check_allowance(allowance), move="create", reason=allowance.reason)
+    return _view(tx, made)
 
 
-def remember(turn: Turn, item: Attention, request: ApproveAttention) -> Allowance:
+def remember(tx: Transaction, item: Attention, request: ApproveAttention) -> Allowance:
     """What is being approved is approved from now on: the same request, or as much more as is asked for."""
-    user, wish = _person(turn), item.permission
+    user, wish = _person(tx), item.permission
     if wish is None or wish.observed or wish.cut:
         problem = "only what a program asks to do, and what is known whole, can be let through from now on"
         raise Refused(BadRequest(problem=problem, field="always"))
     scope = request.scope or AllowanceScope.AGENT
-    asker = asker_of(turn, item)
+    asker = asker_of(tx, item)
     shape = _shape(wish, request)
     return _made(
-        turn,
+        tx,
         user=user,
         scope=scope,
         agent_id=item.agent_id if scope is AllowanceScope.AGENT else None,
@@ -137,52 +137,52 @@ def _shape(wish: PermissionRequest, request: ApproveAttention) -> dict[str, obje
 # -- looking -----------------------------------------------------------------------------------------
 
 
-def list_allowances(turn: Turn, request: ListAllowances) -> Page[AllowanceView]:
+def list_allowances(tx: Transaction, request: ListAllowances) -> Page[AllowanceView]:
     """What is let through, newest first."""
-    user = _person(turn)
+    user = _person(tx)
     query = "allowances_all" if request.all else "allowances_open"
-    listed = sought(
-        lambda bound, limit: turn.ledger.many(Allowance, query, user=user, before=bound, limit=limit),
-        lambda one: request.all or is_valid_allowance(one, turn.now),
+    listed = filtered_page(
+        lambda bound, limit: tx.ledger.many(Allowance, query, user=user, before=bound, limit=limit),
+        lambda one: request.all or is_valid_allowance(one, tx.now),
         before(request.cursor),
         request.limit,
-        turn.rules.limits,
+        tx.rules.limits,
     )
-    return Page(items=tuple(_view(turn, one) for one in listed.items), next=listed.next)
+    return Page(items=tuple(_view(tx, one) for one in listed.items), next=listed.next)
 
 
-def get(turn: Turn, request: GetAllowance) -> AllowanceView:
+def get(tx: Transaction, request: GetAllowance) -> AllowanceView:
     """One standing decision, and what it let through last."""
-    return _view(turn, _own(turn, request.allowance_id), shown=_SHOWN)
+    return _view(tx, _own(tx, request.allowance_id), shown=_SHOWN)
 
 
-def revoke(turn: Turn, request: RevokeAllowance) -> AllowanceView:
+def revoke(tx: Transaction, request: RevokeAllowance) -> AllowanceView:
     """The person is asked again; doing it twice changes nothing."""
-    found = _own(turn, request.allowance_id)
+    found = _own(tx, request.allowance_id)
     if found.state is AllowanceState.REVOKED:
-        return _view(turn, found)
-    gone = revoke_allowance(found, turn.now, reason=request.reason)
-    turn.record(AllowanceRevoked, gone, move=AllowanceMove.REVOKE, reason=request.reason)
-    return _view(turn, gone)
+        return _view(tx, found)
+    gone = revoke_allowance(found, tx.now, reason=request.reason)
+    tx.record(AllowanceRevoked, gone, move=AllowanceMove.REVOKE, reason=request.reason)
+    return _view(tx, gone)
 
 
-def _own(turn: Turn, ident: str) -> Allowance:
-    user, found = _person(turn), turn.need(Allowance, "allowance", ident)
-    if found.user != user and not turn.is_operator:
-        raise turn.missing("allowance", ident)
+def _own(tx: Transaction, ident: str) -> Allowance:
+    user, found = _person(tx), tx.need(Allowance, "allowance", ident)
+    if found.user != user and not tx.is_operator:
+        raise tx.missing("allowance", ident)
     return found
 
 
-def _view(turn: Turn, allowance: Allowance, shown: int = 0) -> AllowanceView:
+def _view(tx: Transaction, allowance: Allowance, shown: int = 0) -> AllowanceView:
     used = (
-        turn.ledger.many(Attention, "attention_let_through", allowance=allowance.id, limit=shown)
+        tx.ledger.many(Attention, "attention_let_through", allowance=allowance.id, limit=shown)
         if shown
         else []
     )
-    return enriched(
+    return extend_record(
         AllowanceView,
         allowance,
-        agent_address=turn.address(allowance.agent_id) if allowance.agent_id else "",
-        expired=allowance.expires_at is not None and allowance.expires_at <= turn.now,
-        let_through=tuple(attention.view_of(turn, one) for one in used),
+        agent_address=tx.address(allowance.agent_id) if allowance.agent_id else "",
+        expired=allowance.expires_at is not None and allowance.expires_at <= tx.now,
+        let_through=tuple(attention.view_of(tx, one) for one in used),
     )

@@ -5,7 +5,7 @@ import hashlib
 from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.broker.operations.flights import flight_named
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.ask import Ask
 from scout.model.conversation import Message
 from scout.model.flight import Flight
@@ -14,63 +14,63 @@ from scout.policy.duty import Party
 from scout.policy.limits import check_ask_rate, check_open_flights
 from scout.store.ledger import LAST
 
-__all__ = ["check_limits", "check_room", "inside_of", "lineage_of", "worked_on"]
+__all__ = ["ancestors_of", "check_limits", "check_room", "enclosing_ask", "enclosing_flight"]
 
 _MINUTE = 60
 
 
-def inside_of(turn: Turn, within: str | None) -> Ask | None:
+def enclosing_ask(tx: Transaction, within: str | None) -> Ask | None:
     """The ask that the caller is working on."""
-    flight = worked_on(turn, within)
-    return turn.need(Ask, "ask", flight.ask_id) if flight else None
+    flight = enclosing_flight(tx, within)
+    return tx.need(Ask, "ask", flight.ask_id) if flight else None
 
 
-def worked_on(turn: Turn, within: str | None) -> Flight | None:
+def enclosing_flight(tx: Transaction, within: str | None) -> Flight | None:
     """The flight that the caller is working on: named, or its session's, or its only open one."""
     if within is not None:
-        flight = flight_named(turn, within)
-        if flight.target != turn.sender:
-            raise turn.missing("flight of yours", within)
+        flight = flight_named(tx, within)
+        if flight.target != tx.sender:
+            raise tx.missing("flight of yours", within)
         return flight
-    if not _open_flights(turn, turn.sender):
+    if not _open_flights(tx, tx.sender):
         return None
-    open_flights = turn.ledger.many(Flight, "flights_open_to", agent=turn.sender, before=LAST, limit=50)
+    open_flights = tx.ledger.many(Flight, "flights_open_to", agent=tx.sender, before=LAST, limit=50)
     running = [one for one in open_flights if one.started_at is not None]
-    mine = [one for one in running if turn.actor.session_id and one.session_id == turn.actor.session_id]
+    mine = [one for one in running if tx.actor.session_id and one.session_id == tx.actor.session_id]
     candidates = mine or running
     return candidates[0] if len(candidates) == 1 else None
 
 
-def check_room(turn: Turn, ask: Ask) -> None:
+def check_room(tx: Transaction, ask: Ask) -> None:
     """Not too many at once."""
-    limits = turn.rules.limits
-    check_open_flights(ask.resolved or ask.target, len(_open_flights(turn, ask.target)), limits)
+    limits = tx.rules.limits
+    check_open_flights(ask.resolved or ask.target, len(_open_flights(tx, ask.target)), limits)
 
 
-def _open_flights(turn: Turn, agent_id: str) -> set[str]:
+def _open_flights(tx: Transaction, agent_id: str) -> set[str]:
     def load() -> list[str]:
-        return [ident for (ident,) in turn.ledger.rows("flights_open_ids", agent=agent_id)]
+        return [ident for (ident,) in tx.ledger.rows("flights_open_ids", agent=agent_id)]
 
-    return turn.memory.open_flights(agent_id, load)
+    return tx.memory.open_flights(agent_id, load)
 
 
-def _check_rate(turn: Turn, sender_id: str, sender: str) -> None:
-    since, limits = int(turn.now.plus(-_MINUTE)), turn.rules.limits
+def _check_rate(tx: Transaction, sender_id: str, sender: str) -> None:
+    since, limits = int(tx.now.plus(-_MINUTE)), tx.rules.limits
 
     def load() -> list[int]:
-        return [moment for (moment,) in turn.ledger.rows("asks_recent", sender=sender_id, since=since)]
+        return [moment for (moment,) in tx.ledger.rows("asks_recent", sender=sender_id, since=since)]
 
-    moments = turn.memory.asked_since(sender_id, since, load)
+    moments = tx.memory.asked_since(sender_id, since, load)
     if len(moments) >= limits.asks_per_minute:
-        check_ask_rate(sender, [Time(one) for one in reversed(moments)], limits, turn.now)
+        check_ask_rate(sender, [Time(one) for one in reversed(moments)], limits, tx.now)
 
 
-def check_limits(turn: Turn, ask: Ask, body: str) -> None:
+def check_limits(tx: Transaction, ask: Ask, body: str) -> None:
     """Not too often, not too many at once, not in a circle."""
-    limits = turn.rules.limits
-    sender, target = turn.address(ask.sender), turn.address(ask.target)
-    _check_rate(turn, ask.sender, sender)
-    check_room(turn, ask)
+    limits = tx.rules.limits
+    sender, target = tx.address(ask.sender), tx.address(ask.target)
+    _check_rate(tx, ask.sender, sender)
+    check_room(tx, ask)
     link = Link(
         asker=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
         asker_address=sender,
@@ -79,36 +79,36 @@ def check_limits(turn: Turn, ask: Ask, body: str) -> None:
         body_hash=_hash(body),
     )
     try:
-        check_chain(lineage_of(turn, ask), link, limits, _open_asks(turn, ask) if ask.chain else ())
+        check_chain(ancestors_of(tx, ask), link, limits, _open_asks(tx, ask) if ask.chain else ())
     except Refused as refusal:
-        turn.alarms.append(refusal.diagnostic)
+        tx.alarms.append(refusal.diagnostic)
         raise
 
 
-def lineage_of(turn: Turn, ask: Ask) -> list[Link]:
+def ancestors_of(tx: Transaction, ask: Ask) -> list[Link]:
     """The asks inside of which this one is made, oldest first."""
-    return [_link(turn, turn.need(Ask, "ask", ident)) for ident in ask.chain]
+    return [_link(tx, tx.need(Ask, "ask", ident)) for ident in ask.chain]
 
 
-def _link(turn: Turn, ask: Ask) -> Link:
-    flights = turn.ledger.many(Flight, "flights_of_ask", ask=ask.id)
-    message = turn.ledger.get(Message, ask.message_id)
+def _link(tx: Transaction, ask: Ask) -> Link:
+    flights = tx.ledger.many(Flight, "flights_of_ask", ask=ask.id)
+    message = tx.ledger.get(Message, ask.message_id)
     return Link(
         asker=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
-        asker_address=turn.address(ask.sender),
+        asker_address=tx.address(ask.sender),
         target=Party(agent_id=ask.target, session_id=ask.target_session_id),
-        target_address=turn.address(ask.target),
+        target_address=tx.address(ask.target),
         ask_id=ask.id,
         flight_id=flights[-1].id if flights else "",
         body_hash=_hash(message.body) if message else "",
     )
 
 
-def _open_asks(turn: Turn, ask: Ask) -> list[Link]:
+def _open_asks(tx: Transaction, ask: Ask) -> list[Link]:
     """What the asker already waits for, to the same target."""
-    waits = turn.ledger.many(Flight, "flights_open_for", agent=ask.sender, before=LAST, limit=50)
+    waits = tx.ledger.many(Flight, "flights_open_for", agent=ask.sender, before=LAST, limit=50)
     same = [one for one in waits if one.target == ask.target]
-    return [_link(turn, turn.need(Ask, "ask", one.ask_id)) for one in same]
+    return [_link(tx, tx.need(Ask, "ask", one.ask_id)) for one in same]
 
 
 def _hash(body: str) -> str:

@@ -9,7 +9,7 @@ from scout.base.refusal import Remedy
 from scout.broker.operations import agents, attention
 from scout.broker.routing.unread import count_unread
 from scout.broker.routing.views import flight_view, question_view, work_view
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import Attention
 from scout.model.flight import Flight
 from scout.model.question import Question, QuestionState
@@ -34,9 +34,9 @@ _WORK_STEPS = {
 }
 
 
-def brief(turn: Turn, request: ShowBrief) -> Brief:
+def brief(tx: Transaction, request: ShowBrief) -> Brief:
     """Enough to go on after a lost context: each list is short and found by an index."""
-    many, me, page = turn.ledger.many, turn.sender, {"before": LAST, "limit": _LISTED}
+    many, me, page = tx.ledger.many, tx.sender, {"before": LAST, "limit": _LISTED}
     flights = many(Flight, "flights_open_to", agent=me, **page)
     owed = many(Question, "questions_owed", agent=me, **page)
     questions = [one for one in owed if one.state is QuestionState.OPEN]
@@ -44,30 +44,30 @@ def brief(turn: Turn, request: ShowBrief) -> Brief:
     answered = [one for one in owed if one.state is QuestionState.ANSWERED]
     asked = many(Flight, "flights_open_for", agent=me, **page)
     needs = many(Attention, "attention_by_open", agent=me, **page)
-    unread = count_unread(turn, me)
-    awaited = _awaiting_me(turn, me)
+    unread = count_unread(tx, me)
+    awaited = _awaiting_me(tx, me)
     waiting = [one.requester_id for one in (*flights, *work)] + [one.asker_id for one in questions]
     waiting += [one.target for one in awaited]
     told = Brief(
-        me=agents.who_am_i(turn, WhoAmI()),
-        flights=tuple(_shortened(flight_view(turn, one)) for one in flights),
-        questions=tuple(question_view(turn, one) for one in questions),
-        work=tuple(work_view(turn, one) for one in work),
-        answered=tuple(question_view(turn, one) for one in answered),
-        asked=tuple(_shortened(flight_view(turn, one)) for one in asked),
-        needs=tuple(attention.view_of(turn, one) for one in needs),
-        awaited=tuple(_shortened(flight_view(turn, one)) for one in awaited),
-        waiting_for_me=tuple(turn.address(one) for one in dict.fromkeys(waiting) if one != me),
+        me=agents.who_am_i(tx, WhoAmI()),
+        flights=tuple(_shortened(flight_view(tx, one)) for one in flights),
+        questions=tuple(question_view(tx, one) for one in questions),
+        work=tuple(work_view(tx, one) for one in work),
+        answered=tuple(question_view(tx, one) for one in answered),
+        asked=tuple(_shortened(flight_view(tx, one)) for one in asked),
+        needs=tuple(attention.view_of(tx, one) for one in needs),
+        awaited=tuple(_shortened(flight_view(tx, one)) for one in awaited),
+        waiting_for_me=tuple(tx.address(one) for one in dict.fromkeys(waiting) if one != me),
         unread=unread,
         next=(),
-        paused=turn.world.paused,
+        paused=tx.services.paused,
     )
     return replace(told, next=tuple(islice(_steps(told, me), _STEPS)))
 
 
-def _awaiting_me(turn: Turn, me: str) -> list[Flight]:
+def _awaiting_me(tx: Transaction, me: str) -> list[Flight]:
     """Flights of others that wait for the caller's next move, among those that are open."""
-    opened = turn.ledger.many(Flight, "flights_due", now=_EVER, limit=_COUNTED)
+    opened = tx.ledger.many(Flight, "flights_due", now=_EVER, limit=_COUNTED)
     mine = [
         one for one in opened if one.next_move_owner_id == me and me not in (one.target, one.requester_id)
     ]

@@ -6,7 +6,7 @@ from scout.base.refusal import BadRequest, Refused
 from scout.broker.operations import agents
 from scout.broker.routing import conversations, posts
 from scout.broker.transaction.paging import after_number, page, size
-from scout.broker.transaction.transaction import Turn, subject_of
+from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.identity.segment import segment
 from scout.model.agent import Agent
 from scout.model.conversation import (
@@ -37,145 +37,145 @@ __all__ = ["archive", "create", "join_channel", "leave_channel", "list_channels"
 _NEWEST = (1 << 63) - 1
 
 
-def create(turn: Turn, request: CreateChannel) -> ChannelView:
+def create(tx: Transaction, request: CreateChannel) -> ChannelView:
     """Make a channel; the same name of the same user is the same channel."""
-    owner, name = turn.actor.user or turn.world.operator, segment(request.name)
+    owner, name = tx.actor.user or tx.services.operator, segment(request.name)
     ident = channel_id(owner, name)
-    channel = turn.ledger.get(Conversation, ident)
+    channel = tx.ledger.get(Conversation, ident)
     if channel is None:
-        master = _addressed(turn, request.master) if request.master else None
+        master = _addressed(tx, request.master) if request.master else None
         channel = Conversation(
             id=ident,
-            created_at=turn.now,
-            updated_at=turn.now,
+            created_at=tx.now,
+            updated_at=tx.now,
             kind=ConversationKind.CHANNEL,
             name=name,
             owner=owner,
             master_id=master.id if master else None,
             soft_mentions=request.soft_mentions,
             quiet=request.quiet,
-            created_by=turn.sender,
+            created_by=tx.sender,
         )
-        posts.opened(turn, channel)
-        _let_in(turn, channel, [master] if master else [])
-    posts.joined(turn, ident, turn.sender)
-    _let_in(turn, channel, [_addressed(turn, one) for one in request.members])
-    return _shown(turn, channel)
+        posts.create_conversation(tx, channel)
+        _let_in(tx, channel, [master] if master else [])
+    posts.ensure_member(tx, ident, tx.sender)
+    _let_in(tx, channel, [_addressed(tx, one) for one in request.members])
+    return _shown(tx, channel)
 
 
-def _let_in(turn: Turn, channel: Conversation, several: Sequence[Agent]) -> None:
+def _let_in(tx: Transaction, channel: Conversation, several: Sequence[Agent]) -> None:
     for agent in several:
-        posts.joined(turn, channel.id, agent.id)
+        posts.ensure_member(tx, channel.id, agent.id)
 
 
-def _addressed(turn: Turn, address: str) -> Agent:
+def _addressed(tx: Transaction, address: str) -> Agent:
     """An agent that the caller may speak to: others are neither let in nor made responsible."""
-    agent = turn.resolve(address).agent
-    turn.permit(Deed.ADDRESS, subject_of(agent))
+    agent = tx.resolve(address).agent
+    tx.permit(Deed.ADDRESS, subject_of(agent))
     return agent
 
 
-def _shown(turn: Turn, channel: Conversation) -> ChannelView:
-    return conversations.shown(turn, ChannelView, channel)
+def _shown(tx: Transaction, channel: Conversation) -> ChannelView:
+    return conversations.conversation_view(tx, ChannelView, channel)
 
 
-def list_channels(turn: Turn, request: ListChannels) -> Page[ChannelView]:
+def list_channels(tx: Transaction, request: ListChannels) -> Page[ChannelView]:
     """The channels of the caller's user, newest first."""
-    wanted = size(request.limit, turn.rules.limits)
+    wanted = size(request.limit, tx.rules.limits)
     bound = after_number(request.cursor, _NEWEST)
-    owner = turn.actor.user or turn.world.operator
+    owner = tx.actor.user or tx.services.operator
     if request.joined:
-        found = _joined(turn, bound)[: wanted + 1]
+        found = _joined(tx, bound)[: wanted + 1]
     else:
-        found = turn.ledger.many(Conversation, "channels_of", owner=owner, before=bound, limit=wanted + 1)
+        found = tx.ledger.many(Conversation, "channels_of", owner=owner, before=bound, limit=wanted + 1)
     listed = page(found, wanted, lambda channel: int(channel.created_at))
-    return Page(items=tuple(_shown(turn, one) for one in listed.items), next=listed.next)
+    return Page(items=tuple(_shown(tx, one) for one in listed.items), next=listed.next)
 
 
-def _joined(turn: Turn, before: int) -> list[Conversation]:
+def _joined(tx: Transaction, before: int) -> list[Conversation]:
     """The channels that the caller takes part in, newest first."""
-    rows = turn.ledger.rows("followed_all", agent=turn.sender)
-    found = [turn.need(Conversation, "conversation", str(row[0])) for row in rows]
+    rows = tx.ledger.rows("followed_all", agent=tx.sender)
+    found = [tx.need(Conversation, "conversation", str(row[0])) for row in rows]
     channels = [one for one in found if one.kind is ConversationKind.CHANNEL and one.archived_at is None]
     channels = [one for one in channels if one.created_at < before]
     return sorted(channels, key=lambda one: one.created_at, reverse=True)
 
 
-def show_channel(turn: Turn, request: ShowChannel) -> ChannelView:
+def show_channel(tx: Transaction, request: ShowChannel) -> ChannelView:
     """One channel."""
-    return _shown(turn, _visible(turn, request.name))
+    return _shown(tx, _visible(tx, request.name))
 
 
-def _visible(turn: Turn, name: str) -> Conversation:
+def _visible(tx: Transaction, name: str) -> Conversation:
     """A channel that the caller may know of: its user's agents see it listed, and may join to read it."""
-    channel = conversations.channel_named(turn, name)
-    return channel if channel.owner == turn.actor.user else conversations.may_read(turn, channel)
+    channel = conversations.channel_named(tx, name)
+    return channel if channel.owner == tx.actor.user else conversations.may_read(tx, channel)
 
 
-def join_channel(turn: Turn, request: JoinChannel) -> ChannelView:
+def join_channel(tx: Transaction, request: JoinChannel) -> ChannelView:
     """Take part, or let agents that one may address take part."""
-    channel = conversations.channel_named(turn, request.name)
-    if channel.owner != turn.actor.user:  # it is open to the agents of its user; others need a grant
-        turn.permit(Deed.ADDRESS, conversations.subject_of_place(channel))
-    _let_in(turn, channel, [_addressed(turn, one) for one in request.members])
+    channel = conversations.channel_named(tx, request.name)
+    if channel.owner != tx.actor.user:  # it is open to the agents of its user; others need a grant
+        tx.permit(Deed.ADDRESS, conversations.subject_of_place(channel))
+    _let_in(tx, channel, [_addressed(tx, one) for one in request.members])
     if not request.members:
-        posts.joined(turn, channel.id, turn.sender)
-    return _shown(turn, channel)
+        posts.ensure_member(tx, channel.id, tx.sender)
+    return _shown(tx, channel)
 
 
-def leave_channel(turn: Turn, request: LeaveChannel) -> ChannelView:
+def leave_channel(tx: Transaction, request: LeaveChannel) -> ChannelView:
     """No longer take part; or take others out, which is for who made it and for who controls them."""
-    channel = _visible(turn, request.name)
-    gone = [agents.find(turn, one) for one in request.members]
+    channel = _visible(tx, request.name)
+    gone = [agents.find(tx, one) for one in request.members]
     for agent in gone:
-        mine = channel.created_by == turn.sender or turn.allows(Deed.CONTROL, subject_of(agent))
+        mine = channel.created_by == tx.sender or tx.allows(Deed.CONTROL, subject_of(agent))
         if not mine:
-            turn.permit(Deed.ADMINISTER, conversations.subject_of_place(channel))
-    for agent_id in [one.id for one in gone] or [turn.sender]:
-        channel = _without(turn, channel, agent_id)
-    return _shown(turn, channel)
+            tx.permit(Deed.ADMINISTER, conversations.subject_of_place(channel))
+    for agent_id in [one.id for one in gone] or [tx.sender]:
+        channel = _without(tx, channel, agent_id)
+    return _shown(tx, channel)
 
 
-def _without(turn: Turn, channel: Conversation, agent_id: str) -> Conversation:
+def _without(tx: Transaction, channel: Conversation, agent_id: str) -> Conversation:
     """The channel once somebody has left: who is not there is not responsible either."""
-    member = turn.ledger.one(Member, "membership", conversation=channel.id, agent=agent_id)
+    member = tx.ledger.one(Member, "membership", conversation=channel.id, agent=agent_id)
     if member is not None and member.left_at is None:
-        turn.record(ConversationMember, leave(member, turn.now), move="leave", target=channel.id)
+        tx.record(ConversationMember, leave(member, tx.now), move="leave", target=channel.id)
     if channel.master_id != agent_id:
         return channel
-    return turn.record(ConversationPolicy, set_policy(channel, turn.now, no_master=True), move="policy")
+    return tx.record(ConversationPolicy, set_policy(channel, tx.now, no_master=True), move="policy")
 
 
-def policy(turn: Turn, request: ChannelPolicy) -> ChannelView:
+def policy(tx: Transaction, request: ChannelPolicy) -> ChannelView:
     """Who is responsible, and whom messages wake."""
-    channel = _mine(turn, request.name)
+    channel = _mine(tx, request.name)
     if request.master and request.no_master:
         raise Refused(BadRequest(problem="name a master or none, not both", field="noMaster"))
-    master = _addressed(turn, request.master) if request.master else None
+    master = _addressed(tx, request.master) if request.master else None
     changed = set_policy(
         channel,
-        turn.now,
+        tx.now,
         master_id=master.id if master else None,
         no_master=request.no_master,
         soft_mentions=request.soft_mentions,
         quiet=request.quiet,
     )
-    turn.record(ConversationPolicy, changed, move="policy")
-    _let_in(turn, changed, [master] if master else [])
-    return _shown(turn, changed)
+    tx.record(ConversationPolicy, changed, move="policy")
+    _let_in(tx, changed, [master] if master else [])
+    return _shown(tx, changed)
 
 
-def archive(turn: Turn, request: ArchiveChannel) -> ChannelView:
+def archive(tx: Transaction, request: ArchiveChannel) -> ChannelView:
     """Out of the lists."""
-    channel = _mine(turn, request.name)
-    archived = archive_conversation(channel, turn.now)
+    channel = _mine(tx, request.name)
+    archived = archive_conversation(channel, tx.now)
     if archived is not channel:
-        turn.record(ConversationArchived, archived, move="archive")
-    return _shown(turn, archived)
+        tx.record(ConversationArchived, archived, move="archive")
+    return _shown(tx, archived)
 
 
-def _mine(turn: Turn, name: str) -> Conversation:
-    channel = conversations.channel_named(turn, name)
-    if channel.created_by != turn.sender:
-        turn.permit(Deed.ADMINISTER, conversations.subject_of_place(channel))
+def _mine(tx: Transaction, name: str) -> Conversation:
+    channel = conversations.channel_named(tx, name)
+    if channel.created_by != tx.sender:
+        tx.permit(Deed.ADMINISTER, conversations.subject_of_place(channel))
     return channel

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from scout.base.refusal import BadRequest, Refused, Remedy, WrongState
 from scout.broker.operations import allowances, attention, questions, work
 from scout.broker.routing import attention_items, messages, posts
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import (
     ATTENTION,
     Attention,
@@ -61,80 +61,80 @@ _DECISIONS: dict[AttentionMove, Callable[[str, DecideAttention], Deciding]] = {
 }
 
 
-def answer(turn: Turn, request: AnswerAttention) -> AttentionView:
+def answer(tx: Transaction, request: AnswerAttention) -> AttentionView:
     """Say what was asked for."""
-    return _decided(turn, request, AttentionMove.ANSWER, request.answer)
+    return _decided(tx, request, AttentionMove.ANSWER, request.answer)
 
 
-def approve(turn: Turn, request: ApproveAttention) -> AttentionView:
+def approve(tx: Transaction, request: ApproveAttention) -> AttentionView:
     """Say yes."""
-    return _decided(turn, request, AttentionMove.APPROVE)
+    return _decided(tx, request, AttentionMove.APPROVE)
 
 
-def deny(turn: Turn, request: DenyAttention) -> AttentionView:
+def deny(tx: Transaction, request: DenyAttention) -> AttentionView:
     """Say no."""
-    return _decided(turn, request, AttentionMove.DENY)
+    return _decided(tx, request, AttentionMove.DENY)
 
 
-def dismiss(turn: Turn, request: DismissAttention) -> AttentionView:
+def dismiss(tx: Transaction, request: DismissAttention) -> AttentionView:
     """Put it away."""
-    return _decided(turn, request, AttentionMove.DISMISS)
+    return _decided(tx, request, AttentionMove.DISMISS)
 
 
-def decide_several(turn: Turn, request: DecideAttention) -> Decision:
+def decide_several(tx: Transaction, request: DecideAttention) -> Decision:
     """Each by itself: what cannot be decided is told, and hinders none of the others."""
     if request.move not in _DECISIONS:
         problem = f"a person can {', '.join(_DECISIONS)}, not {request.move}"
         raise Refused(BadRequest(problem=problem, field="move"))
     if request.always and request.move is not AttentionMove.APPROVE:
         raise Refused(BadRequest(problem="only a yes can hold from now on", field="always"))
-    return Decision(items=tuple(_one_of(turn, request, ident) for ident in _chosen(turn, request)))
+    return Decision(items=tuple(_one_of(tx, request, ident) for ident in _chosen(tx, request)))
 
 
-def _chosen(turn: Turn, request: DecideAttention) -> list[str]:
+def _chosen(tx: Transaction, request: DecideAttention) -> list[str]:
     """The items that are named, and those that the agent or the flight waits for now."""
     chosen = list(request.attention_ids)
     if request.agent is not None or request.flight is not None:
         listing = ListAttention(agent=request.agent, flight=request.flight, limit=_AT_ONCE)
-        chosen += [one.id for one in attention.list_attention(turn, listing).items]
+        chosen += [one.id for one in attention.list_attention(tx, listing).items]
     if not chosen and request.agent is None and request.flight is None:
         problem = "which items? give attentionIds, an agent or a flight"
         raise Refused(BadRequest(problem=problem, field="attentionIds"))
     return list(dict.fromkeys(chosen))[:_AT_ONCE]
 
 
-def _one_of(turn: Turn, request: DecideAttention, ident: str) -> Decided:
-    made, known = _DECISIONS[request.move](ident, request), len(turn.events)
+def _one_of(tx: Transaction, request: DecideAttention, ident: str) -> Decided:
+    made, known = _DECISIONS[request.move](ident, request), len(tx.events)
     try:
-        item = _decided(turn, made, request.move, request.answer)
+        item = _decided(tx, made, request.move, request.answer)
     except Refused as refused:
-        if len(turn.events) > known:
+        if len(tx.events) > known:
             raise  # half a decision is none: nothing of this act is kept
         return Decided(attention_id=ident, decided=False, problem=refused.diagnostic.message)
     return Decided(attention_id=item.id, decided=True, item=item)
 
 
-def _decided(turn: Turn, request: Deciding, move: AttentionMove, text: str | None = None) -> AttentionView:
-    item = attention.find(turn, request.attention_id)
-    if not (
-        move is AttentionMove.DISMISS and item.source.id == turn.sender
-    ):  # what one raised, one withdraws
-        turn.permit(Deed.APPROVE, attention.requester_of(turn, item))
+def _decided(
+    tx: Transaction, request: Deciding, move: AttentionMove, text: str | None = None
+) -> AttentionView:
+    item = attention.find(tx, request.attention_id)
+    if not (move is AttentionMove.DISMISS and item.source.id == tx.sender):  # what one raised, one withdraws
+        tx.permit(Deed.APPROVE, attention.requester_of(tx, item))
     if item.state in ATTENTION.terminal:
-        raise Refused(_too_late(turn, item, move))
+        raise Refused(_too_late(tx, item, move))
     decided = decide_attention(
-        item, move, turn.sender, turn.now, answer=text, reason=request.reason, seen=request.revision
+        item, move, tx.sender, tx.now, answer=text, reason=request.reason, seen=request.revision
     )
     if isinstance(request, ApproveAttention) and request.always:
-        decided = replace(decided, allowance_id=allowances.remember(turn, item, request).id)
-    turn.record(ATTENTION_EVENTS[move], decided, move=move, reason=request.reason)
-    _travel(turn, decided, move)
-    return attention.view_of(turn, decided)
+        decided = replace(decided, allowance_id=allowances.remember(tx, item, request).id)
+    tx.record(ATTENTION_EVENTS[move], decided, move=move, reason=request.reason)
+    _travel(tx, decided, move)
+    return attention.view_of(tx, decided)
 
 
-def _too_late(turn: Turn, item: Attention, move: AttentionMove) -> WrongState:
+def _too_late(tx: Transaction, item: Attention, move: AttentionMove) -> WrongState:
     """How it was decided, for whoever comes second."""
-    who = turn.address(item.decided_by) if item.decided_by else "nobody in time"
+    who = tx.address(item.decided_by) if item.decided_by else "nobody in time"
     said = f" '{item.answer}'" if item.answer else ""
     return WrongState(
         noun=ATTENTION.noun,
@@ -147,32 +147,32 @@ def _too_late(turn: Turn, item: Attention, move: AttentionMove) -> WrongState:
     )
 
 
-def expired(turn: Turn, item: Attention) -> Attention:
+def expired(tx: Transaction, item: Attention) -> Attention:
     """Nobody answered in time: what is blocked goes on, and whoever waits for an answer is told."""
-    over = expire_attention(item, turn.now)
+    over = expire_attention(item, tx.now)
     reason = (
         f"nobody answered in time; goes on with: {over.answer}" if over.answer else "nobody answered in time"
     )
-    turn.record(ATTENTION_EVENTS[AttentionMove.EXPIRE], over, move=AttentionMove.EXPIRE, reason=reason)
-    flights = attention_items.released(turn, over)
+    tx.record(ATTENTION_EVENTS[AttentionMove.EXPIRE], over, move=AttentionMove.EXPIRE, reason=reason)
+    flights = attention_items.release_blocked(tx, over)
     if is_blocking(item):
-        _tell(turn, over, reason, flights)
+        _tell(tx, over, reason, flights)
     return over
 
 
 # -- the way back ------------------------------------------------------------------------------------
 
 
-def _travel(turn: Turn, item: Attention, move: AttentionMove) -> None:
+def _travel(tx: Transaction, item: Attention, move: AttentionMove) -> None:
     """To the record that it is about, or to whoever raised it."""
-    match turn.ledger.get(Question, item.source.id), turn.ledger.get(WorkItem, item.source.id):
+    match tx.ledger.get(Question, item.source.id), tx.ledger.get(WorkItem, item.source.id):
         case Question() as question, _:
-            _to_question(turn, question, item, move)
+            _to_question(tx, question, item, move)
         case _, WorkItem() as found:
-            _to_work(turn, found, item, move)
+            _to_work(tx, found, item, move)
         case _ if item.kind is not AttentionKind.NOTIFY:
             words = _words(item)
-            _tell(turn, item, words, attention_items.released(turn, item))
+            _tell(tx, item, words, attention_items.release_blocked(tx, item))
         case _:
             pass
 
@@ -188,61 +188,61 @@ def _words(item: Attention) -> str:
     return f"{said}: {item.reason}" if item.reason else said
 
 
-def _to_question(turn: Turn, question: Question, item: Attention, move: AttentionMove) -> None:
+def _to_question(tx: Transaction, question: Question, item: Attention, move: AttentionMove) -> None:
     """An answer answers it. One that was answered: yes closes it, no asks again."""
     ident, reason = question.id, item.reason
     if question.state is QuestionState.OPEN:
         if move is AttentionMove.ANSWER:
-            questions.answer(turn, AnswerQuestion(question_id=ident, answer=item.answer or ""))
+            questions.answer(tx, AnswerQuestion(question_id=ident, answer=item.answer or ""))
         else:
-            questions.decline(turn, DeclineQuestion(question_id=ident, reason=reason))
+            questions.decline(tx, DeclineQuestion(question_id=ident, reason=reason))
     elif question.state is QuestionState.ANSWERED:
         if move is AttentionMove.DENY:
-            questions.reopen(turn, ReopenQuestion(question_id=ident, reason=reason))
+            questions.reopen(tx, ReopenQuestion(question_id=ident, reason=reason))
         else:
-            questions.close(turn, CloseQuestion(question_id=ident, reason=reason))
+            questions.close(tx, CloseQuestion(question_id=ident, reason=reason))
 
 
-def _to_work(turn: Turn, item: WorkItem, decided: Attention, move: AttentionMove) -> None:
+def _to_work(tx: Transaction, item: WorkItem, decided: Attention, move: AttentionMove) -> None:
     """What waited goes on and hears why; what was done is accepted or given back. Put away, it stays."""
     words = _words(decided)
     if move is AttentionMove.DISMISS:
         return
     if item.state is WorkState.WAITING and move is AttentionMove.ANSWER:
-        work.resume(turn, ResumeWork(work_item_id=item.id, reason=f"{decided.id} is {decided.state}"))
-        _tell_agent(turn, decided, decided.agent_id, words, ())
+        work.resume(tx, ResumeWork(work_item_id=item.id, reason=f"{decided.id} is {decided.state}"))
+        _tell_agent(tx, decided, decided.agent_id, words, ())
     elif item.state is WorkState.WAITING:
-        work.resume(turn, ResumeWork(work_item_id=item.id, reason=words))
+        work.resume(tx, ResumeWork(work_item_id=item.id, reason=words))
     elif item.state is WorkState.REVIEW and move is AttentionMove.APPROVE:
-        work.accept(turn, AcceptWork(work_item_id=item.id, reason=decided.reason))
+        work.accept(tx, AcceptWork(work_item_id=item.id, reason=decided.reason))
     elif item.state is WorkState.REVIEW:
-        work.reopen(turn, ReopenWork(work_item_id=item.id, reason=decided.reason or words))
+        work.reopen(tx, ReopenWork(work_item_id=item.id, reason=decided.reason or words))
     else:
-        work.submit(turn, SubmitWork(work_item_id=item.id, summary=decided.answer or decided.reason))
+        work.submit(tx, SubmitWork(work_item_id=item.id, summary=decided.answer or decided.reason))
 
 
-def _tell(turn: Turn, item: Attention, words: str, flights: Sequence[Flight]) -> None:
+def _tell(tx: Transaction, item: Attention, words: str, flights: Sequence[Flight]) -> None:
     """As a message to the agent that asked; who waits for this very item hears it there instead.
 
     A flight that asked goes on with it: in the turn that is under way, or in another.
     """
     asker = item.source.id
-    if item.answer and asker in turn.world.own_agents:
+    if item.answer and asker in tx.services.own_agents:
         asker = item.agent_id or asker  # what Scout brought up by itself is about somebody
     if item.source.kind is RefKind.AGENT:
-        _tell_agent(turn, item, asker, words, flights)
+        _tell_agent(tx, item, asker, words, flights)
 
 
 def _tell_agent(
-    turn: Turn, item: Attention, asker: str | None, words: str, flights: Sequence[Flight]
+    tx: Transaction, item: Attention, asker: str | None, words: str, flights: Sequence[Flight]
 ) -> None:
-    if asker is None or asker in (turn.sender, *turn.world.own_agents):
+    if asker is None or asker in (tx.sender, *tx.services.own_agents):
         return
-    place = posts.dm_of(turn, turn.sender, asker)
-    awaited = turn.world.is_awaited(f"{item.id} {asker}")
+    place = posts.direct_conversation(tx, tx.sender, asker)
+    awaited = tx.services.is_awaited(f"{item.id} {asker}")
     for flight in (flights or [None])[: 1 if awaited else None]:
         message = posts.post(
-            turn,
+            tx,
             place.id,
             f"{words}\n(to {item.id}: {item.title})",
             kind=MessageKind.ANSWER,
@@ -252,22 +252,22 @@ def _tell_agent(
             metadata=Metadata(target_agents=(asker,)),
         )
         if not awaited:
-            session = flight.session_id if flight else _session(turn, item)
-            _carry(turn, message, Party(agent_id=asker, session_id=session), place)
+            session = flight.session_id if flight else _session(tx, item)
+            _carry(tx, message, Party(agent_id=asker, session_id=session), place)
 
 
-def _carry(turn: Turn, message: Message, asker: Party, place: Conversation) -> None:
+def _carry(tx: Transaction, message: Message, asker: Party, place: Conversation) -> None:
     occasion = Occasion(
         cause=Cause.ANSWER,
-        sender=Party(agent_id=turn.sender, session_id=turn.actor.session_id),
+        sender=Party(agent_id=tx.sender, session_id=tx.actor.session_id),
         kind=MessageKind.ANSWER,
         targets=(asker,),
-        place=messages.occasion_place(turn, place),
+        place=messages.wake_context(tx, place),
     )
-    messages.carried(turn, message, asker.agent_id, messages.decide(turn, occasion))
+    messages.deliver_message(tx, message, asker.agent_id, messages.decide_who_is_woken(tx, occasion))
 
 
-def _session(turn: Turn, item: Attention) -> str | None:
+def _session(tx: Transaction, item: Attention) -> str | None:
     """The session that asked, if it is still there."""
-    session = turn.ledger.get(Session, item.return_path.session_id)
+    session = tx.ledger.get(Session, item.return_path.session_id)
     return session.id if session is not None and session.state is SessionState.LIVE else None

@@ -8,7 +8,7 @@ from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.effects import session_end
 from scout.broker.routing import registration, routes
 from scout.broker.routing.agent_wake import wake_agent
-from scout.broker.transaction.transaction import Turn, subject_of
+from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.identity.segment import fold
 from scout.model.agent import Agent, Lifecycle
 from scout.model.endpoint import (
@@ -59,30 +59,30 @@ _FIRST = {
 _MADE_BY_SCOUT = (Transport.MESH, Transport.A2A)
 
 
-def _own(turn: Turn, agent_id: str) -> Agent:
+def _own(tx: Transaction, agent_id: str) -> Agent:
     """The agent, if the caller is it or controls it."""
-    agent = turn.need(Agent, "agent", agent_id)
-    turn.permit(Deed.CONTROL, subject_of(agent))
+    agent = tx.need(Agent, "agent", agent_id)
+    tx.permit(Deed.CONTROL, subject_of(agent))
     return agent
 
 
-def register_endpoint(turn: Turn, request: RegisterEndpoint) -> Endpoint:
+def register_endpoint(tx: Transaction, request: RegisterEndpoint) -> Endpoint:
     """A new way to an agent."""
-    agent = _own(turn, request.agent_id or turn.sender)
+    agent = _own(tx, request.agent_id or tx.sender)
     if agent.lifecycle is Lifecycle.RETIRED:
-        raise Refused(routes.retired(turn, agent))
-    registration.check_profile(turn, request.permission_profile, None)
+        raise Refused(routes.retired_target(tx, agent))
+    registration.check_profile(tx, request.permission_profile, None)
     steps = _FIRST.get(request.state)
     if steps is None:
         problem = f"a new endpoint is {', '.join(_FIRST)}, not {request.state}"
         raise Refused(BadRequest(problem=problem, field="state"))
-    session = _session(turn, agent, request.session_id)
+    session = _session(tx, agent, request.session_id)
     endpoint = Endpoint(
-        id=turn.mint("ept"),
-        created_at=turn.now,
-        updated_at=turn.now,
+        id=tx.mint("ept"),
+        created_at=tx.now,
+        updated_at=tx.now,
         agent_id=agent.id,
-        node=fold(request.node) if request.node else turn.world.node,
+        node=fold(request.node) if request.node else tx.services.node,
         harness=request.harness or (session.harness if session else None),
         model=request.model,
         transport=request.transport,
@@ -90,29 +90,29 @@ def register_endpoint(turn: Turn, request: RegisterEndpoint) -> Endpoint:
         preferred=request.preferred,
         wake_policy=request.wake_policy,
         permission_profile=request.permission_profile,
-        last_seen=turn.now,
+        last_seen=tx.now,
     )
-    _check_session(turn, endpoint, session)
-    _check_way(turn, endpoint)
-    turn.record(EndpointRegistered, endpoint, move="register")
+    _check_session(tx, endpoint, session)
+    _check_way(tx, endpoint)
+    tx.record(EndpointRegistered, endpoint, move="register")
     for step in steps:
-        endpoint = routes.move(turn, endpoint, step)
+        endpoint = routes.record_endpoint_move(tx, endpoint, step)
     return endpoint
 
 
-def _session(turn: Turn, agent: Agent, session_id: str | None) -> Session | None:
+def _session(tx: Transaction, agent: Agent, session_id: str | None) -> Session | None:
     """A session that an endpoint names is its agent's."""
-    session = turn.need(Session, "session", session_id) if session_id else None
+    session = tx.need(Session, "session", session_id) if session_id else None
     if session is not None and session.agent_id != agent.id:
-        raise turn.missing("session", session.id)
+        raise tx.missing("session", session.id)
     return session
 
 
-def _check_session(turn: Turn, endpoint: Endpoint, session: Session | None) -> None:
+def _check_session(tx: Transaction, endpoint: Endpoint, session: Session | None) -> None:
     """An endpoint is in the harness and on the node of its session; any other is refused."""
     if session is None or (endpoint.harness, endpoint.node) == (session.harness, session.node):
         return
-    address = turn.address(endpoint.agent_id)
+    address = tx.address(endpoint.agent_id)
     right = {
         "agentId": endpoint.agent_id,
         "harness": session.harness,
@@ -127,9 +127,9 @@ def _check_session(turn: Turn, endpoint: Endpoint, session: Session | None) -> N
     )
 
 
-def _check_way(turn: Turn, endpoint: Endpoint) -> None:
+def _check_way(tx: Transaction, endpoint: Endpoint) -> None:
     """An endpoint made by request is on this node, over a transport that an agent can offer by itself."""
-    here = turn.world.node
+    here = tx.services.node
     by_hand = tuple(one for one in Transport if one not in _MADE_BY_SCOUT)
     right = {"agentId": endpoint.agent_id, "node": here, "transport": str(Transport.PULL)}
     again = Remedy(operation="endpoint.register", parameters=right, why="on this node, and pull")
@@ -144,22 +144,24 @@ def _check_way(turn: Turn, endpoint: Endpoint) -> None:
         raise Refused(BadRequest(problem=problem, field="node", remedies=(again,)))
 
 
-def update(turn: Turn, request: UpdateEndpoint) -> Endpoint:
+def update(tx: Transaction, request: UpdateEndpoint) -> Endpoint:
     """Change an endpoint's settings, then its state by the one move that leads there."""
-    endpoint = turn.need(Endpoint, "endpoint", request.endpoint_id)
-    agent = _own(turn, endpoint.agent_id)
-    if agent.id == turn.actor.agent_id:
-        endpoint = replace(endpoint, last_seen=turn.now)  # who speaks is there
+    endpoint = tx.need(Endpoint, "endpoint", request.endpoint_id)
+    agent = _own(tx, endpoint.agent_id)
+    if agent.id == tx.actor.agent_id:
+        endpoint = replace(endpoint, last_seen=tx.now)  # who speaks is there
     names = ("preferred", "model", "session_id", "wake_policy", "permission_profile")
     changes: dict[str, Any] = {name: getattr(request, name) for name in names}
     given = {name: value for name, value in changes.items() if value is not None}
-    _check_session(turn, endpoint, _session(turn, agent, request.session_id))
-    registration.check_profile(turn, request.permission_profile, endpoint.permission_profile)
-    changed = update_endpoint(endpoint, turn.now, seen=request.revision, **given)
+    _check_session(tx, endpoint, _session(tx, agent, request.session_id))
+    registration.check_profile(tx, request.permission_profile, endpoint.permission_profile)
+    changed = update_endpoint(endpoint, tx.now, seen=request.revision, **given)
     if given:
-        endpoint = turn.record(EndpointUpdated, changed, move="update")
+        endpoint = tx.record(EndpointUpdated, changed, move="update")
     if request.state is not None and request.state is not endpoint.state:
-        endpoint = routes.move(turn, endpoint, _move_to(endpoint, request.state), request.reason)
+        endpoint = routes.record_endpoint_move(
+            tx, endpoint, _move_to(endpoint, request.state), request.reason
+        )
     return endpoint
 
 
@@ -173,41 +175,41 @@ def _move_to(endpoint: Endpoint, wanted: EndpointState) -> EndpointMove:
     raise AssertionError  # the table has refused
 
 
-def remove_endpoint(turn: Turn, request: RemoveEndpoint) -> Endpoint:
+def remove_endpoint(tx: Transaction, request: RemoveEndpoint) -> Endpoint:
     """Stop an endpoint; doing it again changes nothing."""
-    endpoint = turn.need(Endpoint, "endpoint", request.endpoint_id)
-    _own(turn, endpoint.agent_id)
+    endpoint = tx.need(Endpoint, "endpoint", request.endpoint_id)
+    _own(tx, endpoint.agent_id)
     if endpoint.state is EndpointState.STOPPED:
         return endpoint
-    return session_end.stop_endpoint(turn, endpoint, "its endpoint was removed")
+    return session_end.stop_endpoint(tx, endpoint, "its endpoint was removed")
 
 
 # -- signs of life -----------------------------------------------------------------------------------
 
 
-def is_quiet(turn: Turn, endpoint: Endpoint) -> bool:
+def is_quiet(tx: Transaction, endpoint: Endpoint) -> bool:
     """Whether a sign of life is no news, so that it may stay in memory."""
-    _own(turn, endpoint.agent_id)
-    after = heard_from(endpoint, turn.now)
-    every = turn.rules.periods.heartbeat_event
-    written = max(endpoint.updated_at, turn.world.heard.get(endpoint.id, endpoint.updated_at))
-    return not heartbeat_is_news(endpoint, after, turn.now, written=written, every=every)
+    _own(tx, endpoint.agent_id)
+    after = heard_from(endpoint, tx.now)
+    every = tx.rules.periods.heartbeat_event
+    written = max(endpoint.updated_at, tx.services.heard.get(endpoint.id, endpoint.updated_at))
+    return not heartbeat_is_news(endpoint, after, tx.now, written=written, every=every)
 
 
-def heartbeat(turn: Turn, request: Heartbeat) -> Endpoint:
+def heartbeat(tx: Transaction, request: Heartbeat) -> Endpoint:
     """A sign of life that is news: it brings an endpoint back, or the last one is long ago."""
-    endpoint = turn.need(Endpoint, "endpoint", request.endpoint_id)
-    _own(turn, endpoint.agent_id)
-    after = heard_from(endpoint, turn.now)
+    endpoint = tx.need(Endpoint, "endpoint", request.endpoint_id)
+    _own(tx, endpoint.agent_id)
+    after = heard_from(endpoint, tx.now)
     if after.state is not endpoint.state:
         reason = "it was heard from"
-        turn.record(EndpointRecovered, after, move=EndpointMove.RECOVER, reason=reason)
-        routes.announce(turn, endpoint, after, reason)
+        tx.record(EndpointRecovered, after, move=EndpointMove.RECOVER, reason=reason)
+        routes.announce_presence(tx, endpoint, after, reason)
     else:
-        turn.ledger.refresh(after)
-        turn.memory.forget()
-    wake_agent(turn, after.agent_id, "it was heard from")
-    turn.world.heard[after.id] = turn.now
-    seen = Reached(agent_id=after.agent_id, endpoint_id=after.id, last_seen=turn.now)
-    turn.append(AgentHeartbeat, after.agent_id, seen)
+        tx.ledger.refresh(after)
+        tx.memory.forget()
+    wake_agent(tx, after.agent_id, "it was heard from")
+    tx.services.heard[after.id] = tx.now
+    seen = Reached(agent_id=after.agent_id, endpoint_id=after.id, last_seen=tx.now)
+    tx.append(AgentHeartbeat, after.agent_id, seen)
     return after

@@ -4,12 +4,12 @@ from msgspec.structs import replace
 
 from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy, WrongRevision
 from scout.broker.effects import answers, flight_state
-from scout.broker.effects.notices import Told
+from scout.broker.effects.notices import Noticed
 from scout.broker.operations import inbox
 from scout.broker.routing import attention_items, conversations, messages, posts, routes
 from scout.broker.routing.views import flight_view
-from scout.broker.transaction.paging import before, sought
-from scout.broker.transaction.transaction import Turn, subject_of
+from scout.broker.transaction.paging import before, filtered_page
+from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import Ask
 from scout.model.attention import Attention, AttentionKind, ReturnPath
@@ -60,6 +60,7 @@ __all__ = [
     "cancel",
     "complete",
     "fail",
+    "flight_in_hand",
     "flight_named",
     "get",
     "get_ask",
@@ -67,7 +68,6 @@ __all__ = [
     "reply",
     "resume",
     "start",
-    "taken",
 ]
 
 _MANY = 200
@@ -76,92 +76,92 @@ _MANY = 200
 # -- looking -----------------------------------------------------------------------------------------
 
 
-def flight_named(turn: Turn, ident: str) -> Flight:
+def flight_named(tx: Transaction, ident: str) -> Flight:
     """A flight by its id, or the newest of an ask."""
     if ident.startswith("ask_"):
-        flights = turn.ledger.many(Flight, "flights_of_ask", ask=ident)
+        flights = tx.ledger.many(Flight, "flights_of_ask", ask=ident)
         if flights:
             return flights[-1]
-    return turn.need(Flight, "flight", ident)
+    return tx.need(Flight, "flight", ident)
 
 
-def _readable(turn: Turn, flight: Flight) -> Flight:
-    if turn.sender not in (flight.target, flight.requester_id, flight.next_move_owner_id):
-        turn.permit(Deed.READ, subject_of(turn.need(Agent, "agent", flight.target)))
+def _readable(tx: Transaction, flight: Flight) -> Flight:
+    if tx.sender not in (flight.target, flight.requester_id, flight.next_move_owner_id):
+        tx.permit(Deed.READ, subject_of(tx.need(Agent, "agent", flight.target)))
     return flight
 
 
-def get(turn: Turn, request: GetFlight) -> FlightView:
+def get(tx: Transaction, request: GetFlight) -> FlightView:
     """One flight, for its asker, its target, and who may read them."""
-    return flight_view(turn, _readable(turn, flight_named(turn, request.flight_id)))
+    return flight_view(tx, _readable(tx, flight_named(tx, request.flight_id)))
 
 
-def get_ask(turn: Turn, request: GetAsk) -> AskView:
+def get_ask(tx: Transaction, request: GetAsk) -> AskView:
     """One ask and its flights."""
-    ask = turn.need(Ask, "ask", request.ask_id)
-    flights = turn.ledger.many(Flight, "flights_of_ask", ask=ask.id)
-    _readable(turn, flights[-1])
-    message = turn.ledger.get(Message, ask.message_id)
+    ask = tx.need(Ask, "ask", request.ask_id)
+    flights = tx.ledger.many(Flight, "flights_of_ask", ask=ask.id)
+    _readable(tx, flights[-1])
+    message = tx.ledger.get(Message, ask.message_id)
     return AskView(ask=ask, body=message.body if message else "", flights=tuple(flights))
 
 
-def list_flights(turn: Turn, request: ListFlights) -> Page[FlightView]:
+def list_flights(tx: Transaction, request: ListFlights) -> Page[FlightView]:
     """Flights, newest first: the caller's own unless another is named; the operator sees all."""
-    found = sought(
-        lambda bound, limit: _some(turn, request, bound, limit),
+    found = filtered_page(
+        lambda bound, limit: _some(tx, request, bound, limit),
         lambda flight: request.state in (None, flight.state),
         before(request.cursor),
         request.limit,
-        turn.rules.limits,
+        tx.rules.limits,
     )
-    return Page(items=tuple(flight_view(turn, one) for one in found.items), next=found.next)
+    return Page(items=tuple(flight_view(tx, one) for one in found.items), next=found.next)
 
 
-def _some(turn: Turn, request: ListFlights, bound: str, limit: int) -> list[Flight]:
+def _some(tx: Transaction, request: ListFlights, bound: str, limit: int) -> list[Flight]:
     """The next rows. Open flights have an index, so that the ended ones are not looked through."""
     is_open = request.open or (request.state is not None and request.state not in FLIGHT.terminal)
     which = "flights_open" if is_open else "flights"
     page = {"before": bound, "limit": limit}
     if request.agent is not None:
-        agent = turn.resolve(request.agent).agent
-        if agent.id != turn.sender:
-            turn.permit(Deed.READ, subject_of(agent))
-        return turn.ledger.many(Flight, f"{which}_to", agent=agent.id, **page)
-    if turn.is_operator and not request.mine:
-        return turn.ledger.many(Flight, f"{which}_all", **page)
-    return turn.ledger.many(Flight, f"{which}_for", agent=turn.sender, **page)
+        agent = tx.resolve(request.agent).agent
+        if agent.id != tx.sender:
+            tx.permit(Deed.READ, subject_of(agent))
+        return tx.ledger.many(Flight, f"{which}_to", agent=agent.id, **page)
+    if tx.is_operator and not request.mine:
+        return tx.ledger.many(Flight, f"{which}_all", **page)
+    return tx.ledger.many(Flight, f"{which}_for", agent=tx.sender, **page)
 
 
 # -- the target's moves ------------------------------------------------------------------------------
 
 
-def _own(turn: Turn, ident: str) -> Flight:
+def _own(tx: Transaction, ident: str) -> Flight:
     """A flight whose target the credential is: nobody else can say how it goes."""
-    flight = flight_named(turn, ident)
-    agent = turn.need(Agent, "agent", flight.target)
+    flight = flight_named(tx, ident)
+    agent = tx.need(Agent, "agent", flight.target)
     subject = subject_of(agent)
-    turn.permit(Deed.COMPLETE_FLIGHT, replace(subject, name=flight.id))
+    tx.permit(Deed.COMPLETE_FLIGHT, replace(subject, name=flight.id))
     return flight
 
 
-def start(turn: Turn, request: StartFlight) -> FlightView:
+def start(tx: Transaction, request: StartFlight) -> FlightView:
     """The target has taken it: so has its delivery been."""
-    flight = _own(turn, request.flight_id)
+    flight = _own(tx, request.flight_id)
     FLIGHT.after(flight.state, FlightMove.START)
     _check_seen(flight, request.revision)
-    _take(turn, flight)
-    current = turn.need(Flight, "flight", flight.id)
+    _take(tx, flight)
+    current = tx.need(Flight, "flight", flight.id)
     if current.state is flight.state:
-        current = flight_state.started(turn, start_flight(current, turn.now))
-    return flight_view(turn, current)
+        current = flight_state.record_start(tx, start_flight(current, tx.now))
+    return flight_view(tx, current)
 
 
-def taken(turn: Turn, ident: str) -> Flight:
+def flight_in_hand(tx: Transaction, ident: str) -> Flight:
     """The caller's own flight, which it works on by its own word."""
-    flight = _own(turn, ident)
+    flight = _own(tx, ident)
     if flight.state is FlightState.QUEUED:
-        _take(turn, flight)
-        flight = turn.need(Flight, "flight", flight.id)
+        _take(tx, flight)
+        flight = tx.need(Flight, "flight", flight.id)
     return flight
 
 
@@ -171,42 +171,42 @@ def _check_seen(flight: Flight, seen: int | None) -> None:
         raise Refused(WrongRevision(noun="flight", id=flight.id, seen=seen, current=flight.revision))
 
 
-def _take(turn: Turn, flight: Flight) -> None:
+def _take(tx: Transaction, flight: Flight) -> None:
     """What was to be delivered for the flight has been, by its target's own word."""
-    holder = turn.actor.session_id or turn.sender
-    for delivery in turn.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id):
+    holder = tx.actor.session_id or tx.sender
+    for delivery in tx.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id):
         leased = delivery
         if delivery.state is DeliveryState.PENDING:
-            leased = lease(delivery, holder, turn.now, seconds=turn.rules.periods.lease)
-            flight_state.delivered(turn, delivery, leased, DeliveryMove.LEASE)
+            leased = lease(delivery, holder, tx.now, seconds=tx.rules.periods.lease)
+            flight_state.record_delivery(tx, delivery, leased, DeliveryMove.LEASE)
         if leased.state is DeliveryState.LEASED and leased.leased_by == holder:
-            inbox.acked(turn, leased)
+            inbox.record_ack(tx, leased)
 
 
-def block(turn: Turn, request: BlockFlight) -> FlightView:
+def block(tx: Transaction, request: BlockFlight) -> FlightView:
     """The target cannot go on before something happens."""
-    flight = _own(turn, request.flight_id)
-    owner = _owner_of_next_move(turn, request)
+    flight = _own(tx, request.flight_id)
+    owner = _owner_of_next_move(tx, request)
     on = WaitingOn(kind=request.on, ref=request.ref)
     waiting = wait_flight(
-        flight, on, turn.now, seen=request.revision, next_move_owner_id=owner, reason=request.reason
+        flight, on, tx.now, seen=request.revision, next_move_owner_id=owner, reason=request.reason
     )
-    turn.record(FLIGHT_EVENTS[FlightMove.WAIT], waiting, move=FlightMove.WAIT, reason=waiting.reason)
-    _tell_next_mover(turn, waiting, owner)
-    return flight_view(turn, waiting)
+    tx.record(FLIGHT_EVENTS[FlightMove.WAIT], waiting, move=FlightMove.WAIT, reason=waiting.reason)
+    _tell_next_mover(tx, waiting, owner)
+    return flight_view(tx, waiting)
 
 
-def _tell_next_mover(turn: Turn, flight: Flight, owner_id: str) -> None:
+def _tell_next_mover(tx: Transaction, flight: Flight, owner_id: str) -> None:
     """Whoever a flight waits for learns of it: an agent in its inbox, a person in what needs them."""
-    owner, address = turn.need(Agent, "agent", owner_id), turn.address(flight.target)
+    owner, address = tx.need(Agent, "agent", owner_id), tx.address(flight.target)
     title = attention_items.title_of(f"{address} waits for you: {flight.reason}")
     if owner_id == flight.target:
         return
     if attention_items.is_person(owner):
-        attention_items.put(
-            turn,
+        attention_items.open_item(
+            tx,
             AttentionKind.WAITING,
-            user=owner.owner or turn.world.operator,
+            user=owner.owner or tx.services.operator,
             source=flight.id,
             agent_id=flight.target,
             title=title,
@@ -217,195 +217,195 @@ def _tell_next_mover(turn: Turn, flight: Flight, owner_id: str) -> None:
     answer = Remedy(operation="send", parameters={"to": address, "body": PLACEHOLDER})
     look = Remedy(operation="flight.get", parameters={"flightId": flight.id})
     text = "\n".join([title, *(f"try: {command_line(one)}" for one in (answer, look))])
-    place = posts.dm_of(turn, flight.target, owner_id)
+    place = posts.direct_conversation(tx, flight.target, owner_id)
     occasion = Occasion(
         cause=Cause.MOVE,
         sender=Party(agent_id=flight.target),
         targets=(Party(agent_id=owner_id),),
-        place=messages.occasion_place(turn, place),
+        place=messages.wake_context(tx, place),
     )
-    decision = messages.decide(turn, occasion)
+    decision = messages.decide_who_is_woken(tx, occasion)
     metadata = Metadata(target_agents=(owner_id,))
-    message = posts.post(turn, place.id, text, sender=flight.target, metadata=metadata)
-    messages.carried(turn, message, owner_id, decision)
+    message = posts.post(tx, place.id, text, sender=flight.target, metadata=metadata)
+    messages.deliver_message(tx, message, owner_id, decision)
 
 
-def _owner_of_next_move(turn: Turn, request: BlockFlight) -> str:
+def _owner_of_next_move(tx: Transaction, request: BlockFlight) -> str:
     """An actor is named by address; everything else that has no owner of its own is the operator's."""
     if request.on is WaitingKind.ACTOR:
         if request.ref is None:
             raise Refused(BadRequest(problem="waiting on an actor needs its address", field="ref"))
-        return turn.resolve(request.ref).agent.id
-    return turn.world.operator_agent
+        return tx.resolve(request.ref).agent.id
+    return tx.services.operator_agent
 
 
-def resume(turn: Turn, request: ResumeFlight) -> FlightView:
+def resume(tx: Transaction, request: ResumeFlight) -> FlightView:
     """What it waited for has happened."""
-    flight = _own(turn, request.flight_id)
-    resumed = resume_flight(flight, turn.now, seen=request.revision)
-    turn.record(FLIGHT_EVENTS[FlightMove.RESUME], resumed, move=FlightMove.RESUME, reason=resumed.reason)
-    for item in turn.ledger.many(Attention, "attention_about", dedupe=flight.id):
-        attention_items.put_away(turn, item, "the flight was resumed")
-    return flight_view(turn, resumed)
+    flight = _own(tx, request.flight_id)
+    resumed = resume_flight(flight, tx.now, seen=request.revision)
+    tx.record(FLIGHT_EVENTS[FlightMove.RESUME], resumed, move=FlightMove.RESUME, reason=resumed.reason)
+    for item in tx.ledger.many(Attention, "attention_about", dedupe=flight.id):
+        attention_items.close_item(tx, item, "the flight was resumed")
+    return flight_view(tx, resumed)
 
 
-def complete(turn: Turn, request: CompleteFlight) -> FlightView:
+def complete(tx: Transaction, request: CompleteFlight) -> FlightView:
     """The result, by the target's credential."""
-    flight = _own(turn, request.flight_id)
+    flight = _own(tx, request.flight_id)
     _check_seen(flight, request.revision)
-    return flight_view(turn, _answered(turn, flight, check_body(request.output), CompletedBy.COMPLETE))
+    return flight_view(tx, _answered(tx, flight, check_body(request.output), CompletedBy.COMPLETE))
 
 
 def _answered(
-    turn: Turn, flight: Flight, text: str, by: CompletedBy, attachments: tuple[Attachment, ...] = ()
+    tx: Transaction, flight: Flight, text: str, by: CompletedBy, attachments: tuple[Attachment, ...] = ()
 ) -> Flight:
     if flight.state not in FLIGHT.terminal:
-        _take(turn, flight)
-        flight = turn.need(Flight, "flight", flight.id)
-    return flight_state.answer(turn, flight, text, by, attachments)
+        _take(tx, flight)
+        flight = tx.need(Flight, "flight", flight.id)
+    return flight_state.complete_with_answer(tx, flight, text, by, attachments)
 
 
-def fail(turn: Turn, request: FailFlight) -> FlightView:
+def fail(tx: Transaction, request: FailFlight) -> FlightView:
     """It did not work out, says its target."""
-    flight = _own(turn, request.flight_id)
+    flight = _own(tx, request.flight_id)
     error = FlightError(code=request.code, message=request.reason, remedies=(retry_remedy(flight),))
-    failed = fail_flight(flight, error, turn.now, seen=request.revision)
-    return flight_view(turn, flight_state.finish(turn, flight, failed))
+    failed = fail_flight(flight, error, tx.now, seen=request.revision)
+    return flight_view(tx, flight_state.finish_flight(tx, flight, failed))
 
 
-def cancel(turn: Turn, request: CancelFlight) -> FlightView:
+def cancel(tx: Transaction, request: CancelFlight) -> FlightView:
     """Not needed any more: by its asker, its target, or who controls the target."""
-    flight = flight_named(turn, request.flight_id)
-    if turn.sender not in (flight.requester_id, flight.target):
-        turn.permit(Deed.CONTROL, subject_of(turn.need(Agent, "agent", flight.target)))
-    reason = request.reason or f"cancelled by {turn.address(turn.sender)}"
-    cancelled = cancel_flight(flight, reason, turn.now, seen=request.revision)
-    return flight_view(turn, flight_state.finish(turn, flight, cancelled))
+    flight = flight_named(tx, request.flight_id)
+    if tx.sender not in (flight.requester_id, flight.target):
+        tx.permit(Deed.CONTROL, subject_of(tx.need(Agent, "agent", flight.target)))
+    reason = request.reason or f"cancelled by {tx.address(tx.sender)}"
+    cancelled = cancel_flight(flight, reason, tx.now, seen=request.revision)
+    return flight_view(tx, flight_state.finish_flight(tx, flight, cancelled))
 
 
 # -- replying ----------------------------------------------------------------------------------------
 
 
-def reply(turn: Turn, request: Reply) -> Receipt:
+def reply(tx: Transaction, request: Reply) -> Receipt:
     """Answer in the same conversation; the first answer to an ask by its target completes it."""
     body = check_body(request.body)
-    message = _answers(turn, request.in_reply_to)
-    question = answers.answered_by(turn, message, turn.sender)
+    message = _answers(tx, request.in_reply_to)
+    question = answers.question_answered_by(tx, message, tx.sender)
     if question is not None:
-        answered = _answer_of(turn, message, answers.answer(turn, question, body))
-        return replace(answered, to=turn.address(question.asker_id))
-    flight = _asked(turn, message)
-    if flight is not None and flight.target == turn.sender and flight.state not in FLIGHT.terminal:
-        attachments = messages.attached(turn, request.attachments)
-        done = _answered(turn, flight, body, CompletedBy.REPLY, attachments)
+        answered = _answer_of(tx, message, answers.answer(tx, question, body))
+        return replace(answered, to=tx.address(question.asker_id))
+    flight = _asked(tx, message)
+    if flight is not None and flight.target == tx.sender and flight.state not in FLIGHT.terminal:
+        attachments = messages.attachments_of(tx, request.attachments)
+        done = _answered(tx, flight, body, CompletedBy.REPLY, attachments)
         said = done.output_message_id or message.id
-        deliveries = turn.ledger.many(Delivery, "deliveries_of_message", message=said, limit=10)
+        deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=said, limit=10)
         return Receipt(
             conversation_id=message.conversation_id,
             message_id=said,
-            to=turn.address(flight.requester_id),
-            deliveries=tuple(posts.receipt_of(turn, one) for one in deliveries),
+            to=tx.address(flight.requester_id),
+            deliveries=tuple(posts.receipt_of(tx, one) for one in deliveries),
         )
-    ended = flight if flight is not None and flight.target == turn.sender else None
-    return _said(turn, request, body, message, ended)
+    ended = flight if flight is not None and flight.target == tx.sender else None
+    return _said(tx, request, body, message, ended)
 
 
-def _answer_of(turn: Turn, asked: Message, told: Told[Question]) -> Receipt:
+def _answer_of(tx: Transaction, asked: Message, told: Noticed[Question]) -> Receipt:
     """The receipt of what was said to a question: it is the answer."""
     return Receipt(
         conversation_id=told.message.conversation_id if told.message else asked.conversation_id,
         message_id=told.message.id if told.message else asked.id,
-        deliveries=(posts.receipt_of(turn, told.delivery),) if told.delivery else (),
+        deliveries=(posts.receipt_of(tx, told.delivery),) if told.delivery else (),
         notes=told.notes,
     )
 
 
-def _answers(turn: Turn, ident: str | None) -> Message:
+def _answers(tx: Transaction, ident: str | None) -> Message:
     """The message that is answered: named by itself, its ask or flight; else the open ask, or the latest."""
     if ident is None:
-        return _open_ask(turn) or _latest(turn)
+        return _open_ask(tx) or _latest(tx)
     if ident.startswith(("ask_", "flt_")):
-        ask = turn.need(Ask, "ask", flight_named(turn, ident).ask_id)
+        ask = tx.need(Ask, "ask", flight_named(tx, ident).ask_id)
         ident = ask.message_id
     elif ident.startswith("dlv_"):
-        ident = turn.need(Delivery, "delivery", ident).message_id or ident
-    message = turn.need(Message, "message", ident)
-    conversation = turn.need(Conversation, "conversation", message.conversation_id)
-    conversations.may_read(turn, conversation)
+        ident = tx.need(Delivery, "delivery", ident).message_id or ident
+    message = tx.need(Message, "message", ident)
+    conversation = tx.need(Conversation, "conversation", message.conversation_id)
+    conversations.may_read(tx, conversation)
     return message
 
 
-def _open_ask(turn: Turn) -> Message | None:
+def _open_ask(tx: Transaction) -> Message | None:
     """The ask that the calling session works on; else one of its agent that no other session has."""
-    mine = turn.actor.session_id
-    found = turn.ledger.many(Flight, "flights_open_to", agent=turn.sender, before=LAST, limit=_MANY)
+    mine = tx.actor.session_id
+    found = tx.ledger.many(Flight, "flights_open_to", agent=tx.sender, before=LAST, limit=_MANY)
     taken = [one for one in found if one.started_at is not None]
     own = [one for one in taken if mine is not None and one.session_id == mine]
     free = [one for one in (*taken, *found) if one.session_id is None or mine is None]
     for flight in (*own, *free):
-        return turn.need(Message, "message", turn.need(Ask, "ask", flight.ask_id).message_id)
+        return tx.need(Message, "message", tx.need(Ask, "ask", flight.ask_id).message_id)
     return None
 
 
-def _latest(turn: Turn) -> Message:
+def _latest(tx: Transaction) -> Message:
     """The latest message that came and was no ask: an ask that is finished is answered only by name."""
-    came = turn.ledger.many(Delivery, "deliveries_to", agent=turn.sender, before=LAST, limit=_MANY)
+    came = tx.ledger.many(Delivery, "deliveries_to", agent=tx.sender, before=LAST, limit=_MANY)
     for delivery in came:
         if delivery.flight_id is None and delivery.message_id is not None:
-            return turn.need(Message, "message", delivery.message_id)
+            return tx.need(Message, "message", delivery.message_id)
     look = Remedy(operation="inbox", parameters={"all": True}, why="what came, also what is read")
     raise Refused(NotFound(noun="message to you", id="latest", remedies=(look,)))
 
 
-def _asked(turn: Turn, message: Message) -> Flight | None:
-    ask = turn.ledger.one(Ask, "ask_of_message", message=message.id)
-    return flight_named(turn, ask.id) if ask else None
+def _asked(tx: Transaction, message: Message) -> Flight | None:
+    ask = tx.ledger.one(Ask, "ask_of_message", message=message.id)
+    return flight_named(tx, ask.id) if ask else None
 
 
-def _said(turn: Turn, request: Reply, body: str, message: Message, ended: Flight | None) -> Receipt:
+def _said(tx: Transaction, request: Reply, body: str, message: Message, ended: Flight | None) -> Receipt:
     """An answer to a plain message; text after an ask's end is a note that wakes nobody."""
     late = ended is not None
-    target = turn.need(Agent, "agent", message.reply_to or message.sender)
-    heard = not late and target.id not in (turn.sender, *turn.world.own_agents)
+    target = tx.need(Agent, "agent", message.reply_to or message.sender)
+    heard = not late and target.id not in (tx.sender, *tx.services.own_agents)
     if heard:
-        _check_heard(turn, message, target)
+        _check_heard(tx, message, target)
     said = posts.post(
-        turn,
+        tx,
         message.conversation_id,
         body,
         kind=MessageKind.STATUS if late else MessageKind.ANSWER,
-        attachments=messages.attached(turn, request.attachments),
+        attachments=messages.attachments_of(tx, request.attachments),
         ask_id=message.ask_id if late else None,
         flight_id=message.flight_id if late else None,
         metadata=Metadata(in_reply_to=message.id, target_agents=(target.id,) if heard else ()),
     )
     receipts = ()
     if heard:
-        delivery = posts.deliver(turn, said, target.id, rule="reply", reason="an answer")
-        receipts = (posts.receipt_of(turn, delivery),)
-    notes = _unheard(turn, target)
+        delivery = posts.deliver(tx, said, target.id, rule="reply", reason="an answer")
+        receipts = (posts.receipt_of(tx, delivery),)
+    notes = _unheard(tx, target)
     if ended is not None:
-        noted = flight_state.note_after_end(turn, ended, said)
-        receipts = (posts.receipt_of(turn, noted),) if noted else ()
+        noted = flight_state.note_after_end(tx, ended, said)
+        receipts = (posts.receipt_of(tx, noted),) if noted else ()
         told = "; its asker finds it in the inbox" if noted else ""
         notes = (f"the ask is {ended.state}: kept as a note{told}",)
     return Receipt(
         conversation_id=said.conversation_id,
         message_id=said.id,
-        to=turn.address(target.id) if receipts else "",
+        to=tx.address(target.id) if receipts else "",
         deliveries=receipts,
         notes=notes,
     )
 
 
-def _check_heard(turn: Turn, message: Message, target: Agent) -> None:
+def _check_heard(tx: Transaction, message: Message, target: Agent) -> None:
     """Who answers takes part in the conversation, or may speak to whom the answer is for."""
     if target.lifecycle is Lifecycle.RETIRED:
-        raise Refused(routes.retired(turn, target))
-    members = tuple(one.agent_id for one in conversations.members_of(turn, message.conversation_id))
-    if turn.sender not in members:
-        turn.permit(Deed.ADDRESS, subject_of(target))
+        raise Refused(routes.retired_target(tx, target))
+    members = tuple(one.agent_id for one in conversations.members_of(tx, message.conversation_id))
+    if tx.sender not in members:
+        tx.permit(Deed.ADDRESS, subject_of(target))
 
 
-def _unheard(turn: Turn, target: Agent) -> tuple[str, ...]:
-    return ("the broker reads no answers: kept as a note",) if target.id in turn.world.own_agents else ()
+def _unheard(tx: Transaction, target: Agent) -> tuple[str, ...]:
+    return ("the broker reads no answers: kept as a note",) if target.id in tx.services.own_agents else ()

@@ -10,7 +10,7 @@ from scout.broker.routing import routes
 from scout.broker.routing.unread import START, Unread, count_unread, list_unread, mark_read
 from scout.broker.transaction.admission import caller_of
 from scout.broker.transaction.session_name import name_of
-from scout.broker.transaction.transaction import Turn, subject_of
+from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.model.agent import Agent
 from scout.model.attention import Attention, AttentionKind
 from scout.model.delivery import Delivery, DeliveryState, is_due
@@ -27,7 +27,7 @@ from scout.protocol.inbox import AckInbox, InboxItem
 from scout.protocol.insight import ShowBrief
 from scout.store.ledger import LAST
 
-__all__ = ["MAILS", "mail_of", "report", "speak_as", "together"]
+__all__ = ["MAILS", "act_as_session", "group_deliveries", "mail_of", "report"]
 
 MAILS = 3  # handed over at once: a session has a task of its own
 _SOME = 200
@@ -35,39 +35,39 @@ _LOOKED_AT = 20
 _FETCHING = frozenset({HookEvent.STOP, HookEvent.TOOL_USE})
 
 
-def report(turn: Turn, request: ReportHook) -> HookAnswer:
+def report(tx: Transaction, request: ReportHook) -> HookAnswer:
     """One moment of an enrolled session, told by the host that enrolled it."""
-    session = turn.need(Session, "session", request.session_id)
-    agent = turn.need(Agent, "agent", session.agent_id)
+    session = tx.need(Session, "session", request.session_id)
+    agent = tx.need(Agent, "agent", session.agent_id)
     subject = replace(subject_of(agent), name=session.id, enrolled_by=session.enrolled_by)
-    turn.permit(Deed.FETCH_MAIL if request.event in _FETCHING else Deed.REPORT_HOOK, subject)
-    speak_as(turn, agent, session)
+    tx.permit(Deed.FETCH_MAIL if request.event in _FETCHING else Deed.REPORT_HOOK, subject)
+    act_as_session(tx, agent, session)
     if request.event is not HookEvent.SESSION_END and session.state is not SessionState.LIVE:
         SESSION.after(session.state, SessionMove.READY)  # refuses: it has to enrol again
-    return _EVENTS[request.event](turn, session, request)
+    return _EVENTS[request.event](tx, session, request)
 
 
-def speak_as(turn: Turn, agent: Agent, session: Session) -> None:
+def act_as_session(tx: Transaction, agent: Agent, session: Session) -> None:
     """From here on it is done in the name of the session; the host's credential stays in the log."""
-    turn.actor = replace(
-        turn.actor,
+    tx.actor = replace(
+        tx.actor,
         kind=TokenKind.AGENT,
         user=agent.owner,
         agent_id=agent.id,
         path=agent.path,
         session_id=session.id,
     )
-    turn.caller = caller_of(turn.world, turn.actor, agent)
+    tx.caller = caller_of(tx.services, tx.actor, agent)
 
 
 # -- the moments -------------------------------------------------------------------------------------
 
 
-def _started(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
-    _seen(turn, session)
-    brief = briefs.brief(turn, ShowBrief())
+def _started(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
+    _seen(tx, session)
+    brief = briefs.brief(tx, ShowBrief())
     standing = Standing(
-        address=name_of(turn, session.id, session.agent_id),
+        address=name_of(tx, session.id, session.agent_id),
         project=brief.me.project,
         asks=len(brief.flights),
         questions=len(brief.questions),
@@ -77,84 +77,84 @@ def _started(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
     return HookAnswer(context=opening_lines(standing, session.harness))
 
 
-def _prompted(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
+def _prompted(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
     """Its model reads what it was given: so what was handed over is taken, and its asks run."""
-    _works(turn, session)
-    _withdraw(turn, session)
+    _works(tx, session)
+    _withdraw(tx, session)
     typed = bool(request.prompt) and not is_mail(request.prompt)
-    taken = [] if typed else _held(turn, session)
+    taken = [] if typed else _held(tx, session)
     if taken:
-        inbox.acknowledge(turn, AckInbox(delivery_ids=tuple(one.id for one in taken)))
-    live_turn.begin(turn, session, taken)
-    return HookAnswer(context=unread_line(count_unread(turn, session.agent_id), session.harness))
+        inbox.acknowledge(tx, AckInbox(delivery_ids=tuple(one.id for one in taken)))
+    live_turn.begin(tx, session, taken)
+    return HookAnswer(context=unread_line(count_unread(tx, session.agent_id), session.harness))
 
 
-def _held(turn: Turn, session: Session) -> list[Delivery]:
+def _held(tx: Transaction, session: Session) -> list[Delivery]:
     """What waits for its agent and was handed to this very session."""
-    waiting = turn.ledger.many(Delivery, "inbox", agent=session.agent_id, after="", limit=_SOME)
+    waiting = tx.ledger.many(Delivery, "inbox", agent=session.agent_id, after="", limit=_SOME)
     return [one for one in waiting if one.state is DeliveryState.LEASED and one.leased_by == session.id]
 
 
-def _stopped(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
+def _stopped(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
     """First the answer of the turn goes out; then there is room for what came meanwhile, or it is idle."""
-    endpoint = _seen(turn, session)
-    _withdraw(turn, session)
-    ended = live_turn.end(turn, session, request.last_text)
+    endpoint = _seen(tx, session)
+    _withdraw(tx, session)
+    ended = live_turn.end(tx, session, request.last_text)
     if ended.context:
         return HookAnswer(context=ended.context, notice=ended.notice)
-    due = () if turn.world.paused else _due(turn, session)  # what is handed over here begins another turn
-    told = _handed_over(turn, session, _one_ask(due))
+    due = () if tx.services.paused else _due(tx, session)  # what is handed over here begins another turn
+    told = _handed_over(tx, session, _one_ask(due))
     if not told.context and endpoint is not None and endpoint.state is EndpointState.WORKING:
-        routes.move(turn, endpoint, EndpointMove.RELEASE)
+        routes.record_endpoint_move(tx, endpoint, EndpointMove.RELEASE)
     return replace(told, notice=ended.notice)
 
 
-def _used_a_tool(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
+def _used_a_tool(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
     """Between two tools there is room for plain mail; an ask has a turn of its own."""
-    return _handed_over(turn, session, _due(turn, session, asks=False)[:MAILS])
+    return _handed_over(tx, session, _due(tx, session, asks=False)[:MAILS])
 
 
-def _due(turn: Turn, session: Session, *, asks: bool = True) -> list[Unread]:
+def _due(tx: Transaction, session: Session, *, asks: bool = True) -> list[Unread]:
     """What the session may be handed now, oldest first."""
 
     def wanted(one: Delivery) -> bool:
-        free = is_due(one, turn.now) and not one.wake and inbox.is_for(one, session.id)
+        free = is_due(one, tx.now) and not one.wake and inbox.is_for(one, session.id)
         return free and (asks or one.flight_id is None)
 
-    return list_unread(turn, session.agent_id, _LOOKED_AT, START, wanted)
+    return list_unread(tx, session.agent_id, _LOOKED_AT, START, wanted)
 
 
 def _one_ask(found: Sequence[Unread]) -> list[Unread]:
     """What is told in one turn: some plain messages, and one ask at most."""
-    deliveries = {one.id for one in together([one.delivery for one in found if one.delivery])}
+    deliveries = {one.id for one in group_deliveries([one.delivery for one in found if one.delivery])}
     kept = [one for one in found if one.delivery is None or one.delivery.id in deliveries]
     return kept[:MAILS]
 
 
-def together(deliveries: Sequence[Delivery]) -> list[Delivery]:
+def group_deliveries(deliveries: Sequence[Delivery]) -> list[Delivery]:
     """The same of deliveries alone."""
     asks = [one for one in deliveries if one.flight_id is not None]
     left_out = {one.id for one in asks[1:]}
     return [one for one in deliveries if one.id not in left_out][:MAILS]
 
 
-def _handed_over(turn: Turn, session: Session, found: Sequence[Unread]) -> HookAnswer:
+def _handed_over(tx: Transaction, session: Session, found: Sequence[Unread]) -> HookAnswer:
     """Lease mail to the session and tell it; what was said to many is read by that."""
-    items = inbox.handed_over(turn, found)
+    items = inbox.lease_and_show(tx, found)
     for one in items:
         if one.conversation_id is not None and one.seq is not None:
-            mark_read(turn, session.agent_id, one.conversation_id, one.seq)
-    text = mail_text([mail_of(turn, one) for one in items], session.harness)
+            mark_read(tx, session.agent_id, one.conversation_id, one.seq)
+    text = mail_text([mail_of(tx, one) for one in items], session.harness)
     return HookAnswer(context=text, handed_over=tuple(one.delivery_id for one in items if one.delivery_id))
 
 
-def mail_of(turn: Turn, item: InboxItem) -> Mail:
+def mail_of(tx: Transaction, item: InboxItem) -> Mail:
     """One thing for a session, as it is told."""
     delivery, message = item.delivery, item.message
     sender = delivery.sender if delivery else message.sender if message else None
     return Mail(
-        by_user=sender == turn.world.operator_agent,
-        sender=name_of(turn, message.sender_session_id, message.sender) if message else item.sender,
+        by_user=sender == tx.services.operator_agent,
+        sender=name_of(tx, message.sender_session_id, message.sender) if message else item.sender,
         message_id=message.id if message else item.delivery_id or "",
         body=message.body if message else item.prompt,
         asks=delivery is not None and delivery.flight_id is not None,
@@ -162,21 +162,21 @@ def mail_of(turn: Turn, item: InboxItem) -> Mail:
     )
 
 
-def _asked(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
+def _asked(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
     """A program wants to do what it may not: a person says yes or no, here or where it runs."""
-    _works(turn, session)
+    _works(tx, session)
     wish = request_of(request.tool or session.harness, request.arguments)
-    item = attention.raise_permission(turn, wish, request.expires_in)
+    item = attention.raise_permission(tx, wish, request.expires_in)
     return HookAnswer(attention_id=item.id)
 
 
-def _ended(turn: Turn, session: Session, request: ReportHook) -> HookAnswer:
-    _withdraw(turn, session)
-    session_end.end(turn, session, f"its {session.harness} session was closed")
+def _ended(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
+    _withdraw(tx, session)
+    session_end.end(tx, session, f"its {session.harness} session was closed")
     return HookAnswer()
 
 
-_EVENTS: Mapping[HookEvent, Callable[[Turn, Session, ReportHook], HookAnswer]] = {
+_EVENTS: Mapping[HookEvent, Callable[[Transaction, Session, ReportHook], HookAnswer]] = {
     HookEvent.SESSION_START: _started,
     HookEvent.PROMPT_SUBMIT: _prompted,
     HookEvent.STOP: _stopped,
@@ -189,29 +189,27 @@ _EVENTS: Mapping[HookEvent, Callable[[Turn, Session, ReportHook], HookAnswer]] =
 # -- what every moment says --------------------------------------------------------------------------
 
 
-def _seen(turn: Turn, session: Session) -> Endpoint | None:
+def _seen(tx: Transaction, session: Session) -> Endpoint | None:
     """A sign of life."""
-    endpoint = routes.endpoint_of(turn, session.id)
-    if endpoint is None or not endpoints.is_quiet(turn, endpoint):
-        return endpoint and endpoints.heartbeat(turn, Heartbeat(endpoint_id=endpoint.id))
-    seen = heard_from(endpoint, turn.now)
-    turn.ledger.refresh(seen)
-    turn.memory.forget()
+    endpoint = routes.endpoint_of(tx, session.id)
+    if endpoint is None or not endpoints.is_quiet(tx, endpoint):
+        return endpoint and endpoints.heartbeat(tx, Heartbeat(endpoint_id=endpoint.id))
+    seen = heard_from(endpoint, tx.now)
+    tx.ledger.refresh(seen)
+    tx.memory.forget()
     return seen
 
 
-def _works(turn: Turn, session: Session) -> None:
-    endpoint = _seen(turn, session)
+def _works(tx: Transaction, session: Session) -> None:
+    endpoint = _seen(tx, session)
     if endpoint is not None and endpoint.state is EndpointState.IDLE:
-        routes.move(turn, endpoint, EndpointMove.CLAIM)
+        routes.record_endpoint_move(tx, endpoint, EndpointMove.CLAIM)
 
 
-def _withdraw(turn: Turn, session: Session) -> None:
+def _withdraw(tx: Transaction, session: Session) -> None:
     """It goes on, so whatever it asked for was decided at its own terminal."""
-    raised = turn.ledger.many(
-        Attention, "attention_by_open", agent=session.agent_id, before=LAST, limit=_SOME
-    )
+    raised = tx.ledger.many(Attention, "attention_by_open", agent=session.agent_id, before=LAST, limit=_SOME)
     for item in raised:
         if item.kind is AttentionKind.PERMISSION and item.return_path.session_id == session.id:
             why = "decided in the session itself"
-            decisions.dismiss(turn, DismissAttention(attention_id=item.id, reason=why))
+            decisions.dismiss(tx, DismissAttention(attention_id=item.id, reason=why))

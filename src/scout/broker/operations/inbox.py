@@ -9,8 +9,8 @@ from scout.broker.effects import flight_state
 from scout.broker.routing import conversations, posts, routes, unread
 from scout.broker.routing.attention_items import title_of
 from scout.broker.routing.unread import LATEST, START, Position, Unread
-from scout.broker.transaction.paging import before, cursor, page, place_text, size
-from scout.broker.transaction.transaction import Turn, subject_of
+from scout.broker.transaction.paging import before, cursor, encode_cursor, page, size
+from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.model.agent import Agent
 from scout.model.ask import Ask
 from scout.model.conversation import Conversation, ConversationKind, Message
@@ -45,35 +45,35 @@ from scout.protocol.inbox import (
 from scout.protocol.request import Page
 
 __all__ = [
-    "acked",
     "acknowledge",
     "answers_to",
     "claim",
-    "claimed",
     "get_delivery",
     "give_back",
-    "handed_over",
     "hold_longer",
     "is_for",
+    "lease_and_show",
+    "lease_deliveries",
     "list_deliveries",
     "list_inbox",
     "read_conversation",
+    "record_ack",
 ]
 
 _MAIL = 1000  # as much as is counted
 _REPLIES = 20
 
 
-def _item(turn: Turn, one: Unread, *, read: bool = False) -> InboxItem:
+def _item(tx: Transaction, one: Unread, *, read: bool = False) -> InboxItem:
     message, delivery = one.message, one.delivery
     told = InboxItem(
         message=message,
-        sender=turn.address(delivery.sender if delivery else message.sender if message else None),
-        about=_about(turn, message),
+        sender=tx.address(delivery.sender if delivery else message.sender if message else None),
+        about=_about(tx, message),
         read=read,
     )
     if message is not None:
-        where = turn.conversation(message.conversation_id)
+        where = tx.conversation(message.conversation_id)
         channel = where.name if where is not None and where.kind is ConversationKind.CHANNEL else None
         to_all = where is not None and where.kind is ConversationKind.BROADCAST
         told = replace(told, channel=channel, broadcast=to_all)
@@ -83,33 +83,31 @@ def _item(turn: Turn, one: Unread, *, read: bool = False) -> InboxItem:
     return replace(told, conversation_id=message.conversation_id, seq=message.seq)
 
 
-def _about(turn: Turn, message: Message | None) -> str:
+def _about(tx: Transaction, message: Message | None) -> str:
     """What an answer answers, in a line."""
-    asked = turn.ledger.get(Message, message.in_reply_to) if message else None
+    asked = tx.ledger.get(Message, message.in_reply_to) if message else None
     return title_of(asked.body) if asked else ""
 
 
-def list_inbox(turn: Turn, request: ListInbox) -> Page[InboxItem]:
+def list_inbox(tx: Transaction, request: ListInbox) -> Page[InboxItem]:
     """What is unread, oldest first; with `all` everything that ever came, newest first."""
-    wanted = size(request.limit, turn.rules.limits)
+    wanted = size(request.limit, tx.rules.limits)
     if request.all:
         begin = _position(request.cursor, LATEST)
-        found = unread.list_read(turn, turn.sender, wanted + 1, begin)
+        found = unread.list_read(tx, tx.sender, wanted + 1, begin)
     else:
         begin = _position(request.cursor, START)
-        found = unread.list_unread(turn, turn.sender, wanted + 1, begin)
+        found = unread.list_unread(tx, tx.sender, wanted + 1, begin)
     shown = found[:wanted]
-    items = tuple(_item(turn, one, read=request.all and _is_read(turn, one)) for one in shown)
+    items = tuple(_item(tx, one, read=request.all and _is_read(tx, one)) for one in shown)
     return Page(items=items, next=_after(begin, shown) if len(found) > wanted else None)
 
 
-def _is_read(turn: Turn, one: Unread) -> bool:
+def _is_read(tx: Transaction, one: Unread) -> bool:
     if one.delivery is not None:
         return one.delivery.state in DELIVERY.terminal
     message = one.message
-    return message is not None and message.seq <= unread.read_up_to(
-        turn, turn.sender, message.conversation_id
-    )
+    return message is not None and message.seq <= unread.read_up_to(tx, tx.sender, message.conversation_id)
 
 
 def _position(text: str | None, begin: Position) -> Position:
@@ -128,37 +126,37 @@ def _after(begin: Position, shown: Sequence[Unread]) -> str:
     deliveries = [one.delivery.id for one in shown if one.delivery]
     numbers = [one.message.seq for one in shown if one.delivery is None and one.message]
     place = Position([begin.delivery_id, *deliveries][-1], [begin.seq, *numbers][-1])
-    return place_text(f"{place.delivery_id} {place.seq}")
+    return encode_cursor(f"{place.delivery_id} {place.seq}")
 
 
-def claim(turn: Turn, request: ClaimInbox) -> Claimed:
+def claim(tx: Transaction, request: ClaimInbox) -> Claimed:
     """Lease what is due to the caller, and give it what was said to many.
 
     What a program of Scout's carries is not for the taking. A message to many is not leased: it comes again
     until the cursor has moved past it.
     """
-    wanted = size(request.limit, turn.rules.limits)
-    found = unread.list_unread(turn, turn.sender, wanted, START, lambda one: _is_free(turn, one))
-    return Claimed(items=handed_over(turn, found))
+    wanted = size(request.limit, tx.rules.limits)
+    found = unread.list_unread(tx, tx.sender, wanted, START, lambda one: _is_free(tx, one))
+    return Claimed(items=lease_and_show(tx, found))
 
 
-def handed_over(turn: Turn, found: Sequence[Unread]) -> tuple[InboxItem, ...]:
+def lease_and_show(tx: Transaction, found: Sequence[Unread]) -> tuple[InboxItem, ...]:
     """Lease what has a delivery to the caller, and show all of it."""
-    taken = [Unread(one.message, _leased(turn, one.delivery) if one.delivery else None) for one in found]
-    return tuple(_item(turn, one) for one in taken)
+    taken = [Unread(one.message, _leased(tx, one.delivery) if one.delivery else None) for one in found]
+    return tuple(_item(tx, one) for one in taken)
 
 
-def _is_free(turn: Turn, delivery: Delivery) -> bool:
-    return is_due(delivery, turn.now) and not delivery.wake and _is_mine(turn, delivery)
+def _is_free(tx: Transaction, delivery: Delivery) -> bool:
+    return is_due(delivery, tx.now) and not delivery.wake and _is_mine(tx, delivery)
 
 
-def _leased(turn: Turn, delivery: Delivery) -> Delivery:
-    leased = lease(delivery, _holder(turn), turn.now, seconds=turn.rules.periods.lease)
-    return flight_state.delivered(turn, delivery, leased, DeliveryMove.LEASE)
+def _leased(tx: Transaction, delivery: Delivery) -> Delivery:
+    leased = lease(delivery, _holder(tx), tx.now, seconds=tx.rules.periods.lease)
+    return flight_state.record_delivery(tx, delivery, leased, DeliveryMove.LEASE)
 
 
-def _is_mine(turn: Turn, delivery: Delivery) -> bool:
-    session_id = turn.actor.session_id
+def _is_mine(tx: Transaction, delivery: Delivery) -> bool:
+    session_id = tx.actor.session_id
     return session_id is None or is_for(delivery, session_id)
 
 
@@ -168,18 +166,18 @@ def is_for(delivery: Delivery, session_id: str) -> bool:
     return delivery.session_id in (None, session_id) and held in (None, session_id)
 
 
-def claimed(turn: Turn, deliveries: Sequence[Delivery]) -> tuple[InboxItem, ...]:
+def lease_deliveries(tx: Transaction, deliveries: Sequence[Delivery]) -> tuple[InboxItem, ...]:
     """Lease exactly these to the caller."""
-    taken = [_leased(turn, one) for one in deliveries]
-    return tuple(_item(turn, Unread(turn.ledger.get(Message, one.message_id), one)) for one in taken)
+    taken = [_leased(tx, one) for one in deliveries]
+    return tuple(_item(tx, Unread(tx.ledger.get(Message, one.message_id), one)) for one in taken)
 
 
-def _holder(turn: Turn) -> str:
+def _holder(tx: Transaction) -> str:
     """Who holds a lease: the session, where the credential is for one."""
-    return turn.actor.session_id or turn.sender
+    return tx.actor.session_id or tx.sender
 
 
-def acknowledge(turn: Turn, request: AckInbox) -> Settled:
+def acknowledge(tx: Transaction, request: AckInbox) -> Settled:
     """Taken. What was taken before stays so; what nobody claimed is claimed by this."""
     if not (request.delivery_ids or request.conversation_id):
         raise Refused(
@@ -187,148 +185,150 @@ def acknowledge(turn: Turn, request: AckInbox) -> Settled:
         )
     if (request.conversation_id is None) is not (request.seq is None):
         raise Refused(BadRequest(problem="conversationId and seq belong together", field="seq"))
-    settled = _each(turn, request.delivery_ids, _acked)
+    settled = _each(tx, request.delivery_ids, _acked)
     if request.conversation_id is None or request.seq is None:
         return settled
-    return replace(settled, cursors=(_read(turn, request.conversation_id, request.seq),))
+    return replace(settled, cursors=(_read(tx, request.conversation_id, request.seq),))
 
 
-def _read(turn: Turn, conversation_id: str, seq: int) -> ReadTo:
+def _read(tx: Transaction, conversation_id: str, seq: int) -> ReadTo:
     """Move the caller's cursor in a conversation of many that it takes part in."""
-    conversation = conversations.may_read(turn, turn.need(Conversation, "conversation", conversation_id))
+    conversation = conversations.may_read(tx, tx.need(Conversation, "conversation", conversation_id))
     if seq < 1:
         raise Refused(BadRequest(problem="numbers of the log begin with 1", field="seq"))
-    unread.mark_read(turn, turn.sender, conversation.id, seq)
-    return ReadTo(conversation_id=conversation.id, seq=unread.read_up_to(turn, turn.sender, conversation.id))
+    unread.mark_read(tx, tx.sender, conversation.id, seq)
+    return ReadTo(conversation_id=conversation.id, seq=unread.read_up_to(tx, tx.sender, conversation.id))
 
 
-def _acked(turn: Turn, delivery: Delivery) -> Delivery:
+def _acked(tx: Transaction, delivery: Delivery) -> Delivery:
     if delivery.state is DeliveryState.ACKED:
         return delivery
     if delivery.state is DeliveryState.PENDING and not delivery.wake:
-        delivery = _leased(turn, delivery)
-    return acked(turn, delivery)
+        delivery = _leased(tx, delivery)
+    return record_ack(tx, delivery)
 
 
-def acked(turn: Turn, delivery: Delivery) -> Delivery:
+def record_ack(tx: Transaction, delivery: Delivery) -> Delivery:
     """Store that the caller took a delivery, and in which session."""
-    session_id = turn.actor.session_id
-    endpoint = routes.endpoint_of(turn, session_id)
+    session_id = tx.actor.session_id
+    endpoint = routes.endpoint_of(tx, session_id)
     taken = ack(
         delivery,
-        _holder(turn),
-        turn.now,
+        _holder(tx),
+        tx.now,
         session_id=session_id,
         endpoint_id=endpoint.id if endpoint else None,
     )
-    return flight_state.delivered(turn, delivery, taken, DeliveryMove.ACK)
+    return flight_state.record_delivery(tx, delivery, taken, DeliveryMove.ACK)
 
 
-def read_conversation(turn: Turn, request: MarkRead) -> ConversationView:
+def read_conversation(tx: Transaction, request: MarkRead) -> ConversationView:
     """The caller has read up to a message, or to the end."""
-    conversation = turn.need(Conversation, "conversation", request.conversation_id)
-    takes_part = conversations.membership(turn, conversation.id) is not None
-    if not takes_part and conversation != unread.broadcast_for(turn, turn.sender):
-        conversations.may_read(turn, conversation)
+    conversation = tx.need(Conversation, "conversation", request.conversation_id)
+    takes_part = conversations.membership(tx, conversation.id) is not None
+    if not takes_part and conversation != unread.broadcast_for(tx, tx.sender):
+        conversations.may_read(tx, conversation)
         problem = "only who takes part in a conversation has a place in it"
         raise Refused(BadRequest(problem=problem, field="conversationId"))
-    message = posts.newest_in(turn, conversation.id)
+    message = posts.newest_message(tx, conversation.id)
     if request.message_id is not None:
-        message = turn.need(Message, "message", request.message_id)
+        message = tx.need(Message, "message", request.message_id)
         if message.conversation_id != conversation.id:
-            raise turn.missing("message", request.message_id)
+            raise tx.missing("message", request.message_id)
     if message is not None:
-        unread.mark_read(turn, turn.sender, conversation.id, message.seq)
-        _take_mail(turn, conversation.id, message.seq)
-    return conversations.shown(turn, ConversationView, conversation)
+        unread.mark_read(tx, tx.sender, conversation.id, message.seq)
+        _take_mail(tx, conversation.id, message.seq)
+    return conversations.conversation_view(tx, ConversationView, conversation)
 
 
-def _take_mail(turn: Turn, conversation_id: str, seq: int) -> None:
+def _take_mail(tx: Transaction, conversation_id: str, seq: int) -> None:
     """What was delivered there to the caller alone is read as well; an ask is taken by answering it."""
-    for one in unread.list_unread(turn, turn.sender, _MAIL, wanted=lambda mail: _is_free(turn, mail)):
+    for one in unread.list_unread(tx, tx.sender, _MAIL, wanted=lambda mail: _is_free(tx, mail)):
         message, delivery = one.message, one.delivery
         there = message is not None and message.conversation_id == conversation_id and message.seq <= seq
         if there and delivery is not None and delivery.flight_id is None:
-            _acked(turn, delivery)
+            _acked(tx, delivery)
 
 
-def give_back(turn: Turn, request: NackInbox) -> Settled:
+def give_back(tx: Transaction, request: NackInbox) -> Settled:
     """Not now: again later, or in the end back to its sender."""
 
-    def again(turn: Turn, delivery: Delivery) -> Delivery:
+    def again(tx: Transaction, delivery: Delivery) -> Delivery:
         after = nack(
             delivery,
-            _holder(turn),
-            turn.now,
+            _holder(tx),
+            tx.now,
             problem=request.problem,
             retry_after=request.retry_after,
-            rule=turn.rules.back_off,
+            rule=tx.rules.back_off,
         )
-        return flight_state.delivered(turn, delivery, after, DeliveryMove.NACK)
+        return flight_state.record_delivery(tx, delivery, after, DeliveryMove.NACK)
 
-    return _each(turn, request.delivery_ids, again)
+    return _each(tx, request.delivery_ids, again)
 
 
-def hold_longer(turn: Turn, request: RenewInbox) -> Settled:
+def hold_longer(tx: Transaction, request: RenewInbox) -> Settled:
     """Still at it."""
-    seconds = turn.rules.periods.lease
+    seconds = tx.rules.periods.lease
 
-    def longer(turn: Turn, delivery: Delivery) -> Delivery:
-        after = renew(delivery, _holder(turn), turn.now, seconds=seconds)
-        return flight_state.delivered(turn, delivery, after, DeliveryMove.RENEW)
+    def longer(tx: Transaction, delivery: Delivery) -> Delivery:
+        after = renew(delivery, _holder(tx), tx.now, seconds=seconds)
+        return flight_state.record_delivery(tx, delivery, after, DeliveryMove.RENEW)
 
-    return _each(turn, request.delivery_ids, longer)
-
-
-def _each(turn: Turn, idents: tuple[str, ...], change: Callable[[Turn, Delivery], Delivery]) -> Settled:
-    return Settled(items=tuple(change(turn, _mine(turn, ident)) for ident in dict.fromkeys(idents)))
+    return _each(tx, request.delivery_ids, longer)
 
 
-def _mine(turn: Turn, ident: str) -> Delivery:
-    delivery = turn.need(Delivery, "delivery", ident)
-    if delivery.target != turn.sender:
+def _each(
+    tx: Transaction, idents: tuple[str, ...], change: Callable[[Transaction, Delivery], Delivery]
+) -> Settled:
+    return Settled(items=tuple(change(tx, _mine(tx, ident)) for ident in dict.fromkeys(idents)))
+
+
+def _mine(tx: Transaction, ident: str) -> Delivery:
+    delivery = tx.need(Delivery, "delivery", ident)
+    if delivery.target != tx.sender:
         needs = ("the token of its target",)
         raise Refused(NotOwner(noun="delivery", id=ident, owner_id=delivery.target, needs=needs))
     return delivery
 
 
-def answers_to(turn: Turn, flight_id: str) -> tuple[str, ...]:
+def answers_to(tx: Transaction, flight_id: str) -> tuple[str, ...]:
     """The deliveries to the caller that say how a flight ended, as far as they are unread."""
-    flight = turn.need(Flight, "flight", flight_id)
-    ask = turn.ledger.get(Ask, flight.ask_id)
-    if ask is None or ask.sender != turn.sender:
+    flight = tx.need(Flight, "flight", flight_id)
+    ask = tx.ledger.get(Ask, flight.ask_id)
+    if ask is None or ask.sender != tx.sender:
         return ()
-    said = turn.ledger.many(Message, "replies_to", message=ask.message_id, limit=_REPLIES)
+    said = tx.ledger.many(Message, "replies_to", message=ask.message_id, limit=_REPLIES)
     mail = [
         delivery
         for one in said
-        for delivery in turn.ledger.many(Delivery, "deliveries_of_message", message=one.id, limit=_REPLIES)
+        for delivery in tx.ledger.many(Delivery, "deliveries_of_message", message=one.id, limit=_REPLIES)
     ]
-    return tuple(one.id for one in mail if one.target == turn.sender and _is_free(turn, one))
+    return tuple(one.id for one in mail if one.target == tx.sender and _is_free(tx, one))
 
 
 # -- looking -----------------------------------------------------------------------------------------
 
 
-def list_deliveries(turn: Turn, request: ListDeliveries) -> Page[Delivery]:
+def list_deliveries(tx: Transaction, request: ListDeliveries) -> Page[Delivery]:
     """The deliveries to one agent, newest first."""
-    target = turn.sender
+    target = tx.sender
     if request.target is not None:
-        agent = turn.resolve(request.target).agent
-        if agent.id != turn.sender:
-            turn.permit(Deed.READ, subject_of(agent))
+        agent = tx.resolve(request.target).agent
+        if agent.id != tx.sender:
+            tx.permit(Deed.READ, subject_of(agent))
         target = agent.id
-    wanted = size(request.limit, turn.rules.limits)
+    wanted = size(request.limit, tx.rules.limits)
     bound = before(request.cursor)
-    found = turn.ledger.many(Delivery, "deliveries_to", agent=target, before=bound, limit=wanted + 1)
+    found = tx.ledger.many(Delivery, "deliveries_to", agent=target, before=bound, limit=wanted + 1)
     listed = page(found, wanted, lambda delivery: delivery.id)
     kept = tuple(one for one in listed.items if request.state in (None, one.state))
     return Page(items=kept, next=listed.next)
 
 
-def get_delivery(turn: Turn, request: GetDelivery) -> Delivery:
+def get_delivery(tx: Transaction, request: GetDelivery) -> Delivery:
     """One delivery, for its sender, its target, and who may read them."""
-    delivery = turn.need(Delivery, "delivery", request.delivery_id)
-    if turn.sender not in (delivery.sender, delivery.target):
-        turn.permit(Deed.READ, subject_of(turn.need(Agent, "agent", delivery.target)))
+    delivery = tx.need(Delivery, "delivery", request.delivery_id)
+    if tx.sender not in (delivery.sender, delivery.target):
+        tx.permit(Deed.READ, subject_of(tx.need(Agent, "agent", delivery.target)))
     return delivery

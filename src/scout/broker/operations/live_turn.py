@@ -6,7 +6,7 @@ from typing import NamedTuple
 from scout.base.refusal import Remedy
 from scout.broker.effects import flight_state
 from scout.broker.routing import attention_items
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.ask import Ask
 from scout.model.attention import AttentionKind, ReturnPath
 from scout.model.conversation import Message
@@ -34,65 +34,65 @@ class Ended(NamedTuple):
     notice: str = ""
 
 
-def begin(turn: Turn, session: Session, taken: Sequence[Delivery]) -> None:
+def begin(tx: Transaction, session: Session, taken: Sequence[Delivery]) -> None:
     """Note for which ask a turn begins; a prompt that hands over none is the person's own."""
     flight_id = next((one.flight_id for one in taken if one.flight_id), None)
     known = session.live_turn or LiveTurn()
-    _keep(turn, session, LiveTurn(alone_for=flight_id, reminded=known.reminded))
+    _keep(tx, session, LiveTurn(alone_for=flight_id, reminded=known.reminded))
 
 
-def end(turn: Turn, session: Session, text: str) -> Ended:
+def end(tx: Transaction, session: Session, text: str) -> Ended:
     """Hand over, remind or wait: each flight that the session has not answered takes its next step."""
     known, text = session.live_turn or LiveTurn(), make_storable(text)
-    steps = [(one, step_after_turn(known, one.id, text)) for one in _running(turn, session)]
-    sent = [_hand_over(turn, one, text) for one, step in steps if step is Step.REPLY]
+    steps = [(one, step_after_turn(known, one.id, text)) for one in _running(tx, session)]
+    sent = [_hand_over(tx, one, text) for one, step in steps if step is Step.REPLY]
     for flight in (one for one, step in steps if step is Step.WAIT):
-        _wait_for_user(turn, session, flight)
+        _wait_for_user(tx, session, flight)
     owed = [one for one, step in steps if step is Step.REMIND]
-    _keep(turn, session, LiveTurn(reminded=tuple(one.id for one in owed)))
-    mails = [_mail(turn, one) for one in owed]
+    _keep(tx, session, LiveTurn(reminded=tuple(one.id for one in owed)))
+    mails = [_mail(tx, one) for one in owed]
     context = reminder_text(mails, session.harness) if mails else ""
     return Ended(context=context, notice=sent_line(sent))
 
 
-def _keep(turn: Turn, session: Session, known: LiveTurn) -> None:
+def _keep(tx: Transaction, session: Session, known: LiveTurn) -> None:
     if known != (session.live_turn or LiveTurn()):
-        turn.record(SessionUpdated, note_turn(session, known, turn.now), move="turn")
+        tx.record(SessionUpdated, note_turn(session, known, tx.now), move="turn")
 
 
-def _running(turn: Turn, session: Session) -> list[Flight]:
+def _running(tx: Transaction, session: Session) -> list[Flight]:
     """What the session took and has not answered, oldest first."""
-    found = turn.ledger.many(Flight, "flights_open_to", agent=session.agent_id, before=LAST, limit=_MANY)
+    found = tx.ledger.many(Flight, "flights_open_to", agent=session.agent_id, before=LAST, limit=_MANY)
     mine = [one for one in found if one.session_id == session.id and one.state is FlightState.RUNNING]
     return mine[::-1]
 
 
-def _hand_over(turn: Turn, flight: Flight, text: str) -> str:
+def _hand_over(tx: Transaction, flight: Flight, text: str) -> str:
     """Complete a flight with the turn's last text; who gets it."""
-    ask = turn.need(Ask, "ask", flight.ask_id)
-    flight_state.answer(turn, flight, text, CompletedBy.FINAL_TEXT)
-    return sender_of(turn, ask.reply_to or ask.sender)
+    ask = tx.need(Ask, "ask", flight.ask_id)
+    flight_state.complete_with_answer(tx, flight, text, CompletedBy.FINAL_TEXT)
+    return sender_of(tx, ask.reply_to or ask.sender)
 
 
-def sender_of(turn: Turn, agent_id: str) -> str:
+def sender_of(tx: Transaction, agent_id: str) -> str:
     """What a session is told of who speaks to it."""
-    return "you" if agent_id == turn.world.operator_agent else turn.address(agent_id)
+    return "you" if agent_id == tx.services.operator_agent else tx.address(agent_id)
 
 
-def _wait_for_user(turn: Turn, session: Session, flight: Flight) -> None:
+def _wait_for_user(tx: Transaction, session: Session, flight: Flight) -> None:
     """The agent was asked for its answer and gave none: the person at the session has the next move."""
-    person, ask = turn.world.operator_agent, _mail(turn, flight)
+    person, ask = tx.services.operator_agent, _mail(tx, flight)
     who = "You wait" if ask.by_user else f"{ask.sender} waits"
     title = f"{who} for an answer of the {session.harness} session in {session.cwd}: {ask.body}"
     cancel = command_line(Remedy(operation="flight.cancel", parameters={"flightId": flight.id}))
     reason = f"its {session.harness} session ended a turn without an answer"
     on = WaitingOn(kind=WaitingKind.OPERATOR, ref=session.id)
-    waiting = wait_flight(flight, on, turn.now, next_move_owner_id=person, reason=reason)
-    turn.record(FLIGHT_EVENTS[FlightMove.WAIT], waiting, move=FlightMove.WAIT, reason=reason)
-    attention_items.put(
-        turn,
+    waiting = wait_flight(flight, on, tx.now, next_move_owner_id=person, reason=reason)
+    tx.record(FLIGHT_EVENTS[FlightMove.WAIT], waiting, move=FlightMove.WAIT, reason=reason)
+    attention_items.open_item(
+        tx,
         AttentionKind.WAITING,
-        user=turn.world.operator,
+        user=tx.services.operator,
         source=flight.id,
         agent_id=flight.target,
         title=attention_items.title_of(title),
@@ -102,13 +102,13 @@ def _wait_for_user(turn: Turn, session: Session, flight: Flight) -> None:
     )
 
 
-def _mail(turn: Turn, flight: Flight) -> Mail:
-    ask = turn.need(Ask, "ask", flight.ask_id)
-    message = turn.need(Message, "message", ask.message_id)
+def _mail(tx: Transaction, flight: Flight) -> Mail:
+    ask = tx.need(Ask, "ask", flight.ask_id)
+    message = tx.need(Message, "message", ask.message_id)
     return Mail(
-        sender=turn.address(ask.sender),
+        sender=tx.address(ask.sender),
         message_id=message.id,
         body=message.body,
         asks=True,
-        by_user=ask.sender == turn.world.operator_agent,
+        by_user=ask.sender == tx.services.operator_agent,
     )

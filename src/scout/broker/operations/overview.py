@@ -12,7 +12,7 @@ from scout.broker.routing import conversations, routes
 from scout.broker.routing.unread import count_unread
 from scout.broker.routing.views import agent_view, flight_view
 from scout.broker.transaction.paging import before, cursor, page, size
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent
 from scout.model.conversation import Conversation, Member, broadcast_id
@@ -39,19 +39,19 @@ from scout.protocol.request import Page
 from scout.protocol.talk import Hit, Search
 from scout.store.ledger import LAST, Ledger
 from scout.store.receipts import last_look, mark_look
-from scout.store.search import Found, places_of
+from scout.store.search import SearchHit, places_of
 from scout.store.search import search as find_words
 
 __all__ = [
+    "event_filter",
     "list_nodes",
     "log",
-    "looked",
+    "mark_seen",
     "now",
     "read_feed",
     "readable",
     "search",
     "status",
-    "wanted_by",
 ]
 
 Look = Callable[[], Ledger]
@@ -63,71 +63,71 @@ _STRETCH = 500
 _SEARCHED = 10_000  # events that one page of a filtered log looks at
 
 
-def status(turn: Turn, request: ShowStatus) -> Status:
+def status(tx: Transaction, request: ShowStatus) -> Status:
     """Where the daemon is."""
-    return replace(turn.world.status, paused=turn.world.paused)
+    return replace(tx.services.status, paused=tx.services.paused)
 
 
-def now(turn: Turn, request: ShowNow) -> Now:
+def now(tx: Transaction, request: ShowNow) -> Now:
     """One summary, however long ago the last look was."""
-    ledger, me = turn.ledger, turn.actor.agent_id or ""
-    user = attention.inbox_of(turn)
-    since = request.since or _last_look(turn, me)
-    needs = attention.in_turn(turn, user, limit=_SHOWN).items if user else ()
-    if turn.is_operator:
+    ledger, me = tx.ledger, tx.actor.agent_id or ""
+    user = attention.inbox_of(tx)
+    since = request.since or _last_look(tx, me)
+    needs = attention.in_turn(tx, user, limit=_SHOWN).items if user else ()
+    if tx.is_operator:
         opened = ledger.many(Flight, "flights_due", now=1 << 62, limit=_SHOWN)
     else:
         opened = ledger.many(Flight, "flights_open_for", agent=me, before=LAST, limit=_SHOWN)
     moment = int(since or 0)
     finished = ledger.many(Flight, "flights_finished_for", agent=me, since=moment, limit=_SHOWN)
     reachable = ledger.many(Agent, "agents_reachable", before=LAST, limit=_SHOWN)
-    live = [one for one in reachable if turn.view.shows(one) and routes.is_live(turn, one)]
+    live = [one for one in reachable if tx.view.shows(one) and routes.is_live(tx, one)]
     return Now(
-        at=turn.now,
+        at=tx.now,
         since=since,
-        needs_me=tuple(attention.view_of(turn, one) for one in needs),
-        needs_by_agent=attention.needs_of(turn, user) if user else (),
-        unread=count_unread(turn, me),
-        open=tuple(flight_view(turn, one) for one in opened),
-        finished=tuple(flight_view(turn, one) for one in finished),
+        needs_me=tuple(attention.view_of(tx, one) for one in needs),
+        needs_by_agent=attention.needs_of(tx, user) if user else (),
+        unread=count_unread(tx, me),
+        open=tuple(flight_view(tx, one) for one in opened),
+        finished=tuple(flight_view(tx, one) for one in finished),
         finished_count=ledger.value("flights_finished_count", agent=me, since=moment, limit=_COUNTED),
-        online=tuple(agent_view(turn, one) for one in live),
-        agents=agents.count_agents(turn),
-        paused=turn.world.paused,
+        online=tuple(agent_view(tx, one) for one in live),
+        agents=agents.count_agents(tx),
+        paused=tx.services.paused,
     )
 
 
-def _last_look(turn: Turn, me: str) -> Time | None:
-    looked_at = last_look(turn.ledger.connection, me)
+def _last_look(tx: Transaction, me: str) -> Time | None:
+    looked_at = last_look(tx.ledger.connection, me)
     return Time(looked_at) if looked_at is not None else None
 
 
-def looked(turn: Turn, request: MarkLooked) -> Looked:
+def mark_seen(tx: Transaction, request: MarkLooked) -> Looked:
     """Remember how far somebody has seen; a look at the future is one at now."""
-    at = Time(min(request.at, turn.now))
-    mark_look(turn.ledger.connection, turn.sender, at)
+    at = Time(min(request.at, tx.now))
+    mark_look(tx.ledger.connection, tx.sender, at)
     return Looked(at=at)
 
 
-def list_nodes(turn: Turn, request: ListNodes) -> Page[Node]:
+def list_nodes(tx: Transaction, request: ListNodes) -> Page[Node]:
     """The machines that this one knows."""
-    wanted = size(request.limit, turn.rules.limits)
+    wanted = size(request.limit, tx.rules.limits)
     bound = before(request.cursor)
-    found = turn.ledger.many(Node, "nodes_all", before=bound, limit=wanted + 1)
+    found = tx.ledger.many(Node, "nodes_all", before=bound, limit=wanted + 1)
     return page(found, wanted, lambda node: node.id)
 
 
 # -- the log -----------------------------------------------------------------------------------------
 
 
-def wanted_by(turn: Turn, request: Watch | ReadLog, look: Look) -> Callable[[Event], bool]:
+def event_filter(tx: Transaction, request: Watch | ReadLog, look: Look) -> Callable[[Event], bool]:
     """Whether a fact is wanted by a filter, and the caller may read of it; `look` opens the store then."""
-    agent_id = _agent_id(turn, request)
-    reached = feed.reaches(turn, agent_id, look) if agent_id else None
-    ids = {one for one in (_conversation_id(turn, request), request.work) if one}
+    agent_id = _agent_id(tx, request)
+    reached = feed.reaches(tx, agent_id, look) if agent_id else None
+    ids = {one for one in (_conversation_id(tx, request), request.work) if one}
     family = request.family or ""
     subtree = AgentPath.parse(request.subtree) if isinstance(request, Watch) and request.subtree else None
-    may_read = readable(turn, look)
+    may_read = readable(tx, look)
     inside = _inside(subtree, look) if subtree else None
 
     def wanted(event: Event) -> bool:
@@ -140,17 +140,17 @@ def wanted_by(turn: Turn, request: Watch | ReadLog, look: Look) -> Callable[[Eve
     return wanted
 
 
-def _agent_id(turn: Turn, request: Watch | ReadLog) -> str | None:
-    return turn.resolve(request.agent).agent.id if request.agent else None
+def _agent_id(tx: Transaction, request: Watch | ReadLog) -> str | None:
+    return tx.resolve(request.agent).agent.id if request.agent else None
 
 
-def _conversation_id(turn: Turn, request: Watch | ReadLog) -> str | None:
+def _conversation_id(tx: Transaction, request: Watch | ReadLog) -> str | None:
     if not request.conversation:
         return None
     if request.conversation.startswith("cnv_"):
-        found = turn.need(Conversation, "conversation", request.conversation)
-        return conversations.may_read(turn, found).id
-    return conversations.channel_named(turn, request.conversation).id
+        found = tx.need(Conversation, "conversation", request.conversation)
+        return conversations.may_read(tx, found).id
+    return conversations.channel_named(tx, request.conversation).id
 
 
 def _inside(subtree: AgentPath, look: Look) -> Callable[[frozenset[str]], bool]:
@@ -166,15 +166,15 @@ def _inside(subtree: AgentPath, look: Look) -> Callable[[frozenset[str]], bool]:
     return lambda about: any(below(ident) for ident in about if ident.startswith("agt_"))
 
 
-def readable(turn: Turn, look: Look) -> Readable:
+def readable(tx: Transaction, look: Look) -> Readable:
     """The operator reads all; an agent what concerns it, those below it, or where it takes part.
 
     What needs a person, and what was said in a conversation, is not read by those above.
     """
-    if turn.is_operator:
+    if tx.is_operator:
         return lambda event, about: True
-    actor, me, path = turn.actor, turn.actor.agent_id or "", turn.caller.path
-    to_all = broadcast_id(turn.actor.user) if turn.actor.user else None
+    actor, me, path = tx.actor, tx.actor.agent_id or "", tx.caller.path
+    to_all = broadcast_id(tx.actor.user) if tx.actor.user else None
     inside = _inside(path, look) if path is not None else None
 
     def may_read(event: Event, about: frozenset[str]) -> bool:
@@ -193,17 +193,17 @@ def readable(turn: Turn, look: Look) -> Readable:
     return may_read
 
 
-def log(turn: Turn, request: ReadLog) -> Page[Event]:
+def log(tx: Transaction, request: ReadLog) -> Page[Event]:
     """The log, oldest first, as far as the caller may read it."""
-    wanted = size(request.limit, turn.rules.limits)
-    filtered = wanted_by(turn, request, lambda: turn.ledger)
-    agent_id = _agent_id(turn, request)
+    wanted = size(request.limit, tx.rules.limits)
+    filtered = event_filter(tx, request, lambda: tx.ledger)
+    agent_id = _agent_id(tx, request)
     if request.newest:
-        return Page(items=_last_of_log(turn, agent_id, filtered, wanted))
+        return Page(items=_last_of_log(tx, agent_id, filtered, wanted))
     after = _number(request.after)
     found: list[Event] = []
     seen = 0
-    for event in _facts(turn, agent_id, after):
+    for event in _facts(tx, agent_id, after):
         seen, after = seen + 1, event.seq
         if filtered(event):
             found.append(event)
@@ -214,11 +214,11 @@ def log(turn: Turn, request: ReadLog) -> Page[Event]:
     return Page(items=tuple(found), next=str(after) if more else None)
 
 
-def _facts(turn: Turn, agent_id: str | None, after: int) -> Iterable[Event]:
+def _facts(tx: Transaction, agent_id: str | None, after: int) -> Iterable[Event]:
     """What one page of the log looks at: all of it, or what concerns one agent."""
     if agent_id is None:
-        return turn.ledger.facts("events_after", after=after, limit=_SEARCHED)
-    return feed.facts_after(turn, agent_id, after, _STRETCH)
+        return tx.ledger.facts("events_after", after=after, limit=_SEARCHED)
+    return feed.facts_after(tx, agent_id, after, _STRETCH)
 
 
 def _number(after: int) -> int:
@@ -228,30 +228,30 @@ def _number(after: int) -> int:
 
 
 def _last_of_log(
-    turn: Turn, agent_id: str | None, filtered: Callable[[Event], bool], wanted: int
+    tx: Transaction, agent_id: str | None, filtered: Callable[[Event], bool], wanted: int
 ) -> tuple[Event, ...]:
     """The newest facts that are wanted, oldest first; looked for backwards."""
-    back = _backwards(turn) if agent_id is None else feed.facts_before(turn, agent_id, _NEWEST)
+    back = _backwards(tx) if agent_id is None else feed.facts_before(tx, agent_id, _NEWEST)
     newest = list(islice(filter(filtered, islice(back, _SEARCHED)), wanted))
     return tuple(reversed(newest))
 
 
-def _backwards(turn: Turn) -> Iterator[Event]:
+def _backwards(tx: Transaction) -> Iterator[Event]:
     """The log from its end, read a stretch at a time."""
-    end = turn.ledger.last_seq()
+    end = tx.ledger.last_seq()
     while end > 0:
         begin = max(end - _STRETCH, 0)
-        yield from reversed(list(turn.ledger.facts("events_after", after=begin, limit=end - begin)))
+        yield from reversed(list(tx.ledger.facts("events_after", after=begin, limit=end - begin)))
         end = begin
 
 
-def read_feed(turn: Turn, request: ReadFeed) -> Page[Event]:
+def read_feed(tx: Transaction, request: ReadFeed) -> Page[Event]:
     """What concerns an agent, oldest first: messages, deliveries, flights, sessions, errors."""
-    agent, after = agents.find(turn, request.address, Deed.READ), _number(request.after)
-    wanted = size(request.limit, turn.rules.limits)
-    found = feed.facts_after(turn, agent.id, after, wanted + 1)
+    agent, after = agents.find(tx, request.address, Deed.READ), _number(request.after)
+    wanted = size(request.limit, tx.rules.limits)
+    found = feed.facts_after(tx, agent.id, after, wanted + 1)
     looked_at = found[:wanted]
-    may_read = readable(turn, lambda: turn.ledger)
+    may_read = readable(tx, lambda: tx.ledger)
     shown = tuple(one for one in looked_at if _shows(may_read, one))
     return Page(items=shown, next=str(looked_at[-1].seq) if len(found) > wanted else None)
 
@@ -262,17 +262,17 @@ def _shows(may_read: Readable, event: Event) -> bool:
     return not private or may_read(event, concerns(event))
 
 
-def search(turn: Turn, request: Search) -> Page[Hit]:
+def search(tx: Transaction, request: Search) -> Page[Hit]:
     """The words of messages and work, newest first, as far as the caller may read them."""
-    wanted = size(request.limit, turn.rules.limits)
-    connection = turn.ledger.connection
-    places = None if turn.is_operator else places_of(connection, turn.sender)
+    wanted = size(request.limit, tx.rules.limits)
+    connection = tx.ledger.connection
+    places = None if tx.is_operator else places_of(connection, tx.sender)
     found = find_words(connection, request.query, places, cursor(request.cursor), wanted + 1)
     listed = page(found, wanted, lambda one: one.cursor)
     return Page(items=tuple(_hit(one) for one in listed.items), next=listed.next)
 
 
-def _hit(found: Found) -> Hit:
+def _hit(found: SearchHit) -> Hit:
     return Hit(
         noun=found.noun,
         id=found.id,

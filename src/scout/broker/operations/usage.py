@@ -7,7 +7,7 @@ from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.broker.effects import budget
 from scout.broker.operations import agents
-from scout.broker.transaction.transaction import Turn, subject_of
+from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.model.agent import Agent
 from scout.model.flight import Flight
 from scout.model.problems.request import NotOwner
@@ -24,16 +24,16 @@ _DAY = 86_400
 _MOST_DAYS = 366
 
 
-def report(turn: Turn, request: ReportUsage) -> Usage:
+def report(tx: Transaction, request: ReportUsage) -> Usage:
     """Tokens that the caller spent; a flight or session that they are said to belong to is its own."""
     if request.flight_id is not None:
-        _check_own(turn, "flight", request.flight_id, turn.need(Flight, "flight", request.flight_id).target)
+        _check_own(tx, "flight", request.flight_id, tx.need(Flight, "flight", request.flight_id).target)
     if request.session_id is not None:
-        session = turn.need(Session, "session", request.session_id)
-        _check_own(turn, "session", session.id, session.agent_id)
+        session = tx.need(Session, "session", request.session_id)
+        _check_own(tx, "session", session.id, session.agent_id)
     usage = Usage(
-        id=turn.mint("usg"),
-        agent_id=turn.sender,
+        id=tx.mint("usg"),
+        agent_id=tx.sender,
         category=request.category,
         value_class=request.value_class,
         prompt_tokens=request.prompt_tokens,
@@ -48,34 +48,34 @@ def report(turn: Turn, request: ReportUsage) -> Usage:
         flight_id=request.flight_id,
         work_item_id=request.work_item_id,
         counters=request.counters,
-        created_at=turn.now,
+        created_at=tx.now,
     )
-    return budget.reported(turn, checked_usage(usage))
+    return budget.record_usage(tx, checked_usage(usage))
 
 
-def _check_own(turn: Turn, noun: str, ident: str, owner: str) -> None:
-    if owner != turn.sender:
-        needs = (f"the token of {turn.address(owner)}",)
+def _check_own(tx: Transaction, noun: str, ident: str, owner: str) -> None:
+    if owner != tx.sender:
+        needs = (f"the token of {tx.address(owner)}",)
         raise Refused(NotOwner(noun=noun, id=ident, owner_id=owner, needs=needs))
 
 
-def show(turn: Turn, request: ShowUsage) -> UsageReport:
+def show(tx: Transaction, request: ShowUsage) -> UsageReport:
     """Both ledgers since a day, in sum and by what was asked for."""
     if not 1 <= request.days <= _MOST_DAYS:
         raise Refused(BadRequest(problem=f"days are 1 to {_MOST_DAYS}", field="days"))
-    agent = agents.find(turn, request.agent, Deed.READ) if request.agent else None
-    since = _midnight(turn.now).plus(-_DAY * (request.days - 1))
-    wanted, today = _wanted(turn, agent), _date(turn.now)
-    found = days_since(turn.ledger.connection, _date(since))
+    agent = agents.find(tx, request.agent, Deed.READ) if request.agent else None
+    since = _midnight(tx.now).plus(-_DAY * (request.days - 1))
+    wanted, today = _wanted(tx, agent), _date(tx.now)
+    found = days_since(tx.ledger.connection, _date(since))
     days = [one for one in found if one.day <= today and wanted(one.agent_id)]
     daily = request.by is GroupBy.DAY
     return UsageReport(
         since=since,
-        until=turn.now,
+        until=tx.now,
         by=request.by,
-        agent=turn.address(agent.id) if agent else None,
+        agent=tx.address(agent.id) if agent else None,
         totals={str(ledger): account for ledger, account in accounts(days).items()},
-        trend=_by_day(days, since, request.days) if daily else _by(turn, days, request.by),
+        trend=_by_day(days, since, request.days) if daily else _by(tx, days, request.by),
     )
 
 
@@ -87,15 +87,15 @@ def _date(moment: Time) -> str:
     return str(moment)[:10]
 
 
-def _wanted(turn: Turn, agent: Agent | None) -> Callable[[str], bool]:
+def _wanted(tx: Transaction, agent: Agent | None) -> Callable[[str], bool]:
     """Whose usage is shown: one agent's, or that of everybody whom the caller may read."""
     if agent is not None:
         return lambda agent_id: agent_id == agent.id
 
     @cache
     def may_read(agent_id: str) -> bool:
-        other = turn.agent(agent_id)
-        return other is not None and turn.allows(Deed.READ, subject_of(other))
+        other = tx.agent(agent_id)
+        return other is not None and tx.allows(Deed.READ, subject_of(other))
 
     return may_read
 
@@ -108,18 +108,18 @@ def _by_day(days: Iterable[UsageDay], since: Time, count: int) -> tuple[Spent, .
     return tuple(_spent(key, listed) for key, listed in found.items())
 
 
-def _by(turn: Turn, days: Iterable[UsageDay], by: GroupBy) -> tuple[Spent, ...]:
+def _by(tx: Transaction, days: Iterable[UsageDay], by: GroupBy) -> tuple[Spent, ...]:
     """The largest first."""
     found: dict[str, list[UsageDay]] = {}
     for one in days:
-        found.setdefault(_key(turn, one, by), []).append(one)
+        found.setdefault(_key(tx, one, by), []).append(one)
     spent = [_spent(key, listed) for key, listed in found.items()]
     return tuple(sorted(spent, key=lambda one: (-_execution(one), one.key)))
 
 
-def _key(turn: Turn, day: UsageDay, by: GroupBy) -> str:
+def _key(tx: Transaction, day: UsageDay, by: GroupBy) -> str:
     if by is GroupBy.AGENT:
-        return turn.address(day.agent_id)
+        return tx.address(day.agent_id)
     return (day.harness if by is GroupBy.HARNESS else day.model) or "-"
 
 

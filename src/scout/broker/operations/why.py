@@ -9,7 +9,7 @@ from scout.base.refusal import BadRequest, Refused, code_of
 from scout.broker.operations import attention, overview
 from scout.broker.routing import conversations
 from scout.broker.transaction import ownership
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.ask import Ask
 from scout.model.conversation import Conversation, Message
 from scout.model.delivery import Delivery, DeliveryState
@@ -24,7 +24,7 @@ from scout.model.problems.session import WakeBudget
 from scout.model.question import Question
 from scout.model.ref import Ref
 from scout.model.work_item import WorkItem
-from scout.policy.reach import Action
+from scout.policy.reach import WakeAction
 from scout.policy.review import differs
 from scout.protocol.insight import Decision, Explanation, Step, Why
 
@@ -56,7 +56,11 @@ _WORDS = {
     Outcome.HELD: "{who} has to be started by hand: it is the {rule}",
     Outcome.NOBODY: "nobody was woken: {rule}",
 }
-_DECIDED = {Action.DELIVER: Outcome.TOLD, Action.HOLD: Outcome.HELD, Action.NOBODY: Outcome.NOBODY}
+_DECIDED = {
+    WakeAction.DELIVER: Outcome.TOLD,
+    WakeAction.HOLD: Outcome.HELD,
+    WakeAction.NOBODY: Outcome.NOBODY,
+}
 _CARRIED = {
     DeliveryState.ACKED: Outcome.WOKEN,
     DeliveryState.DEAD_LETTERED: Outcome.FAILED,
@@ -73,100 +77,100 @@ class _Story(NamedTuple):
     spoken: bool = False
 
 
-def why(turn: Turn, request: Why) -> Explanation:
+def why(tx: Transaction, request: Why) -> Explanation:
     """The record's story, each wake decision in it, and the last of them as a sentence."""
     tell = _STORIES.get(request.id.partition("_")[0])
     if tell is None:
         problem = "expected an event, message, ask, flight, delivery, question, work or attention item"
         raise Refused(BadRequest(problem=problem, field="id"))
-    story = tell(turn, request.id)
+    story = tell(tx, request.id)
     facts = sorted({one.seq: one for one in story.facts}.values(), key=lambda one: one.seq)
-    decided = [one for one in _decided(turn, story, facts) if one.metadata.wake is not None]
+    decided = [one for one in _decided(tx, story, facts) if one.metadata.wake is not None]
     return Explanation(
         noun=story.noun,
         id=request.id,
-        says=_sentence(turn, story, facts, decided),
-        decisions=tuple(_decision(turn, one) for one in decided),
-        steps=tuple(_step(turn, one) for one in facts),
+        says=_sentence(tx, story, facts, decided),
+        decisions=tuple(_decision(tx, one) for one in decided),
+        steps=tuple(_step(tx, one) for one in facts),
     )
 
 
 # -- which facts -------------------------------------------------------------------------------------
 
 
-def _at(turn: Turn, ident: str) -> list[Event]:
-    return list(turn.ledger.facts("events_at", ref=str(Ref.to(ident)), after=0, limit=_MOST))
+def _at(tx: Transaction, ident: str) -> list[Event]:
+    return list(tx.ledger.facts("events_at", ref=str(Ref.to(ident)), after=0, limit=_MOST))
 
 
-def _posted(turn: Turn, message: Message | None) -> list[Event]:
-    return list(turn.ledger.facts("event_numbered", seq=message.seq)) if message else []
+def _posted(tx: Transaction, message: Message | None) -> list[Event]:
+    return list(tx.ledger.facts("event_numbered", seq=message.seq)) if message else []
 
 
-def _carried(turn: Turn, deliveries: Iterable[Delivery]) -> list[Event]:
-    return [event for one in deliveries for event in _at(turn, one.id)]
+def _carried(tx: Transaction, deliveries: Iterable[Delivery]) -> list[Event]:
+    return [event for one in deliveries for event in _at(tx, one.id)]
 
 
-def _message(turn: Turn, ident: str) -> _Story:
-    message = turn.need(Message, "message", ident)
-    conversations.may_read(turn, turn.need(Conversation, "conversation", message.conversation_id))
-    most = turn.rules.limits.page_most
-    deliveries = turn.ledger.many(Delivery, "deliveries_of_message", message=ident, limit=most)
-    return _Story("message", ident, [*_posted(turn, message), *_carried(turn, deliveries)])
+def _message(tx: Transaction, ident: str) -> _Story:
+    message = tx.need(Message, "message", ident)
+    conversations.may_read(tx, tx.need(Conversation, "conversation", message.conversation_id))
+    most = tx.rules.limits.page_most
+    deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=ident, limit=most)
+    return _Story("message", ident, [*_posted(tx, message), *_carried(tx, deliveries)])
 
 
-def _ask(turn: Turn, ident: str) -> _Story:
-    ask = turn.need(Ask, "ask", ident)
-    ownership.check_reader(turn, ask.target, ask.sender)
-    flights = turn.ledger.many(Flight, "flights_of_ask", ask=ident)
-    made = _posted(turn, turn.ledger.get(Message, ask.message_id))
-    flown = [event for one in flights for event in _flown(turn, one)]
-    return _Story("ask", ident, [*made, *_at(turn, ident), *flown])
+def _ask(tx: Transaction, ident: str) -> _Story:
+    ask = tx.need(Ask, "ask", ident)
+    ownership.require_reader(tx, ask.target, ask.sender)
+    flights = tx.ledger.many(Flight, "flights_of_ask", ask=ident)
+    made = _posted(tx, tx.ledger.get(Message, ask.message_id))
+    flown = [event for one in flights for event in _flown(tx, one)]
+    return _Story("ask", ident, [*made, *_at(tx, ident), *flown])
 
 
-def _flight(turn: Turn, ident: str) -> _Story:
-    flight = turn.need(Flight, "flight", ident)
-    ownership.check_reader(turn, flight.target, flight.requester_id)
-    return _Story("flight", ident, _flown(turn, flight))
+def _flight(tx: Transaction, ident: str) -> _Story:
+    flight = tx.need(Flight, "flight", ident)
+    ownership.require_reader(tx, flight.target, flight.requester_id)
+    return _Story("flight", ident, _flown(tx, flight))
 
 
-def _flown(turn: Turn, flight: Flight) -> list[Event]:
-    deliveries = turn.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
-    return [*_at(turn, flight.id), *_carried(turn, deliveries)]
+def _flown(tx: Transaction, flight: Flight) -> list[Event]:
+    deliveries = tx.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
+    return [*_at(tx, flight.id), *_carried(tx, deliveries)]
 
 
-def _delivery(turn: Turn, ident: str) -> _Story:
-    delivery = turn.need(Delivery, "delivery", ident)
-    ownership.check_reader(turn, delivery.target, delivery.sender)
-    return _Story("delivery", ident, _at(turn, ident))
+def _delivery(tx: Transaction, ident: str) -> _Story:
+    delivery = tx.need(Delivery, "delivery", ident)
+    ownership.require_reader(tx, delivery.target, delivery.sender)
+    return _Story("delivery", ident, _at(tx, ident))
 
 
-def _question(turn: Turn, ident: str) -> _Story:
-    question = turn.need(Question, "question", ident)
-    ownership.check_reader(turn, question.responder_id, question.asker_id)
-    return _Story("question", ident, _at(turn, ident), spoken=True)
+def _question(tx: Transaction, ident: str) -> _Story:
+    question = tx.need(Question, "question", ident)
+    ownership.require_reader(tx, question.responder_id, question.asker_id)
+    return _Story("question", ident, _at(tx, ident), spoken=True)
 
 
-def _work(turn: Turn, ident: str) -> _Story:
-    item = turn.need(WorkItem, "work item", ident)
-    ownership.check_reader(turn, item.owner_id, item.requester_id, item.next_move_owner_id, item.reviewer_id)
-    return _Story("work item", ident, _at(turn, ident), spoken=True)
+def _work(tx: Transaction, ident: str) -> _Story:
+    item = tx.need(WorkItem, "work item", ident)
+    ownership.require_reader(tx, item.owner_id, item.requester_id, item.next_move_owner_id, item.reviewer_id)
+    return _Story("work item", ident, _at(tx, ident), spoken=True)
 
 
-def _attention(turn: Turn, ident: str) -> _Story:
-    return _Story("attention item", attention.find(turn, ident).id, _at(turn, ident))
+def _attention(tx: Transaction, ident: str) -> _Story:
+    return _Story("attention item", attention.find(tx, ident).id, _at(tx, ident))
 
 
-def _event(turn: Turn, ident: str) -> _Story:
-    event = next(turn.ledger.facts("event", event=ident), None)
+def _event(tx: Transaction, ident: str) -> _Story:
+    event = next(tx.ledger.facts("event", event=ident), None)
     if event is None:
-        raise turn.missing("event", ident)
-    if not overview.readable(turn, lambda: turn.ledger)(event, concerns(event)):
+        raise tx.missing("event", ident)
+    if not overview.readable(tx, lambda: tx.ledger)(event, concerns(event)):
         raise Refused(Forbidden(action="read", subject=ident, needs=("the operator's token",)))
     about = event.payload.message_id if isinstance(event, MessagePosted) else event.target.id
     return _Story("event", about, [event], spoken=True)
 
 
-_STORIES: Mapping[str, Callable[[Turn, str], _Story]] = {
+_STORIES: Mapping[str, Callable[[Transaction, str], _Story]] = {
     "evt": _event,
     "msg": _message,
     "ask": _ask,
@@ -181,17 +185,17 @@ _STORIES: Mapping[str, Callable[[Turn, str], _Story]] = {
 # -- what was decided --------------------------------------------------------------------------------
 
 
-def _decided(turn: Turn, story: _Story, facts: list[Event]) -> list[Event]:
+def _decided(tx: Transaction, story: _Story, facts: list[Event]) -> list[Event]:
     """The facts with a decision: their own, or that of what was said about the record in the same moment."""
     found = {one.seq: one for one in facts}
     if story.spoken:
         for fact in facts:
-            found |= {one.seq: one for one in _routed(turn, fact, story.ident)}
+            found |= {one.seq: one for one in _routed(tx, fact, story.ident)}
     return [found[seq] for seq in sorted(found)]
 
 
-def _routed(turn: Turn, fact: Event, ident: str) -> Iterator[Event]:
-    for one in turn.ledger.facts("routed_after", after=fact.seq, until=fact.seq + _NEAR):
+def _routed(tx: Transaction, fact: Event, ident: str) -> Iterator[Event]:
+    for one in tx.ledger.facts("routed_after", after=fact.seq, until=fact.seq + _NEAR):
         if one.time == fact.time and (ident in concerns(one) or ident == _duty(one.metadata.wake)):
             yield one
 
@@ -203,21 +207,21 @@ def _duty(wake: Wake | None) -> str | None:
     return duty.get("id")
 
 
-def _outcome(turn: Turn, event: Event) -> Outcome:
+def _outcome(tx: Transaction, event: Event) -> Outcome:
     """What became of a decision, from the facts of its delivery."""
     wake = event.metadata.wake
-    action = Action(wake.action) if wake else Action.NOBODY
-    if action is not Action.WAKE:
+    action = WakeAction(wake.action) if wake else WakeAction.NOBODY
+    if action is not WakeAction.WAKE:
         return _DECIDED[action]
-    delivery = turn.ledger.get(Delivery, event.target.id)
+    delivery = tx.ledger.get(Delivery, event.target.id)
     if delivery is None:
         return Outcome.QUEUED
-    if any(isinstance(one, DeliveryWoken) for one in _at(turn, delivery.id)):
+    if any(isinstance(one, DeliveryWoken) for one in _at(tx, delivery.id)):
         return Outcome.WOKEN
     return _CARRIED.get(delivery.state, Outcome.QUEUED) if delivery.wake else Outcome.TOLD
 
 
-def _decision(turn: Turn, event: Event) -> Decision:
+def _decision(tx: Transaction, event: Event) -> Decision:
     wake = event.metadata.wake
     assert wake is not None  # only facts with a decision are asked for
     return Decision(
@@ -226,24 +230,24 @@ def _decision(turn: Turn, event: Event) -> Decision:
         event_id=event.id,
         action=wake.action,
         rule=wake.rule,
-        holder=turn.address(wake.agent_id) or None,
+        holder=tx.address(wake.agent_id) or None,
         reason=wake.reason,
         passed_over=wake.passed_over,
-        instead_of=turn.address(wake.instead_of) or None,
+        instead_of=tx.address(wake.instead_of) or None,
         facts=wake.facts,
-        differs=_named(turn, differs(wake)),
-        outcome=_outcome(turn, event),
+        differs=_named(tx, differs(wake)),
+        outcome=_outcome(tx, event),
     )
 
 
-def _step(turn: Turn, event: Event) -> Step:
+def _step(tx: Transaction, event: Event) -> Step:
     payload = event.payload
     return Step(
         seq=event.seq,
         at=event.time,
         type=event_type(type(event)),
         move=getattr(payload, "move", None),
-        by=turn.address(getattr(payload, "by", None) or event.source.id),
+        by=tx.address(getattr(payload, "by", None) or event.source.id),
         reason=getattr(payload, "reason", "") or getattr(payload, "rule", ""),
     )
 
@@ -251,29 +255,29 @@ def _step(turn: Turn, event: Event) -> Step:
 # -- in words ----------------------------------------------------------------------------------------
 
 
-def _named(turn: Turn, text: str) -> str:
+def _named(tx: Transaction, text: str) -> str:
     """The same text with addresses instead of ids."""
-    return _AGENT.sub(lambda found: turn.address(found[0]), text)
+    return _AGENT.sub(lambda found: tx.address(found[0]), text)
 
 
-def _sentence(turn: Turn, story: _Story, facts: list[Event], decided: list[Event]) -> str:
-    told = [_said(turn, decided[-1])] if decided else []
+def _sentence(tx: Transaction, story: _Story, facts: list[Event], decided: list[Event]) -> str:
+    told = [_said(tx, decided[-1])] if decided else []
     told += _state(story, facts)
     if not told and facts:
-        last = _step(turn, facts[-1])
+        last = _step(tx, facts[-1])
         reason = f": {last.reason}" if last.reason else ""
         told = [f"{last.type.removeprefix('collab.')} by {last.by}{reason}"]
     return " ".join(f"{one[:1].upper()}{one[1:]}." for one in told)
 
 
-def _said(turn: Turn, event: Event) -> str:
+def _said(tx: Transaction, event: Event) -> str:
     wake = event.metadata.wake
     assert wake is not None  # only facts with a decision are told
-    who = turn.address(wake.agent_id)
-    said = _WORDS[_outcome(turn, event)].format(who=who, rule=wake.rule)
+    who = tx.address(wake.agent_id)
+    said = _WORDS[_outcome(tx, event)].format(who=who, rule=wake.rule)
     if wake.rule == code_of(WakeBudget):
         said = f"{who} was not woken: {wake.reason}"
-    passed = [f"{turn.address(one.agent_id)} was passed over: {one.why}" for one in wake.passed_over]
+    passed = [f"{tx.address(one.agent_id)} was passed over: {one.why}" for one in wake.passed_over]
     return "; ".join([said, *passed])
 
 

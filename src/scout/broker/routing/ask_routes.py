@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from scout.base.refusal import Refused, code_of
 from scout.broker.routing import messages, posts, routes
 from scout.broker.routing.held_items import show_held
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.ask import Ask, IfUnreachable
 from scout.model.conversation import Conversation, Message
@@ -16,7 +16,7 @@ from scout.model.problems.session import WakeBudget
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.choose import Choice, Demand
 from scout.policy.duty import Party
-from scout.policy.reach import Action, check_reach
+from scout.policy.reach import WakeAction, check_reach
 from scout.policy.wake import Cause, Occasion, WakeDecision
 
 __all__ = ["decide_wake", "deliver_ask", "find_route", "find_route_again", "hold_ask"]
@@ -26,33 +26,35 @@ _HOUR = 3600
 
 
 def find_route(
-    turn: Turn, agent: Agent, wish: Demand, choice: Choice | None, *, queue: bool
+    tx: Transaction, agent: Agent, wish: Demand, choice: Choice | None, *, queue: bool
 ) -> tuple[routes.Route, str]:
     """The route of an ask; or, where it may be queued, the reason why it waits."""
     try:
-        route = routes.route_of(turn, agent, choice, harness=wish.harness, strict=True)
+        route = routes.route_of(tx, agent, choice, harness=wish.harness, strict=True)
         check_reach(route.reach)
     except Refused as refusal:
         if not queue:
             raise
-        return routes.route_of(turn, agent), refusal.diagnostic.message
+        return routes.route_of(tx, agent), refusal.diagnostic.message
     return route, ""
 
 
-def find_route_again(turn: Turn, ask: Ask, agent: Agent, *, queue: bool = False) -> tuple[routes.Route, str]:
+def find_route_again(
+    tx: Transaction, ask: Ask, agent: Agent, *, queue: bool = False
+) -> tuple[routes.Route, str]:
     """The route of an ask that was made before; `queue` lets it wait even if its asker did not."""
-    wish = routes.demand_of(turn, ask)
+    wish = routes.demand_of(tx, ask)
     queue = queue or ask.if_unreachable is IfUnreachable.QUEUE
     try:
-        choice = routes.choice_for(turn, agent, wish)
-        return find_route(turn, agent, wish, choice, queue=queue)
+        choice = routes.choice_for(tx, agent, wish)
+        return find_route(tx, agent, wish, choice, queue=queue)
     except Refused as refusal:
         if not queue:
             raise
-        return routes.route_of(turn, agent), refusal.diagnostic.message
+        return routes.route_of(tx, agent), refusal.diagnostic.message
 
 
-def decide_wake(turn: Turn, ask: Ask, route: routes.Route, conversation: Conversation) -> WakeDecision:
+def decide_wake(tx: Transaction, ask: Ask, route: routes.Route, conversation: Conversation) -> WakeDecision:
     """Decide who is woken for an ask: its target, within the budget of the conversation."""
     party = Party(agent_id=ask.target, session_id=ask.target_session_id)
     occasion = Occasion(
@@ -60,13 +62,13 @@ def decide_wake(turn: Turn, ask: Ask, route: routes.Route, conversation: Convers
         sender=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
         follow_up=ask.sender == ask.target,
         targets=(party,),
-        place=messages.occasion_place(turn, conversation),
+        place=messages.wake_context(tx, conversation),
     )
-    return messages.decide(turn, occasion, {ask.target: route.reach})
+    return messages.decide_who_is_woken(tx, occasion, {ask.target: route.reach})
 
 
 def deliver_ask(
-    turn: Turn,
+    tx: Transaction,
     ask: Ask,
     message: Message,
     *,
@@ -77,10 +79,10 @@ def deliver_ask(
 ) -> Delivery:
     """Record the delivery of an ask; a program is started for it if that was decided."""
     return posts.deliver(
-        turn,
+        tx,
         message,
         ask.target,
-        wake=route.runs and decision.action is Action.WAKE and not waits,
+        wake=route.runs and decision.action is WakeAction.WAKE and not waits,
         rule=decision.rule,
         reason=decision.reason or reason,
         endpoint_id=route.endpoint.id if route.endpoint else None,
@@ -90,19 +92,19 @@ def deliver_ask(
     )
 
 
-def hold_ask(turn: Turn, ask: Ask, flight: Flight, decision: WakeDecision, waits: str) -> Flight:
+def hold_ask(tx: Transaction, ask: Ask, flight: Flight, decision: WakeDecision, waits: str) -> Flight:
     """A flight that cannot start now says why, whose move it is and when it is looked at again."""
     if waits:
-        until, kind, reason = turn.now.plus(turn.rules.periods.queue_expiry), WaitingKind.PEER, waits
+        until, kind, reason = tx.now.plus(tx.rules.periods.queue_expiry), WaitingKind.PEER, waits
         check = _MINUTE
-    elif decision.action is Action.HOLD:
-        until, kind, reason = None, WaitingKind.OPERATOR, messages.told_why(turn, decision)
+    elif decision.action is WakeAction.HOLD:
+        until, kind, reason = None, WaitingKind.OPERATOR, messages.explain_decision(tx, decision)
         check = _HOUR  # a budget is free again by then; who starts by hand needs no reminder
         if decision.rule != code_of(WakeBudget):
-            show_held(turn, ask.target, "is started by hand", decision.remedies)
+            show_held(tx, ask.target, "is started by hand", decision.remedies)
     else:
         return flight
     on = WaitingOn(kind=kind, ref=ask.resolved, until=until)
-    owner = turn.world.operator_agent
-    held = hold_flight(flight, on, turn.now, next_move_owner_id=owner, reason=reason)
-    return replace(held, next_check_at=turn.now.plus(check))
+    owner = tx.services.operator_agent
+    held = hold_flight(flight, on, tx.now, next_move_owner_id=owner, reason=reason)
+    return replace(held, next_check_at=tx.now.plus(check))

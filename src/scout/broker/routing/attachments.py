@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from scout.base.refusal import Refused
 from scout.broker.routing import conversations
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.conversation import Attachment, Conversation, Message
 from scout.model.delivery import Delivery
 from scout.model.events.talk import AttachmentStored
@@ -28,29 +28,29 @@ def sizes_of(blobs: Blobs, named: Iterable[str]) -> dict[str, int]:
     return {sha256: size for sha256 in hashes if (size := blobs.size(sha256)) is not None}
 
 
-def put_blob(turn: Turn, request: PutBlob) -> Attachment:
+def put_blob(tx: Transaction, request: PutBlob) -> Attachment:
     """Store a file; the same bytes are the same file."""
-    if turn.actor.kind is TokenKind.GUEST or turn.actor.agent_id is None:
+    if tx.actor.kind is TokenKind.GUEST or tx.actor.agent_id is None:
         raise Refused(Forbidden(action="store", subject="a file", needs=("the token of an agent",)))
-    check_attachment(request.name[:60], len(request.data), turn.rules.limits)
+    check_attachment(request.name[:60], len(request.data), tx.rules.limits)
     return Attachment(
-        sha256=turn.world.blobs.put(request.data),
+        sha256=tx.services.blobs.put(request.data),
         name=request.name,
         size=len(request.data),
         media_type=request.media_type,
     )
 
 
-def record_upload(turn: Turn, stored: Attachment) -> Attachment:
+def record_upload(tx: Transaction, stored: Attachment) -> Attachment:
     """Note who stored a file: it may read it from now on."""
-    if not turn.ledger.value("file_uploaded", hashed=stored.sha256, agent=turn.sender):
-        turn.append(AttachmentStored, turn.sender, stored)
+    if not tx.ledger.value("file_uploaded", hashed=stored.sha256, agent=tx.sender):
+        tx.append(AttachmentStored, tx.sender, stored)
     return stored
 
 
-def get_blob(turn: Turn, request: GetBlob) -> Blob:
+def get_blob(tx: Transaction, request: GetBlob) -> Blob:
     """A stored file; whether the caller may read it was checked before."""
-    data = turn.world.blobs.get(request.sha256) if _SHA256.fullmatch(request.sha256) else None
+    data = tx.services.blobs.get(request.sha256) if _SHA256.fullmatch(request.sha256) else None
     if data is None:
         raise _missing(request.sha256)
     attachment = Attachment(sha256=request.sha256, name=request.sha256[:12], size=len(data))
@@ -60,38 +60,38 @@ def get_blob(turn: Turn, request: GetBlob) -> Blob:
 # -- who may read -------------------------------------------------------------------------------------
 
 
-def check_readable(turn: Turn, request: GetBlob) -> None:
+def check_readable(tx: Transaction, request: GetBlob) -> None:
     """Refuse a file that the caller may not read, as if there were none."""
-    if not may_read(turn, request.sha256):
+    if not may_read(tx, request.sha256):
         raise _missing(request.sha256)
 
 
-def may_read(turn: Turn, sha256: str) -> bool:
+def may_read(tx: Transaction, sha256: str) -> bool:
     """Whether the caller is the operator, stored the file, or may read a message that carries it."""
-    me = turn.actor.agent_id
-    if turn.is_operator or (me and turn.ledger.value("file_uploaded", hashed=sha256, agent=me)):
+    me = tx.actor.agent_id
+    if tx.is_operator or (me and tx.ledger.value("file_uploaded", hashed=sha256, agent=me)):
         return True
     before = LAST
-    while found := _messages(turn, sha256, before):
-        if any(_is_shown(turn, one) for one in found):
+    while found := _messages(tx, sha256, before):
+        if any(_is_shown(tx, one) for one in found):
             return True
         before = found[-1].id
     return False
 
 
-def _messages(turn: Turn, sha256: str, before: str) -> Sequence[Message]:
-    return turn.ledger.many(Message, "file_messages", hashed=sha256, before=before, limit=_PAGE)
+def _messages(tx: Transaction, sha256: str, before: str) -> Sequence[Message]:
+    return tx.ledger.many(Message, "file_messages", hashed=sha256, before=before, limit=_PAGE)
 
 
-def _is_shown(turn: Turn, message: Message) -> bool:
+def _is_shown(tx: Transaction, message: Message) -> bool:
     """Whether the caller reads the message in its conversation, or in its own inbox."""
-    most = turn.rules.limits.page_most
-    deliveries = turn.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=most)
-    if turn.actor.agent_id in [one.target for one in deliveries]:
+    most = tx.rules.limits.page_most
+    deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=most)
+    if tx.actor.agent_id in [one.target for one in deliveries]:
         return True
-    conversation = turn.need(Conversation, "conversation", message.conversation_id)
+    conversation = tx.need(Conversation, "conversation", message.conversation_id)
     try:
-        conversations.may_read(turn, conversation)
+        conversations.may_read(tx, conversation)
     except Refused:
         return False
     return True

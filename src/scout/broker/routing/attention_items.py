@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath, Kind
 from scout.model.agent import Agent
 from scout.model.attention import (
@@ -31,15 +31,15 @@ from scout.store.ledger import LAST
 
 __all__ = [
     "WAITS",
-    "blocked",
-    "follow",
+    "block_on_item",
+    "close_item",
+    "close_items_of",
     "is_person",
+    "open_item",
     "person_of",
-    "put",
-    "put_away",
-    "released",
+    "release_blocked",
+    "sync_item",
     "title_of",
-    "unneeded",
 ]
 
 WAITS = "waiting for a person to decide"  # whoever may read the item is shown its title instead
@@ -52,13 +52,13 @@ def is_person(agent: Agent | None) -> bool:
     return agent is not None and agent.kind is Kind.CONNECTOR
 
 
-def person_of(turn: Turn, user: str) -> str:
+def person_of(tx: Transaction, user: str) -> str:
     """The agent that stands for a user; the operator's, for one who has none here."""
-    if user == turn.world.operator:
-        return turn.world.operator_agent
+    if user == tx.services.operator:
+        return tx.services.operator_agent
     path = str(AgentPath.root(user, "direct"))
-    found = turn.ledger.one(Agent, "agent_at_path", path=path)
-    return found.id if found else turn.world.operator_agent
+    found = tx.ledger.one(Agent, "agent_at_path", path=path)
+    return found.id if found else tx.services.operator_agent
 
 
 def title_of(text: str) -> str:
@@ -67,44 +67,50 @@ def title_of(text: str) -> str:
     return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"
 
 
-def put(
-    turn: Turn, kind: AttentionKind, *, user: str, source: str, options: tuple[str, ...] = (), **more: Any
+def open_item(
+    tx: Transaction,
+    kind: AttentionKind,
+    *,
+    user: str,
+    source: str,
+    options: tuple[str, ...] = (),
+    **more: Any,
 ) -> Attention:
     """An item in a user's inbox; one that is open about the same thing already is that item."""
     dedupe = more.get("dedupe")
     if dedupe is not None:
-        same = turn.ledger.one(Attention, "attention_same", user=user, dedupe=dedupe)
+        same = tx.ledger.one(Attention, "attention_same", user=user, dedupe=dedupe)
         if same is not None:
             return same
     agent_id = more.get("agent_id")
-    _check_raising(turn, agent_id)
+    _check_raising(tx, agent_id)
     item = Attention(
-        id=turn.mint("att"),
-        created_at=turn.now,
-        updated_at=turn.now,
+        id=tx.mint("att"),
+        created_at=tx.now,
+        updated_at=tx.now,
         kind=kind,
         user=user,
         source=Ref.to(source),
         actions=actions_for(kind, options),
         **more,
     )
-    ranked = replace(item, rank=_rank(turn, item)) if agent_id else item
-    return turn.record(AttentionCreated, check_attention(ranked), move="create")
+    ranked = replace(item, rank=_rank(tx, item)) if agent_id else item
+    return tx.record(AttentionCreated, check_attention(ranked), move="create")
 
 
-def _rank(turn: Turn, item: Attention) -> int:
-    return turn.ledger.value("attention_rank", user=item.user, agent=item.agent_id, urgency=item.urgency)
+def _rank(tx: Transaction, item: Attention) -> int:
+    return tx.ledger.value("attention_rank", user=item.user, agent=item.agent_id, urgency=item.urgency)
 
 
-def _check_raising(turn: Turn, agent_id: str | None) -> None:
+def _check_raising(tx: Transaction, agent_id: str | None) -> None:
     """An agent raises so much and no more, so that it cannot bury what others raise; people and Scout may."""
-    actor, ledger, limits = turn.actor, turn.ledger, turn.rules.limits
+    actor, ledger, limits = tx.actor, tx.ledger, tx.rules.limits
     if actor.kind is not TokenKind.AGENT or agent_id is None or is_person_for(actor, actor.user):
         return
     some = limits.attention_per_minute - 1
     earlier = ledger.one(Attention, "attention_raised_before", agent=agent_id, some=some)
-    name = turn.address(agent_id)
-    check_attention_rate(name, earlier.created_at if earlier else None, limits, turn.now)
+    name = tx.address(agent_id)
+    check_attention_rate(name, earlier.created_at if earlier else None, limits, tx.now)
     opened = ledger.value("attention_open_count", agent=agent_id, limit=limits.open_attention)
     check_open_attention(name, opened, limits)
 
@@ -120,16 +126,16 @@ class _Matter(NamedTuple):
     agent_id: str
 
 
-def follow(turn: Turn, record: Question | WorkItem) -> None:
+def sync_item(tx: Transaction, record: Question | WorkItem) -> None:
     """A person who holds the next move of a record finds it in the inbox; once it moves on, no longer."""
-    holder = turn.agent(record.next_move_owner_id)
+    holder = tx.agent(record.next_move_owner_id)
     matter = _matter(record) if is_person(holder) else None
-    asked = _asked(turn, record)
-    for item in turn.ledger.many(Attention, "attention_about", dedupe=record.id):
+    asked = _asked(tx, record)
+    for item in tx.ledger.many(Attention, "attention_about", dedupe=record.id):
         if item != asked and (matter is None or not _is_same(item, matter, holder)):
-            put_away(turn, item)
+            close_item(tx, item)
     if matter is not None and holder is not None and asked is None:
-        _remind(turn, record, matter, holder)
+        _remind(tx, record, matter, holder)
 
 
 def _is_same(item: Attention, matter: _Matter, holder: Agent | None) -> bool:
@@ -137,10 +143,10 @@ def _is_same(item: Attention, matter: _Matter, holder: Agent | None) -> bool:
     return mine and (item.kind, item.title) == (matter.kind, matter.title)
 
 
-def _asked(turn: Turn, record: Question | WorkItem | Flight) -> Attention | None:
+def _asked(tx: Transaction, record: Question | WorkItem | Flight) -> Attention | None:
     """The open item that a record waits for, if it waits for one."""
     on = None if isinstance(record, Question) else record.waiting_on
-    item = turn.ledger.get(Attention, on.ref) if on is not None else None
+    item = tx.ledger.get(Attention, on.ref) if on is not None else None
     return item if item is not None and item.state not in ATTENTION.terminal else None
 
 
@@ -159,12 +165,12 @@ def _matter(record: Question | WorkItem) -> _Matter | None:
     return _Matter(AttentionKind.WAITING, title_of(f"waiting for you: {record.title}"), record.owner_id)
 
 
-def _remind(turn: Turn, record: Question | WorkItem, matter: _Matter, holder: Agent) -> None:
+def _remind(tx: Transaction, record: Question | WorkItem, matter: _Matter, holder: Agent) -> None:
     question = record if isinstance(record, Question) else None
-    put(
-        turn,
+    open_item(
+        tx,
         matter.kind,
-        user=holder.owner or turn.world.operator,
+        user=holder.owner or tx.services.operator,
         source=record.id,
         options=question.options if question and question.state is QuestionState.OPEN else (),
         agent_id=matter.agent_id if matter.agent_id != holder.id else None,
@@ -185,68 +191,66 @@ def _body(record: Question | WorkItem) -> str:
     return "\n".join(one for one in (record.reason, record.progress.summary, record.description) if one)
 
 
-def put_away(turn: Turn, item: Attention, reason: str = "settled elsewhere") -> None:
+def close_item(tx: Transaction, item: Attention, reason: str = "settled elsewhere") -> None:
     """What it was about has moved on by another way: nobody is asked any more."""
-    by, step = turn.world.system_agent, AttentionMove.DISMISS
-    gone = decide_attention(item, step, by, turn.now, reason=reason)
-    turn.record(ATTENTION_EVENTS[step], gone, move=step, reason=reason, source=by)
-    released(turn, gone)
+    by, step = tx.services.system_agent, AttentionMove.DISMISS
+    gone = decide_attention(item, step, by, tx.now, reason=reason)
+    tx.record(ATTENTION_EVENTS[step], gone, move=step, reason=reason, source=by)
+    release_blocked(tx, gone)
 
 
 # -- what is blocked ---------------------------------------------------------------------------------
 
 
-def blocked(turn: Turn, item: Attention, flight: Flight | None, work: WorkItem | None) -> None:
+def block_on_item(tx: Transaction, item: Attention, flight: Flight | None, work: WorkItem | None) -> None:
     """What cannot go on waits for exactly this item, and the person has its next move."""
-    person, reason = person_of(turn, item.user), WAITS
+    person, reason = person_of(tx, item.user), WAITS
     if flight is not None and flight.state is FlightState.RUNNING:
         on = WaitingOn(kind=WaitingKind.OPERATOR, ref=item.id)
-        waiting = wait_flight(flight, on, turn.now, next_move_owner_id=person, reason=reason)
-        turn.record(FLIGHT_EVENTS[FlightMove.WAIT], waiting, move=FlightMove.WAIT, reason=reason)
+        waiting = wait_flight(flight, on, tx.now, next_move_owner_id=person, reason=reason)
+        tx.record(FLIGHT_EVENTS[FlightMove.WAIT], waiting, move=FlightMove.WAIT, reason=reason)
     if work is not None and work.state in (WorkState.OPEN, WorkState.WORKING):
         on = WaitingOn(kind=WaitingKind.APPROVAL, ref=item.id)
-        held = wait_work(work, on, person, turn.now, reason=reason)
-        turn.record(WorkItemUpdated, held, move=WorkMove.WAIT, reason=reason)
+        held = wait_work(work, on, person, tx.now, reason=reason)
+        tx.record(WorkItemUpdated, held, move=WorkMove.WAIT, reason=reason)
 
 
-def released(turn: Turn, item: Attention) -> list[Flight]:
+def release_blocked(tx: Transaction, item: Attention) -> list[Flight]:
     """What waits for exactly this item goes on; the flights among it.
 
     Others read of them, so the answer is not among their reasons.
     """
     step, reason = FlightMove.RESUME, f"{item.id} is {item.state}"
-    mine = turn.ledger.many(Flight, "flights_open_to", agent=item.agent_id, before=LAST, limit=_MANY)
+    mine = tx.ledger.many(Flight, "flights_open_to", agent=item.agent_id, before=LAST, limit=_MANY)
     waiting = [one for one in mine if one.state is FlightState.WAITING and _waits_for(one, item)]
-    flights = [resume_flight(one, turn.now) for one in waiting]
+    flights = [resume_flight(one, tx.now) for one in waiting]
     for flight in flights:
-        turn.record(FLIGHT_EVENTS[step], flight, move=step, reason=reason)
-        _block_again(turn, item, flight)
-    work = turn.ledger.get(WorkItem, item.return_path.work_item_id)
+        tx.record(FLIGHT_EVENTS[step], flight, move=step, reason=reason)
+        _block_again(tx, item, flight)
+    work = tx.ledger.get(WorkItem, item.return_path.work_item_id)
     if work is not None and work.state is WorkState.WAITING and _waits_for(work, item):
-        turn.record(WorkItemUpdated, resume_work(work, turn.now), move=WorkMove.RESUME, reason=reason)
+        tx.record(WorkItemUpdated, resume_work(work, tx.now), move=WorkMove.RESUME, reason=reason)
     return flights
 
 
-def _block_again(turn: Turn, decided: Attention, flight: Flight) -> None:
+def _block_again(tx: Transaction, decided: Attention, flight: Flight) -> None:
     """A program that asked for several things at once waits for the next of them."""
-    raised = turn.ledger.many(
-        Attention, "attention_by_open", agent=decided.agent_id, before=LAST, limit=_MANY
-    )
+    raised = tx.ledger.many(Attention, "attention_by_open", agent=decided.agent_id, before=LAST, limit=_MANY)
     others = [one for one in raised if one.return_path.flight_id == flight.id and one.return_path.request]
     if others:
-        blocked(turn, others[-1], flight, None)
+        block_on_item(tx, others[-1], flight, None)
 
 
 def _waits_for(record: Flight | WorkItem, item: Attention) -> bool:
     return record.waiting_on is not None and record.waiting_on.ref == item.id
 
 
-def unneeded(turn: Turn, flight: Flight) -> None:
+def close_items_of(tx: Transaction, flight: Flight) -> None:
     """A flight that is over waits for no answer; what it asked is put away if nobody else does."""
-    item = _asked(turn, flight)
+    item = _asked(tx, flight)
     if item is not None:
-        others = turn.ledger.many(Flight, "flights_open_to", agent=flight.target, before=LAST, limit=_MANY)
+        others = tx.ledger.many(Flight, "flights_open_to", agent=flight.target, before=LAST, limit=_MANY)
         if not any(one.id != flight.id and _waits_for(one, item) for one in others):
-            put_away(turn, item, f"flight {flight.id} is over")
-    for item in turn.ledger.many(Attention, "attention_about", dedupe=flight.id):
-        put_away(turn, item, f"flight {flight.id} is over")
+            close_item(tx, item, f"flight {flight.id} is over")
+    for item in tx.ledger.many(Attention, "attention_about", dedupe=flight.id):
+        close_item(tx, item, f"flight {flight.id} is over")

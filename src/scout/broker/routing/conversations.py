@@ -6,9 +6,9 @@ from typing import TypeVar
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.routing import posts
 from scout.broker.routing.unread import broadcast_for, counts_by_conversation
-from scout.broker.routing.views import enriched
+from scout.broker.routing.views import extend_record
 from scout.broker.transaction.paging import after_number, page, size
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.identity.segment import segment
 from scout.model.agent import Agent
 from scout.model.conversation import (
@@ -40,8 +40,9 @@ from scout.store.ledger import LAST
 
 __all__ = [
     "channel_named",
-    "check_company",
-    "company",
+    "check_recipients",
+    "conversation_view",
+    "default_recipients",
     "get",
     "latest",
     "list_conversations",
@@ -49,7 +50,6 @@ __all__ = [
     "members_of",
     "membership",
     "name_of",
-    "shown",
     "subject_of_place",
     "thread_on",
 ]
@@ -60,87 +60,87 @@ _FEW = 3
 _NEWEST = (1 << 63) - 1
 
 
-def members_of(turn: Turn, conversation_id: str, limit: int = _SHOWN) -> list[Member]:
+def members_of(tx: Transaction, conversation_id: str, limit: int = _SHOWN) -> list[Member]:
     """Who takes part."""
-    found = turn.ledger.many(Member, "members_of", conversation=conversation_id, after="", limit=limit)
+    found = tx.ledger.many(Member, "members_of", conversation=conversation_id, after="", limit=limit)
     return [member for member in found if member.left_at is None]
 
 
-def name_of(turn: Turn, conversation_id: str) -> str:
+def name_of(tx: Transaction, conversation_id: str) -> str:
     """What a conversation is called where it is shown: its channel's name, else who takes part."""
-    conversation = turn.conversation(conversation_id)
+    conversation = tx.conversation(conversation_id)
     if conversation is not None and conversation.name:
         return f"#{conversation.name}"
-    members = members_of(turn, conversation_id, _FEW)
-    return " and ".join(sorted(turn.address(one.agent_id) for one in members))
+    members = members_of(tx, conversation_id, _FEW)
+    return " and ".join(sorted(tx.address(one.agent_id) for one in members))
 
 
-def membership(turn: Turn, conversation_id: str) -> Member | None:
+def membership(tx: Transaction, conversation_id: str) -> Member | None:
     """The caller's place in a conversation, if it takes part."""
-    me = turn.actor.agent_id
-    member = turn.ledger.one(Member, "membership", conversation=conversation_id, agent=me) if me else None
+    me = tx.actor.agent_id
+    member = tx.ledger.one(Member, "membership", conversation=conversation_id, agent=me) if me else None
     return member if member is not None and member.left_at is None else None
 
 
-def may_read(turn: Turn, conversation: Conversation) -> Conversation:
+def may_read(tx: Transaction, conversation: Conversation) -> Conversation:
     """The same conversation, if the caller may read it."""
     if conversation.kind is ConversationKind.THREAD:
-        may_read(turn, turn.need(Conversation, "conversation", conversation.parent_id or ""))
+        may_read(tx, tx.need(Conversation, "conversation", conversation.parent_id or ""))
         return conversation
-    mine = membership(turn, conversation.id)
-    told_all = conversation.kind is ConversationKind.BROADCAST and conversation.owner == turn.actor.user
+    mine = membership(tx, conversation.id)
+    told_all = conversation.kind is ConversationKind.BROADCAST and conversation.owner == tx.actor.user
     if mine is None and not told_all:
-        turn.permit(Deed.READ, subject_of_place(conversation))
+        tx.permit(Deed.READ, subject_of_place(conversation))
     return conversation
 
 
-def thread_on(turn: Turn, message_id: str) -> Conversation:
+def thread_on(tx: Transaction, message_id: str) -> Conversation:
     """The thread that hangs on a message; who may read the message may open it."""
-    message = turn.need(Message, "message", message_id)
-    parent = may_read(turn, turn.need(Conversation, "conversation", message.conversation_id))
-    found = turn.conversation(thread_id(message.id))
+    message = tx.need(Message, "message", message_id)
+    parent = may_read(tx, tx.need(Conversation, "conversation", message.conversation_id))
+    found = tx.conversation(thread_id(message.id))
     if found is not None:
         return found
     thread = Conversation(
         id=thread_id(message.id),
-        created_at=turn.now,
-        updated_at=turn.now,
+        created_at=tx.now,
+        updated_at=tx.now,
         kind=ConversationKind.THREAD,
         owner=parent.owner,
         parent_id=parent.id,
         root_message_id=message.id,
         quiet=parent.quiet,
-        created_by=turn.sender,
+        created_by=tx.sender,
     )
-    return posts.opened(turn, thread)
+    return posts.create_conversation(tx, thread)
 
 
-def check_company(turn: Turn, conversation: Conversation, agent: Agent) -> Conversation:
+def check_recipients(tx: Transaction, conversation: Conversation, agent: Agent) -> Conversation:
     """The same conversation; a direct one is for its two, so a third is spoken to in another."""
     if conversation.kind is ConversationKind.THREAD:
-        parent = turn.need(Conversation, "conversation", conversation.parent_id or "")
-        check_company(turn, parent, agent)
+        parent = tx.need(Conversation, "conversation", conversation.parent_id or "")
+        check_recipients(tx, parent, agent)
         return conversation
     direct = conversation.kind is ConversationKind.DM
-    if not direct or agent.id in [one.agent_id for one in members_of(turn, conversation.id)]:
+    if not direct or agent.id in [one.agent_id for one in members_of(tx, conversation.id)]:
         return conversation
-    address = turn.address(agent.id)
+    address = tx.address(agent.id)
     speak = {"to": address, "body": "…"}
     remedy = Remedy(operation="send", parameters=speak, why="in the direct conversation with it")
     problem = f"{address} takes no part in this direct conversation"
     raise Refused(BadRequest(problem=problem, field="conversationId", remedies=(remedy,)))
 
 
-def company(turn: Turn, conversation: Conversation) -> list[str]:
+def default_recipients(tx: Transaction, conversation: Conversation) -> list[str]:
     """Whom a message without a target is for: the other of a direct talk, or who began the thread."""
     if conversation.kind is ConversationKind.DM:
-        return [one.agent_id for one in members_of(turn, conversation.id) if one.agent_id != turn.sender]
+        return [one.agent_id for one in members_of(tx, conversation.id) if one.agent_id != tx.sender]
     if conversation.kind is not ConversationKind.THREAD:
         return []
-    root = turn.ledger.get(Message, conversation.root_message_id)
-    if root is not None and root.sender != turn.sender:
+    root = tx.ledger.get(Message, conversation.root_message_id)
+    if root is not None and root.sender != tx.sender:
         return [root.sender]
-    return company(turn, turn.need(Conversation, "conversation", conversation.parent_id or ""))
+    return default_recipients(tx, tx.need(Conversation, "conversation", conversation.parent_id or ""))
 
 
 def subject_of_place(conversation: Conversation) -> Subject:
@@ -152,67 +152,67 @@ def subject_of_place(conversation: Conversation) -> Subject:
     )
 
 
-def shown(turn: Turn, kind: type[V], conversation: Conversation) -> V:
+def conversation_view(tx: Transaction, kind: type[V], conversation: Conversation) -> V:
     """A conversation with who takes part in it, and how much of it is unread for the caller."""
-    views = tuple(_member_view(turn, conversation, one) for one in members_of(turn, conversation.id))
-    return enriched(kind, conversation, members=views, unread=_counts(turn)[conversation.id])
+    views = tuple(_member_view(tx, conversation, one) for one in members_of(tx, conversation.id))
+    return extend_record(kind, conversation, members=views, unread=_counts(tx)[conversation.id])
 
 
-def _counts(turn: Turn) -> Counter[str]:
+def _counts(tx: Transaction) -> Counter[str]:
     """How much is unread for the caller, by conversation."""
-    me = turn.actor.agent_id
-    return counts_by_conversation(turn, me) if me else Counter()
+    me = tx.actor.agent_id
+    return counts_by_conversation(tx, me) if me else Counter()
 
 
-def _member_view(turn: Turn, conversation: Conversation, member: Member) -> MemberView:
+def _member_view(tx: Transaction, conversation: Conversation, member: Member) -> MemberView:
     channel = conversation.kind is ConversationKind.CHANNEL
     owns = channel and conversation.created_by == member.agent_id
     roles = [MemberRole.OWNER] if owns else []
     roles += [MemberRole.MASTER] if conversation.master_id == member.agent_id else []
-    return enriched(MemberView, member, address=turn.address(member.agent_id), roles=tuple(roles))
+    return extend_record(MemberView, member, address=tx.address(member.agent_id), roles=tuple(roles))
 
 
-def get(turn: Turn, request: GetConversation) -> ConversationView:
+def get(tx: Transaction, request: GetConversation) -> ConversationView:
     """One conversation."""
-    conversation = turn.need(Conversation, "conversation", request.conversation_id)
-    return shown(turn, ConversationView, may_read(turn, conversation))
+    conversation = tx.need(Conversation, "conversation", request.conversation_id)
+    return conversation_view(tx, ConversationView, may_read(tx, conversation))
 
 
-def list_conversations(turn: Turn, request: ListConversations) -> Page[ConversationView]:
+def list_conversations(tx: Transaction, request: ListConversations) -> Page[ConversationView]:
     """The conversations that the caller takes part in, newest first."""
-    wanted = size(request.limit, turn.rules.limits)
+    wanted = size(request.limit, tx.rules.limits)
     bound = after_number(request.cursor, _NEWEST)
-    mine = turn.ledger.many(Member, "memberships", agent=turn.sender, before=bound, limit=wanted + 1)
+    mine = tx.ledger.many(Member, "memberships", agent=tx.sender, before=bound, limit=wanted + 1)
     listed = page(mine, wanted, lambda member: int(member.created_at))
-    found = [turn.need(Conversation, "conversation", member.conversation_id) for member in listed.items]
-    broadcast = broadcast_for(turn, turn.sender) if request.cursor is None else None
-    if broadcast is not None and membership(turn, broadcast.id) is None:
+    found = [tx.need(Conversation, "conversation", member.conversation_id) for member in listed.items]
+    broadcast = broadcast_for(tx, tx.sender) if request.cursor is None else None
+    if broadcast is not None and membership(tx, broadcast.id) is None:
         found = [broadcast, *found]  # it reaches the caller, although it has read none of it
-    return Page(items=tuple(shown(turn, ConversationView, one) for one in found), next=listed.next)
+    return Page(items=tuple(conversation_view(tx, ConversationView, one) for one in found), next=listed.next)
 
 
-def latest(turn: Turn, request: Latest) -> Page[LatestItem]:
+def latest(tx: Transaction, request: Latest) -> Page[LatestItem]:
     """The newest message of each conversation: those one last joined, and where something came or went."""
-    wanted = size(request.limit, turn.rules.limits)
+    wanted = size(request.limit, tx.rules.limits)
     reach = 4 * wanted
-    said = turn.ledger.facts("said_by", ref=str(Ref.to(turn.sender)), limit=reach)
+    said = tx.ledger.facts("said_by", ref=str(Ref.to(tx.sender)), limit=reach)
     ours = [message_of(event) for event in said if isinstance(event, MessagePosted)]
-    came = turn.ledger.many(Delivery, "deliveries_to", agent=turn.sender, before=LAST, limit=reach)
-    got = [turn.ledger.get(Message, one.message_id) for one in came]
-    joined = turn.ledger.many(Member, "memberships", agent=turn.sender, before=_NEWEST, limit=reach)
+    came = tx.ledger.many(Delivery, "deliveries_to", agent=tx.sender, before=LAST, limit=reach)
+    got = [tx.ledger.get(Message, one.message_id) for one in came]
+    joined = tx.ledger.many(Member, "memberships", agent=tx.sender, before=_NEWEST, limit=reach)
     places = [one.conversation_id for one in (*ours, *(one for one in got if one), *joined)]
-    broadcast = broadcast_for(turn, turn.sender)
+    broadcast = broadcast_for(tx, tx.sender)
     places += [broadcast.id] if broadcast else []
-    counts = _counts(turn)
-    found = [posts.newest_in(turn, place) for place in dict.fromkeys((*places, *filter(None, counts)))]
+    counts = _counts(tx)
+    found = [posts.newest_message(tx, place) for place in dict.fromkeys((*places, *filter(None, counts)))]
     newest = sorted((one for one in found if one), key=lambda one: -one.seq)
-    return Page(items=tuple(_latest_item(turn, one, counts) for one in newest[:wanted]))
+    return Page(items=tuple(_latest_item(tx, one, counts) for one in newest[:wanted]))
 
 
-def _latest_item(turn: Turn, newest: Message, counts: Counter[str]) -> LatestItem:
-    conversation = turn.need(Conversation, "conversation", newest.conversation_id)
-    others = [one for one in members_of(turn, conversation.id, 3) if one.agent_id != turn.sender]
-    name = conversation.name or ", ".join(turn.address(one.agent_id) for one in others)
+def _latest_item(tx: Transaction, newest: Message, counts: Counter[str]) -> LatestItem:
+    conversation = tx.need(Conversation, "conversation", newest.conversation_id)
+    others = [one for one in members_of(tx, conversation.id, 3) if one.agent_id != tx.sender]
+    name = conversation.name or ", ".join(tx.address(one.agent_id) for one in others)
     return LatestItem(
         conversation_id=conversation.id,
         kind=conversation.kind,
@@ -222,12 +222,12 @@ def _latest_item(turn: Turn, newest: Message, counts: Counter[str]) -> LatestIte
     )
 
 
-def channel_named(turn: Turn, name: str) -> Conversation:
+def channel_named(tx: Transaction, name: str) -> Conversation:
     """A channel by its name or id, or the refusal that there is none."""
-    owner = turn.actor.user or turn.world.operator
+    owner = tx.actor.user or tx.services.operator
     folded = name if name.startswith("cnv_") else segment(name.removeprefix("channel:").lstrip("#"))
     ident = folded if name.startswith("cnv_") else channel_id(owner, folded)
-    found = turn.ledger.get(Conversation, ident)
+    found = tx.ledger.get(Conversation, ident)
     if found is None or found.kind is not ConversationKind.CHANNEL:
         make = Remedy(operation="channel.create", parameters={"name": folded}, why="make it")
         look = Remedy(operation="channel.list", parameters={}, why="the channels there are")

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Remedy
 from scout.broker.routing import attention_items
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.attention import Attention, AttentionKind
 from scout.model.flight import Flight, FlightPhase
@@ -31,17 +31,17 @@ def _waits_for_operator(flight: Flight) -> bool:
     return flight.phase is FlightPhase.HELD and on is not None and on.kind is WaitingKind.OPERATOR
 
 
-def show_held(turn: Turn, agent_id: str, why: str, remedies: Sequence[Remedy]) -> None:
+def show_held(tx: Transaction, agent_id: str, why: str, remedies: Sequence[Remedy]) -> None:
     """See to it that the operator has one open item about what is held for an agent."""
-    agent = turn.need(Agent, "agent", agent_id)
+    agent = tx.need(Agent, "agent", agent_id)
     tries = [f"try: {command_line(remedy)}" for remedy in remedies]
-    attention_items.put(
-        turn,
+    attention_items.open_item(
+        tx,
         AttentionKind.WAITING,
-        user=agent.owner or turn.world.operator,
-        source=turn.world.system_agent,
+        user=agent.owner or tx.services.operator,
+        source=tx.services.system_agent,
         agent_id=agent_id,
-        title=f"{turn.address(agent_id)} {why}",
+        title=f"{tx.address(agent_id)} {why}",
         body="\n".join(tries),
         dedupe=f"{_HELD}{agent_id}",
     )
@@ -52,18 +52,18 @@ def has_item(ledger: Ledger, agent_id: str) -> bool:
     return bool(ledger.many(Attention, "attention_about", dedupe=f"{_HELD}{agent_id}"))
 
 
-def settle_held(turn: Turn, agent_id: str) -> None:
+def settle_held(tx: Transaction, agent_id: str) -> None:
     """Put the item away once nothing is held for the agent any more."""
-    if flights_held(turn.ledger, agent_id):
+    if flights_held(tx.ledger, agent_id):
         return
-    for item in turn.ledger.many(Attention, "attention_about", dedupe=f"{_HELD}{agent_id}"):
-        attention_items.put_away(turn, item, "nothing is held any more")
+    for item in tx.ledger.many(Attention, "attention_about", dedupe=f"{_HELD}{agent_id}"):
+        attention_items.close_item(tx, item, "nothing is held any more")
 
 
-def count_held(turn: Turn, item: Attention) -> Attention:
+def count_held(tx: Transaction, item: Attention) -> Attention:
     """The item with how many asks are held now; no fact is written for each of them."""
     if not (item.dedupe or "").startswith(_HELD) or item.agent_id is None:
         return item
-    count = len(flights_held(turn.ledger, item.agent_id))
+    count = len(flights_held(tx.ledger, item.agent_id))
     asks = "1 ask waits" if count == 1 else f"{count} asks wait"
     return replace(item, title=f"{item.title}: {asks}") if count else item

@@ -16,7 +16,7 @@ from scout.broker.routing import (
     routes,
 )
 from scout.broker.routing.held_items import show_held
-from scout.broker.transaction.transaction import Turn, subject_of
+from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.identity.lexer import lex
 from scout.identity.name import PathName
 from scout.identity.path import AgentPath, Kind
@@ -38,15 +38,22 @@ from scout.model.token import TokenKind
 from scout.policy.duty import Party
 from scout.policy.limits import check_person_rate
 from scout.policy.permit import Deed, Subject
-from scout.policy.reach import Action, Reach
+from scout.policy.reach import Reach, WakeAction
 from scout.policy.resolve import Resolution, resolve
 from scout.policy.target import Targeting, decide_target
-from scout.policy.wake import Cause, Occasion, Place, WakeDecision, budgeted, decide_wake
+from scout.policy.wake import Cause, Occasion, WakeContext, WakeDecision, budgeted, decide_wake
 from scout.protocol.operations import command_line
 from scout.protocol.talk import Send
 from scout.store.ledger import LAST
 
-__all__ = ["attached", "carried", "decide", "occasion_place", "send", "told_why"]
+__all__ = [
+    "attachments_of",
+    "decide_who_is_woken",
+    "deliver_message",
+    "explain_decision",
+    "send",
+    "wake_context",
+]
 
 _HOUR = 3600
 _MINUTE = 60
@@ -55,68 +62,68 @@ _COUNTED = 200
 _MEDIA_TYPES = mimetypes.MimeTypes()  # made here, for it reads the files of the system
 
 
-def send(turn: Turn, request: Send) -> Receipt:
+def send(tx: Transaction, request: Send) -> Receipt:
     """Store a message and route it; whether anybody is woken is decided here and stored with it."""
     body = check_body(request.body)
     _one_place(request)
     card = request.to if request.to is not None and request.to.startswith("crd_") else None
-    targeting = _by_card(turn, card) if card else _targeting(turn, request)
+    targeting = _by_card(tx, card) if card else _targeting(tx, request)
     target = targeting.target.agent if targeting.target else None
     if target is not None and card is None:
-        turn.permit(Deed.ADDRESS, subject_of(target))
-    _check_person_rate(turn, target)
-    conversation = _conversation(turn, request, target)
-    decision = _decision(turn, request, targeting, conversation)
-    metadata = _metadata(turn, request, targeting, decision, conversation)
+        tx.permit(Deed.ADDRESS, subject_of(target))
+    _check_person_rate(tx, target)
+    conversation = _conversation(tx, request, target)
+    decision = _decision(tx, request, targeting, conversation)
+    metadata = _metadata(tx, request, targeting, decision, conversation)
     message = posts.post(
-        turn,
+        tx,
         conversation.id,
         body,
         kind=request.kind,
         follow_up=request.follow_up,
-        reply_to=_reply_to(turn, request.reply_to),
-        attachments=attached(turn, request.attachments),
+        reply_to=_reply_to(tx, request.reply_to),
+        attachments=attachments_of(tx, request.attachments),
         metadata=metadata,
     )
-    deliveries = _route(turn, message, conversation, target, decision=decision, metadata=metadata)
+    deliveries = _route(tx, message, conversation, target, decision=decision, metadata=metadata)
     notes = tuple(problem.message for problem in targeting.unresolved)
     return Receipt(
         conversation_id=conversation.id,
         message_id=message.id,
-        deliveries=tuple(posts.receipt_of(turn, one) for one in deliveries),
-        notes=(*notes, *_waits(turn, decision)),
+        deliveries=tuple(posts.receipt_of(tx, one) for one in deliveries),
+        notes=(*notes, *_waits(tx, decision)),
         alias_id=metadata.alias_id,
         alias_revision=metadata.alias_revision,
     )
 
 
-def _waits(turn: Turn, decision: WakeDecision) -> list[str]:
+def _waits(tx: Transaction, decision: WakeDecision) -> list[str]:
     """Why whom it is for is not woken now, or another is."""
-    pause = turn.world.paused if decision.action is Action.WAKE else None
-    return [told for told in (told_why(turn, decision), pause.words if pause else "") if told]
+    pause = tx.services.paused if decision.action is WakeAction.WAKE else None
+    return [told for told in (explain_decision(tx, decision), pause.words if pause else "") if told]
 
 
-def _check_person_rate(turn: Turn, target: Agent | None) -> None:
+def _check_person_rate(tx: Transaction, target: Agent | None) -> None:
     """An agent writes so often to a person and no more; people and Scout may."""
-    actor, limits = turn.actor, turn.rules.limits
+    actor, limits = tx.actor, tx.rules.limits
     if target is None or actor.kind is not TokenKind.AGENT or not attention_items.is_person(target):
         return
-    most, place = limits.messages_to_person_per_minute, dm_id(turn.sender, target.id)
-    back = turn.ledger.one(Message, "messages_back", conversation=place, some=most - 1)
-    if back is None or turn.now.since(back.created_at) >= _MINUTE:
+    most, place = limits.messages_to_person_per_minute, dm_id(tx.sender, target.id)
+    back = tx.ledger.one(Message, "messages_back", conversation=place, some=most - 1)
+    if back is None or tx.now.since(back.created_at) >= _MINUTE:
         return
-    newest = turn.ledger.many(Message, "messages_before", conversation=place, before=_NEWEST, limit=2 * most)
-    mine = [one.created_at for one in newest if one.sender == turn.sender]
+    newest = tx.ledger.many(Message, "messages_before", conversation=place, before=_NEWEST, limit=2 * most)
+    mine = [one.created_at for one in newest if one.sender == tx.sender]
     if len(mine) >= most:
-        check_person_rate(turn.address(turn.sender), mine[most - 1], limits, turn.now)
+        check_person_rate(tx.address(tx.sender), mine[most - 1], limits, tx.now)
 
 
-def _reply_to(turn: Turn, address: str | None) -> str | None:
+def _reply_to(tx: Transaction, address: str | None) -> str | None:
     """Who wants the answers, if it is an agent that the sender may speak to."""
     if address is None:
         return None
-    agent = turn.resolve(address).agent
-    turn.permit(Deed.ADDRESS, subject_of(agent))
+    agent = tx.resolve(address).agent
+    tx.permit(Deed.ADDRESS, subject_of(agent))
     return agent.id
 
 
@@ -127,126 +134,128 @@ def _one_place(request: Send) -> None:
         raise Refused(BadRequest(problem=problem, field="to"))
 
 
-def _by_card(turn: Turn, card_id: str) -> Targeting:
+def _by_card(tx: Transaction, card_id: str) -> Targeting:
     """Whoever holds a card may use it, whether or not they see its agent otherwise."""
-    card, agent = names.used_card(turn, card_id)
-    wanted = names.session_of_card(turn, card) or agent.id
-    return Targeting(rule="card", target=resolve(wanted, turn.everybody, turn.caller, turn.now))
+    card, agent = names.used_card(tx, card_id)
+    wanted = names.session_of_card(tx, card) or agent.id
+    return Targeting(rule="card", target=resolve(wanted, tx.everybody, tx.caller, tx.now))
 
 
-def _targeting(turn: Turn, request: Send) -> Targeting:
+def _targeting(tx: Transaction, request: Send) -> Targeting:
     elsewhere = bool(request.channel or request.conversation_id or request.thread or request.broadcast)
     try:
-        return decide_target(request.body, request.to, elsewhere, turn.resolve)
+        return decide_target(request.body, request.to, elsewhere, tx.resolve)
     except Refused:
         name = lex(request.to) if request.to and request.to.startswith("/") else None
         if not isinstance(name, PathName):
             raise
-        _check_subtree(turn, name.path)
-        if request.create is None or turn.everybody.at_path(name.path) is not None:
+        _check_subtree(tx, name.path)
+        if request.create is None or tx.everybody.at_path(name.path) is not None:
             raise
-        return Targeting(rule="created", target=_created(turn, request, name.path))
+        return Targeting(rule="created", target=_created(tx, request, name.path))
 
 
-def _check_subtree(turn: Turn, path: AgentPath) -> None:
+def _check_subtree(tx: Transaction, path: AgentPath) -> None:
     """What lies below another user is forbidden, whether or not it is there."""
-    if turn.ledger.many(Agent, "agents_of_owner", owner=path.user, before=LAST, limit=1):
-        turn.permit(Deed.ADDRESS, Subject(name=str(path), path=path))
+    if tx.ledger.many(Agent, "agents_of_owner", owner=path.user, before=LAST, limit=1):
+        tx.permit(Deed.ADDRESS, Subject(name=str(path), path=path))
 
 
-def _created(turn: Turn, request: Send, path: AgentPath) -> Resolution:
+def _created(tx: Transaction, request: Send, path: AgentPath) -> Resolution:
     """Posting to a path that nobody has, with a config, makes its agent first."""
-    turn.permit(Deed.CONTROL, Subject(name=str(path), path=path))
-    config = registration.checked_config(turn, read_config(request.create or {}))
-    registration.enter_at(turn, path, config)
-    return turn.resolve(str(path))
+    tx.permit(Deed.CONTROL, Subject(name=str(path), path=path))
+    config = registration.checked_config(tx, read_config(request.create or {}))
+    registration.enter_at(tx, path, config)
+    return tx.resolve(str(path))
 
 
 # -- where -------------------------------------------------------------------------------------------
 
 
-def _conversation(turn: Turn, request: Send, target: Agent | None) -> Conversation:
+def _conversation(tx: Transaction, request: Send, target: Agent | None) -> Conversation:
     if request.channel is not None:
-        return _joined(turn, conversations.channel_named(turn, request.channel))
+        return _joined(tx, conversations.channel_named(tx, request.channel))
     if request.conversation_id is not None:
-        found = turn.need(Conversation, "conversation", request.conversation_id)
-        return _with(turn, _joined(turn, found), target)
+        found = tx.need(Conversation, "conversation", request.conversation_id)
+        return _with(tx, _joined(tx, found), target)
     if request.thread is not None:
-        return _with(turn, _joined(turn, conversations.thread_on(turn, request.thread)), target)
+        return _with(tx, _joined(tx, conversations.thread_on(tx, request.thread)), target)
     if request.broadcast:
-        return _joined(turn, posts.broadcast_of(turn, turn.actor.user or turn.world.operator))
+        return _joined(tx, posts.broadcast_conversation(tx, tx.actor.user or tx.services.operator))
     assert target is not None  # without a place there is a target, or it was refused
-    return posts.dm_of(turn, turn.sender, target.id)
+    return posts.direct_conversation(tx, tx.sender, target.id)
 
 
-def _with(turn: Turn, conversation: Conversation, target: Agent | None) -> Conversation:
-    return conversations.check_company(turn, conversation, target) if target else conversation
+def _with(tx: Transaction, conversation: Conversation, target: Agent | None) -> Conversation:
+    return conversations.check_recipients(tx, conversation, target) if target else conversation
 
 
-def _joined(turn: Turn, conversation: Conversation) -> Conversation:
+def _joined(tx: Transaction, conversation: Conversation) -> Conversation:
     """Who speaks in a conversation takes part in it; a direct one is for its two alone."""
     if conversation.kind in (ConversationKind.CHANNEL, ConversationKind.BROADCAST):
-        if conversation.owner != turn.actor.user:
+        if conversation.owner != tx.actor.user:
             subject = Subject(name=conversation.name or conversation.id, conversation_id=conversation.id)
-            turn.permit(Deed.ADDRESS, subject)
-        posts.joined(turn, conversation.id, turn.sender)
+            tx.permit(Deed.ADDRESS, subject)
+        posts.ensure_member(tx, conversation.id, tx.sender)
         return conversation
     if conversation.kind is ConversationKind.THREAD:
-        conversations.may_read(turn, conversation)
-        posts.joined(turn, conversation.id, turn.sender)
+        conversations.may_read(tx, conversation)
+        posts.ensure_member(tx, conversation.id, tx.sender)
         return conversation
-    members = tuple(one.agent_id for one in conversations.members_of(turn, conversation.id))
-    if turn.sender not in members:
+    members = tuple(one.agent_id for one in conversations.members_of(tx, conversation.id))
+    if tx.sender not in members:
         subject = Subject(name=conversation.id, conversation_id=conversation.id, members=members)
-        turn.permit(Deed.ADDRESS, subject)
-    for gone in _retired(turn, members):
-        raise Refused(routes.retired(turn, gone))
+        tx.permit(Deed.ADDRESS, subject)
+    for gone in _retired(tx, members):
+        raise Refused(routes.retired_target(tx, gone))
     return conversation
 
 
-def _retired(turn: Turn, members: Sequence[str]) -> list[Agent]:
-    found = [turn.agent(one) for one in members if one != turn.sender]
+def _retired(tx: Transaction, members: Sequence[str]) -> list[Agent]:
+    found = [tx.agent(one) for one in members if one != tx.sender]
     return [one for one in found if one is not None and one.lifecycle is Lifecycle.RETIRED]
 
 
 # -- whom to wake ------------------------------------------------------------------------------------
 
 
-def occasion_place(turn: Turn, conversation: Conversation) -> Place:
+def wake_context(tx: Transaction, conversation: Conversation) -> WakeContext:
     """A conversation as far as waking looks at it; a thread is ruled by the channel that it hangs on."""
     rules = conversation
     while rules.kind is ConversationKind.THREAD:
-        rules = turn.need(Conversation, "conversation", rules.parent_id or "")
+        rules = tx.need(Conversation, "conversation", rules.parent_id or "")
     channel = rules.kind is ConversationKind.CHANNEL
-    beside = {"conversation": rules.id, "agent": turn.sender, "limit": _COUNTED}
-    return Place(
+    beside = {"conversation": rules.id, "agent": tx.sender, "limit": _COUNTED}
+    return WakeContext(
         conversation_id=conversation.id,
         kind=conversation.kind,
         quiet=conversation.quiet or rules.quiet,
         soft_mentions=rules.soft_mentions,
         master_id=rules.master_id,
         channel_owner_id=rules.created_by if channel else None,
-        others=turn.ledger.value("members_beside", **beside) if channel else 1,
+        others=tx.ledger.value("members_beside", **beside) if channel else 1,
     )
 
 
-def _decision(turn: Turn, request: Send, targeting: Targeting, conversation: Conversation) -> WakeDecision:
+def _decision(
+    tx: Transaction, request: Send, targeting: Targeting, conversation: Conversation
+) -> WakeDecision:
     target, leading = targeting.target, targeting.leading
     party: tuple[Party, ...] = (_party(target),) if target and targeting.rule != "leading mention" else ()
     if target is None:
-        party = tuple(Party(agent_id=one) for one in conversations.company(turn, conversation))
-    soft = [_soft(turn, text) for text in targeting.soft]
+        party = tuple(Party(agent_id=one) for one in conversations.default_recipients(tx, conversation))
+    soft = [_soft(tx, text) for text in targeting.soft]
     occasion = Occasion(
         cause=Cause.WAKE if request.wake else Cause.SEND,
-        sender=Party(agent_id=turn.sender, session_id=turn.actor.session_id),
+        sender=Party(agent_id=tx.sender, session_id=tx.actor.session_id),
         kind=request.kind,
         follow_up=request.follow_up,
         targets=party,
         leading=_party(leading) if leading else None,
         soft=tuple(one for one in soft if one),
-        place=occasion_place(turn, conversation),
+        place=wake_context(tx, conversation),
     )
-    return decide(turn, occasion)
+    return decide_who_is_woken(tx, occasion)
 
 
 def _party(found: Resolution) -> Party:
@@ -256,16 +265,18 @@ def _party(found: Resolution) -> Party:
     return Party(agent_id=found.agent.id, session_id=exact)
 
 
-def _soft(turn: Turn, text: str) -> Party | None:
+def _soft(tx: Transaction, text: str) -> Party | None:
     """A mention inside a body counts only for somebody whom the sender may speak to."""
     try:
-        agent = turn.resolve(text).agent
+        agent = tx.resolve(text).agent
     except Refused:
         return None
-    return Party(agent_id=agent.id) if turn.allows(Deed.ADDRESS, subject_of(agent)) else None
+    return Party(agent_id=agent.id) if tx.allows(Deed.ADDRESS, subject_of(agent)) else None
 
 
-def decide(turn: Turn, occasion: Occasion, known: Mapping[str, Reach] | None = None) -> WakeDecision:
+def decide_who_is_woken(
+    tx: Transaction, occasion: Occasion, known: Mapping[str, Reach] | None = None
+) -> WakeDecision:
     """Who is woken, told or waited for; within the budget of the conversation."""
     ids = [one.agent_id for one in (*occasion.targets, *occasion.soft)]
     ids += [occasion.leading.agent_id] if occasion.leading else []
@@ -275,52 +286,52 @@ def decide(turn: Turn, occasion: Occasion, known: Mapping[str, Reach] | None = N
     ids += [one for one in (place.master_id, place.channel_owner_id) if one] if place else []
     reaches = dict(known or {})
     for agent_id in dict.fromkeys(ids):
-        agent = None if agent_id in reaches else turn.agent(agent_id)
+        agent = None if agent_id in reaches else tx.agent(agent_id)
         if agent is not None:
-            reaches[agent_id] = routes.route_of(turn, agent).reach
-    decision = decide_wake(occasion, reaches, turn.rules.routing)
-    if decision.action is not Action.WAKE or place is None or _is_asked_by_person(turn, occasion):
+            reaches[agent_id] = routes.route_of(tx, agent).reach
+    decision = decide_wake(occasion, reaches, tx.rules.routing)
+    if decision.action is not WakeAction.WAKE or place is None or _is_asked_by_person(tx, occasion):
         return decision
-    return _within_budget(turn, decision, place.conversation_id)
+    return _within_budget(tx, decision, place.conversation_id)
 
 
-def _is_asked_by_person(turn: Turn, occasion: Occasion) -> bool:
+def _is_asked_by_person(tx: Transaction, occasion: Occasion) -> bool:
     """Whether no agent causes the wake: a person does."""
-    sender = turn.agent(occasion.sender.agent_id)
+    sender = tx.agent(occasion.sender.agent_id)
     return sender is not None and sender.kind is Kind.CONNECTOR
 
 
-def _within_budget(turn: Turn, decision: WakeDecision, conversation_id: str) -> WakeDecision:
+def _within_budget(tx: Transaction, decision: WakeDecision, conversation_id: str) -> WakeDecision:
     """The decision, held when agents have used up the wakes of the conversation."""
-    most = turn.rules.limits.wakes_per_hour
-    since = int(turn.now.plus(-_HOUR))
+    most = tx.rules.limits.wakes_per_hour
+    since = int(tx.now.plus(-_HOUR))
     wanted: dict[str, Any] = {"conversation": conversation_id, "since": since, "limit": most}
-    if turn.ledger.value("wakes_recent_count", **wanted) < most:
+    if tx.ledger.value("wakes_recent_count", **wanted) < most:
         return decision
-    wakes = turn.ledger.times("wakes_recent", **wanted)
-    name = conversations.name_of(turn, conversation_id)
-    held = budgeted(decision, wakes, turn.rules.limits, turn.now, name=name)
+    wakes = tx.ledger.times("wakes_recent", **wanted)
+    name = conversations.name_of(tx, conversation_id)
+    held = budgeted(decision, wakes, tx.rules.limits, tx.now, name=name)
     if held is not decision:
-        operator_alarms.wake_budget(turn, conversation_id, wakes, name)
+        operator_alarms.report_wake_budget(tx, conversation_id, wakes, name)
     return held
 
 
-def told_why(turn: Turn, decision: WakeDecision) -> str:
+def explain_decision(tx: Transaction, decision: WakeDecision) -> str:
     """Why another has it, or why nobody is woken yet; with the command by which a person changes that."""
-    if decision.action is not Action.HOLD or decision.holder is None:
+    if decision.action is not WakeAction.HOLD or decision.holder is None:
         return decision.reason
     commands = "; ".join(command_line(remedy) for remedy in decision.remedies)
     if decision.rule == code_of(WakeBudget):
         return f"{decision.reason}; {commands}"
-    by_hand = f"{turn.address(decision.holder.agent_id)} is started by hand: {commands}"
+    by_hand = f"{tx.address(decision.holder.agent_id)} is started by hand: {commands}"
     return "; ".join(filter(None, (decision.reason, by_hand)))
 
 
 def _metadata(
-    turn: Turn, request: Send, targeting: Targeting, decision: WakeDecision, conversation: Conversation
+    tx: Transaction, request: Send, targeting: Targeting, decision: WakeDecision, conversation: Conversation
 ) -> Metadata:
     target = targeting.target
-    replied = turn.ledger.get(Message, request.in_reply_to) if request.in_reply_to else None
+    replied = tx.ledger.get(Message, request.in_reply_to) if request.in_reply_to else None
     if request.in_reply_to and (replied is None or replied.conversation_id != conversation.id):
         raise Refused(NotFound(noun="message of this conversation", id=request.in_reply_to[:60]))
     leading = (targeting.leading.canonical,) if targeting.leading else ()
@@ -337,7 +348,7 @@ def _metadata(
 
 
 def _route(
-    turn: Turn,
+    tx: Transaction,
     message: Message,
     conversation: Conversation,
     target: Agent | None,
@@ -347,20 +358,20 @@ def _route(
 ) -> list[Delivery]:
     """One delivery for the one who holds the next move; a direct message reaches its partner anyway."""
     holder = decision.holder
-    reached = holder.agent_id if holder else _partner(turn, conversation, target)
+    reached = holder.agent_id if holder else _partner(tx, conversation, target)
     if reached is None:
         return []
-    delivery = carried(turn, message, reached, decision, metadata, delegates=True)
+    delivery = deliver_message(tx, message, reached, decision, metadata, delegates=True)
     named = target.id if target is not None else None
-    if holder is None or named in (None, reached, turn.sender):
+    if holder is None or named in (None, reached, tx.sender):
         return [delivery]
     # Whom a message names finds it in its inbox, although another has the next move.
-    also = posts.deliver(turn, message, str(named), rule="named", reason=decision.reason, metadata=metadata)
+    also = posts.deliver(tx, message, str(named), rule="named", reason=decision.reason, metadata=metadata)
     return [delivery, also]
 
 
-def carried(
-    turn: Turn,
+def deliver_message(
+    tx: Transaction,
     message: Message,
     reached: str,
     decision: WakeDecision,
@@ -373,19 +384,19 @@ def carried(
     `delegates`: no record says that its holder is to act, so that the message itself is watched.
     """
     holder = decision.holder
-    if decision.action is Action.HOLD and decision.rule != code_of(WakeBudget):
-        show_held(turn, reached, "is started by hand", decision.remedies)
-    wakes = decision.action is Action.WAKE
-    agent = turn.agent(reached) if wakes else None
-    route = routes.route_of(turn, agent) if agent else None
+    if decision.action is WakeAction.HOLD and decision.rule != code_of(WakeBudget):
+        show_held(tx, reached, "is started by hand", decision.remedies)
+    wakes = decision.action is WakeAction.WAKE
+    agent = tx.agent(reached) if wakes else None
+    route = routes.route_of(tx, agent) if agent else None
     return posts.deliver(
-        turn,
+        tx,
         message,
         reached,
         wake=route is not None and route.runs,
         delegates=delegates and _expects_answer(decision, reached),
         rule=decision.rule,
-        reason=told_why(turn, decision),
+        reason=explain_decision(tx, decision),
         endpoint_id=route.endpoint.id if route and route.endpoint else None,
         session_id=holder.session_id if holder else None,
         decision=decision.stored if holder else None,
@@ -397,26 +408,26 @@ def _expects_answer(decision: WakeDecision, reached: str) -> bool:
     """Whether somebody was to act on it, also one who could not be reached then."""
     if decision.holder is None:
         return decision.instead_of is not None and decision.instead_of.agent_id == reached
-    return decision.action in (Action.WAKE, Action.HOLD)
+    return decision.action in (WakeAction.WAKE, WakeAction.HOLD)
 
 
-def _partner(turn: Turn, conversation: Conversation, target: Agent | None) -> str | None:
+def _partner(tx: Transaction, conversation: Conversation, target: Agent | None) -> str | None:
     """Who a message is for, although nobody is woken for it; not oneself."""
     if target is not None:
-        return target.id if target.id != turn.sender else None
-    return next(iter(conversations.company(turn, conversation)), None)
+        return target.id if target.id != tx.sender else None
+    return next(iter(conversations.default_recipients(tx, conversation)), None)
 
 
-def attached(turn: Turn, hashes: Sequence[str]) -> tuple[Attachment, ...]:
+def attachments_of(tx: Transaction, hashes: Sequence[str]) -> tuple[Attachment, ...]:
     """The stored files that a message names, each once; their sizes were looked up before."""
-    return tuple({one.sha256: one for one in (_attachment(turn, text) for text in hashes)}.values())
+    return tuple({one.sha256: one for one in (_attachment(tx, text) for text in hashes)}.values())
 
 
-def _attachment(turn: Turn, text: str) -> Attachment:
+def _attachment(tx: Transaction, text: str) -> Attachment:
     """A file is named by its hash, with what it is called behind a colon."""
     sha256, _, name = text.partition(":")
-    size = turn.files.get(sha256)
-    if size is None or not attachments.may_read(turn, sha256):
+    size = tx.files.get(sha256)
+    if size is None or not attachments.may_read(tx, sha256):
         raise Refused(NotFound(noun="attachment", id=text[:80]))
     media_type = _MEDIA_TYPES.guess_type(name)[0] or "application/octet-stream"
     return Attachment(sha256=sha256, name=name or sha256[:12], size=size, media_type=media_type)

@@ -3,9 +3,9 @@
 from msgspec.structs import replace
 
 from scout.base.refusal import PLACEHOLDER, Refused, Remedy
-from scout.broker.routing.views import enriched
+from scout.broker.routing.views import extend_record
 from scout.broker.transaction.paging import before, page, size
-from scout.broker.transaction.transaction import Turn, subject_of
+from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.identity.grammar import parse_handle
 from scout.identity.lexer import lex
 from scout.identity.name import HandleName
@@ -66,37 +66,37 @@ __all__ = [
 ]
 
 
-def set_alias(turn: Turn, request: SetAlias) -> AliasView:
+def set_alias(tx: Transaction, request: SetAlias) -> AliasView:
     """Give a name, or give it to another."""
-    owner = _owner(turn)
-    name = check_alias(request.name, turn.everybody)
-    target = _target(turn, request.target)
-    found = turn.ledger.one(Alias, "alias_named", owner=owner, name=name)
+    owner = _owner(tx)
+    name = check_alias(request.name, tx.everybody)
+    target = _target(tx, request.target)
+    found = tx.ledger.one(Alias, "alias_named", owner=owner, name=name)
     if found is not None:
-        changed = retarget_alias(found, target, turn.now, seen=request.revision)
-        turn.record(ALIAS_EVENTS[AliasMove.RETARGET], changed, move=AliasMove.RETARGET)
-        return _shown(turn, changed)
+        changed = retarget_alias(found, target, tx.now, seen=request.revision)
+        tx.record(ALIAS_EVENTS[AliasMove.RETARGET], changed, move=AliasMove.RETARGET)
+        return _shown(tx, changed)
     alias = Alias(
-        id=turn.mint("als"),
-        created_at=turn.now,
-        updated_at=turn.now,
+        id=tx.mint("als"),
+        created_at=tx.now,
+        updated_at=tx.now,
         owner=owner,
         name=name,
         target=target,
-        created_by=turn.sender,
+        created_by=tx.sender,
     )
-    return _shown(turn, turn.record(AliasCreated, alias, move="create"))
+    return _shown(tx, tx.record(AliasCreated, alias, move="create"))
 
 
-def _owner(turn: Turn) -> str:
+def _owner(tx: Transaction) -> str:
     """Aliases are set by people: an agent's token may not."""
-    owner = turn.actor.user or turn.world.operator
-    turn.permit(Deed.SET_ALIAS, Subject(name="aliases", user=owner))
+    owner = tx.actor.user or tx.services.operator
+    tx.permit(Deed.SET_ALIAS, Subject(name="aliases", user=owner))
     return owner
 
 
-def _target(turn: Turn, text: str) -> AliasTarget:
-    found = turn.resolve(text)
+def _target(tx: Transaction, text: str) -> AliasTarget:
+    found = tx.resolve(text)
     name = lex(text)
     if found.form == "session" or text.startswith("ses_"):
         endpoint = found.choice.endpoint
@@ -112,131 +112,131 @@ def _target(turn: Turn, text: str) -> AliasTarget:
     )
 
 
-def _shown(turn: Turn, alias: Alias) -> AliasView:
+def _shown(tx: Transaction, alias: Alias) -> AliasView:
     """An alias as it is now: one that no longer means one thing says so, whatever its record says."""
     target = alias.target
-    fault = None if alias.state is AliasState.REMOVED else alias_fault(alias, turn.everybody)
+    fault = None if alias.state is AliasState.REMOVED else alias_fault(alias, tx.everybody)
     if fault is not None:
         alias = replace(alias, state=AliasState.BROKEN, reason=fault)
-    return enriched(AliasView, alias, means=target.session_id or turn.address(target.agent_id))
+    return extend_record(AliasView, alias, means=target.session_id or tx.address(target.agent_id))
 
 
-def _named(turn: Turn, name: str) -> Alias:
-    owner = turn.actor.user or turn.world.operator
-    alias = turn.ledger.one(Alias, "alias_named", owner=owner, name=fold(name.lstrip("@")))
+def _named(tx: Transaction, name: str) -> Alias:
+    owner = tx.actor.user or tx.services.operator
+    alias = tx.ledger.one(Alias, "alias_named", owner=owner, name=fold(name.lstrip("@")))
     if alias is None:
         remedy = Remedy(operation="alias.list", parameters={}, why="the aliases there are")
         raise Refused(NotFound(noun="alias", id=name[:60], remedies=(remedy,)))
     return alias
 
 
-def list_aliases(turn: Turn, request: ListAliases) -> Page[AliasView]:
+def list_aliases(tx: Transaction, request: ListAliases) -> Page[AliasView]:
     """The user's aliases, newest first."""
-    wanted = size(request.limit, turn.rules.limits)
-    owner = turn.actor.user or turn.world.operator
+    wanted = size(request.limit, tx.rules.limits)
+    owner = tx.actor.user or tx.services.operator
     bound = before(request.cursor)
-    found = turn.ledger.many(Alias, "aliases_of", owner=owner, before=bound, limit=wanted + 1)
-    return page([_shown(turn, alias) for alias in found], wanted, lambda alias: alias.id)
+    found = tx.ledger.many(Alias, "aliases_of", owner=owner, before=bound, limit=wanted + 1)
+    return page([_shown(tx, alias) for alias in found], wanted, lambda alias: alias.id)
 
 
-def show_alias(turn: Turn, request: ShowAlias) -> AliasView:
+def show_alias(tx: Transaction, request: ShowAlias) -> AliasView:
     """One alias."""
-    return _shown(turn, _named(turn, request.name))
+    return _shown(tx, _named(tx, request.name))
 
 
-def remove(turn: Turn, request: RemoveAlias) -> AliasView:
+def remove(tx: Transaction, request: RemoveAlias) -> AliasView:
     """The name is free again."""
-    _owner(turn)
-    removed = remove_alias(_named(turn, request.name), turn.now)
-    return _shown(turn, turn.record(ALIAS_EVENTS[AliasMove.REMOVE], removed, move=AliasMove.REMOVE))
+    _owner(tx)
+    removed = remove_alias(_named(tx, request.name), tx.now)
+    return _shown(tx, tx.record(ALIAS_EVENTS[AliasMove.REMOVE], removed, move=AliasMove.REMOVE))
 
 
-def repair(turn: Turn, request: RepairAlias) -> AliasView:
+def repair(tx: Transaction, request: RepairAlias) -> AliasView:
     """A broken alias means its old target again, or another, unless an agent has its name."""
-    _owner(turn)
-    alias = _named(turn, request.name)
-    check_alias(alias.name, turn.everybody)
+    _owner(tx)
+    alias = _named(tx, request.name)
+    check_alias(alias.name, tx.everybody)
     if request.target is not None:
-        changed = retarget_alias(alias, _target(turn, request.target), turn.now)
+        changed = retarget_alias(alias, _target(tx, request.target), tx.now)
         move = AliasMove.RETARGET
-        return _shown(turn, turn.record(ALIAS_EVENTS[move], changed, move=move))
-    repaired = repair_alias(alias, turn.now)
-    return _shown(turn, turn.record(ALIAS_EVENTS[AliasMove.REPAIR], repaired, move=AliasMove.REPAIR))
+        return _shown(tx, tx.record(ALIAS_EVENTS[move], changed, move=move))
+    repaired = repair_alias(alias, tx.now)
+    return _shown(tx, tx.record(ALIAS_EVENTS[AliasMove.REPAIR], repaired, move=AliasMove.REPAIR))
 
 
 # -- cards -------------------------------------------------------------------------------------------
 
 
-def create_card(turn: Turn, request: CreateCard) -> Card:
+def create_card(tx: Transaction, request: CreateCard) -> Card:
     """A return address for oneself, or for an agent that one controls."""
-    agent_id = turn.resolve(request.agent).agent.id if request.agent else turn.sender
-    agent = turn.need(Agent, "agent", agent_id)
-    turn.permit(Deed.CONTROL, subject_of(agent))
-    by_agent = turn.actor.kind is TokenKind.AGENT
-    once, until = default_max_uses(made_by_agent=by_agent), default_expiry(turn.now, made_by_agent=by_agent)
+    agent_id = tx.resolve(request.agent).agent.id if request.agent else tx.sender
+    agent = tx.need(Agent, "agent", agent_id)
+    tx.permit(Deed.CONTROL, subject_of(agent))
+    by_agent = tx.actor.kind is TokenKind.AGENT
+    once, until = default_max_uses(made_by_agent=by_agent), default_expiry(tx.now, made_by_agent=by_agent)
     card = Card(
-        id=turn.mint("crd"),
-        created_at=turn.now,
-        updated_at=turn.now,
+        id=tx.mint("crd"),
+        created_at=tx.now,
+        updated_at=tx.now,
         agent_id=agent.id,
         name=request.name,
-        created_by=turn.sender,
-        expires_at=turn.now.plus(request.expires_in) if request.expires_in is not None else until,
+        created_by=tx.sender,
+        expires_at=tx.now.plus(request.expires_in) if request.expires_in is not None else until,
         max_uses=once if request.max_uses is None else request.max_uses,
-        reply_to_session_id=_session_of(turn, agent, request.reply_to_session_id),
+        reply_to_session_id=_session_of(tx, agent, request.reply_to_session_id),
     )
-    return turn.record(CardCreated, check_card(card), move="create")
+    return tx.record(CardCreated, check_card(card), move="create")
 
 
-def _session_of(turn: Turn, agent: Agent, session_id: str | None) -> str | None:
+def _session_of(tx: Transaction, agent: Agent, session_id: str | None) -> str | None:
     """The session that wants what is sent to a card, if it is one of the agent's."""
     if session_id is None:
         return None
-    session = turn.need(Session, "session", session_id)
+    session = tx.need(Session, "session", session_id)
     if session.agent_id != agent.id:
-        raise turn.missing(f"session of {turn.address(agent.id)}", session_id)
+        raise tx.missing(f"session of {tx.address(agent.id)}", session_id)
     return session.id
 
 
-def session_of_card(turn: Turn, card: Card) -> str | None:
+def session_of_card(tx: Transaction, card: Card) -> str | None:
     """The session that wants what is sent to a card, while it lives; then any session of its agent does."""
-    session = turn.ledger.get(Session, card.reply_to_session_id)
+    session = tx.ledger.get(Session, card.reply_to_session_id)
     live = session is not None and session.state in (SessionState.STARTING, SessionState.LIVE)
     return card.reply_to_session_id if live else None
 
 
-def used_card(turn: Turn, card_id: str) -> tuple[Card, Agent]:
+def used_card(tx: Transaction, card_id: str) -> tuple[Card, Agent]:
     """One use of a card, and the agent it stands for."""
-    card = turn.need(Card, "card", card_id)
+    card = tx.need(Card, "card", card_id)
     try:
-        used = use_card(card, turn.now)
+        used = use_card(card, tx.now)
     except Refused as refusal:
-        ask = {"to": turn.address(card.agent_id), "body": PLACEHOLDER}
+        ask = {"to": tx.address(card.agent_id), "body": PLACEHOLDER}
         again = Remedy(operation="ask", parameters=ask, why="without the card")
         raise Refused(replace(refusal.diagnostic, remedies=(again,))) from None
-    turn.record(CardUsed, used, move="use")
-    return used, turn.need(Agent, "agent", card.agent_id)
+    tx.record(CardUsed, used, move="use")
+    return used, tx.need(Agent, "agent", card.agent_id)
 
 
-def list_cards(turn: Turn, request: ListCards) -> Page[Card]:
+def list_cards(tx: Transaction, request: ListCards) -> Page[Card]:
     """The cards that the caller made, newest first."""
-    wanted = size(request.limit, turn.rules.limits)
+    wanted = size(request.limit, tx.rules.limits)
     bound = before(request.cursor)
-    found = turn.ledger.many(Card, "cards_by", maker=turn.sender, before=bound, limit=wanted + 1)
-    return page([shown_card(one, turn.now) for one in found], wanted, lambda card: card.id)
+    found = tx.ledger.many(Card, "cards_by", maker=tx.sender, before=bound, limit=wanted + 1)
+    return page([shown_card(one, tx.now) for one in found], wanted, lambda card: card.id)
 
 
-def show_card(turn: Turn, request: ShowCard) -> Card:
+def show_card(tx: Transaction, request: ShowCard) -> Card:
     """One card; who holds its id may look at it."""
-    return shown_card(turn.need(Card, "card", request.card_id), turn.now)
+    return shown_card(tx.need(Card, "card", request.card_id), tx.now)
 
 
-def revoke(turn: Turn, request: RevokeCard) -> Card:
+def revoke(tx: Transaction, request: RevokeCard) -> Card:
     """Take a card back; doing it again changes nothing."""
-    card = turn.need(Card, "card", request.card_id)
-    if card.created_by != turn.sender:
-        turn.permit(Deed.ADMINISTER, Subject(name=card.id))
+    card = tx.need(Card, "card", request.card_id)
+    if card.created_by != tx.sender:
+        tx.permit(Deed.ADMINISTER, Subject(name=card.id))
     if card.state is CardState.REVOKED:
         return card
-    revoked = revoke_card(card, turn.now, reason=request.reason)
-    return turn.record(CardRevoked, revoked, move="revoke", reason=request.reason)
+    revoked = revoke_card(card, tx.now, reason=request.reason)
+    return tx.record(CardRevoked, revoked, move="revoke", reason=request.reason)

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import PermissionProfile
 from scout.model.allowance import Allowance, AllowanceKind
 from scout.model.attention import Attention, AttentionMove, decide_attention
@@ -16,21 +16,19 @@ __all__ = ["asker_of", "let_through"]
 _MANY = 500
 
 
-def let_through(turn: Turn, item: Attention) -> Attention:
+def let_through(tx: Transaction, item: Attention) -> Attention:
     """The same item, decided at once if a standing decision answers it."""
     wish = item.permission
-    found = (
-        allowance_for(_about(turn, item.user, wish), wish, asker_of(turn, item), turn.now) if wish else None
-    )
+    found = allowance_for(_about(tx, item.user, wish), wish, asker_of(tx, item), tx.now) if wish else None
     if found is None:
         return item
-    move, by, reason = AttentionMove.APPROVE, turn.world.system_agent, f"let through by {found.id}"
-    decided = decide_attention(item, move, found.created_by, turn.now, reason=reason)
+    move, by, reason = AttentionMove.APPROVE, tx.services.system_agent, f"let through by {found.id}"
+    decided = decide_attention(item, move, found.created_by, tx.now, reason=reason)
     allowed = replace(decided, allowance_id=found.id)
-    return turn.record(ATTENTION_EVENTS[move], allowed, move=move, reason=reason, source=by)
+    return tx.record(ATTENTION_EVENTS[move], allowed, move=move, reason=reason, source=by)
 
 
-def _about(turn: Turn, user: str, wish: PermissionRequest) -> list[Allowance]:
+def _about(tx: Transaction, user: str, wish: PermissionRequest) -> list[Allowance]:
     """The standing decisions that could be about a request."""
     subjects = {AllowanceKind.TOOL: wish.tool, AllowanceKind.PATH: ""}
     if wish.command is not None:
@@ -38,16 +36,16 @@ def _about(turn: Turn, user: str, wish: PermissionRequest) -> list[Allowance]:
     return [
         one
         for kind, subject in subjects.items()
-        for one in turn.ledger.many(
+        for one in tx.ledger.many(
             Allowance, "allowances_about", user=user, what=kind, subject=subject, limit=_MANY
         )
     ]
 
 
-def asker_of(turn: Turn, item: Attention) -> Asker:
+def asker_of(tx: Transaction, item: Attention) -> Asker:
     """Whose program asks: its session says where it works and what it may do."""
-    agent = turn.agent(item.agent_id)
-    session = turn.ledger.get(Session, item.return_path.session_id)
+    agent = tx.agent(item.agent_id)
+    session = tx.ledger.get(Session, item.return_path.session_id)
     profile = session.permission_profile if session else None
     own = agent.config.permission_profile if agent else None
     return Asker(

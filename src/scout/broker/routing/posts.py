@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from scout.broker.routing.agent_wake import wake_agent
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.conversation import (
     Attachment,
     Conversation,
@@ -31,13 +31,13 @@ from scout.model.events.talk import (
 )
 
 __all__ = [
-    "broadcast_of",
+    "broadcast_conversation",
+    "create_conversation",
     "deliver",
-    "dm_of",
-    "joined",
+    "direct_conversation",
+    "ensure_member",
     "new_member",
-    "newest_in",
-    "opened",
+    "newest_message",
     "post",
     "receipt_of",
 ]
@@ -45,65 +45,67 @@ __all__ = [
 _NEWEST = (1 << 63) - 1
 
 
-def dm_of(turn: Turn, one: str, other: str) -> Conversation:
+def direct_conversation(tx: Transaction, one: str, other: str) -> Conversation:
     """The one direct conversation of two agents; the first to speak makes it."""
     ident = dm_id(one, other)
-    found = turn.conversation(ident)
+    found = tx.conversation(ident)
     if found is not None:
         return found
-    both = tuple(new_member(turn, ident, agent_id) for agent_id in dict.fromkeys((one, other)))
-    return opened(turn, _made(turn, ident, ConversationKind.DM), both)
+    both = tuple(new_member(tx, ident, agent_id) for agent_id in dict.fromkeys((one, other)))
+    return create_conversation(tx, _made(tx, ident, ConversationKind.DM), both)
 
 
-def broadcast_of(turn: Turn, user: str) -> Conversation:
+def broadcast_conversation(tx: Transaction, user: str) -> Conversation:
     """The one conversation in which a user's agents are told something all together."""
     ident = broadcast_id(user)
-    found = turn.ledger.get(Conversation, ident)
-    return found or opened(turn, _made(turn, ident, ConversationKind.BROADCAST, owner=user))
+    found = tx.ledger.get(Conversation, ident)
+    return found or create_conversation(tx, _made(tx, ident, ConversationKind.BROADCAST, owner=user))
 
 
-def _made(turn: Turn, ident: str, kind: ConversationKind, owner: str | None = None) -> Conversation:
+def _made(tx: Transaction, ident: str, kind: ConversationKind, owner: str | None = None) -> Conversation:
     return Conversation(
-        id=ident, created_at=turn.now, updated_at=turn.now, kind=kind, owner=owner, created_by=turn.sender
+        id=ident, created_at=tx.now, updated_at=tx.now, kind=kind, owner=owner, created_by=tx.sender
     )
 
 
-def opened(turn: Turn, conversation: Conversation, members: tuple[Member, ...] = ()) -> Conversation:
+def create_conversation(
+    tx: Transaction, conversation: Conversation, members: tuple[Member, ...] = ()
+) -> Conversation:
     """Store a new conversation with those who are in it from the first."""
-    payload = Opened(record=check_kind(conversation), move="create", by=turn.sender, members=members)
-    turn.append(ConversationCreated, conversation.id, payload)
+    payload = Opened(record=check_kind(conversation), move="create", by=tx.sender, members=members)
+    tx.append(ConversationCreated, conversation.id, payload)
     return conversation
 
 
-def new_member(turn: Turn, conversation_id: str, agent_id: str) -> Member:
+def new_member(tx: Transaction, conversation_id: str, agent_id: str) -> Member:
     """The place of an agent in a conversation, not stored yet."""
     return Member(
         id=member_id(conversation_id, agent_id),
-        created_at=turn.now,
-        updated_at=turn.now,
+        created_at=tx.now,
+        updated_at=tx.now,
         conversation_id=conversation_id,
         agent_id=agent_id,
     )
 
 
-def joined(turn: Turn, conversation_id: str, agent_id: str) -> Member:
+def ensure_member(tx: Transaction, conversation_id: str, agent_id: str) -> Member:
     """An agent's place in a conversation; it takes part from here on, and has read what came before."""
-    member = turn.ledger.one(Member, "membership", conversation=conversation_id, agent=agent_id)
+    member = tx.ledger.one(Member, "membership", conversation=conversation_id, agent=agent_id)
     if member is not None and member.left_at is None:
         return member
-    member = join(member, turn.now) if member else new_member(turn, conversation_id, agent_id)
-    newest = newest_in(turn, conversation_id)
+    member = join(member, tx.now) if member else new_member(tx, conversation_id, agent_id)
+    newest = newest_message(tx, conversation_id)
     member = replace(member, read_seq=max(member.read_seq, newest.seq if newest else 0))
-    return turn.record(ConversationMember, member, move="join", target=conversation_id)
+    return tx.record(ConversationMember, member, move="join", target=conversation_id)
 
 
-def newest_in(turn: Turn, conversation_id: str) -> Message | None:
+def newest_message(tx: Transaction, conversation_id: str) -> Message | None:
     """The last message of a conversation."""
-    return turn.ledger.one(Message, "messages_before", conversation=conversation_id, before=_NEWEST, limit=1)
+    return tx.ledger.one(Message, "messages_before", conversation=conversation_id, before=_NEWEST, limit=1)
 
 
 def post(
-    turn: Turn,
+    tx: Transaction,
     conversation_id: str,
     body: str,
     *,
@@ -119,12 +121,12 @@ def post(
     metadata: Metadata = Metadata(),
 ) -> Message:
     """Say something in a conversation."""
-    who = sender or turn.sender
+    who = sender or tx.sender
     message = Message(
-        id=message_id or turn.mint("msg"),
+        id=message_id or tx.mint("msg"),
         conversation_id=conversation_id,
         sender=who,
-        sender_session_id=turn.actor.session_id if who == turn.actor.agent_id else None,
+        sender_session_id=tx.actor.session_id if who == tx.actor.agent_id else None,
         body=body,
         kind=kind,
         follow_up=follow_up,
@@ -133,15 +135,15 @@ def post(
         ask_id=ask_id,
         flight_id=flight_id,
         work_item_id=work_item_id,
-        created_at=turn.now,
+        created_at=tx.now,
     )
-    event = turn.append(MessagePosted, conversation_id, posted(message), metadata, source=who)
+    event = tx.append(MessagePosted, conversation_id, posted(message), metadata, source=who)
     assert isinstance(event, MessagePosted)
     return message_of(event)
 
 
 def deliver(
-    turn: Turn,
+    tx: Transaction,
     message: Message,
     target: str,
     *,
@@ -159,11 +161,11 @@ def deliver(
     An ask wakes a sleeping agent, and so does what starts a program; plain mail waits until it is awake.
     """
     if wake or message.flight_id is not None:
-        wake_agent(turn, target, reason or "it was asked")
+        wake_agent(tx, target, reason or "it was asked")
     delivery = Delivery(
-        id=turn.mint("dlv"),
-        created_at=turn.now,
-        updated_at=turn.now,
+        id=tx.mint("dlv"),
+        created_at=tx.now,
+        updated_at=tx.now,
         sender=message.sender,
         target=target,
         endpoint_id=endpoint_id,
@@ -177,7 +179,7 @@ def deliver(
         delegates=delegates,
         rule=rule,
         reason=reason,
-        next_attempt_at=turn.now,
+        next_attempt_at=tx.now,
     )
     beside = Metadata(
         wake=decision,
@@ -185,7 +187,7 @@ def deliver(
         alias_id=metadata.alias_id,
         alias_revision=metadata.alias_revision,
     )
-    return turn.record(
+    return tx.record(
         DeliveryRequested,
         check_origin(delivery),
         move="request",
@@ -195,12 +197,12 @@ def deliver(
     )
 
 
-def receipt_of(turn: Turn, delivery: Delivery) -> DeliveryReceipt:
+def receipt_of(tx: Transaction, delivery: Delivery) -> DeliveryReceipt:
     """What a receipt says of a delivery."""
     return DeliveryReceipt(
         delivery_id=delivery.id,
         target=delivery.target,
-        address=turn.address(delivery.target),
+        address=tx.address(delivery.target),
         state=delivery.state,
         reason=delivery.problem or delivery.reason,
         attempts=delivery.attempts,

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from scout.base.record import Record
 from scout.base.refusal import Candidate, Refused, Remedy
 from scout.broker.routing.agent_wake import wake_agent
-from scout.broker.transaction.services import World
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.services import Services
+from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Agent
 from scout.model.ask import Ask
@@ -27,27 +27,27 @@ from scout.model.problems.session import HarnessUnavailable, Missing
 from scout.model.problems.target import AmbiguousEndpoint, RetiredTarget
 from scout.model.token import TokenKind
 from scout.policy.choose import Choice, Demand, choose, default_harness
-from scout.policy.directory import Caller
+from scout.policy.directory import Viewpoint
 from scout.policy.nearest import ranked
 from scout.policy.permit import Actor, check_directory
 from scout.policy.reach import Reach, reach_of
 
 __all__ = [
     "Route",
-    "announce",
+    "announce_presence",
+    "can_wake_live",
     "check_folder",
     "check_harness",
     "choice_for",
     "demand_of",
     "endpoint_of",
-    "has_door",
+    "harness_unavailable",
     "is_let_go",
     "is_live",
-    "move",
-    "retired",
+    "record_endpoint_move",
+    "retired_target",
     "route_of",
-    "shared",
-    "unavailable",
+    "shared_endpoints",
 ]
 
 
@@ -60,60 +60,57 @@ class Route(Record):
     runs: bool = False
 
 
-def shared(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
+def shared_endpoints(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
     """Those that are a way for everybody, and were not made for one ask alone."""
     return [one for one in endpoints if one.isolated_for is None]
 
 
-def choice_for(turn: Turn, agent: Agent, wish: Demand) -> Choice:
+def choice_for(tx: Transaction, agent: Agent, wish: Demand) -> Choice:
     """The endpoint by the one function of all; what was made for one ask is only for who names it."""
-    endpoints = turn.endpoints(agent.id) if wish.session_id else shared(turn.endpoints(agent.id))
-    wish = replace(wish, may_start=may_start(turn, agent, wish))
-    return choose(agent, lambda: turn.address(agent.id), endpoints, wish, now=turn.now)
+    endpoints = tx.endpoints(agent.id) if wish.session_id else shared_endpoints(tx.endpoints(agent.id))
+    wish = replace(wish, may_start=may_start(tx, agent, wish))
+    return choose(agent, lambda: tx.address(agent.id), endpoints, wish, now=tx.now)
 
 
-def may_start(turn: Turn, agent: Agent, wish: Demand) -> bool:
+def may_start(tx: Transaction, agent: Agent, wish: Demand) -> bool:
     """Whether Scout can start the named harness for an agent that it starts at all, on this node."""
-    here = wish.node in (None, turn.world.node)
+    here = wish.node in (None, tx.services.node)
     return (
-        here
-        and wish.harness is not None
-        and is_startable(turn, agent)
-        and not _lacks(turn, agent, wish.harness)
+        here and wish.harness is not None and is_startable(tx, agent) and not _lacks(tx, agent, wish.harness)
     )
 
 
-def is_startable(turn: Turn, agent: Agent) -> bool:
+def is_startable(tx: Transaction, agent: Agent) -> bool:
     """Whether Scout starts programs for an agent: it has a harness, a folder, or a session of Scout's."""
     if agent.kind is Kind.CONNECTOR:
         return False
     given = agent.config.harness or agent.project_root or agent.working_dir
-    return bool(given) or any(one.held for one in turn.endpoints(agent.id))
+    return bool(given) or any(one.held for one in tx.endpoints(agent.id))
 
 
-def check_harness(turn: Turn, agent: Agent, wish: Demand) -> None:
+def check_harness(tx: Transaction, agent: Agent, wish: Demand) -> None:
     """Refuse a named harness that nothing attached runs in and that cannot be started here."""
-    attached = {one.harness for one in turn.endpoints(agent.id)}
+    attached = {one.harness for one in tx.endpoints(agent.id)}
     if wish.harness is None or wish.harness in attached or wish.session_id is not None:
         return
-    known = wish.harness in turn.world.harnesses
-    if not known or (is_startable(turn, agent) and _lacks(turn, agent, wish.harness)):
-        raise Refused(unavailable(turn, wish.harness, agent))
+    known = wish.harness in tx.services.harnesses
+    if not known or (is_startable(tx, agent) and _lacks(tx, agent, wish.harness)):
+        raise Refused(harness_unavailable(tx, wish.harness, agent))
 
 
-def demand_of(turn: Turn, ask: Ask) -> Demand:
+def demand_of(tx: Transaction, ask: Ask) -> Demand:
     """What a stored ask insists on."""
     return Demand(
         session_id=ask.target_session_id,
         harness=ask.harness,
         model=ask.model,
         node=ask.node,
-        caller=Caller(agent_id=ask.sender, session_id=ask.sender_session_id, node=turn.world.node),
+        caller=Viewpoint(agent_id=ask.sender, session_id=ask.sender_session_id, node=tx.services.node),
     )
 
 
 def route_of(
-    turn: Turn,
+    tx: Transaction,
     agent: Agent,
     choice: Choice | None = None,
     *,
@@ -121,21 +118,21 @@ def route_of(
     strict: bool = False,
 ) -> Route:
     """The way to an agent. `harness`: only this one; `strict`: that none can run it is a refusal."""
-    endpoints = shared(turn.endpoints(agent.id))
-    endpoint = choice.endpoint if choice else _online(turn, endpoints) or _let_go(endpoints)
+    endpoints = shared_endpoints(tx.endpoints(agent.id))
+    endpoint = choice.endpoint if choice else _online(tx, endpoints) or _let_go(endpoints)
     if endpoint is not None and endpoint.transport is Transport.PULL:
-        if is_online(endpoint, turn.now, turn.rules.periods.online_within):
-            return Route(reach=_reach(turn, agent, [endpoint], ""), endpoint=endpoint)
+        if is_online(endpoint, tx.now, tx.rules.periods.online_within):
+            return Route(reach=_reach(tx, agent, [endpoint], ""), endpoint=endpoint)
         endpoint = choice = None  # it says nothing of what Scout could start
     named = harness or (endpoint.harness if endpoint else choice.harness if choice else None)
-    runner, why_not = _runner(turn, agent, named, strict)
-    reach = _reach(turn, agent, [endpoint] if endpoint else endpoints, why_not)
+    runner, why_not = _runner(tx, agent, named, strict)
+    reach = _reach(tx, agent, [endpoint] if endpoint else endpoints, why_not)
     return Route(reach=reach, endpoint=endpoint, harness=runner, runs=not why_not)
 
 
-def _online(turn: Turn, endpoints: Sequence[Endpoint]) -> Endpoint | None:
-    within = turn.rules.periods.online_within
-    return next((one for one in endpoints if is_online(one, turn.now, within)), None)
+def _online(tx: Transaction, endpoints: Sequence[Endpoint]) -> Endpoint | None:
+    within = tx.rules.periods.online_within
+    return next((one for one in endpoints if is_online(one, tx.now, within)), None)
 
 
 def is_let_go(endpoint: Endpoint) -> bool:
@@ -147,18 +144,18 @@ def _let_go(endpoints: Sequence[Endpoint]) -> Endpoint | None:
     return next((one for one in reversed(endpoints) if is_let_go(one)), None)
 
 
-def is_live(turn: Turn, agent: Agent) -> bool:
+def is_live(tx: Transaction, agent: Agent) -> bool:
     """Whether an endpoint of it is online."""
-    return _online(turn, turn.endpoints(agent.id)) is not None
+    return _online(tx, tx.endpoints(agent.id)) is not None
 
 
-def _reach(turn: Turn, agent: Agent, endpoints: Sequence[Endpoint], why_not: str) -> Reach:
+def _reach(tx: Transaction, agent: Agent, endpoints: Sequence[Endpoint], why_not: str) -> Reach:
     return reach_of(
         agent,
-        turn.address(agent.id),
+        tx.address(agent.id),
         endpoints,
-        turn.now,
-        turn.rules.periods,
+        tx.now,
+        tx.rules.periods,
         wakeable=not why_not,
         person=agent.kind is Kind.CONNECTOR,
         why_not=why_not,
@@ -168,29 +165,29 @@ def _reach(turn: Turn, agent: Agent, endpoints: Sequence[Endpoint], why_not: str
 # -- harnesses ---------------------------------------------------------------------------------------
 
 
-def _runner(turn: Turn, agent: Agent, named: str | None, strict: bool) -> tuple[str | None, str]:
+def _runner(tx: Transaction, agent: Agent, named: str | None, strict: bool) -> tuple[str | None, str]:
     """The harness that would run the agent, and why none can."""
     if agent.kind is Kind.CONNECTOR:
         return None, "a person is not started"
-    harness = named or agent.config.harness or turn.world.default_harness
+    harness = named or agent.config.harness or tx.services.default_harness
     if harness is None:
-        ready = [name for name in turn.world.harnesses if not _lacks(turn, agent, name)]
+        ready = [name for name in tx.services.harnesses if not _lacks(tx, agent, name)]
         if not set(ready) - {"echo"}:
-            if strict and is_startable(turn, agent):
-                raise Refused(_none_ready(turn, agent))
+            if strict and is_startable(tx, agent):
+                raise Refused(_none_ready(tx, agent))
             return None, "no live session, and no harness is set for it"
         try:
-            harness = default_harness(None, None, None, ready, turn.address(agent.id))
+            harness = default_harness(None, None, None, ready, tx.address(agent.id))
         except Refused as refusal:
             if strict:
                 raise
             return None, f"no live session, and {refusal.diagnostic.message}"
-    lacks = _lacks(turn, agent, harness)
+    lacks = _lacks(tx, agent, harness)
     if lacks and strict:
-        raise Refused(unavailable(turn, harness, agent))
+        raise Refused(harness_unavailable(tx, harness, agent))
     try:
         if not lacks:
-            _check_folder(turn, agent, harness)
+            _check_folder(tx, agent, harness)
     except Refused as refusal:
         if strict:
             raise
@@ -198,77 +195,75 @@ def _runner(turn: Turn, agent: Agent, named: str | None, strict: bool) -> tuple[
     return harness, lacks
 
 
-def _lacks(turn: Turn, agent: Agent, harness: str) -> str:
+def _lacks(tx: Transaction, agent: Agent, harness: str) -> str:
     """What keeps a harness from running an agent; nothing when it can."""
-    world = turn.world
-    if harness not in world.harnesses:
+    services = tx.services
+    if harness not in services.harnesses:
         return f"this Scout has no harness {harness}"
-    if not agent.config.command and world.harnesses[harness].capabilities.needs_command:
+    if not agent.config.command and services.harnesses[harness].capabilities.needs_command:
         return "no command is set for it"
-    probe = world.ready.get(harness)
+    probe = services.ready.get(harness)
     return "" if probe is None or probe.ready else probe.hint or f"{harness} is not ready"
 
 
-def _check_folder(turn: Turn, agent: Agent, harness: str) -> None:
+def _check_folder(tx: Transaction, agent: Agent, harness: str) -> None:
     """Whether a program may be started in an agent's own folder."""
     folder = agent.config.workspace_dir or agent.working_dir or agent.project_root
     if folder is None:
         return
-    repository = (
-        turn.place.repository if turn.place and turn.place.directory == folder else agent.project_root
-    )
-    check_folder(turn, folder, harness, repository)
+    repository = tx.place.repository if tx.place and tx.place.directory == folder else agent.project_root
+    check_folder(tx, folder, harness, repository)
 
 
-def check_folder(turn: Turn, folder: str, harness: str, repository: str | None) -> None:
+def check_folder(tx: Transaction, folder: str, harness: str, repository: str | None) -> None:
     """A program is started only below an allowed root; the operator's own repository becomes one."""
-    if not turn.world.harnesses[harness].capabilities.starts_programs:
+    if not tx.services.harnesses[harness].capabilities.starts_programs:
         return
-    allowed = check_directory(folder, turn.world.roots, _person(turn), turn.world.places.home, repository)
+    allowed = check_directory(folder, tx.services.roots, _person(tx), tx.services.places.home, repository)
     if allowed.adds_root:
-        turn.new_roots.append(allowed.root)
+        tx.new_roots.append(allowed.root)
 
 
-def _person(turn: Turn) -> Actor:
+def _person(tx: Transaction) -> Actor:
     """Whose repository may become a root: the operator's who asks, never the broker's on its own."""
-    actor = turn.actor
+    actor = tx.actor
     return actor if actor.token_id else replace(actor, kind=TokenKind.AGENT)
 
 
-def has_door(world: World, harness: str | None) -> bool:
+def can_wake_live(services: Services, harness: str | None) -> bool:
     """Whether sessions of this harness can be woken while a person has them open."""
-    found = world.harnesses.get(harness or "")
+    found = services.harnesses.get(harness or "")
     return found is not None and found.capabilities.live_wake
 
 
-def unavailable(turn: Turn, harness: str, agent: Agent | None = None) -> HarnessUnavailable:
+def harness_unavailable(tx: Transaction, harness: str, agent: Agent | None = None) -> HarnessUnavailable:
     """The refusal of a harness that cannot run here."""
-    world = turn.world
-    known = ", ".join(world.harnesses)
+    services = tx.services
+    known = ", ".join(services.harnesses)
     look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
-    if harness not in world.harnesses:
+    if harness not in services.harnesses:
         hint = f"this Scout runs {known}"
-        near = ranked(harness, world.harnesses, 3)
+        near = ranked(harness, services.harnesses, 3)
         candidates = tuple(Candidate(address=name) for name in near)
         return HarnessUnavailable(
             harness=harness, missing=Missing.BINARY, hint=hint, candidates=candidates, remedies=(look,)
         )
-    needs = world.harnesses[harness].capabilities.needs_command
+    needs = services.harnesses[harness].capabilities.needs_command
     if agent is not None and needs and not agent.config.command:
-        address = turn.address(agent.id)
+        address = tx.address(agent.id)
         wish = {"address": address, "config": ["command=PROGRAM"]}
         remedy = Remedy(operation="agent.config", parameters=wish, why="which program it is")
         hint = "no command is set for it"
         return HarnessUnavailable(harness=harness, missing=Missing.BINARY, hint=hint, remedies=(remedy,))
-    probe = world.ready.get(harness)
+    probe = services.ready.get(harness)
     missing = (probe.missing if probe else None) or Missing.BINARY
     hint, program = (probe.hint, probe.program) if probe else ("", "")
     return HarnessUnavailable(harness=harness, missing=missing, hint=hint, program=program, remedies=(look,))
 
 
-def _none_ready(turn: Turn, agent: Agent) -> AmbiguousEndpoint:
+def _none_ready(tx: Transaction, agent: Agent) -> AmbiguousEndpoint:
     """The refusal where no harness is ready that could run an agent."""
-    address = turn.address(agent.id)
+    address = tx.address(agent.id)
     queue = {"to": address, "body": "…", "ifUnreachable": "queue"}
     remedies = (
         Remedy(operation="runtimes", parameters={}, why="what each harness lacks"),
@@ -281,23 +276,25 @@ def _none_ready(turn: Turn, agent: Agent) -> AmbiguousEndpoint:
 # -- endpoints ---------------------------------------------------------------------------------------
 
 
-def endpoint_of(turn: Turn, session_id: str | None) -> Endpoint | None:
+def endpoint_of(tx: Transaction, session_id: str | None) -> Endpoint | None:
     """The endpoint by which a session is reached now."""
     if session_id is None:
         return None
-    found = turn.ledger.many(Endpoint, "endpoints_of_session", session=session_id)
+    found = tx.ledger.many(Endpoint, "endpoints_of_session", session=session_id)
     return next((one for one in reversed(found) if one.state not in ENDPOINT.terminal), None)
 
 
-def move(turn: Turn, endpoint: Endpoint, step: EndpointMove, reason: str = "") -> Endpoint:
+def record_endpoint_move(
+    tx: Transaction, endpoint: Endpoint, step: EndpointMove, reason: str = ""
+) -> Endpoint:
     """One move of an endpoint, and the news of its agent when that changes whether it can be reached."""
-    moved = move_endpoint(endpoint, step, turn.now, reason=reason)
-    turn.record(ENDPOINT_EVENTS[step], moved, move=step, reason=reason)
-    announce(turn, endpoint, moved, reason)
+    moved = move_endpoint(endpoint, step, tx.now, reason=reason)
+    tx.record(ENDPOINT_EVENTS[step], moved, move=step, reason=reason)
+    announce_presence(tx, endpoint, moved, reason)
     return moved
 
 
-def announce(turn: Turn, before: Endpoint, after: Endpoint, reason: str = "") -> None:
+def announce_presence(tx: Transaction, before: Endpoint, after: Endpoint, reason: str = "") -> None:
     """The first endpoint in use makes its agent online, the last one to leave makes it offline.
 
     By their states alone: whoever fell silent was said to be online until it is found stale.
@@ -305,21 +302,23 @@ def announce(turn: Turn, before: Endpoint, after: Endpoint, reason: str = "") ->
     if (before.state in ACTIVE) is (after.state in ACTIVE):
         return
     if after.state in ACTIVE:
-        wake_agent(turn, after.agent_id, "a session of it is there")
-    others = turn.endpoints(after.agent_id)
+        wake_agent(tx, after.agent_id, "a session of it is there")
+    others = tx.endpoints(after.agent_id)
     if not any(one.state in ACTIVE for one in others if one.id != after.id):
-        news(turn, after, AgentOnline if after.state in ACTIVE else AgentOffline, reason)
+        record_presence(tx, after, AgentOnline if after.state in ACTIVE else AgentOffline, reason)
 
 
-def news(turn: Turn, endpoint: Endpoint, kind: type[AgentOnline | AgentOffline], reason: str = "") -> None:
+def record_presence(
+    tx: Transaction, endpoint: Endpoint, kind: type[AgentOnline | AgentOffline], reason: str = ""
+) -> None:
     """Say that an agent can be reached, or no longer."""
     seen = Reached(
         agent_id=endpoint.agent_id, endpoint_id=endpoint.id, last_seen=endpoint.last_seen, reason=reason
     )
-    turn.append(kind, endpoint.agent_id, seen)
+    tx.append(kind, endpoint.agent_id, seen)
 
 
-def retired(turn: Turn, agent: Agent) -> RetiredTarget:
+def retired_target(tx: Transaction, agent: Agent) -> RetiredTarget:
     """The refusal of what is for an agent that is out of service."""
     revive = Remedy(operation="agent.revive", parameters={"address": str(agent.path)})
-    return RetiredTarget(address=turn.address(agent.id), agent_id=agent.id, remedies=(revive,))
+    return RetiredTarget(address=tx.address(agent.id), agent_id=agent.id, remedies=(revive,))

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused
 from scout.broker.routing import names, registration, routes
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.identity.address import Address as Handle
 from scout.identity.grammar import parse_handle
 from scout.identity.lexer import lex
@@ -37,61 +37,63 @@ class Target(NamedTuple):
     card: Card | None = None
 
 
-def target_of(turn: Turn, request: MakeAsk) -> Target:
+def target_of(tx: Transaction, request: MakeAsk) -> Target:
     named = [request.to, request.project_path, request.target_session_id]
     if sum(one is not None for one in named) > 1:
         problem = "name one of to, projectPath and targetSessionId"
         raise Refused(BadRequest(problem=problem, field="to"))
     if request.project_path is not None:
-        return _project(turn, request)
+        return _project(tx, request)
     if request.target_session_id is not None:
-        return _resolved(turn, request, turn.resolve(request.target_session_id))
+        return _resolved(tx, request, tx.resolve(request.target_session_id))
     if request.to is not None and request.to.startswith("crd_"):
-        card, agent = names.used_card(turn, request.to)
-        session = names.session_of_card(turn, card)
+        card, agent = names.used_card(tx, request.to)
+        session = names.session_of_card(tx, card)
         wanted = replace(request, target_session_id=session) if session else request
-        return _chosen(turn, wanted, agent)._replace(card=card)
-    targeting = decide_target(request.body, request.to, False, turn.resolve)
+        return _chosen(tx, wanted, agent)._replace(card=card)
+    targeting = decide_target(request.body, request.to, False, tx.resolve)
     assert targeting.target is not None  # without one it was refused
-    return _resolved(turn, request, targeting.target)
+    return _resolved(tx, request, targeting.target)
 
 
-def _project(turn: Turn, request: MakeAsk) -> Target:
+def _project(tx: Transaction, request: MakeAsk) -> Target:
     """The project's base agent, made if there is none; an isolated ask gets a card for one use."""
-    assert turn.place is not None  # the request names a directory
-    agent = registration.base_agent(turn, turn.place)
-    target = _chosen(turn, request, agent)
+    assert tx.place is not None  # the request names a directory
+    agent = registration.base_agent(tx, tx.place)
+    target = _chosen(tx, request, agent)
     if not request.isolated:
         return target
     card = Card(
-        id=turn.mint("crd"),
-        created_at=turn.now,
-        updated_at=turn.now,
+        id=tx.mint("crd"),
+        created_at=tx.now,
+        updated_at=tx.now,
         agent_id=agent.id,
-        created_by=turn.sender,
-        expires_at=turn.now.plus(_DAY),
+        created_by=tx.sender,
+        expires_at=tx.now.plus(_DAY),
         max_uses=1,
         reply_to_session_id=request.reply_to_session_id,
     )
-    turn.record(CardCreated, card, move="create")
-    used, _ = names.used_card(turn, card.id)
+    tx.record(CardCreated, card, move="create")
+    used, _ = names.used_card(tx, card.id)
     return target._replace(card=used)
 
 
-def _resolved(turn: Turn, request: MakeAsk, found: Resolution) -> Target:
+def _resolved(tx: Transaction, request: MakeAsk, found: Resolution) -> Target:
     """What the address says about harness, model or node holds as if the ask had said it."""
-    target = _chosen(turn, request, found.agent, _spelt(turn, found))
+    target = _chosen(tx, request, found.agent, _spelt(tx, found))
     return target._replace(found=found, canonical=found.canonical)
 
 
-def _spelt(turn: Turn, found: Resolution) -> Handle | AliasTarget | None:
-    alias = turn.ledger.get(Alias, found.alias_id)
+def _spelt(tx: Transaction, found: Resolution) -> Handle | AliasTarget | None:
+    alias = tx.ledger.get(Alias, found.alias_id)
     if alias is not None:
         return alias.target
     return parse_handle(found.text) if isinstance(lex(found.text), HandleName) else None
 
 
-def _chosen(turn: Turn, request: MakeAsk, agent: Agent, spelt: Handle | AliasTarget | None = None) -> Target:
+def _chosen(
+    tx: Transaction, request: MakeAsk, agent: Agent, spelt: Handle | AliasTarget | None = None
+) -> Target:
     """The endpoint by the same function as everywhere, with what the ask insists on."""
     exact = spelt.session_id if isinstance(spelt, AliasTarget) else None
     wish = Demand(
@@ -99,7 +101,7 @@ def _chosen(turn: Turn, request: MakeAsk, agent: Agent, spelt: Handle | AliasTar
         harness=request.harness or (spelt.harness if spelt else None),
         model=request.model or (spelt.model if spelt else None),
         node=request.node or (spelt.node if spelt else None),
-        caller=turn.caller,
+        caller=tx.caller,
     )
-    routes.check_harness(turn, agent, wish)
-    return Target(agent, wish, routes.choice_for(turn, agent, wish), Instance(agent=agent).canonical)
+    routes.check_harness(tx, agent, wish)
+    return Target(agent, wish, routes.choice_for(tx, agent, wish), Instance(agent=agent).canonical)

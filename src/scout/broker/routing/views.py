@@ -6,7 +6,7 @@ from msgspec.structs import asdict, replace
 
 from scout.base.record import Record
 from scout.broker.routing.unread import count_unread
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Agent
 from scout.model.alias import Alias
@@ -27,74 +27,74 @@ from scout.protocol.questions import QuestionView
 from scout.protocol.work import WorkView
 from scout.store.ledger import LAST
 
-__all__ = ["agent_view", "detail_of", "enriched", "flight_view", "question_view", "work_view"]
+__all__ = ["agent_view", "detail_of", "extend_record", "flight_view", "question_view", "work_view"]
 
 T = TypeVar("T", bound=Record)
 W = TypeVar("W", Flight, WorkItem)
 _FEW = 20
 
 
-def enriched(kind: type[T], record: Record, **more: object) -> T:
+def extend_record(kind: type[T], record: Record, **more: object) -> T:
     """A record as a larger one that shows more of it."""
     return kind(**asdict(record), **more)
 
 
-def agent_view(turn: Turn, agent: Agent, endpoints: list[Endpoint] | None = None) -> AgentView:
+def agent_view(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | None = None) -> AgentView:
     """An agent, how it is and what it is called."""
-    return enriched(AgentView, agent, **_shown(turn, agent, endpoints))
+    return extend_record(AgentView, agent, **_shown(tx, agent, endpoints))
 
 
-def detail_of(turn: Turn, agent: Agent) -> AgentDetail:
+def detail_of(tx: Transaction, agent: Agent) -> AgentDetail:
     """An agent with the ways to reach it."""
-    ledger, user = turn.ledger, turn.actor.user
+    ledger, user = tx.ledger, tx.actor.user
     endpoints = ledger.many(Endpoint, "endpoints_of", agent=agent.id)
     aliases = ledger.many(Alias, "aliases_for", agent=agent.id, owner=user, limit=_FEW)
-    most = turn.rules.limits.page_most
-    return enriched(
+    most = tx.rules.limits.page_most
+    return extend_record(
         AgentDetail,
         agent,
-        **_shown(turn, agent, endpoints),
+        **_shown(tx, agent, endpoints),
         endpoints=tuple(endpoints),
         sessions=tuple(ledger.many(Session, "sessions_of", agent=agent.id, before=LAST, limit=_FEW)),
         open_flights=ledger.value("flights_open_count", agent=agent.id, limit=most),
-        unread=count_unread(turn, agent.id),
+        unread=count_unread(tx, agent.id),
         aliases=tuple(alias.name for alias in aliases),
     )
 
 
-def _shown(turn: Turn, agent: Agent, endpoints: list[Endpoint] | None) -> dict[str, object]:
+def _shown(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | None) -> dict[str, object]:
     if endpoints is None:
-        endpoints = turn.endpoints(agent.id)
-    flights = turn.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_FEW)
-    waits = turn.ledger.many(Attention, "attention_by_open", agent=agent.id, before=LAST, limit=_FEW)
+        endpoints = tx.endpoints(agent.id)
+    flights = tx.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_FEW)
+    waits = tx.ledger.many(Attention, "attention_by_open", agent=agent.id, before=LAST, limit=_FEW)
     needs = [one for one in waits if one.source.id == agent.id]
-    within = turn.rules.periods.online_within
-    status = agent_status(agent, endpoints, turn.now, flights=flights, attention=needs, within=within)
-    if agent.kind is Kind.CONNECTOR and agent.id == turn.actor.agent_id:
+    within = tx.rules.periods.online_within
+    status = agent_status(agent, endpoints, tx.now, flights=flights, attention=needs, within=within)
+    if agent.kind is Kind.CONNECTOR and agent.id == tx.actor.agent_id:
         status = AgentStatus.ONLINE  # a person who asks is there
     return {
         "status": status,
-        "address": turn.address(agent.id),
-        "alias": turn.alias(agent),
+        "address": tx.address(agent.id),
+        "alias": tx.alias(agent),
         "canonical": Instance(agent=agent).canonical,
-        "minimal": turn.minimal(turn.instance(agent)),
+        "minimal": tx.minimal(tx.instance(agent)),
         "label": agent.path.label(agent.config.name, agent.config.username),
         "description": agent.config.description,
     }
 
 
-def flight_view(turn: Turn, flight: Flight) -> FlightView:
+def flight_view(tx: Transaction, flight: Flight) -> FlightView:
     """A flight, how its target is called, what was asked, and how its delivery fares."""
-    ledger = turn.ledger
+    ledger = tx.ledger
     deliveries = ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
     newest = deliveries[-1] if deliveries else None
     # The first one carried the ask; a later one may carry a person's answer, which is not the asker's.
     message = ledger.get(Message, deliveries[0].message_id) if deliveries else None
-    return enriched(
+    return extend_record(
         FlightView,
-        _with_reason(turn, _in_line(turn, flight)),
-        target_address=turn.address(flight.target),
-        requester_address=turn.address(flight.requester_id),
+        _with_reason(tx, _in_line(tx, flight)),
+        target_address=tx.address(flight.target),
+        requester_address=tx.address(flight.requester_id),
         body=message.body if message else "",
         attempts=newest.attempts if newest else 0,
         may_repeat=newest.may_repeat if newest else False,
@@ -102,44 +102,42 @@ def flight_view(turn: Turn, flight: Flight) -> FlightView:
     )
 
 
-def _with_reason(turn: Turn, record: W) -> W:
+def _with_reason(tx: Transaction, record: W) -> W:
     """A record that waits for a person; whoever may read what is asked is shown it as the reason."""
     on = record.waiting_on
-    item = (
-        turn.ledger.get(Attention, on.ref) if on is not None and (on.ref or "").startswith("att_") else None
-    )
-    if item is None or not may_read_attention(turn.actor, item):
+    item = tx.ledger.get(Attention, on.ref) if on is not None and (on.ref or "").startswith("att_") else None
+    if item is None or not may_read_attention(tx.actor, item):
         return record
     return replace(record, reason=f"waiting for an answer to: {item.title}")
 
 
-def _in_line(turn: Turn, flight: Flight) -> Flight:
+def _in_line(tx: Transaction, flight: Flight) -> Flight:
     """A flight that is in line says its place as it is now, which no record holds."""
     waits = flight.state is FlightState.QUEUED and flight.phase is not FlightPhase.HELD
-    place = turn.world.line.get(flight.id) if waits else None
+    place = tx.services.line.get(flight.id) if waits else None
     return replace(flight, reason=place) if place else flight
 
 
-def question_view(turn: Turn, question: Question, notes: tuple[str, ...] = ()) -> QuestionView:
+def question_view(tx: Transaction, question: Question, notes: tuple[str, ...] = ()) -> QuestionView:
     """A question, how its people are called, and the work that it is about or that came of it."""
-    return enriched(
+    return extend_record(
         QuestionView,
         question,
-        asker_address=turn.address(question.asker_id),
-        responder_address=turn.address(question.responder_id),
-        work_item=turn.ledger.get(WorkItem, question.work_item_id),
+        asker_address=tx.address(question.asker_id),
+        responder_address=tx.address(question.responder_id),
+        work_item=tx.ledger.get(WorkItem, question.work_item_id),
         notes=notes,
     )
 
 
-def work_view(turn: Turn, item: WorkItem, **more: object) -> WorkView:
+def work_view(tx: Transaction, item: WorkItem, **more: object) -> WorkView:
     """A work item and how its people are called."""
     holder = item.next_move_owner_id
-    return enriched(
+    return extend_record(
         WorkView,
-        _with_reason(turn, item),
-        owner_address=turn.address(item.owner_id),
-        requester_address=turn.address(item.requester_id),
-        next_move_address=turn.address(holder) if holder else None,
+        _with_reason(tx, item),
+        owner_address=tx.address(item.owner_id),
+        requester_address=tx.address(item.requester_id),
+        next_move_address=tx.address(holder) if holder else None,
         **more,
     )

@@ -7,8 +7,8 @@ from typing import Any
 
 from scout.broker.delivery.dispatcher import Dispatcher
 from scout.broker.effects import session_end
-from scout.broker.transaction.services import World
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.services import Services
+from scout.broker.transaction.transaction import Transaction
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointState
 from scout.model.events.presence import SessionUpdated
 from scout.model.problems.session import Layer
@@ -28,11 +28,11 @@ class Reviving:
 
     def __init__(
         self,
-        world: World,
-        write: Callable[[Callable[[Turn], Any]], Awaitable[Any]],
+        services: Services,
+        write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
         dispatcher: Dispatcher,
     ) -> None:
-        self._world = world
+        self._services = services
         self._write = write
         self._dispatcher = dispatcher
         self._places = asyncio.Semaphore(_AT_ONCE)
@@ -45,35 +45,35 @@ class Reviving:
             self._dispatcher.enqueue(session.agent_id, session.id, self._look)
 
     async def _look(self, ident: str) -> None:
-        session: Session = await self._write(lambda turn: turn.need(Session, "session", ident))
-        harness = self._world.harnesses.get(session.harness)
+        session: Session = await self._write(lambda tx: tx.need(Session, "session", ident))
+        harness = self._services.harnesses.get(session.harness)
         async with self._places:
             why_not = await _why_not(harness, session)
-        await self._write(lambda turn: _looked(turn, ident, why_not))
+        await self._write(lambda tx: _looked(tx, ident, why_not))
 
 
-def _end_unstarted(turn: Turn) -> None:
+def _end_unstarted(tx: Transaction) -> None:
     """End the sessions that never became live and that nothing is about to start."""
-    for session in turn.ledger.many(Session, "sessions_running", limit=_MANY):
-        ways = turn.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
+    for session in tx.ledger.many(Session, "sessions_running", limit=_MANY):
+        ways = tx.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
         if not any(one.state is EndpointState.WAKING for one in ways):
-            session_end.fail_start(turn, session.id, "the broker was restarted", Layer.BROKER)
+            session_end.fail_start(tx, session.id, "the broker was restarted", Layer.BROKER)
 
 
-def _unknown(turn: Turn) -> list[Session]:
+def _unknown(tx: Transaction) -> list[Session]:
     """The live sessions of held endpoints; one of which nothing is known already stays so."""
     found: list[Session] = []
-    for endpoint in turn.ledger.many(Endpoint, "endpoints_held", limit=_MANY):
-        session = turn.ledger.get(Session, endpoint.session_id)
+    for endpoint in tx.ledger.many(Endpoint, "endpoints_held", limit=_MANY):
+        session = tx.ledger.get(Session, endpoint.session_id)
         if session is not None and session.state is SessionState.LIVE:
-            found.append(_classed(turn, session, SessionClass.REACHABILITY_UNKNOWN))
+            found.append(_classed(tx, session, SessionClass.REACHABILITY_UNKNOWN))
     return found
 
 
-def _classed(turn: Turn, session: Session, found: SessionClass) -> Session:
+def _classed(tx: Transaction, session: Session, found: SessionClass) -> Session:
     if session.session_class is found:
         return session
-    return turn.record(SessionUpdated, check_class(session, found, turn.now), move="check", reason=found)
+    return tx.record(SessionUpdated, check_class(session, found, tx.now), move="check", reason=found)
 
 
 async def _why_not(harness: Harness | None, session: Session) -> str:
@@ -100,15 +100,15 @@ async def _warm(harness: Harness, session: Session) -> bool:
         return False
 
 
-def _looked(turn: Turn, ident: str, why_not: str) -> None:
+def _looked(tx: Transaction, ident: str, why_not: str) -> None:
     """It can be reached again, or it is over; one with a turn under way is followed by who carries that."""
-    session = turn.need(Session, "session", ident)
+    session = tx.need(Session, "session", ident)
     unknown = session.session_class is SessionClass.REACHABILITY_UNKNOWN
     if not unknown or session.state is not SessionState.LIVE:
         return
-    ways = turn.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
+    ways = tx.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
     works = any(one.state is EndpointState.WORKING for one in ways if one.state not in ENDPOINT.terminal)
     if why_not and not works and session.terminal is None:
-        session_end.end(turn, session, why_not, SessionClass.NOT_ATTACHABLE)
+        session_end.end(tx, session, why_not, SessionClass.NOT_ATTACHABLE)
     else:
-        _classed(turn, session, SessionClass.RESUMABLE)
+        _classed(tx, session, SessionClass.RESUMABLE)

@@ -9,20 +9,20 @@ from msgspec.structs import replace
 from scout.base.refusal import Refused, Remedy
 from scout.broker.delivery import pause, terminals, turn_record
 from scout.broker.delivery.dispatcher import Dispatcher
-from scout.broker.delivery.opening import Opening
+from scout.broker.delivery.opening import SessionOpening
 from scout.broker.effects import session_end
 from scout.broker.sessions import records, runtimes, wake_up
 from scout.broker.sessions.harness_checks import CheckWish, HarnessChecks, check_key
 from scout.broker.transaction.admission import Admitted
-from scout.broker.transaction.idempotency import once
-from scout.broker.transaction.services import World
+from scout.broker.transaction.idempotency import run_once
+from scout.broker.transaction.services import Services
 from scout.broker.transaction.streams import Waiters
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.events.presence import SessionUpdated
 from scout.model.problems.session import Layer, SessionFailed
 from scout.model.session import Session, SessionClass, observe_session
 from scout.policy.permit import Deed, Subject
-from scout.ports import Failed, Harness, Observed, Place, Started
+from scout.ports import Failed, Harness, Observed, Started, Surroundings
 from scout.protocol.request import Page, Request, Write
 from scout.protocol.sessions import (
     AttachSession,
@@ -45,7 +45,7 @@ from scout.protocol.sessions import (
 )
 from scout.store.ledger import Ledger
 
-__all__ = ["CONDUCTED", "Conductor", "House"]
+__all__ = ["CONDUCTED", "House", "SessionControl"]
 
 T = TypeVar("T")
 _LINES = 20  # of what a program wrote last
@@ -69,20 +69,22 @@ CONDUCTED = (
 class House(Protocol):
     """The broker, as far as this looks at it."""
 
-    world: World
+    services: Services
     dispatcher: Dispatcher
     waiters: Waiters
     checks: HarnessChecks
 
     async def read(self, work: Callable[[Ledger], T]) -> T: ...
-    async def write(self, who: Admitted, work: Callable[[Turn], T], place: Place | None = None) -> T: ...
-    async def as_system(self, work: Callable[[Turn], T]) -> T: ...
+    async def write(
+        self, who: Admitted, work: Callable[[Transaction], T], place: Surroundings | None = None
+    ) -> T: ...
+    async def as_system(self, work: Callable[[Transaction], T]) -> T: ...
 
 
-class Conductor:
+class SessionControl:
     """One request about sessions, in somebody's name. `place`: what the disk says of a folder it names."""
 
-    def __init__(self, house: House, who: Admitted, place: Place | None) -> None:
+    def __init__(self, house: House, who: Admitted, place: Surroundings | None) -> None:
         self._house = house
         self._who = who
         self._place = place
@@ -93,9 +95,9 @@ class Conductor:
             case GetSession():
                 return await self._shown(request.session_id)
             case StartSession():
-                return await self._begun(request, lambda turn: records.start(turn, request))
+                return await self._begun(request, lambda tx: records.start(tx, request))
             case ForkSession():
-                return await self._begun(request, lambda turn: records.fork(turn, request))
+                return await self._begun(request, lambda tx: records.fork(tx, request))
             case AttachSession():
                 return await self._attached(request)
             case StopSession():
@@ -117,42 +119,44 @@ class Conductor:
 
     # -- transactions ------------------------------------------------------------------------------
 
-    async def _write(self, work: Callable[[Turn], T]) -> T:
+    async def _write(self, work: Callable[[Transaction], T]) -> T:
         return await self._house.write(self._who, work, self._place)
 
-    async def _read(self, work: Callable[[Turn], T]) -> T:
-        who, world = self._who, self._house.world
+    async def _read(self, work: Callable[[Transaction], T]) -> T:
+        who, services = self._who, self._house.services
         return await self._house.read(
-            lambda ledger: work(Turn(world, ledger, who.actor, who.caller, here=who.here, place=self._place))
+            lambda ledger: work(
+                Transaction(services, ledger, who.actor, who.caller, here=who.here, place=self._place)
+            )
         )
 
     def _harness(self, name: str) -> Harness:
-        return self._house.world.harnesses[name]
+        return self._house.services.harnesses[name]
 
     # -- looking -----------------------------------------------------------------------------------
 
     async def _shown(self, ident: str) -> SessionView:
         """What the records say of it, whether its program runs, and what that wrote last."""
-        view, readable = await self._read(lambda turn: _seen(turn, ident))
-        harness, runs = self._house.world.harnesses.get(view.harness), self._house.world.runs
+        view, readable = await self._read(lambda tx: _seen(tx, ident))
+        harness, runs = self._house.services.harnesses.get(view.harness), self._house.services.runs
         running = view.running or (harness is not None and await _is_warm(harness, view.id))
         tail = await asyncio.to_thread(runs.last_words, view.id, _LINES) if runs and readable else ()
         return replace(view, running=running, log_tail=tail)
 
     async def _runtimes(self, request: ListRuntimes) -> Page[Runtime]:
-        world, checks = self._house.world, self._house.checks
+        services, checks = self._house.services, self._house.checks
         if request.check is None:
-            return Page(items=await runtimes.list_runtimes(world, checks))
-        harness = runtimes.harness_named(world, request.check)
+            return Page(items=await runtimes.list_runtimes(services, checks))
+        harness = runtimes.harness_named(services, request.check)
         if request.wait:
             await self._await_verdict(request, harness.name)
         else:
-            await runtimes.probe_all(world, (harness,))
-        return Page(items=(runtimes.show_runtime(world, checks, harness),))
+            await runtimes.probe_all(services, (harness,))
+        return Page(items=(runtimes.show_runtime(services, checks, harness),))
 
     async def _await_verdict(self, request: ListRuntimes, name: str) -> None:
         """Until there are more verdicts than were seen, the check ends, or the time is up."""
-        left = min(request.wait, self._house.world.rules.periods.long_poll)
+        left = min(request.wait, self._house.services.rules.periods.long_poll)
         with self._house.waiters.listening(check_key(name)) as listener:
             state, lines = self._house.checks.result(name)
             if state is CheckState.RUNNING and len(lines) <= (request.seen or 0):
@@ -160,47 +164,49 @@ class Conductor:
 
     async def _check(self, request: CheckRuntime) -> Runtime:
         """Begin a check; it costs turns of a model only with consent, and none while Scout is paused."""
-        world, checks = self._house.world, self._house.checks
-        harness = runtimes.harness_named(world, request.harness)
+        services, checks = self._house.services, self._house.checks
+        harness = runtimes.harness_named(services, request.harness)
         await self._read(_may_check)
-        await runtimes.probe_all(world, (harness,))
-        probe = world.ready[harness.name]
+        await runtimes.probe_all(services, (harness,))
+        probe = services.ready[harness.name]
         checks.start(CheckWish(harness, probe, request.yes, request.command or ()))
-        return runtimes.show_runtime(world, checks, harness)
+        return runtimes.show_runtime(services, checks, harness)
 
     async def _stop_check(self, request: StopCheck) -> Runtime:
-        world, checks = self._house.world, self._house.checks
-        harness = runtimes.harness_named(world, request.harness)
+        services, checks = self._house.services, self._house.checks
+        harness = runtimes.harness_named(services, request.harness)
         await self._read(_may_administer)
         await checks.stop(harness.name)
-        return runtimes.show_runtime(world, checks, harness)
+        return runtimes.show_runtime(services, checks, harness)
 
     # -- a new one ---------------------------------------------------------------------------------
 
-    async def _begun(self, request: Write[SessionView], begin: Callable[[Turn], Opening]) -> SessionView:
+    async def _begun(
+        self, request: Write[SessionView], begin: Callable[[Transaction], SessionOpening]
+    ) -> SessionView:
         """Store that it begins, start it, and say which it is; asked again, it is the same one."""
-        made: list[Opening] = []
+        made: list[SessionOpening] = []
 
-        def first(turn: Turn, _: object) -> SessionView:
-            made[:] = [begin(turn)]
-            return records.view(turn, turn.need(Session, "session", made[0].spec.session_id))
+        def first(tx: Transaction, _: object) -> SessionView:
+            made[:] = [begin(tx)]
+            return records.view(tx, tx.need(Session, "session", made[0].spec.session_id))
 
-        view = await self._write(lambda turn: once(turn, request, first))
+        view = await self._write(lambda tx: run_once(tx, request, first))
         for opening in made:
             await self._started(opening)
         return await self._shown(view.id)
 
-    async def _started(self, opening: Opening) -> None:
+    async def _started(self, opening: SessionOpening) -> None:
         harness = self._harness(opening.harness)
         problem = await self._house.dispatcher.carrier.begin(opening, harness, _ready)
         if problem is not None:
             await self._failed(opening, problem.reason)
             raise Refused(_told(opening, problem))
 
-    async def _failed(self, opening: Opening, reason: str, ending: SessionClass | None = None) -> None:
+    async def _failed(self, opening: SessionOpening, reason: str, ending: SessionClass | None = None) -> None:
         ident = opening.spec.session_id
         await self._house.as_system(
-            lambda turn: session_end.end(turn, turn.need(Session, "session", ident), reason, ending)
+            lambda tx: session_end.end(tx, tx.need(Session, "session", ident), reason, ending)
         )
 
     # -- one that exists ---------------------------------------------------------------------------
@@ -210,11 +216,11 @@ class Conductor:
         await self._check_hands(request)
         made: list[records.Taking] = []
 
-        def first(turn: Turn, _: object) -> SessionView:
-            made[:] = [records.take_up(turn, request)]
-            return records.view(turn, made[0].session)
+        def first(tx: Transaction, _: object) -> SessionView:
+            made[:] = [records.attach_session(tx, request)]
+            return records.view(tx, made[0].session)
 
-        view = await self._write(lambda turn: once(turn, request, first))
+        view = await self._write(lambda tx: run_once(tx, request, first))
         for taking in made:
             if taking.opening is not None:
                 await self._taken_up(taking.opening, taking.native)
@@ -222,13 +228,13 @@ class Conductor:
 
     async def _check_hands(self, request: AttachSession) -> None:
         """A program that a person runs is the only writer of its session, known to Scout or not."""
-        session, name = await self._read(lambda turn: records.known(turn, request))
+        session, name = await self._read(lambda tx: records.find_session(tx, request))
         if session is not None:
             return
         for one in await self._observed(self._harness(name)):
             if one.native_id == request.session and one.live:
                 reason = f"it is open in a program that runs{f' (pid {one.pid})' if one.pid else ''}"
-                raise Refused(records.in_other_hands(request.session, reason))
+                raise Refused(records.not_attachable(request.session, reason))
 
     async def _observed(self, harness: Harness) -> list[Observed]:
         try:
@@ -236,7 +242,7 @@ class Conductor:
         except (TimeoutError, OSError):
             return []
 
-    async def _taken_up(self, opening: Opening, native: str) -> None:
+    async def _taken_up(self, opening: SessionOpening, native: str) -> None:
         try:
             started = await self._harness(opening.harness).attach(opening.spec, native)
         except Refused as refusal:
@@ -245,26 +251,26 @@ class Conductor:
         except Exception as error:
             await self._failed(opening, f"{type(error).__name__}: {error}")
             raise
-        await self._house.as_system(lambda turn: _ready(turn, opening, started))
+        await self._house.as_system(lambda tx: _ready(tx, opening, started))
 
     # -- an end, a hand-over -----------------------------------------------------------------------
 
     async def _stopped(self, request: StopSession) -> SessionView:
         """First nothing more can come to it, then its program ends; asked again, that is made sure of."""
-        session = await self._write(lambda turn: records.stop(turn, request))
+        session = await self._write(lambda tx: records.stop(tx, request))
         await self._house.dispatcher.carrier.stop_program(session)
         return await self._shown(session.id)
 
     async def _opened(self, request: OpenSession) -> SessionOpened:
         """Its program ends before a person's begins: a session has one writer."""
-        name, spec = await self._read(lambda turn: terminals.checked(turn, request))
+        name, spec = await self._read(lambda tx: terminals.check_handover(tx, request))
         harness = self._harness(name)
         command = await harness.open(spec)
-        session = await self._write(lambda turn: terminals.opened(turn, request))
+        session = await self._write(lambda tx: terminals.open_terminal(tx, request))
         try:
             await harness.stop(session.id)
         except BaseException:
-            await self._house.as_system(lambda turn: terminals.taken_back(turn, session.id))
+            await self._house.as_system(lambda tx: terminals.take_back(tx, session.id))
             raise
         return SessionOpened(
             session=session, command=command.command, cwd=command.cwd, environment=command.environment
@@ -273,7 +279,7 @@ class Conductor:
     # -- an agent's --------------------------------------------------------------------------------
 
     async def _woken(self, request: Wake) -> Woken:
-        woken, opening = await self._write(lambda turn: wake_up.wake(turn, request))
+        woken, opening = await self._write(lambda tx: wake_up.wake(tx, request))
         if opening is None:
             return woken
         if opening.fresh:
@@ -281,7 +287,7 @@ class Conductor:
             return replace(woken, outcome="started")
         return await self._in_lane(opening.spec.agent_id, lambda: self._warmed(woken, opening))
 
-    async def _warmed(self, woken: Woken, opening: Opening) -> Woken:
+    async def _warmed(self, woken: Woken, opening: SessionOpening) -> Woken:
         """A live session whose program rests: it runs again."""
         harness = self._harness(opening.harness)
         if await harness.is_warm(opening.spec.session_id):
@@ -310,29 +316,29 @@ class Conductor:
         """A flight that is cancelled is interrupted as any other; a turn without one is told here."""
         others: list[wake_up.Unnamed] = []
 
-        def first(turn: Turn, _: object) -> Interrupted:
-            told, others[:] = wake_up.interrupt(turn, request)
+        def first(tx: Transaction, _: object) -> Interrupted:
+            told, others[:] = wake_up.interrupt(tx, request)
             return told
 
-        told = await self._write(lambda turn: once(turn, request, first))
+        told = await self._write(lambda tx: run_once(tx, request, first))
         for name, session_id, run in others:
             stopped = await self._harness(name).interrupt(session_id, run)
             told = replace(told, interrupted=told.interrupted or stopped)
         return told
 
 
-def _may_administer(turn: Turn) -> None:
-    turn.permit(Deed.ADMINISTER, Subject(name=turn.world.node))
+def _may_administer(tx: Transaction) -> None:
+    tx.permit(Deed.ADMINISTER, Subject(name=tx.services.node))
 
 
-def _may_check(turn: Turn) -> None:
-    _may_administer(turn)
-    pause.check_not_paused(turn)
+def _may_check(tx: Transaction) -> None:
+    _may_administer(tx)
+    pause.check_not_paused(tx)
 
 
-def _seen(turn: Turn, ident: str) -> tuple[SessionView, bool]:
-    view = records.get_session(turn, GetSession(session_id=ident))
-    return view, records.may_read(turn, view)
+def _seen(tx: Transaction, ident: str) -> tuple[SessionView, bool]:
+    view = records.get_session(tx, GetSession(session_id=ident))
+    return view, records.may_read(tx, view)
 
 
 async def _is_warm(harness: Harness, ident: str) -> bool:
@@ -342,23 +348,23 @@ async def _is_warm(harness: Harness, ident: str) -> bool:
         return False  # nothing of it can be seen
 
 
-def _ready(turn: Turn, opening: Opening, started: Started) -> None:
+def _ready(tx: Transaction, opening: SessionOpening, started: Started) -> None:
     """It is there; its process and the model that it took are kept."""
-    turn_record.session_ready(turn, opening, started)
-    session = turn.need(Session, "session", opening.spec.session_id)
+    turn_record.record_session_ready(tx, opening, started)
+    session = tx.need(Session, "session", opening.spec.session_id)
     named = started.native_ids.items() <= session.native_ids.items()
     if started.pid is not None or started.model != session.model_resolved or not named:
         seen = observe_session(
             session,
-            turn.now,
+            tx.now,
             pid=started.pid,
             pid_started=started.pid_started,
             native_ids=dict(started.native_ids),
         )
-        turn.record(SessionUpdated, replace(seen, model_resolved=started.model), move="observe")
+        tx.record(SessionUpdated, replace(seen, model_resolved=started.model), move="observe")
 
 
-def _told(opening: Opening, problem: Failed) -> SessionFailed:
+def _told(opening: SessionOpening, problem: Failed) -> SessionFailed:
     look = Remedy(operation="runtimes.check", parameters={"harness": opening.harness}, why="what it lacks")
     return SessionFailed(
         session_id=opening.spec.session_id,

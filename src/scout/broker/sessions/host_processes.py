@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from scout.broker.effects import session_end
-from scout.broker.transaction.services import World
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.services import Services
+from scout.broker.transaction.transaction import Transaction
 from scout.model.problems.session import Layer
 from scout.model.session import Session, SessionOrigin, SessionState
 from scout.ports import Runs
@@ -22,10 +22,10 @@ _Seen = frozenset[_Process]
 class House(Protocol):
     """The broker, as far as this looks at it."""
 
-    world: World
+    services: Services
 
     async def read(self, work: Callable[[Ledger], Any]) -> Any: ...
-    async def as_system(self, work: Callable[[Turn], Any]) -> Any: ...
+    async def as_system(self, work: Callable[[Transaction], Any]) -> Any: ...
 
 
 class HostProcesses:
@@ -51,11 +51,11 @@ class HostProcesses:
 
     async def check(self) -> None:
         """End the sessions whose process is gone without a word."""
-        runs = self._house.world.runs
+        runs = self._house.services.runs
         if runs is None or not self._known:
             return
         for ident, process in await asyncio.to_thread(_gone, runs, dict(self._known)):
-            await self._house.as_system(lambda turn, one=ident, at=process: _end(turn, one, at))
+            await self._house.as_system(lambda tx, one=ident, at=process: _end(tx, one, at))
 
 
 def _processes_of(session: Session) -> _Seen:
@@ -75,8 +75,8 @@ def _gone(runs: Runs, known: Mapping[str, _Seen]) -> list[tuple[str, _Process]]:
     ]
 
 
-def _end(turn: Turn, ident: str, process: _Process) -> None:
-    session = turn.need(Session, "session", ident)
+def _end(tx: Transaction, ident: str, process: _Process) -> None:
+    session = tx.need(Session, "session", ident)
     if process in _processes_of(session):
         reason = f"its {session.harness} program is gone (pid {process[0]})"
-        session_end.end(turn, session, reason, layer=Layer.PROCESS)
+        session_end.end(tx, session, reason, layer=Layer.PROCESS)

@@ -8,11 +8,11 @@ from scout.base.refusal import Remedy
 from scout.base.time import Time
 from scout.broker.delivery import preparation, session_records, turn_record
 from scout.broker.delivery.dispatcher import Dispatcher
-from scout.broker.delivery.opening import Opening
+from scout.broker.delivery.opening import SessionOpening
 from scout.broker.delivery.runner import failure_of
 from scout.broker.routing import operator_alarms, routes
-from scout.broker.transaction.services import World
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.services import Services
+from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Agent, AgentConfig
 from scout.model.endpoint import Endpoint, EndpointState, update_endpoint
@@ -25,7 +25,7 @@ from scout.policy.reach import Reach, is_kept_warm, reach_of
 from scout.ports import Failed
 from scout.store.ledger import Ledger
 
-__all__ = ["Warming"]
+__all__ = ["WarmKeeper"]
 
 _MANY = 1000
 _SHORT = Failed(layer=Layer.SESSION, reason="its session ended soon after it began")
@@ -53,17 +53,17 @@ class _Kept(NamedTuple):
     rests: Endpoint | None
 
 
-class Warming:
+class WarmKeeper:
     """Looks from time to time. The tries are kept in memory: a broker that starts tries again."""
 
     def __init__(
         self,
-        world: World,
-        write: Callable[[Callable[[Turn], Any]], Awaitable[Any]],
+        services: Services,
+        write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
         read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
         dispatcher: Dispatcher,
     ) -> None:
-        self._world = world
+        self._services = services
         self._write = write
         self._read = read
         self._dispatcher = dispatcher
@@ -71,10 +71,10 @@ class Warming:
 
     async def check(self) -> None:
         """Start what should be there and is not, each in the lane of its agent; nothing during a pause."""
-        if self._world.paused is not None:
+        if self._services.paused is not None:
             return
-        now = self._world.clock.now()
-        kept: list[_Kept] = await self._read(lambda ledger: _kept(ledger, self._world, now))
+        now = self._services.clock.now()
+        kept: list[_Kept] = await self._read(lambda ledger: _kept(ledger, self._services, now))
         for one in kept:
             tries = self._tries_of(one.agent, now)
             if tries.under_way:
@@ -88,7 +88,7 @@ class Warming:
         """Whether a session that rests has no program, although one is to go on between turns."""
         if kept.rests is None:
             return False
-        harness = self._world.harnesses.get(kept.rests.harness or "")
+        harness = self._services.harnesses.get(kept.rests.harness or "")
         if harness is None or not harness.capabilities.keeps_process:
             return False
         return not await harness.is_warm(kept.rests.session_id or "")
@@ -102,7 +102,7 @@ class Warming:
 
     async def _see_to(self, agent: Agent, tries: _Tries, now: Time) -> None:
         """It has no session: one that lasted is simply replaced, one that did not was a failed try."""
-        lasted = self._world.rules.periods.back_off_most
+        lasted = self._services.rules.periods.back_off_most
         if tries.live_since is not None and now.since(tries.live_since) >= lasted:
             tries.count, tries.due, tries.live_since = 0, now, None
         elif tries.live_since is not None:
@@ -122,38 +122,38 @@ class Warming:
         finally:
             tries.under_way = False
         if problem is None:
-            tries.live_since = self._world.clock.now()
+            tries.live_since = self._services.clock.now()
         else:
             agent = await self._read(lambda ledger: ledger.get(Agent, agent_id))
             await self._failed(agent, tries, problem)
 
     async def _opened(self, agent_id: str) -> Failed | None:
-        opening = await self._write(lambda turn: _opening(turn, agent_id))
-        if not isinstance(opening, Opening):
+        opening = await self._write(lambda tx: _opening(tx, agent_id))
+        if not isinstance(opening, SessionOpening):
             return opening
-        harness = self._world.harnesses[opening.harness]
-        problem = await self._dispatcher.carrier.begin(opening, harness, turn_record.session_ready)
+        harness = self._services.harnesses[opening.harness]
+        problem = await self._dispatcher.carrier.begin(opening, harness, turn_record.record_session_ready)
         if problem is not None:
-            await self._write(lambda turn: turn_record.free(turn, opening.endpoint_id, problem.reason))
+            await self._write(lambda tx: turn_record.free_endpoint(tx, opening.endpoint_id, problem.reason))
         return problem
 
     async def _failed(self, agent: Agent, tries: _Tries, problem: Failed) -> None:
         """Again after a growing pause; once the tries are used up the operator is told instead."""
         tries.live_since = None
         told = _told(Instance(agent=agent).canonical, tries.count, problem)
-        following = after_attempt(told, self._world.rules, self._world.clock.now())
+        following = after_attempt(told, self._services.rules, self._services.clock.now())
         tries.due = following.at
         if following.problem is not None:
-            await self._write(lambda turn: _alarm(turn, agent, tries.count, problem))
+            await self._write(lambda tx: _alarm(tx, agent, tries.count, problem))
 
 
-def _kept(ledger: Ledger, world: World, now: Time) -> list[_Kept]:
+def _kept(ledger: Ledger, services: Services, now: Time) -> list[_Kept]:
     """Who is kept warm by its own config or by an endpoint's, how it is reached, and what rests."""
     agents = ledger.many(Agent, "agents_kept_warm", limit=_MANY)
     endpoints = ledger.many(Endpoint, "endpoints_kept_warm", limit=_MANY)
     named = [ledger.get(Agent, one.agent_id) for one in endpoints]
     known = {one.id: one for one in (*agents, *named) if one is not None}
-    periods = world.rules.periods
+    periods = services.rules.periods
     found = list[_Kept]()
     for one in known.values():
         ways = ledger.many(Endpoint, "endpoints_of", agent=one.id)
@@ -163,7 +163,7 @@ def _kept(ledger: Ledger, world: World, now: Time) -> list[_Kept]:
 
 def _resting(ledger: Ledger, endpoints: list[Endpoint]) -> Endpoint | None:
     """The session that Scout holds and that nothing is done in, nor by a person in a terminal."""
-    for endpoint in reversed(routes.shared(endpoints)):
+    for endpoint in reversed(routes.shared_endpoints(endpoints)):
         if endpoint.held and endpoint.state is EndpointState.IDLE:
             session = ledger.get(Session, endpoint.session_id)
             if session is not None and session.terminal is None:
@@ -175,33 +175,33 @@ def _reach(agent: Agent, endpoints: list[Endpoint], now: Time, periods: Periods)
     """By the records alone; that no harness can run it is found by trying."""
     person = agent.kind is Kind.CONNECTOR
     address = Instance(agent=agent).canonical
-    return reach_of(agent, address, routes.shared(endpoints), now, periods, person=person)
+    return reach_of(agent, address, routes.shared_endpoints(endpoints), now, periods, person=person)
 
 
-def _opening(turn: Turn, agent_id: str) -> Opening | Failed | None:
+def _opening(tx: Transaction, agent_id: str) -> SessionOpening | Failed | None:
     """The session to start, if it is still wanted; an endpoint's own policy goes on to its successor."""
-    agent = turn.need(Agent, "agent", agent_id)
-    reach = _reach(agent, turn.endpoints(agent_id), turn.now, turn.rules.periods)
+    agent = tx.need(Agent, "agent", agent_id)
+    reach = _reach(agent, tx.endpoints(agent_id), tx.now, tx.rules.periods)
     if reach.live:
-        rests = _resting(turn.ledger, turn.endpoints(agent_id))
-        return _again(turn, agent, rests) if rests is not None else None
-    opening = preparation.open_session(turn, agent) if is_kept_warm(reach) else None
-    if isinstance(opening, Opening) and reach.policy is not agent.config.wake_policy:
-        endpoint = turn.need(Endpoint, "endpoint", opening.endpoint_id)
-        changed = update_endpoint(endpoint, turn.now, wake_policy=reach.policy)
-        turn.record(EndpointUpdated, changed, move="update")
+        rests = _resting(tx.ledger, tx.endpoints(agent_id))
+        return _again(tx, agent, rests) if rests is not None else None
+    opening = preparation.open_session(tx, agent) if is_kept_warm(reach) else None
+    if isinstance(opening, SessionOpening) and reach.policy is not agent.config.wake_policy:
+        endpoint = tx.need(Endpoint, "endpoint", opening.endpoint_id)
+        changed = update_endpoint(endpoint, tx.now, wake_policy=reach.policy)
+        tx.record(EndpointUpdated, changed, move="update")
     return opening
 
 
-def _again(turn: Turn, agent: Agent, endpoint: Endpoint) -> Opening:
+def _again(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionOpening:
     """The program of a session that goes on is started anew."""
-    opening = session_records.opening_of(turn, agent, endpoint)
+    opening = session_records.opening_of(tx, agent, endpoint)
     opening.fresh = False
     return opening
 
 
-def _alarm(turn: Turn, agent: Agent, attempts: int, problem: Failed) -> None:
-    operator_alarms.raise_alarm(turn, _told(turn.address(agent.id), attempts, problem))
+def _alarm(tx: Transaction, agent: Agent, attempts: int, problem: Failed) -> None:
+    operator_alarms.raise_alarm(tx, _told(tx.address(agent.id), attempts, problem))
 
 
 def _told(address: str, attempts: int, problem: Failed) -> WakeFailed:

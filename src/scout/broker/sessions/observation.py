@@ -11,8 +11,8 @@ from msgspec.structs import asdict
 
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.operations import flights
-from scout.broker.transaction.services import World
-from scout.broker.transaction.transaction import Turn, subject_of
+from scout.broker.transaction.services import Services
+from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.model.agent import Agent
 from scout.model.flight import FLIGHT, Flight
 from scout.model.problems.request import Forbidden
@@ -43,8 +43,8 @@ _PAUSE = 0.3  # seconds between two looks at a transcript
 class Look(NamedTuple):
     """The broker, as far as a look needs it: `read` runs a function of a Turn on a reader."""
 
-    world: World
-    read: Callable[[Callable[[Turn], Any]], Awaitable[Any]]
+    services: Services
+    read: Callable[[Callable[[Transaction], Any]], Awaitable[Any]]
 
 
 # ----------------------------------------------------------------------------------- what there is
@@ -53,18 +53,18 @@ class Look(NamedTuple):
 async def topology(look: Look, request: ShowTopology) -> Topology:
     """What the harnesses show, and what of it Scout knows."""
     await look.read(_may_look)
-    chosen = [one for one in look.world.harnesses.values() if request.harness in (None, one.name)]
+    chosen = [one for one in look.services.harnesses.values() if request.harness in (None, one.name)]
     if not chosen:
-        known = ", ".join(look.world.harnesses)
+        known = ", ".join(look.services.harnesses)
         raise Refused(BadRequest(problem=f"there is no such harness; there are {known}", field="harness"))
     found = [await _observed(harness, request) for harness in chosen]
     seen = [one for _, some in found for one in some]
-    items: tuple[Sighting, ...] = await look.read(lambda turn: tuple(_sighting(turn, one) for one in seen))
+    items: tuple[Sighting, ...] = await look.read(lambda tx: tuple(_sighting(tx, one) for one in seen))
     return Topology(items=items, harnesses=tuple(looked for looked, _ in found))
 
 
-def _may_look(turn: Turn) -> None:
-    if not turn.is_operator and turn.actor.user != turn.world.operator:
+def _may_look(tx: Transaction) -> None:
+    if not tx.is_operator and tx.actor.user != tx.services.operator:
         needs = ("the operator's token", "the token of an agent of the same user")
         raise Refused(Forbidden(action="look", subject="the sessions of this machine", needs=needs))
 
@@ -80,10 +80,10 @@ async def _observed(harness: Harness, request: ShowTopology) -> tuple[Looked, li
     return Looked(harness=harness.name, found=len(wanted), shown=len(shown)), shown
 
 
-def _sighting(turn: Turn, seen: Observed) -> Sighting:
-    session = turn.everybody.native_session(seen.harness, seen.native_id)
+def _sighting(tx: Transaction, seen: Observed) -> Sighting:
+    session = tx.everybody.native_session(seen.harness, seen.native_id)
     if session is not None:
-        return Sighting(**asdict(seen), session_id=session.id, agent=turn.address(session.agent_id))
+        return Sighting(**asdict(seen), session_id=session.id, agent=tx.address(session.agent_id))
     return Sighting(**asdict(seen), attach=_attach(seen) if seen.kind == "session" else None)
 
 
@@ -100,8 +100,8 @@ def _attach(seen: Observed) -> Remedy:
 
 async def tail(look: Look, request: TailSession) -> Tail:
     """Some of a session's transcript, at once or as soon as there is something new."""
-    spec, harness = await look.read(lambda turn: _looked_at(turn, request.session_id))
-    clock, periods = look.world.clock, look.world.rules.periods
+    spec, harness = await look.read(lambda tx: _looked_at(tx, request.session_id))
+    clock, periods = look.services.clock, look.services.rules.periods
     end = clock.monotonic() + min(request.wait, periods.long_poll)
     after = -1 if request.after is None else request.after
     while True:
@@ -114,27 +114,27 @@ async def tail(look: Look, request: TailSession) -> Tail:
         await asyncio.sleep(min(left, _PAUSE))
 
 
-def _looked_at(turn: Turn, session_id: str) -> tuple[SessionSpec, Harness]:
+def _looked_at(tx: Transaction, session_id: str) -> tuple[SessionSpec, Harness]:
     """A session as its harness knows it, for who may read its agent."""
-    session = turn.need(Session, "session", session_id)
-    agent = turn.need(Agent, "agent", session.agent_id)
-    if turn.directory.agent(agent.id) is None:
-        raise turn.missing("session", session_id)
-    turn.permit(Deed.READ, subject_of(agent))
-    harness = turn.world.harnesses.get(session.harness)
-    if harness is None or session.node != turn.world.node:
+    session = tx.need(Session, "session", session_id)
+    agent = tx.need(Agent, "agent", session.agent_id)
+    if tx.directory.agent(agent.id) is None:
+        raise tx.missing("session", session_id)
+    tx.permit(Deed.READ, subject_of(agent))
+    harness = tx.services.harnesses.get(session.harness)
+    if harness is None or session.node != tx.services.node:
         where = (
             f"on {session.node}" if harness else f"of {session.harness}, into whose files Scout cannot look"
         )
         raise Refused(_unseen(session, f"it is a session {where}"))
-    return _spec(turn, session), harness
+    return _spec(tx, session), harness
 
 
-def _spec(turn: Turn, session: Session) -> SessionSpec:
+def _spec(tx: Transaction, session: Session) -> SessionSpec:
     return SessionSpec(
         session_id=session.id,
         agent_id=session.agent_id,
-        address=turn.address(session.agent_id),
+        address=tx.address(session.agent_id),
         cwd=session.cwd,
         native_ids=session.native_ids,
     )
@@ -152,8 +152,8 @@ def _unseen(session: Session, reason: str) -> SessionNotAttachable:
 
 async def diff(look: Look, request: ShowDiff) -> Diff:
     """What changed during a flight, by the two pictures of its work tree."""
-    flight: Flight = await look.read(lambda turn: _readable(turn, request.flight_id))
-    kept = look.world.snapshots
+    flight: Flight = await look.read(lambda tx: _readable(tx, request.flight_id))
+    kept = look.services.snapshots
     if kept is None or flight.session_id is None:
         raise Refused(_no_diff(flight, "no program has worked on it yet"))
     change = await asyncio.to_thread(kept.change, flight.session_id, flight.id, patch=not request.stat)
@@ -171,9 +171,9 @@ async def diff(look: Look, request: ShowDiff) -> Diff:
     )
 
 
-def _readable(turn: Turn, ident: str) -> Flight:
-    view = flights.get(turn, GetFlight(flight_id=ident))
-    return turn.need(Flight, "flight", view.id)
+def _readable(tx: Transaction, ident: str) -> Flight:
+    view = flights.get(tx, GetFlight(flight_id=ident))
+    return tx.need(Flight, "flight", view.id)
 
 
 def _no_diff(flight: Flight, reason: str) -> BadRequest:

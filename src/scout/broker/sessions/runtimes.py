@@ -8,39 +8,39 @@ import msgspec
 
 from scout.base.refusal import Refused
 from scout.broker.sessions.harness_checks import HarnessChecks, turns_of
-from scout.broker.transaction.services import World
+from scout.broker.transaction.services import Services
 from scout.model.problems.session import HarnessUnavailable, Missing
 from scout.ports import Harness, Probe
 from scout.protocol.sessions import Runtime
 
-__all__ = ["harness_named", "list_runtimes", "probe_all", "probed", "show_runtime"]
+__all__ = ["harness_named", "list_runtimes", "probe_all", "probe_harness", "show_runtime"]
 
 _LOG = logging.getLogger("scout.runtimes")
 _LOOK = 15.0  # seconds for a program to say that it is there
 
 
-async def list_runtimes(world: World, checks: HarnessChecks) -> tuple[Runtime, ...]:
+async def list_runtimes(services: Services, checks: HarnessChecks) -> tuple[Runtime, ...]:
     """All of them, after a look at each."""
-    every = tuple(world.harnesses.values())
-    await probe_all(world, every)
-    return tuple(show_runtime(world, checks, one) for one in every)
+    every = tuple(services.harnesses.values())
+    await probe_all(services, every)
+    return tuple(show_runtime(services, checks, one) for one in every)
 
 
-async def probe_all(world: World, wanted: Sequence[Harness]) -> None:
+async def probe_all(services: Services, wanted: Sequence[Harness]) -> None:
     """Look at each of them now."""
-    for harness, probe in zip(wanted, await asyncio.gather(*map(probed, wanted)), strict=True):
-        world.ready[harness.name] = probe
+    for harness, probe in zip(wanted, await asyncio.gather(*map(probe_harness, wanted)), strict=True):
+        services.ready[harness.name] = probe
 
 
-def harness_named(world: World, name: str) -> Harness:
+def harness_named(services: Services, name: str) -> Harness:
     """A harness of this Scout, or a refusal that lists them."""
-    if name not in world.harnesses:
-        hint = f"this Scout runs {', '.join(world.harnesses)}"
+    if name not in services.harnesses:
+        hint = f"this Scout runs {', '.join(services.harnesses)}"
         raise Refused(HarnessUnavailable(harness=name, missing=Missing.BINARY, hint=hint))
-    return world.harnesses[name]
+    return services.harnesses[name]
 
 
-async def probed(harness: Harness) -> Probe:
+async def probe_harness(harness: Harness) -> Probe:
     """Whether a harness is ready; one that cannot even be asked is not."""
     try:
         return await asyncio.wait_for(harness.probe(), _LOOK)
@@ -51,9 +51,9 @@ async def probed(harness: Harness) -> Probe:
         return Probe(ready=False, hint=f"{type(error).__name__}: {error}")
 
 
-def show_runtime(world: World, checks: HarnessChecks, harness: Harness) -> Runtime:
+def show_runtime(services: Services, checks: HarnessChecks, harness: Harness) -> Runtime:
     """A harness as the last look at it found it, with the verdicts of its last check."""
-    probe = world.ready[harness.name]
+    probe = services.ready[harness.name]
     facts = msgspec.to_builtins(harness.capabilities)
     profiles = harness.capabilities.native_profiles
     facts.pop("nativeProfiles")

@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused, Remedy
 from scout.base.time import Time
-from scout.broker.transaction.services import World
-from scout.broker.transaction.transaction import Turn, subject_of
+from scout.broker.transaction.services import Services
+from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.model.agent import Agent
 from scout.model.problems.request import Unauthenticated
 from scout.model.token import Token, TokenKind, hash_of, require_valid
-from scout.policy.directory import OUTSIDE, Caller
+from scout.policy.directory import OUTSIDE, Viewpoint
 from scout.policy.permit import Actor, Deed, actor_of
-from scout.ports import Place
+from scout.ports import Surroundings
 from scout.protocol.scout import Credential
 from scout.store.ledger import Ledger
 
@@ -25,16 +25,16 @@ class Admitted(NamedTuple):
     """An actor, where it looks from, and the directory that its relative paths are relative to."""
 
     actor: Actor
-    caller: Caller
+    caller: Viewpoint
     token: Token | None = None
-    here: Place | None = None
+    here: Surroundings | None = None
     base: str | None = None
 
 
-def system(world: World, agent_id: str | None = None) -> Admitted:
+def system(services: Services, agent_id: str | None = None) -> Admitted:
     """The broker itself, in the name of an agent of its own."""
-    own = agent_id or world.system_agent
-    actor = Actor(kind=TokenKind.OPERATOR, token_id="", agent_id=own, user=world.operator)
+    own = agent_id or services.system_agent
+    actor = Actor(kind=TokenKind.OPERATOR, token_id="", agent_id=own, user=services.operator)
     return Admitted(actor, OUTSIDE)
 
 
@@ -45,18 +45,18 @@ def still_valid(admitted: Admitted, now: Time) -> Admitted:
     return admitted
 
 
-def admit(world: World, ledger: Ledger, credential: Credential, here: Place | None) -> Admitted:
+def admit(services: Services, ledger: Ledger, credential: Credential, here: Surroundings | None) -> Admitted:
     """The actor behind a credential; `here` counts for people, agents look from where they work."""
     token = _token(ledger, credential.secret)
-    now = world.clock.now()
+    now = services.clock.now()
     agent = ledger.get(Agent, token.agent_id) if token else None
     actor = actor_of(token, now, agent)
     assert token is not None  # no token is refused
     place = here if actor.kind is TokenKind.OPERATOR else None
-    caller, base = caller_of(world, actor, agent, place), _base(agent, place, credential)
+    caller, base = caller_of(services, actor, agent, place), _base(agent, place, credential)
     admitted = Admitted(actor, caller, token, place, base)
     if credential.act_as is not None:
-        return _acting(world, ledger, admitted, credential.act_as)
+        return _acting(services, ledger, admitted, credential.act_as)
     return admitted
 
 
@@ -72,34 +72,36 @@ def _token(ledger: Ledger, secret: str | None) -> Token | None:
     return token
 
 
-def caller_of(world: World, actor: Actor, agent: Agent | None, here: Place | None = None) -> Caller:
+def caller_of(
+    services: Services, actor: Actor, agent: Agent | None, here: Surroundings | None = None
+) -> Viewpoint:
     """Where an actor looks from: where it stands, else where its agent works."""
     root = here.project_root if here else (agent.project_root if agent else None)
     born = agent.birth_branch if agent else None
     branch = here.branch if here else (born.partition(".")[0] if born else None)
-    return Caller(
+    return Viewpoint(
         agent_id=actor.agent_id,
         session_id=actor.session_id,
         path=agent.path if agent else None,
-        user=actor.user or world.operator,
+        user=actor.user or services.operator,
         project_root=root,
         root_branch=branch,
-        node=world.node,
+        node=services.node,
     )
 
 
-def _base(agent: Agent | None, here: Place | None, credential: Credential) -> str | None:
+def _base(agent: Agent | None, here: Surroundings | None, credential: Credential) -> str | None:
     if here is not None:
         return here.directory
     working = agent.working_dir or agent.project_root if agent else None
     return working or credential.directory
 
 
-def _acting(world: World, ledger: Ledger, admitted: Admitted, address: str) -> Admitted:
+def _acting(services: Services, ledger: Ledger, admitted: Admitted, address: str) -> Admitted:
     """On behalf of another: only for identities that the token may act for."""
-    turn = Turn(world, ledger, admitted.actor, admitted.caller)
-    agent = turn.resolve(address).agent
-    turn.permit(Deed.ACT_AS, subject_of(agent))
+    tx = Transaction(services, ledger, admitted.actor, admitted.caller)
+    agent = tx.resolve(address).agent
+    tx.permit(Deed.ACT_AS, subject_of(agent))
     actor = replace(
         admitted.actor,
         kind=TokenKind.AGENT if agent.id != admitted.actor.agent_id else admitted.actor.kind,
@@ -108,5 +110,5 @@ def _acting(world: World, ledger: Ledger, admitted: Admitted, address: str) -> A
         user=agent.owner,
         session_id=None,
     )
-    caller = caller_of(world, actor, agent, None)
+    caller = caller_of(services, actor, agent, None)
     return Admitted(actor, caller, admitted.token, None, agent.working_dir or agent.project_root)

@@ -22,7 +22,7 @@ from scout.model.node import Node
 from scout.model.session import Session
 from scout.policy.resolve import Resolution
 
-__all__ = ["Memory"]
+__all__ = ["Cache"]
 
 _ROOM = 50_000
 _RECENT = 5000
@@ -32,7 +32,7 @@ _PLAIN = re.compile(r"@[a-z0-9.-]+")
 _LASTING = frozenset({"only match", "exact", "alias"})
 
 
-class Memory:
+class Cache:
     """Agents, endpoints and conversations by id, what names mean, and what asks went through last."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from scout.base.codec import decode, encode, stored
 from scout.base.refusal import Refused
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.problems.request import KeyReused
 from scout.protocol.access import Minted
 from scout.protocol.agents import Registered
@@ -17,16 +17,16 @@ from scout.protocol.inbox import Claimed
 from scout.protocol.request import Write, result_of
 from scout.store.receipts import Remembered, recall, remember
 
-__all__ = ["once"]
+__all__ = ["run_once"]
 
 T = TypeVar("T")
 
 
-def once(turn: Turn, request: Write[T], handler: Callable[[Turn, Any], T]) -> T:
+def run_once(tx: Transaction, request: Write[T], handler: Callable[[Transaction, Any], T]) -> T:
     """The first answer under a key, given again; another request under it is refused."""
     if request.idempotency_key is None:
-        return handler(turn, request)
-    connection, actor = turn.ledger.connection, turn.actor.agent_id or turn.actor.token_id
+        return handler(tx, request)
+    connection, actor = tx.ledger.connection, tx.actor.agent_id or tx.actor.token_id
     key = request.idempotency_key
     hashed = hashlib.sha256(encode(_unhurried(request))).hexdigest()
     known = recall(connection, actor, request.operation, key)
@@ -34,11 +34,11 @@ def once(turn: Turn, request: Write[T], handler: Callable[[Turn, Any], T]) -> T:
         if known.hash != hashed:
             raise Refused(KeyReused(key=key, operation=request.operation))
         return decode(known.answer, result_of(type(request)))
-    answer = handler(turn, request)
+    answer = handler(tx, request)
     if isinstance(answer, Claimed) and not answer.items:
         return answer  # nothing was done that could be done twice
     receipt = Remembered(hashed, stored(_without_secret(answer)))
-    remember(connection, actor, request.operation, key, receipt=receipt, now=turn.now)
+    remember(connection, actor, request.operation, key, receipt=receipt, now=tx.now)
     return answer
 
 

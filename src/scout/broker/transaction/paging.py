@@ -11,7 +11,7 @@ from scout.policy.limits import Limits
 from scout.protocol.request import Page
 from scout.store.ledger import LAST
 
-__all__ = ["after_number", "before", "cursor", "page", "place_text", "size", "sought"]
+__all__ = ["after_number", "before", "cursor", "encode_cursor", "filtered_page", "page", "size"]
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Mutable)
@@ -59,15 +59,15 @@ def page(items: Sequence[T], wanted: int, key: Callable[[T], Any]) -> Page[T]:
     """The page of a list of which one more than `wanted` was read."""
     shown = tuple(items[:wanted])
     more = len(items) > wanted
-    return Page(items=shown, next=place_text(key(shown[-1])) if more else None)
+    return Page(items=shown, next=encode_cursor(key(shown[-1])) if more else None)
 
 
-def place_text(key: object) -> str:
+def encode_cursor(key: object) -> str:
     """A place as the opaque text of a cursor."""
     return base64.urlsafe_b64encode(str(key).encode()).decode()
 
 
-def sought(
+def filtered_page(
     read: Callable[[str, int], Sequence[M]],
     is_wanted: Callable[[M], bool],
     bound: str,
@@ -92,4 +92,4 @@ def sought(
             return Page(items=tuple(found), next=None)
         bound = rows[wanted - 1].id
         if len(found) == wanted or searched >= _SEARCHED:
-            return Page(items=tuple(found), next=place_text(bound))
+            return Page(items=tuple(found), next=encode_cursor(bound))

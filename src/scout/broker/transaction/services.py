@@ -9,7 +9,7 @@ from scout.policy.limits import Rules
 from scout.ports import Blobs, Clock, Harness, Ids, Places, Probe, Runs, Snapshots
 from scout.protocol.overview import Status
 
-__all__ = ["LiveSettings", "World"]
+__all__ = ["LiveSettings", "Services"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class LiveSettings:
 
 
 @dataclass
-class World:
+class Services:
     """`node`, `operator` and the agents of this machine are known once the broker has started.
 
     `ready` is what the last look at each harness found; without `runs` nothing is seen of processes.

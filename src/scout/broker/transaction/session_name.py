@@ -1,17 +1,17 @@
 """What others call exactly one session: its agent's address, or the name that sets it apart from another."""
 
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.alias import Alias
 
 __all__ = ["alias_of", "name_of"]
 
 
-def alias_of(turn: Turn, session_id: str | None) -> str | None:
+def alias_of(tx: Transaction, session_id: str | None) -> str | None:
     """The name that a second live session of an agent got, as an address."""
-    found = turn.ledger.one(Alias, "alias_of_session", session=session_id) if session_id else None
+    found = tx.ledger.one(Alias, "alias_of_session", session=session_id) if session_id else None
     return f"@{found.name}" if found else None
 
 
-def name_of(turn: Turn, session_id: str | None, agent_id: str) -> str:
+def name_of(tx: Transaction, session_id: str | None, agent_id: str) -> str:
     """The address that reaches this session."""
-    return alias_of(turn, session_id) or turn.address(agent_id)
+    return alias_of(tx, session_id) or tx.address(agent_id)

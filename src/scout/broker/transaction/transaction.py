@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from scout.base.record import Record
 from scout.base.refusal import Diagnostic, Refused
 from scout.base.time import Time
-from scout.broker.transaction.cache import Memory
-from scout.broker.transaction.services import World
+from scout.broker.transaction.cache import Cache
+from scout.broker.transaction.services import Services
 from scout.model.agent import Agent
 from scout.model.conversation import Conversation
 from scout.model.endpoint import Endpoint
@@ -20,14 +20,14 @@ from scout.model.problems.request import Forbidden, NotFound
 from scout.model.ref import Ref
 from scout.model.token import TokenKind
 from scout.policy.agent_address import agent_address, shorter_alias
-from scout.policy.directory import Caller, Instance, instance_of
+from scout.policy.directory import Instance, Viewpoint, instance_of
 from scout.policy.permit import Actor, Deed, Permission, Subject, permit
 from scout.policy.resolve import Resolution, minimal, resolve
-from scout.ports import Place
+from scout.ports import Surroundings
 from scout.store.directory import StoredDirectory, View
 from scout.store.ledger import Ledger
 
-__all__ = ["Turn", "subject_of"]
+__all__ = ["Transaction", "subject_of"]
 
 T = TypeVar("T", bound=Record)
 
@@ -44,7 +44,7 @@ def subject_of(agent: Agent) -> Subject:
     )
 
 
-class Turn:
+class Transaction:
     """Handed to every operation. `place` is what the disk says of the directory that the request names.
 
     `here` is the directory from which the request is made, if it is in a project. `memory` is shared by
@@ -53,25 +53,25 @@ class Turn:
 
     def __init__(
         self,
-        world: World,
+        services: Services,
         ledger: Ledger,
         actor: Actor,
-        caller: Caller,
+        caller: Viewpoint,
         *,
-        here: Place | None = None,
-        place: Place | None = None,
-        memory: Memory | None = None,
+        here: Surroundings | None = None,
+        place: Surroundings | None = None,
+        memory: Cache | None = None,
     ) -> None:
-        self.world = world
-        self.rules = world.rules
+        self.services = services
+        self.rules = services.rules
         self.ledger = ledger
         self.actor = actor
         self.caller = caller
         self.here = here
         self.place = place
-        self.now: Time = world.clock.now()
+        self.now: Time = services.clock.now()
         self.events: list[Event] = []
-        self.memory = memory or Memory()
+        self.memory = memory or Cache()
         self.new_roots: list[str] = []
         # The sizes of the stored files that the request names.
         self.files: Mapping[str, int] = {}
@@ -91,7 +91,7 @@ class Turn:
         if self.actor.agent_id is None:
             needs = ("the token of an agent",)
             raise Refused(Forbidden(action="act", subject="this Scout", needs=needs))
-        return self.actor.agent_id or self.world.system_agent
+        return self.actor.agent_id or self.services.system_agent
 
     def append(
         self,
@@ -106,7 +106,7 @@ class Turn:
             needs = ("the token of an agent",)
             raise Refused(Forbidden(action="change", subject="this Scout", needs=needs))
         event = kind(
-            id=self.world.ids.mint("evt"),
+            id=self.services.ids.mint("evt"),
             seq=self._first + len(self.events),
             time=self.now,
             source=Ref.to(source or self.sender),
@@ -139,7 +139,7 @@ class Turn:
 
     def mint(self, prefix: str) -> str:
         """A new id."""
-        return self.world.ids.mint(prefix)
+        return self.services.ids.mint(prefix)
 
     # -- who may -----------------------------------------------------------------------------------
 
@@ -242,7 +242,7 @@ class Turn:
         key = (agent.id, self.actor.user)
         kept = self.memory.addresses
         if key not in kept:
-            kept[key] = agent_address(agent, self.everybody, self.world.node)
+            kept[key] = agent_address(agent, self.everybody, self.services.node)
         return kept[key]
 
     def alias(self, agent: Agent) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from scout.broker.delivery.dispatcher import Dispatcher
-from scout.broker.transaction.services import World
+from scout.broker.transaction.services import Services
 from scout.model.delivery import Delivery, DeliveryState
 from scout.model.flight import Flight
 from scout.model.session import SESSION, Session, SessionState
@@ -25,7 +25,7 @@ _PANE = "pane"  # the one folder that a session needs until it has ended
 class _House(Protocol):
     """The broker, as far as this looks at it."""
 
-    world: World
+    services: Services
     dispatcher: Dispatcher
 
     async def read(self, work: Callable[[Ledger], Any]) -> Any: ...
@@ -41,7 +41,7 @@ class DiskCaps:
 
     async def check(self) -> None:
         """Remove what is too much, if there may be something new."""
-        clock = self._house.world.clock
+        clock = self._house.services.clock
         began = clock.monotonic()
         dispatcher = self._house.dispatcher
         now = dispatcher.carrier.turns, dispatcher.lanes
@@ -53,8 +53,8 @@ class DiskCaps:
         self._not_before = began + _REST * (clock.monotonic() - began)
 
     def _capped(self) -> list[tuple[SessionFolders, int]]:
-        world, limits = self._house.world, self._house.world.rules.limits
-        pairs = [(world.runs, limits.run_output_total), (world.snapshots, limits.pictures_total)]
+        services, limits = self._house.services, self._house.services.rules.limits
+        pairs = [(services.runs, limits.run_output_total), (services.snapshots, limits.pictures_total)]
         return [(folders, cap) for folders, cap in pairs if folders is not None]
 
     async def _hold(self, folders: SessionFolders, cap: int) -> None:

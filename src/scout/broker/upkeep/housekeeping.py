@@ -8,9 +8,9 @@ from typing import Any, Protocol
 from scout.broker.delivery.terminals import Terminals
 from scout.broker.effects import budget
 from scout.broker.sessions.host_processes import HostProcesses
-from scout.broker.sessions.keep_warm import Warming
-from scout.broker.transaction.services import World
-from scout.broker.transaction.transaction import Turn
+from scout.broker.sessions.keep_warm import WarmKeeper
+from scout.broker.transaction.services import Services
+from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import sweeper
 from scout.broker.upkeep.disk_caps import DiskCaps
 from scout.model.endpoint import Endpoint
@@ -31,7 +31,7 @@ _LOOK = 60  # seconds between looks at harnesses that lacked something
 class House(sweeper.House, Protocol):
     """The broker, as far as this looks at it."""
 
-    warming: Warming
+    warming: WarmKeeper
     disk_caps: DiskCaps
     terminals: Terminals
     host_processes: HostProcesses
@@ -39,16 +39,16 @@ class House(sweeper.House, Protocol):
     counts: dict[str, Counters]
     refusal_tokens: dict[str, int]
 
-    async def as_system(self, work: Callable[[Turn], Any]) -> Any: ...
+    async def as_system(self, work: Callable[[Transaction], Any]) -> Any: ...
     async def probe(self, *, again: bool = False) -> None: ...
 
 
 class _Sleep:
     """Notices that the machine slept: the wall clock went on, and the running clock did not."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._clock = clock = world.clock
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._clock = clock = services.clock
         self._before, self._ticks = clock.now(), clock.monotonic()
         self._gap: Gap | None = None
         self.went_back = True  # or it may have, before the broker started
@@ -58,7 +58,7 @@ class _Sleep:
         now, ticks = self._clock.now(), self._clock.monotonic()
         jump = gap_between(self._before, now, ticks - self._ticks)
         self._before, self._ticks = now, ticks
-        least = self._world.rules.periods.wall_clock_gap
+        least = self._services.rules.periods.wall_clock_gap
         if jump.seconds > least:
             self._gap = jump
         elif jump.seconds < -least:
@@ -68,7 +68,7 @@ class _Sleep:
 
 async def keep(house: House, check: Callable[[], None], every: float = _EVERY) -> None:
     """A round every second, until cancelled. A fault of one round does not stop the next."""
-    sleep = _Sleep(house.world)
+    sleep = _Sleep(house.services)
     beat = 0
     while True:
         await asyncio.sleep(every)
@@ -76,7 +76,7 @@ async def keep(house: House, check: Callable[[], None], every: float = _EVERY) -
         gap = sleep.last()
         if sleep.went_back:
             sleep.went_back = False
-            await _safely(sweeper.realign(house))
+            await _safely(sweeper.reschedule_after_clock_step(house))
         await _safely(_round(house, check, gap))
         if beat % _FLUSH == 0:
             await _safely(flush(house))
@@ -100,16 +100,16 @@ async def _safely(work: Awaitable[None]) -> None:
 
 async def tidy(house: House, gap: Gap | None = None) -> None:
     """One round: it writes only when there is something to write."""
-    now = house.world.clock.now()
+    now = house.services.clock.now()
     await sweeper.sweep(house, gap)
     await house.warming.check()
     await house.terminals.check()
     await house.host_processes.check()
     while await house.read(lambda ledger: search.is_behind(ledger.connection)):
-        await house.as_system(lambda turn: search.feed(turn.ledger.connection, _SOME))
-    old = now.plus(-house.world.rules.periods.idempotency_keys)
+        await house.as_system(lambda tx: search.feed(tx.ledger.connection, _SOME))
+    old = now.plus(-house.services.rules.periods.idempotency_keys)
     if await house.read(lambda ledger: receipts.has_older(ledger.connection, old)):
-        await house.as_system(lambda turn: receipts.forget(turn.ledger.connection, old, _SOME))
+        await house.as_system(lambda tx: receipts.forget(tx.ledger.connection, old, _SOME))
 
 
 async def flush(house: House) -> None:
@@ -119,17 +119,17 @@ async def flush(house: House) -> None:
     tokens = dict(house.refusal_tokens)
     house.refusal_tokens.clear()
     if seen:
-        await house.as_system(lambda turn: _refresh(turn, seen))
+        await house.as_system(lambda tx: _refresh(tx, seen))
     for endpoint in seen:  # until its row is written, the sign itself is what is read
         if house.signs_of_life.get(endpoint.id) is endpoint:
             del house.signs_of_life[endpoint.id]
     if counts:
-        await house.as_system(lambda turn: budget.counted(turn, counts, tokens))
+        await house.as_system(lambda tx: budget.record_counts(tx, counts, tokens))
 
 
-def _refresh(turn: Turn, seen: list[Endpoint]) -> None:
+def _refresh(tx: Transaction, seen: list[Endpoint]) -> None:
     for endpoint in seen:
-        current = turn.ledger.get(Endpoint, endpoint.id)
+        current = tx.ledger.get(Endpoint, endpoint.id)
         if current is not None and current.revision == endpoint.revision:
-            turn.ledger.refresh(endpoint)
-            turn.memory.forget()
+            tx.ledger.refresh(endpoint)
+            tx.memory.forget()

@@ -9,8 +9,8 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from scout.broker.transaction.services import World
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.services import Services
+from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import Attention, AttentionMove, AttentionState, notify_attention
 from scout.model.delivery import back_off
 from scout.model.events.envelope import Event
@@ -42,12 +42,12 @@ class Notifier:
 
     def __init__(
         self,
-        world: World,
+        services: Services,
         sinks: Sequence[Sink],
-        write: Callable[[Callable[[Turn], Any]], Awaitable[Any]],
+        write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
         read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
     ) -> None:
-        self._world = world
+        self._services = services
         self._write = write
         self._read = read
         self._lanes = [_Lane(sink) for sink in sinks]
@@ -100,11 +100,11 @@ class Notifier:
         await self._record(found)
 
     def _untold(self, ledger: Ledger) -> list[Attention]:
-        return ledger.many(Attention, "attention_untold", user=self._world.operator, limit=_AT_ONCE)
+        return ledger.many(Attention, "attention_untold", user=self._services.operator, limit=_AT_ONCE)
 
     async def _failed(self, lane: _Lane, items: Sequence[Attention], error: Exception) -> None:
         """Again after a growing pause; after so many failures it is left, and a restart tries once more."""
-        rules = self._world.rules
+        rules = self._services.rules
         lane.failures += 1
         _LOG.warning("%s was not told (attempt %d): %s", lane.sink.name, lane.failures, error)
         if lane.failures < rules.limits.attempts:
@@ -118,7 +118,7 @@ class Notifier:
     async def _record(self, found: Sequence[Attention]) -> None:
         told = self._told(found)
         if told:
-            await self._write(lambda turn: _record(turn, told))
+            await self._write(lambda tx: _record(tx, told))
 
     def _told(self, found: Sequence[Attention]) -> list[str]:
         """Those of which every sink has told, or given up where another has told."""
@@ -146,9 +146,9 @@ def _notice(items: Sequence[Attention]) -> Notice:
     return Notice(id=newest.id, title=title, text=text, risk=risk, count=len(items), at=newest.created_at)
 
 
-def _record(turn: Turn, idents: Sequence[str]) -> None:
+def _record(tx: Transaction, idents: Sequence[str]) -> None:
     """That a person was told: once, and not of what was decided meanwhile."""
     for ident in idents:
-        item = turn.ledger.get(Attention, ident)
+        item = tx.ledger.get(Attention, ident)
         if item is not None and item.state is AttentionState.OPEN:
-            turn.record(AttentionNotified, notify_attention(item, turn.now), move=AttentionMove.NOTIFY)
+            tx.record(AttentionNotified, notify_attention(item, tx.now), move=AttentionMove.NOTIFY)

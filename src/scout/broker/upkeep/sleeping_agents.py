@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from scout.base.time import Time
 from scout.broker.effects import retirement
 from scout.broker.routing import credentials, routes
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, AgentMove, WakePolicy, active_at, move_agent
 from scout.model.attention import Attention
 from scout.model.delivery import Delivery
@@ -26,61 +26,61 @@ _BUSY = frozenset({EndpointState.ATTACHING, EndpointState.WAKING, EndpointState.
 # -- looking -----------------------------------------------------------------------------------------
 
 
-def watch(turn: Turn, agent: Agent) -> Watch:
+def watch(tx: Transaction, agent: Agent) -> Watch:
     """An agent with what may keep it awake."""
-    endpoints = turn.endpoints(agent.id)
+    endpoints = tx.endpoints(agent.id)
     ours = [one for one in endpoints if one.held]
-    flights = turn.ledger.many(Flight, "flights_to", agent=agent.id, before=LAST, limit=1)
-    raised = turn.ledger.many(Attention, "attention_by", agent=agent.id, before=LAST, limit=1)
-    sessions = _resting(turn, ours)
+    flights = tx.ledger.many(Flight, "flights_to", agent=agent.id, before=LAST, limit=1)
+    raised = tx.ledger.many(Attention, "attention_by", agent=agent.id, before=LAST, limit=1)
+    sessions = _resting(tx, ours)
     policies = {wake_policy_of(agent, one) for one in endpoints if one.state is not EndpointState.STOPPED}
     rest = Rest(
-        active_at=_active_at(turn, agent, endpoints, (*flights, *raised)),
-        flights=bool(turn.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=1)),
-        leased=bool(turn.ledger.many(Delivery, "leases_of", agent=agent.id, limit=1)),
-        attention=_needs(turn, agent),
+        active_at=_active_at(tx, agent, endpoints, (*flights, *raised)),
+        flights=bool(tx.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=1)),
+        leased=bool(tx.ledger.many(Delivery, "leases_of", agent=agent.id, limit=1)),
+        attention=_needs(tx, agent),
         working=any(one.state in _BUSY for one in ours),
-        live=_is_live(turn, endpoints),
+        live=_is_live(tx, endpoints),
         terminal=any(one.terminal is not None for one in sessions),
-        unresumable=any(not _can_let_go(turn, one) for one in sessions),
+        unresumable=any(not _can_let_go(tx, one) for one in sessions),
         kept_warm=WakePolicy.KEEP_WARM in {agent.config.wake_policy, *policies},
         by_hand=bool(sessions) and agent.config.wake_policy is WakePolicy.MANUAL,
-        elsewhere=agent.node != turn.world.node,
+        elsewhere=agent.node != tx.services.node,
         done=any(one.state is FlightState.COMPLETED for one in flights),
     )
     return Watch(record=agent, rest=rest)
 
 
 def _active_at(
-    turn: Turn, agent: Agent, endpoints: Sequence[Endpoint], records: Sequence[Flight | Attention]
+    tx: Transaction, agent: Agent, endpoints: Sequence[Endpoint], records: Sequence[Flight | Attention]
 ) -> Time:
     """When it last did something, was asked, or was changed; mail that nobody read counts for nothing."""
     moments = [agent.updated_at, *(one.updated_at for one in records)]
     moments += [one.updated_at if one.held else one.last_seen or one.created_at for one in endpoints]
-    return max([*moments, *turn.ledger.times("last_deed", agent=agent.id)])
+    return max([*moments, *tx.ledger.times("last_deed", agent=agent.id)])
 
 
-def _needs(turn: Turn, agent: Agent) -> bool:
-    opened = turn.ledger.many(Attention, "attention_by_open", agent=agent.id, before=LAST, limit=_FEW)
+def _needs(tx: Transaction, agent: Agent) -> bool:
+    opened = tx.ledger.many(Attention, "attention_by_open", agent=agent.id, before=LAST, limit=_FEW)
     return any(one.source.id == agent.id for one in opened)
 
 
-def _is_live(turn: Turn, endpoints: Sequence[Endpoint]) -> bool:
+def _is_live(tx: Transaction, endpoints: Sequence[Endpoint]) -> bool:
     """Whether a session reports by itself: a person's, or that of an agent which takes its own mail."""
-    within = turn.rules.periods.online_within
-    return any(is_online(one, turn.now, within) for one in endpoints if not one.held)
+    within = tx.rules.periods.online_within
+    return any(is_online(one, tx.now, within) for one in endpoints if not one.held)
 
 
-def _resting(turn: Turn, endpoints: Sequence[Endpoint]) -> list[Session]:
+def _resting(tx: Transaction, endpoints: Sequence[Endpoint]) -> list[Session]:
     """The sessions of Scout's in which nothing is done."""
     idle = [one.session_id for one in endpoints if one.state is EndpointState.IDLE]
-    found = [turn.ledger.get(Session, ident) for ident in idle]
+    found = [tx.ledger.get(Session, ident) for ident in idle]
     return [one for one in found if one is not None]
 
 
-def _can_let_go(turn: Turn, session: Session) -> bool:
+def _can_let_go(tx: Transaction, session: Session) -> bool:
     """Whether a session loses nothing without its program: it keeps none, or its harness resumes it."""
-    harness = turn.world.harnesses.get(session.harness)
+    harness = tx.services.harnesses.get(session.harness)
     if harness is None or not harness.capabilities.keeps_process:
         return True
     return harness.capabilities.resume and bool(session.native_ids)
@@ -89,34 +89,34 @@ def _can_let_go(turn: Turn, session: Session) -> bool:
 # -- what follows ------------------------------------------------------------------------------------
 
 
-def follow(turn: Turn, agent: Agent, action: Sleep | StayAwake | EndTask) -> None:
+def follow(tx: Transaction, agent: Agent, action: Sleep | StayAwake | EndTask) -> None:
     """What the sweeper found due for an agent."""
     match action:
         case Sleep():
-            _fall_asleep(turn, agent, action.rule)
+            _fall_asleep(tx, agent, action.rule)
         case EndTask():
-            retired = move_agent(agent, AgentMove.RETIRE, turn.now)
-            turn.record(AgentRetired, retired, move=AgentMove.RETIRE, reason=action.rule)
-            retirement.take_down(turn, retired)
-            credentials.revoke_all(turn, retired, action.rule)
+            retired = move_agent(agent, AgentMove.RETIRE, tx.now)
+            tx.record(AgentRetired, retired, move=AgentMove.RETIRE, reason=action.rule)
+            retirement.release_obligations(tx, retired)
+            credentials.revoke_all(tx, retired, action.rule)
         case StayAwake():
-            turn.ledger.refresh(active_at(agent, action.active_at))
-            turn.memory.agents.pop(agent.id, None)
+            tx.ledger.refresh(active_at(agent, action.active_at))
+            tx.memory.agents.pop(agent.id, None)
 
 
-def _fall_asleep(turn: Turn, agent: Agent, reason: str) -> None:
+def _fall_asleep(tx: Transaction, agent: Agent, reason: str) -> None:
     """First its sessions are let go, so that nothing of a sleeping agent is online."""
-    for endpoint in turn.endpoints(agent.id):
+    for endpoint in tx.endpoints(agent.id):
         if endpoint.held and endpoint.state is EndpointState.IDLE:
-            _let_go(turn, endpoint)
-    asleep = move_agent(agent, AgentMove.SLEEP, turn.now)
-    turn.record(AgentSleeping, asleep, move=AgentMove.SLEEP, reason=reason)
+            _let_go(tx, endpoint)
+    asleep = move_agent(agent, AgentMove.SLEEP, tx.now)
+    tx.record(AgentSleeping, asleep, move=AgentMove.SLEEP, reason=reason)
 
 
-def _let_go(turn: Turn, endpoint: Endpoint) -> None:
+def _let_go(tx: Transaction, endpoint: Endpoint) -> None:
     """End the program of a session at rest; the session and the way to it stay, to be taken up again."""
-    routes.move(turn, endpoint, EndpointMove.EXPIRE, _LET_GO)
-    session = turn.ledger.get(Session, endpoint.session_id)
+    routes.record_endpoint_move(tx, endpoint, EndpointMove.EXPIRE, _LET_GO)
+    session = tx.ledger.get(Session, endpoint.session_id)
     if session is not None:
-        turn.record(SessionEnded, end_session(session, _LET_GO, turn.now), move="end", reason=_LET_GO)
-        credentials.revoke_of_session(turn, session, _LET_GO)
+        tx.record(SessionEnded, end_session(session, _LET_GO, tx.now), move="end", reason=_LET_GO)
+        credentials.revoke_of_session(tx, session, _LET_GO)

@@ -16,8 +16,8 @@ from scout.broker.delivery.dispatcher import Dispatcher
 from scout.broker.delivery.turn_record import HOLDER
 from scout.broker.effects import delegations, flight_state, reminders, session_end
 from scout.broker.operations import decisions
-from scout.broker.transaction.services import World
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.services import Services
+from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import flight_checks, sleeping_agents
 from scout.model.agent import Agent
 from scout.model.alias import Alias, remove_alias
@@ -50,7 +50,7 @@ from scout.policy.swept import (
 )
 from scout.store.ledger import Ledger
 
-__all__ = ["Due", "House", "found", "realign", "sweep"]
+__all__ = ["Due", "House", "find_due", "reschedule_after_clock_step", "sweep"]
 
 _LOG = logging.getLogger("scout.sweeper")
 _EVER = (1 << 62) - 1
@@ -71,11 +71,11 @@ _TIMED: tuple[tuple[type[Mutable], str], ...] = (
 class House(Protocol):
     """The broker, as far as this looks at it."""
 
-    world: World
+    services: Services
     dispatcher: Dispatcher
 
     async def read(self, work: Callable[[Ledger], Any]) -> Any: ...
-    async def as_sweeper(self, work: Callable[[Turn], Any]) -> Any: ...
+    async def as_sweeper(self, work: Callable[[Transaction], Any]) -> Any: ...
 
 
 class Due(NamedTuple):
@@ -87,19 +87,19 @@ class Due(NamedTuple):
 
 async def sweep(house: House, gap: Gap | None = None) -> None:
     """One round: it writes only when there is something to write."""
-    this = _round(house.world, house.world.clock.now(), gap)
-    due: Due = await house.read(lambda ledger: found(ledger, this))
+    this = _round(house.services, house.services.clock.now(), gap)
+    due: Due = await house.read(lambda ledger: find_due(ledger, this))
     await asyncio.gather(*(_attended(house, ident, gap) for ident in due.ids))
     mark = due.looked
     if mark is not None:
-        await house.as_sweeper(lambda turn: delegations.looked(turn.ledger, mark))
+        await house.as_sweeper(lambda tx: delegations.move_mark(tx.ledger, mark))
 
 
-async def realign(house: House) -> None:
+async def reschedule_after_clock_step(house: House) -> None:
     """The clock was ahead and was put right: what was to be looked at in that future is looked at soon."""
-    now = house.world.clock.now()
+    now = house.services.clock.now()
     ahead: list[str] = await house.read(lambda ledger: _from_the_future(ledger, now))
-    await house.as_sweeper(lambda turn: _look_soon(turn, ahead))
+    await house.as_sweeper(lambda tx: _look_soon(tx, ahead))
 
 
 def _from_the_future(ledger: Ledger, now: Time) -> list[str]:
@@ -107,24 +107,26 @@ def _from_the_future(ledger: Ledger, now: Time) -> list[str]:
     return [one.id for one in opened if one.updated_at > now]
 
 
-def _look_soon(turn: Turn, idents: Sequence[str]) -> None:
-    delegations.rewind(turn.ledger, turn.now)
+def _look_soon(tx: Transaction, idents: Sequence[str]) -> None:
+    delegations.rewind_mark(tx.ledger, tx.now)
     for ident in idents:
-        flight = turn.ledger.get(Flight, ident)
+        flight = tx.ledger.get(Flight, ident)
         if flight is not None and flight.state not in FLIGHT.terminal:
-            soon = turn.now.plus(turn.rules.periods.sweeps.flight_check)
-            flight_state.note(turn, replace(note_flight(flight, flight.phase, turn.now), next_check_at=soon))
+            soon = tx.now.plus(tx.rules.periods.sweeps.flight_check)
+            flight_state.record_note(
+                tx, replace(note_flight(flight, flight.phase, tx.now), next_check_at=soon)
+            )
 
 
-def _round(world: World, now: Time, gap: Gap | None) -> Round:
-    return Round(now=now, operator_id=world.operator_agent, periods=world.rules.periods, gap=gap)
+def _round(services: Services, now: Time, gap: Gap | None) -> Round:
+    return Round(now=now, operator_id=services.operator_agent, periods=services.rules.periods, gap=gap)
 
 
 async def _attended(house: House, ident: str, gap: Gap | None) -> None:
     """What is due for one record; a fault with it does not hold up the others."""
     try:
-        alive = await flight_checks.look(house, ident) if ident.startswith("flt_") else None
-        await house.as_sweeper(lambda turn: _attend(turn, ident, alive, gap))
+        alive = await flight_checks.inspect_flight(house, ident) if ident.startswith("flt_") else None
+        await house.as_sweeper(lambda tx: _attend(tx, ident, alive, gap))
     except Exception:  # noqa: BLE001 (the next round comes; it is logged)
         _LOG.exception("sweeping %s", ident)
 
@@ -132,9 +134,9 @@ async def _attended(house: House, ident: str, gap: Gap | None) -> None:
 # -- what is due -------------------------------------------------------------------------------------
 
 
-def found(ledger: Ledger, this: Round) -> Due:
+def find_due(ledger: Ledger, this: Round) -> Due:
     """What the indices say: as much work as there is due, whatever there is."""
-    overdue = delegations.overdue(ledger, this, _SOME)
+    overdue = delegations.overdue_delegations(ledger, this, _SOME)
     ids = (*_timed(ledger, this), *_owed(ledger, this), *(one.message_id or "" for one in overdue))
     mark = delegations.mark_of(overdue, _SOME)
     return Due(tuple(dict.fromkeys(ids)), mark)
@@ -167,60 +169,60 @@ def _owed(ledger: Ledger, this: Round) -> Iterator[str]:
 # -- what is done ------------------------------------------------------------------------------------
 
 
-def _attend(turn: Turn, ident: str, alive: Liveness | None, gap: Gap | None) -> None:
+def _attend(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap | None) -> None:
     """The one action that is due for a record, if any still is."""
-    record: Any = turn.ledger.get(NOUNS[Ref.to(ident).kind].record, ident)
-    watch = _watched(turn, record, alive)
-    action = due_for(watch, _round(turn.world, turn.now, gap)) if watch is not None else None
+    record: Any = tx.ledger.get(NOUNS[Ref.to(ident).kind].record, ident)
+    watch = _watched(tx, record, alive)
+    action = due_for(watch, _round(tx.services, tx.now, gap)) if watch is not None else None
     match action:
         case None:
             pass
         case Nudge():
-            reminders.remind(turn, record, action)
+            reminders.remind(tx, record, action)
         case Expire():
-            _expired(turn, record, action.rule)
+            _expired(tx, record, action.rule)
         case Release():
-            after = expire(record, turn.now, turn.rules.back_off)
-            flight_state.delivered(turn, record, after, DeliveryMove.EXPIRE)
+            after = expire(record, tx.now, tx.rules.back_off)
+            flight_state.record_delivery(tx, record, after, DeliveryMove.EXPIRE)
         case MarkStale():
-            session_end.lose_endpoint(turn, record, action.rule)
+            session_end.lose_endpoint(tx, record, action.rule)
         case Sleep() | StayAwake() | EndTask():
-            sleeping_agents.follow(turn, record, action)
+            sleeping_agents.follow(tx, record, action)
         case _:
-            flight_checks.follow(turn, record, action, alive)
+            flight_checks.follow_up(tx, record, action, alive)
 
 
-def _watched(turn: Turn, record: Any, alive: Liveness | None) -> Watch | None:
+def _watched(tx: Transaction, record: Any, alive: Liveness | None) -> Watch | None:
     """The record with what its table does not hold; nothing when nobody is to be reminded of it any more."""
     match record:
         case Message():
-            return delegations.watch(turn, record)
+            return delegations.watch_delegation(tx, record)
         case Flight():
-            return flight_checks.watch(turn, record, alive)
+            return flight_checks.watch_flight(tx, record, alive)
         case Agent():
-            return sleeping_agents.watch(turn, record)
+            return sleeping_agents.watch(tx, record)
         case Alias():
-            session = turn.ledger.get(Session, record.target.session_id)
+            session = tx.ledger.get(Session, record.target.session_id)
             over = session is not None and session.state in (SessionState.ENDED, SessionState.LOST)
             return Watch(record=record, session_over=over)
         case _:
-            return reminders.watch(turn, record)
+            return reminders.watch(tx, record)
 
 
-def _expired(turn: Turn, record: Any, rule: str) -> None:
+def _expired(tx: Transaction, record: Any, rule: str) -> None:
     """Its time is over: nobody can use it any more."""
     match record:
         case Attention():
-            decisions.expired(turn, record)
+            decisions.expired(tx, record)
         case Delivery():
-            flight_state.delivered(turn, record, dead_letter(record, rule, turn.now))
+            flight_state.record_delivery(tx, record, dead_letter(record, rule, tx.now))
         case Card():
-            turn.record(CardExpired, expire_card(record, turn.now), move="expire", reason=rule)
+            tx.record(CardExpired, expire_card(record, tx.now), move="expire", reason=rule)
         case Grant():
-            over = end_grant(record, GrantMove.EXPIRE, turn.now, reason=rule)
-            turn.record(GrantExpired, over, move="expire", reason=rule)
+            over = end_grant(record, GrantMove.EXPIRE, tx.now, reason=rule)
+            tx.record(GrantExpired, over, move="expire", reason=rule)
         case Token():
-            turn.record(TokenExpired, expire_token(record, turn.now), move="expire", reason=rule)
+            tx.record(TokenExpired, expire_token(record, tx.now), move="expire", reason=rule)
         case _:
-            gone = remove_alias(record, turn.now, reason=rule)
-            turn.record(AliasRemoved, gone, move="remove", reason=rule)
+            gone = remove_alias(record, tx.now, reason=rule)
+            tx.record(AliasRemoved, gone, move="remove", reason=rule)

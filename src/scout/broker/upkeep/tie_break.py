@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from scout.base.codec import decode
 from scout.broker.routing import messages
-from scout.broker.transaction.services import World
-from scout.broker.transaction.transaction import Turn
+from scout.broker.transaction.services import Services
+from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Agent, Lifecycle
 from scout.model.conversation import Member, Message
@@ -38,12 +38,12 @@ class Suggesting:
 
     def __init__(
         self,
-        world: World,
-        write: Callable[[Callable[[Turn], Any]], Awaitable[Any]],
+        services: Services,
+        write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
         read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
         router: Router | None,
     ) -> None:
-        self._world = world
+        self._services = services
         self._write = write
         self._read = read
         self._router = router
@@ -52,7 +52,7 @@ class Suggesting:
 
     def heard(self, event: Event) -> None:
         """A fact was committed."""
-        if self._router is None or not self._world.rules.routing.model_assisted:
+        if self._router is None or not self._services.rules.routing.model_assisted:
             return
         if isinstance(event, MessagePosted) and event.metadata.wake is not None:
             facts = decode(event.metadata.wake.facts, WakeFacts)
@@ -78,7 +78,7 @@ class Suggesting:
         if chosen is None or chosen not in candidates:
             _LOG.warning("the router named nobody who could be woken for %s: %.200r", message.id, chosen)
             return
-        await self._write(lambda turn: _follow(turn, message, facts, candidates[chosen]))
+        await self._write(lambda tx: _follow(tx, message, facts, candidates[chosen]))
 
     async def close(self) -> None:
         """Ask no more; a program that is being asked is ended."""
@@ -100,8 +100,8 @@ def _candidates(ledger: Ledger, message: Message) -> dict[str, str]:
     }
 
 
-def _follow(turn: Turn, message: Message, facts: WakeFacts, agent_id: str) -> None:
+def _follow(tx: Transaction, message: Message, facts: WakeFacts, agent_id: str) -> None:
     occasion = replace(facts.occasion, suggestion=Party(agent_id=agent_id))
-    decision = messages.decide(turn, occasion)
+    decision = messages.decide_who_is_woken(tx, occasion)
     if decision.holder is not None:
-        messages.carried(turn, message, decision.holder.agent_id, decision)
+        messages.deliver_message(tx, message, decision.holder.agent_id, decision)

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from scout.cli.connection.refusal import Problem
+from scout.cli.connection.refusal import RefusalError
 from scout.cli.operations.build import build, epilog, every_option, parameters_of, run_guarded, tidy
-from scout.cli.operations.verbs import Manner
+from scout.cli.operations.verbs import Options
 from scout.cli.output.shapes import show
 from scout.protocol.operations import OPERATIONS
 
@@ -44,7 +44,7 @@ def _add() -> click.Command:
 
     def callback(**given: Any) -> None:
         words = list(given.pop("words"))
-        manner = Manner(**{name: given.pop(name) for name in ("as_json", "act_as", "key")})
+        manner = Options(**{name: given.pop(name) for name in ("as_json", "act_as", "key")})
 
         def work() -> int:
             parameters = _parameters(words, tidy(row, given))
@@ -72,7 +72,7 @@ def _parameters(words: list[str], given: dict[str, Any]) -> dict[str, Any]:
     """A command is one argument, as it was quoted; paths are relative to where it is typed."""
     if len(words) > 1:
         again = shlex.join(["scout", "allow", " ".join(words)])
-        raise Problem.of("bad_request", f"a command is one argument, so that it is exact: {again} …")
+        raise RefusalError.of("bad_request", f"a command is one argument, so that it is exact: {again} …")
     for name in ("path", "project"):
         if given.get(name):
             given[name] = os.path.normpath(os.path.join(os.getcwd(), given[name]))  # noqa: PTH109, PTH118 (a pattern is no path)

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from scout.cli.connection.call import Line
+from scout.cli.connection.call import DaemonCall
 from scout.cli.connection.refusal import DENIED, OPEN, UNANSWERED
 from scout.cli.connection.text import note, out, out_text
 from scout.cli.operations import verbs
 from scout.cli.operations.build import epilog, every_option, parameters_of, run_guarded, tidy
 from scout.cli.operations.complete import completion_of
-from scout.cli.operations.verbs import Manner
+from scout.cli.operations.verbs import Options
 from scout.cli.output.attention import OPEN_STATES
 from scout.cli.output.shapes import show as show_answer
 from scout.cli.waiting.follow import POLL
@@ -28,7 +28,7 @@ _EXITS = {"denied": DENIED, "expired": UNANSWERED, "dismissed": 7}
 _LIMIT = click.Option(["--timeout", "wait"], type=float, metavar="SECONDS", help="Wait this long at most.")
 
 
-def follow(line: Line, ident: str, budget: float | None, as_json: bool) -> int:
+def follow(line: DaemonCall, ident: str, budget: float | None, as_json: bool) -> int:
     """Wait until it is decided, the budget is over or Ctrl-C; show the answer; the exit code."""
     try:
         item = _wait(line, ident, budget)
@@ -45,7 +45,7 @@ def follow(line: Line, ident: str, budget: float | None, as_json: bool) -> int:
     return OPEN if item["state"] in OPEN_STATES else _EXITS.get(item["state"], 0)
 
 
-def _wait(line: Line, ident: str, budget: float | None) -> dict[str, Any]:
+def _wait(line: DaemonCall, ident: str, budget: float | None) -> dict[str, Any]:
     route, began = _route("attention.show"), time.monotonic()
     progress = Progress() if sys.stderr.isatty() else None
     while True:
@@ -83,7 +83,7 @@ def _need() -> click.Command:
 
     def callback(**given: Any) -> None:
         words, no_wait, wait = list(given.pop("words")), given.pop("no_wait"), given.pop("wait")
-        manner = Manner(**{name: given.pop(name) for name in ("as_json", "act_as", "key", "file")})
+        manner = Options(**{name: given.pop(name) for name in ("as_json", "act_as", "key", "file")})
 
         def work() -> int:
             line = manner.line()
@@ -119,7 +119,7 @@ def _show() -> click.Command:
     row = OPERATIONS["attention.show"]
 
     def callback(attention_id: str, until_decided: bool, wait: float | None, **given: Any) -> None:
-        manner = Manner(**given)
+        manner = Options(**given)
 
         def work() -> int:
             line = manner.line()

@@ -11,10 +11,10 @@ from typing import Any
 
 from scout import __version__
 from scout.base.codec import plain
-from scout.cli.connection.call import ROUTES, Line
+from scout.cli.connection.call import ROUTES, DaemonCall
 from scout.cli.connection.http import Lost
-from scout.cli.connection.identity import Caller
-from scout.cli.connection.refusal import Problem
+from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.refusal import RefusalError
 from scout.settings.load import read
 
 __all__ = ["masked", "write_bundle"]
@@ -35,7 +35,7 @@ def masked(text: str) -> str:
     return text
 
 
-def write_bundle(file: Path, results: list[dict[str, Any]], caller: Caller) -> None:
+def write_bundle(file: Path, results: list[dict[str, Any]], caller: CliIdentity) -> None:
     """A .tar.gz, its owner's alone until they show it."""
     parts = {
         "about.json": {
@@ -73,14 +73,14 @@ def _settings() -> dict[str, Any]:
     }
 
 
-def _daemon(caller: Caller) -> dict[str, Any]:
+def _daemon(caller: CliIdentity) -> dict[str, Any]:
     """Where it is and how much it holds; counts only, never contents."""
-    line = Line(caller, start=False)
+    line = DaemonCall(caller, start=False)
     try:
         now = line.call(ROUTES["now"], {})
         newest = line.call("GET /v1/log", {"newest": True, "limit": 1})["items"]
         status = line.call(ROUTES["status"], {})
-    except (Problem, Lost, OSError) as error:
+    except (RefusalError, Lost, OSError) as error:
         return {"running": False, "why": str(error)}
     counts = {"agents": now["agents"], "open": len(now["open"]), "unread": now["unread"]}
     return {

@@ -13,11 +13,11 @@ from scout import __version__
 from scout.adapters.process.runs import Runs
 from scout.adapters.sinks.desktop import program
 from scout.base.refusal import Refused
-from scout.cli.connection.call import ROUTES, Line
+from scout.cli.connection.call import ROUTES, DaemonCall
 from scout.cli.connection.host_session import TOKEN_FILE
 from scout.cli.connection.http import Lost
-from scout.cli.connection.identity import Caller
-from scout.cli.connection.refusal import Problem
+from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.shell_path import explain_path
 from scout.cli.hosts.hosts import HOSTS, Addition, Host, program_here
 from scout.cli.hosts.jsonc import NotJson
@@ -45,21 +45,21 @@ class Result:
         return {**told, "hint": self.hint}
 
 
-_Check = Callable[[Caller, bool], Iterator[Result]]
+_Check = Callable[[CliIdentity, bool], Iterator[Result]]
 
 
-def _python(caller: Caller, fix: bool) -> Iterator[Result]:
+def _python(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Result("python", sys.version_info >= (3, 11), f"{version} ({sys.executable}), scout {__version__}")
 
 
-def _settings(caller: Caller, fix: bool) -> Iterator[Result]:
+def _settings(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     loaded = read()
     problems = [problem.message for problem in loaded.problems]
     yield Result("settings", not problems, "; ".join(problems) or loaded.settings.config, "scout config")
 
 
-def _folder(caller: Caller, fix: bool) -> Iterator[Result]:
+def _folder(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     home = Path(caller.where.home)
     if not home.exists():
         yield Result("data folder", True, f"{home} is made at the first start")
@@ -83,7 +83,7 @@ def _mode(name: str, path: Path, wanted: int, fix: bool) -> Iterator[Result]:
     yield Result(name, owned and not mode & 0o077, says, "scout doctor --fix")
 
 
-def _daemon(caller: Caller, fix: bool) -> Iterator[Result]:
+def _daemon(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     found = running(caller.where.home)
     if found is None:
         yield from _stale(caller, fix)
@@ -91,8 +91,8 @@ def _daemon(caller: Caller, fix: bool) -> Iterator[Result]:
         return
     yield Result("lock", True, f"held by pid {found.pid or '(starting)'}")
     try:
-        status = Line(caller, start=False).call(ROUTES["status"], {})
-    except Problem as problem:
+        status = DaemonCall(caller, start=False).call(ROUTES["status"], {})
+    except RefusalError as problem:
         refused = problem.code in ("unauthenticated", "forbidden")
         remedy = f"scout explain {problem.code}" if refused else "scout restart"
         yield Result("daemon", False, f"pid {found.pid} declines: {problem}", remedy)
@@ -105,7 +105,7 @@ def _daemon(caller: Caller, fix: bool) -> Iterator[Result]:
     yield Result("version", same, f"daemon {status['version']}, command {__version__}", "scout restart")
 
 
-def _stale(caller: Caller, fix: bool) -> Iterator[Result]:
+def _stale(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     socket = Path(caller.where.socket)
     if socket.exists() and fix:
         socket.unlink()
@@ -114,7 +114,7 @@ def _stale(caller: Caller, fix: bool) -> Iterator[Result]:
         yield Result("socket", True, f"{socket} was left by a daemon that is gone; the next start takes it")
 
 
-def _store(caller: Caller, fix: bool) -> Iterator[Result]:
+def _store(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     file = Path(caller.where.home) / "scout.db"
     if not file.exists():
         yield Result("store", True, "none yet")
@@ -129,7 +129,7 @@ def _store(caller: Caller, fix: bool) -> Iterator[Result]:
         yield Result("store", True, f"{file.stat().st_size // 1024} KiB, undamaged")
 
 
-def _usage(caller: Caller, fix: bool) -> Iterator[Result]:
+def _usage(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     """What runs, pictures and attachments take on the disk, and how much they may take."""
     settings = read().settings
     limits, sessions = settings.rules.limits, Path(settings.sessions)
@@ -151,11 +151,11 @@ def _amount(size: int) -> str:
     return f"{size / 1024**2:.1f} MiB" if size >= 1024**2 else f"{-(-size // 1024)} KiB"
 
 
-def _harnesses(caller: Caller, fix: bool) -> Iterator[Result]:
+def _harnesses(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     """Which harnesses the daemon could run now; it has the PATH of the shell that started it."""
     try:
-        runtimes = Line(caller, start=False).call("GET /v1/runtimes", {})["items"]
-    except (Problem, Lost, OSError):
+        runtimes = DaemonCall(caller, start=False).call("GET /v1/runtimes", {})["items"]
+    except (RefusalError, Lost, OSError):
         yield Result("programs", True, "only a daemon that runs can say which harnesses are ready", hint=True)
         return
     ready = ", ".join(one["name"] for one in runtimes if one["ready"])
@@ -169,7 +169,7 @@ def _harnesses(caller: Caller, fix: bool) -> Iterator[Result]:
             )
 
 
-def _sinks(caller: Caller, fix: bool) -> Iterator[Result]:
+def _sinks(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     """How a person is told that something needs them: a sink that cannot work says nothing to nobody."""
     settings = read().settings
     notify = settings.notify
@@ -188,7 +188,7 @@ def _sinks(caller: Caller, fix: bool) -> Iterator[Result]:
         yield from _mode("webhook.key", secret, 0o600, fix)
 
 
-def _hosts(caller: Caller, fix: bool) -> Iterator[Result]:
+def _hosts(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     """Which programs a person works in know Scout, and what Scout cannot see there."""
     program = program_here(caller.environ)
     for host in HOSTS.values():
@@ -197,7 +197,7 @@ def _hosts(caller: Caller, fix: bool) -> Iterator[Result]:
             yield _host(caller, host, there)
 
 
-def _host(caller: Caller, host: Host, there: dict[str, bool]) -> Result:
+def _host(caller: CliIdentity, host: Host, there: dict[str, bool]) -> Result:
     name, remedy = f"host {host.name}", f"scout setup {host.name}"
     if not there["MCP server"]:
         return Result(name, True, f"{host.title} is not set up: {remedy}", hint=True)
@@ -218,7 +218,7 @@ def _is_in(file: Path, addition: Addition) -> bool:
         return False
 
 
-def _session(caller: Caller, fix: bool) -> Iterator[Result]:
+def _session(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     if caller.session:
         has = bool(caller.environ.get("SCOUT_TOKEN"))
         says = f"inside a harness session ({caller.session}), {'with' if has else 'without'} SCOUT_TOKEN"

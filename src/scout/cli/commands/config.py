@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 import click
 
 from scout.base.refusal import Refused
-from scout.cli.connection.call import Line
+from scout.cli.connection.call import DaemonCall
 from scout.cli.connection.http import Lost
-from scout.cli.connection.identity import Caller
-from scout.cli.connection.refusal import Problem
+from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import note, out, paint, table
 from scout.cli.output.show import refusal_json, write_json, write_refusal
 from scout.daemon.start import running
@@ -102,8 +102,8 @@ def apply_setting(key: str) -> str:
     if running(read().settings.home) is None:
         return ""
     try:
-        told = Line(Caller(), start=False).call("POST /v1/settings/reload", {})
-    except (Problem, Lost, OSError):
+        told = DaemonCall(CliIdentity(), start=False).call("POST /v1/settings/reload", {})
+    except (RefusalError, Lost, OSError):
         return "restart"
     return "now" if key in told["changed"] else "restart" if key in told["needsRestart"] else ""
 

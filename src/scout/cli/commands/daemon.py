@@ -9,15 +9,15 @@ import click
 
 from scout.cli.commands import unit
 from scout.cli.connection.autostart import ensure
-from scout.cli.connection.call import Line
+from scout.cli.connection.call import DaemonCall
 from scout.cli.connection.http import Lost
-from scout.cli.connection.identity import Caller
-from scout.cli.connection.refusal import Problem, remedy
+from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import note, out, paint
 from scout.cli.operations.build import epilog, run_guarded
 from scout.cli.operations.complete import addresses
 from scout.cli.operations.overview import show_status
-from scout.cli.operations.verbs import Manner
+from scout.cli.operations.verbs import Options
 from scout.cli.output.sessions import run_row
 from scout.cli.output.shapes import flight_rows, show
 from scout.daemon.start import Running, running, stop
@@ -54,14 +54,16 @@ def up(
     arguments = [] if port is None else ["--port", str(port)]
 
     def work() -> int:
-        caller = Caller()
+        caller = CliIdentity()
         if install or uninstall:
             return unit.uninstall() if uninstall else unit.install(caller.where.home, printed)
         if foreground:
             return _foreground(caller, arguments)
         found, began = ensure(caller, arguments)
         if address is not None:
-            woken = Line(caller, start=False).call("POST /v1/agents/{address}/wake", {"address": address})
+            woken = DaemonCall(caller, start=False).call(
+                "POST /v1/agents/{address}/wake", {"address": address}
+            )
             show("wake", woken, as_json)
             return 0
         _show(found, "started" if began else "already running", as_json)
@@ -70,11 +72,13 @@ def up(
     run_guarded(work, as_json)
 
 
-def _foreground(caller: Caller, arguments: list[str]) -> int:
+def _foreground(caller: CliIdentity, arguments: list[str]) -> int:
     found = running(caller.where.home)
     if found is not None:
         message = f"a daemon (pid {found.pid}) already runs for {caller.where.home}"
-        raise Problem.of("wrong_state", message, noun="daemon", state="running", remedies=[remedy("down")])
+        raise RefusalError.of(
+            "wrong_state", message, noun="daemon", state="running", remedies=[remedy("down")]
+        )
     sys.stdout.flush()
     command = [sys.executable, "-m", "scout.daemon", "--foreground", *arguments]
     os.execve(sys.executable, command, dict(caller.environ))
@@ -94,7 +98,7 @@ def down(stop_work: bool, as_json: bool) -> None:
     """Stop the daemon. Programs that it started go on and are listed; --stop ends them."""
 
     def work() -> int:
-        caller = Caller()
+        caller = CliIdentity()
         found = running(caller.where.home)
         flights = _open_flights(caller) if found is not None else []
         runs = _runs(caller) if found is not None else []
@@ -138,43 +142,43 @@ def _list(title: str, rows: list[str], records: list[dict[str, Any]]) -> None:
         out(f"  … and {len(records) - _SHOWN} more")
 
 
-def _open_flights(caller: Caller) -> list[dict[str, Any]]:
+def _open_flights(caller: CliIdentity) -> list[dict[str, Any]]:
     try:
-        page = Line(caller, start=False).call("GET /v1/flights", {"open": True, "limit": 200})
-    except (Problem, Lost, OSError):
+        page = DaemonCall(caller, start=False).call("GET /v1/flights", {"open": True, "limit": 200})
+    except (RefusalError, Lost, OSError):
         return []  # a daemon that does not answer can still be stopped
     return page["items"]
 
 
-def _runs(caller: Caller) -> list[dict[str, Any]]:
+def _runs(caller: CliIdentity) -> list[dict[str, Any]]:
     """The sessions of which a program runs that Scout started."""
-    line = Line(caller, start=False)
+    line = DaemonCall(caller, start=False)
     try:
         live = line.call("GET /v1/sessions", {"live": True, "limit": 200})["items"]
         ours = [one["id"] for one in live if one["origin"] != "enrolled"]
         seen = [line.call("GET /v1/sessions/{sessionId}", {"sessionId": ident}) for ident in ours]
-    except (Problem, Lost, OSError):
+    except (RefusalError, Lost, OSError):
         return []  # a daemon that does not answer can still be stopped
     return [one for one in seen if one["running"]]
 
 
-def _end(caller: Caller, runs: list[dict[str, Any]]) -> None:
-    line = Line(caller, start=False)
+def _end(caller: CliIdentity, runs: list[dict[str, Any]]) -> None:
+    line = DaemonCall(caller, start=False)
     for session in runs:
         told = {"sessionId": session["id"], "reason": "scout down --stop"}
         try:
             line.call("POST /v1/sessions/{sessionId}/stop", told)
-        except Problem as problem:
+        except RefusalError as problem:
             note(f"scout: {session['id']} was not stopped: {problem}")
 
 
-def _cancel(caller: Caller, flights: list[dict[str, Any]]) -> None:
-    line = Line(caller, start=False)
+def _cancel(caller: CliIdentity, flights: list[dict[str, Any]]) -> None:
+    line = DaemonCall(caller, start=False)
     for flight in flights:
         told = {"flightId": flight["id"], "reason": "scout down --stop"}
         try:
             line.call("POST /v1/flights/{flightId}/cancel", told)
-        except Problem as problem:
+        except RefusalError as problem:
             note(f"scout: {flight['id']} was not cancelled: {problem}")
 
 
@@ -182,7 +186,7 @@ def _stop(home: str) -> None:
     if not stop(home, _PATIENCE):
         found = running(home)
         message = f"the daemon (pid {found.pid if found else '?'}) did not end within {_PATIENCE:g} s"
-        raise Problem.of("busy", message, reason="stopping", remedies=[remedy("doctor")])
+        raise RefusalError.of("busy", message, reason="stopping", remedies=[remedy("doctor")])
 
 
 @click.command(epilog=epilog("restart"))
@@ -191,7 +195,7 @@ def restart(as_json: bool) -> None:
     """Replace the running daemon, for instance by the version that is installed now."""
 
     def work() -> int:
-        caller = Caller()
+        caller = CliIdentity()
         before = running(caller.where.home)
         _stop(caller.where.home)
         found, _ = ensure(caller, _same_port(before))
@@ -212,4 +216,4 @@ def _same_port(before: Running | None) -> list[str]:
 def status(as_json: bool) -> None:
     """Say whether the daemon runs, and where. It is never started by this."""
 
-    run_guarded(lambda: show_status(Manner(as_json=as_json)), as_json)
+    run_guarded(lambda: show_status(Options(as_json=as_json)), as_json)

@@ -8,7 +8,7 @@ import click
 
 from scout.cli.operations.build import epilog, every_option, parameters_of, run_guarded, tidy
 from scout.cli.operations.decision_calls import decide
-from scout.cli.operations.verbs import Manner
+from scout.cli.operations.verbs import Options
 from scout.protocol.operations import OPERATIONS
 
 __all__ = ["answer", "approve", "deny", "dismiss"]
@@ -20,7 +20,7 @@ def _command(move: str, says: str) -> click.Command:
 
     def callback(**given: Any) -> None:
         words, of = list(given.pop("words")), given.pop("all_of")
-        manner = Manner(**{name: given.pop(name) for name in ("as_json", "act_as", "key")})
+        manner = Options(**{name: given.pop(name) for name in ("as_json", "act_as", "key")})
         run_guarded(lambda: decide(move, words, of, tidy(row, given), manner), manner.as_json)
 
     return click.Command(

@@ -8,8 +8,8 @@ import click
 
 from scout.cli.commands.bundle import write_bundle
 from scout.cli.commands.checks import CHECKS, Result
-from scout.cli.connection.identity import Caller
-from scout.cli.connection.refusal import Problem
+from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import note, out, paint
 from scout.cli.operations.build import epilog, run_guarded
 
@@ -48,7 +48,7 @@ def command(fix: bool, bundle: Path | None, as_json: bool) -> None:
 
 def examine(fix: bool = False) -> list[Result]:
     """Every check, in the order in which they rest on each other."""
-    caller = Caller()
+    caller = CliIdentity()
     return [result for check in CHECKS for result in check(caller, fix)]
 
 
@@ -73,6 +73,6 @@ def _show(results: list[Result]) -> None:
 def _bundle(file: Path, results: list[Result]) -> None:
     told: list[dict[str, Any]] = [one.told() for one in results]
     try:
-        write_bundle(file, told, Caller())
+        write_bundle(file, told, CliIdentity())
     except OSError as error:
-        raise Problem.of("bad_request", f"{file} cannot be written: {error.strerror}") from None
+        raise RefusalError.of("bad_request", f"{file} cannot be written: {error.strerror}") from None

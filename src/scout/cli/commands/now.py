@@ -4,7 +4,7 @@ import click
 
 from scout.cli.operations.build import epilog, run_guarded
 from scout.cli.operations.overview import show_now
-from scout.cli.operations.verbs import Manner
+from scout.cli.operations.verbs import Options
 
 __all__ = ["command"]
 
@@ -18,4 +18,4 @@ def command(since: str | None, act_as: str | None, as_json: bool) -> None:
 
     Shown on a terminal, it counts as looked at; in a pipe or with --json it does not.
     """
-    run_guarded(lambda: show_now({"since": since}, Manner(act_as=act_as, as_json=as_json)), as_json)
+    run_guarded(lambda: show_now({"since": since}, Options(act_as=act_as, as_json=as_json)), as_json)

@@ -8,10 +8,10 @@ import click
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Diagnostic, Refused
-from scout.cli.connection.refusal import Problem, exit_code
+from scout.cli.connection.refusal import RefusalError, exit_code
 from scout.cli.connection.text import out
 from scout.cli.operations.complete import addresses as complete_addresses
-from scout.cli.operations.verbs import Manner
+from scout.cli.operations.verbs import Options
 from scout.cli.output.show import refusal_json, write_fields, write_json, write_refusal
 from scout.model.wire_names import SYNONYMS
 from scout.policy.directory import Instance, instance_of
@@ -57,7 +57,7 @@ def command(
     instance is listed with its shortest address when no address is given.
     """
     if fleet is None:
-        _ask_daemon(addresses, origin, explain, Manner(act_as=act_as, as_json=as_json))
+        _ask_daemon(addresses, origin, explain, Options(act_as=act_as, as_json=as_json))
         return
     try:
         file = read_fleet(_read(fleet))
@@ -72,17 +72,17 @@ def command(
     sys.exit(next((code for code in codes if code), 0))
 
 
-def _ask_daemon(addresses: tuple[str, ...], origin: str | None, explain: bool, manner: Manner) -> None:
+def _ask_daemon(addresses: tuple[str, ...], origin: str | None, explain: bool, manner: Options) -> None:
     if not addresses:
         raise click.UsageError("give at least one ADDRESS; `scout who` lists the agents there are")
     codes = [_resolve_one(address, origin, explain, manner) for address in addresses]
     sys.exit(next((code for code in codes if code), 0))
 
 
-def _resolve_one(address: str, origin: str | None, explain: bool, manner: Manner) -> int:
+def _resolve_one(address: str, origin: str | None, explain: bool, manner: Options) -> int:
     try:
         told = manner.line().call(Resolve.route, {"address": address, "from": origin})
-    except Problem as problem:
+    except RefusalError as problem:
         _refuse(problem.told, address, manner.as_json)
         return exit_code(problem.code)
     if manner.as_json:

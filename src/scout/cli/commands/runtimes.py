@@ -5,12 +5,12 @@ from typing import Any
 
 import click
 
-from scout.cli.connection.call import Line, on_terminal
+from scout.cli.connection.call import DaemonCall, on_terminal
 from scout.cli.connection.consent import confirm
 from scout.cli.connection.refusal import exit_code, tries
 from scout.cli.connection.text import note, out, wrap
 from scout.cli.operations.build import epilog, every_option, parameters_of, perform, run_guarded, tidy
-from scout.cli.operations.verbs import Manner
+from scout.cli.operations.verbs import Options
 from scout.cli.output.sessions import show_verdict
 from scout.cli.output.shapes import show
 from scout.protocol.operations import OPERATIONS
@@ -23,14 +23,14 @@ _LIST, _CHECK = OPERATIONS["runtimes"], OPERATIONS["runtimes.check"]
 
 
 def _callback(**given: Any) -> None:
-    manner = Manner(as_json=given.pop("as_json"), act_as=given.pop("act_as"))
+    manner = Options(as_json=given.pop("as_json"), act_as=given.pop("act_as"))
     wish = tidy(_CHECK, given)
     run_guarded(
         lambda: _check(wish, manner) if "harness" in wish else perform(_LIST, {}, manner), manner.as_json
     )
 
 
-def _check(wish: dict[str, Any], manner: Manner) -> int:
+def _check(wish: dict[str, Any], manner: Options) -> int:
     """Start the check and show each verdict as it comes; Ctrl-C stops the check."""
     line = manner.line()
     (found,) = line.call(ListRuntimes.route, {"check": wish["harness"]})["items"]
@@ -51,7 +51,7 @@ def _agree(found: dict[str, Any]) -> bool:
     return confirm(f"A whole check of {found['name']} takes {turns}, which may cost money. Do it?")
 
 
-def _follow(line: Line, found: dict[str, Any], manner: Manner) -> int:
+def _follow(line: DaemonCall, found: dict[str, Any], manner: Options) -> int:
     seen = 0
     while True:
         for one in found["checks"][seen:] if not manner.as_json else ():
@@ -63,7 +63,7 @@ def _follow(line: Line, found: dict[str, Any], manner: Manner) -> int:
         (found,) = line.call(ListRuntimes.route, wish)["items"]
 
 
-def _conclude(found: dict[str, Any], manner: Manner) -> int:
+def _conclude(found: dict[str, Any], manner: Options) -> int:
     """What is not enforced, and what to do about what was not kept.
 
     The exit code is 1 if a promise was not kept, and that of `forbidden` if one was not allowed to be tried.

@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from scout.cli.commands.config import EFFECTS, apply_setting
-from scout.cli.connection.call import Line, on_terminal
+from scout.cli.connection.call import DaemonCall, on_terminal
 from scout.cli.connection.host_session import TOKEN_FILE
-from scout.cli.connection.identity import Caller
-from scout.cli.connection.refusal import Problem, remedy
+from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import note, out, paint
-from scout.cli.hosts.edit_files import Change, Records, planned, undone, write
+from scout.cli.hosts.edit_files import FileChange, Records, planned, undone, write
 from scout.cli.hosts.hosts import HOSTS, Host, program_here
 from scout.cli.operations.build import epilog, run_guarded
 from scout.daemon.start import running
@@ -73,7 +73,7 @@ def _setup(
     ask_each_time: bool,
     as_json: bool,
 ) -> int:
-    caller = Caller()
+    caller = CliIdentity()
     _check_person(caller)
     records = Records(caller.where.home)
     program = program_here(caller.environ)._replace(allows_tools=not ask_each_time)
@@ -101,23 +101,25 @@ def _setup(
     return 0 if written or dry_run or as_json else 1
 
 
-def _check_person(caller: Caller) -> None:
+def _check_person(caller: CliIdentity) -> None:
     """Whoever runs inside a session does not set up what starts the next one."""
     if caller.session:
         message = (
             f"scout setup is for a person: {caller.session} says that this runs inside a harness session"
         )
-        raise Problem.of("forbidden", message, action="setup", subject="this machine", needs=["a person"])
+        raise RefusalError.of(
+            "forbidden", message, action="setup", subject="this machine", needs=["a person"]
+        )
 
 
-def _check_harness(caller: Caller, name: str | None) -> None:
+def _check_harness(caller: CliIdentity, name: str | None) -> None:
     """Refuse a default harness that Scout does not have, before anything is written."""
     if name is not None:
-        Line(caller).call("GET /v1/runtimes", {"check": name})
+        DaemonCall(caller).call("GET /v1/runtimes", {"check": name})
 
 
 def _hosts(
-    names: tuple[str, ...], caller: Caller, records: Records, *, undo: bool, dry_run: bool
+    names: tuple[str, ...], caller: CliIdentity, records: Records, *, undo: bool, dry_run: bool
 ) -> list[Host]:
     if names:
         return [HOSTS[name] for name in dict.fromkeys(names)]
@@ -126,7 +128,7 @@ def _hosts(
     found = [host for host in HOSTS.values() if host.is_here(caller.environ)]
     if not found and not dry_run:
         known = ", ".join(HOSTS)
-        raise Problem.of(
+        raise RefusalError.of(
             "not_found",
             f"none of {known} was found; name one: scout setup claude",
             noun="host",
@@ -139,7 +141,7 @@ def _hosts(
 # -- what a person sees ------------------------------------------------------------------------------
 
 
-def _show(plans: dict[Host, list[Change]]) -> None:
+def _show(plans: dict[Host, list[FileChange]]) -> None:
     for host, changes in plans.items():
         if not changes:
             out(f"{host.title}: nothing to change")
@@ -179,7 +181,7 @@ def _conclude(hosts: list[Host], *, wanted: bool, written: bool, undo: bool, dry
         note("nothing was written (--dry-run)")
 
 
-def _told(plans: dict[Host, list[Change]], *, written: bool) -> dict[str, Any]:
+def _told(plans: dict[Host, list[FileChange]], *, written: bool) -> dict[str, Any]:
     hosts = [
         {
             "host": host.name,
@@ -203,7 +205,7 @@ def _try_line(hosts: list[Host]) -> str:
 # -- what is done ------------------------------------------------------------------------------------
 
 
-def _write(caller: Caller, records: Records, plans: dict[Host, list[Change]], *, undo: bool) -> None:
+def _write(caller: CliIdentity, records: Records, plans: dict[Host, list[FileChange]], *, undo: bool) -> None:
     if not undo:
         _make_token(caller)
     for host, changes in plans.items():
@@ -217,11 +219,11 @@ def _write(caller: Caller, records: Records, plans: dict[Host, list[Change]], *,
         _end_token(caller)
 
 
-def _stop_idle(caller: Caller, host: Host) -> None:
+def _stop_idle(caller: CliIdentity, host: Host) -> None:
     """Stop Scout's own idle sessions of this host; one that works is left, and nothing is asked yet."""
     if running(caller.where.home) is None:
         return
-    line = Line(caller, start=False)
+    line = DaemonCall(caller, start=False)
     sessions = line.call("GET /v1/sessions", {"limit": 200, "live": True})["items"]
     for one in sessions:
         if not _is_driven(one, host.name):
@@ -229,7 +231,9 @@ def _stop_idle(caller: Caller, host: Host) -> None:
         if line.call("GET /v1/sessions/{sessionId}", {"sessionId": one["id"]}).get("flightId"):
             message = f"{one['address']} works in {host.title} now ({one['id']}); stop it, or wait for it"
             stop = remedy("session.stop", f"scout session stop {one['id']}")
-            raise Problem.of("busy", message, reason="a session is working", retryAfter=60, remedies=[stop])
+            raise RefusalError.of(
+                "busy", message, reason="a session is working", retryAfter=60, remedies=[stop]
+            )
         line.call("POST /v1/sessions/{sessionId}/stop", {"sessionId": one["id"]})
         note(f"stopped {one['id']}, an idle session of Scout's own; it resumes when it is needed")
 
@@ -258,10 +262,10 @@ def _is_driven(session: dict[str, Any], harness: str) -> bool:
     )
 
 
-def _make_token(caller: Caller) -> None:
+def _make_token(caller: CliIdentity) -> None:
     """The host's credential: made once, readable by this user alone, and good for enrolling only."""
     file = Path(caller.where.home) / TOKEN_FILE
-    line = Line(caller)
+    line = DaemonCall(caller)
     known = _tokens(line)
     if file.exists() and known:
         return
@@ -274,19 +278,19 @@ def _make_token(caller: Caller) -> None:
     fresh.replace(file)
 
 
-def _tokens(line: Line) -> list[str]:
+def _tokens(line: DaemonCall) -> list[str]:
     found = line.call("GET /v1/tokens", {"limit": 200})["items"]
     return [
         one["id"] for one in found if (one["kind"], one["label"], one["state"]) == ("host", _LABEL, "active")
     ]
 
 
-def _end_token(caller: Caller) -> None:
+def _end_token(caller: CliIdentity) -> None:
     """The last host is gone: nobody needs the credential any more."""
     (Path(caller.where.home) / TOKEN_FILE).unlink(missing_ok=True)
     if running(caller.where.home) is None:
         note("the host token is still in the list: scout token list")
         return
-    line = Line(caller, start=False)
+    line = DaemonCall(caller, start=False)
     for ident in _tokens(line):
         line.call("POST /v1/tokens/{tokenId}/revoke", {"tokenId": ident, "reason": "no host is set up"})

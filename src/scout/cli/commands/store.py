@@ -8,8 +8,8 @@ import click
 
 from scout.base.codec import plain
 from scout.base.refusal import Refused, Remedy
-from scout.cli.connection.identity import Caller
-from scout.cli.connection.refusal import Problem, remedy
+from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import note, out, paint
 from scout.cli.operations.build import epilog, run_guarded
 from scout.cli.output.show import refusal_json
@@ -29,11 +29,11 @@ _RESTORE = Remedy(operation="restore", parameters={"file": "FILE"}, why="a backu
 
 
 def _store(there: bool = True) -> Path:
-    home = Path(Caller().where.home)
+    home = Path(CliIdentity().where.home)
     file = home / "scout.db"
     if there and not file.is_file():
         message = f"there is no store in {home} yet"
-        raise Problem.of("not_found", message, noun="store", id=str(file), remedies=[remedy("up")])
+        raise RefusalError.of("not_found", message, noun="store", id=str(file), remedies=[remedy("up")])
     return file
 
 
@@ -44,7 +44,7 @@ def _refused(work: Callable[[], int], as_json: bool) -> None:
         try:
             return work()
         except Refused as refusal:
-            raise Problem(refusal_json(refusal.diagnostic)) from None
+            raise RefusalError(refusal_json(refusal.diagnostic)) from None
 
     run_guarded(guarded, as_json)
 
@@ -133,7 +133,7 @@ def backup_command(file: Path, as_json: bool) -> None:
         try:
             size = backup(store, file)
         except OSError as error:
-            raise Problem.of("bad_request", f"{file} cannot be written: {error.strerror}") from None
+            raise RefusalError.of("bad_request", f"{file} cannot be written: {error.strerror}") from None
         out(json.dumps({"file": str(file), "bytes": size}) if as_json else f"{file}: {size} bytes")
         return 0
 
@@ -154,7 +154,7 @@ def restore_command(file: Path, as_json: bool) -> None:
         found = running(str(store.parent))
         if found is not None:
             message = f"the daemon (pid {found.pid}) has the store open"
-            raise Problem.of(
+            raise RefusalError.of(
                 "wrong_state", message, noun="daemon", state="running", remedies=[remedy("down")]
             )
         store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ import click
 from scout.cli.operations import verbs
 from scout.cli.operations.build import epilog, every_option, parameters_of, perform, run_guarded, tidy
 from scout.cli.operations.complete import addresses, completion_of
-from scout.cli.operations.verbs import Manner
+from scout.cli.operations.verbs import Options
 from scout.cli.waiting.follow import follow
 from scout.protocol.operations import OPERATIONS
 
@@ -40,7 +40,7 @@ def _spoken(
 
     def callback(**given: Any) -> None:
         spoken = list(given.pop("words"))
-        manner = Manner(**{name: given.pop(name) for name in _MANNER if name in given})
+        manner = Options(**{name: given.pop(name) for name in _MANNER if name in given})
         parameters = tidy(row, given)
         run_guarded(lambda: _run(operation, spoken, parameters, manner), manner.as_json)
 
@@ -57,7 +57,7 @@ def _spoken(
 _MANNER = ("as_json", "act_as", "key", "file", "wait", "no_wait", "notify")
 
 
-def _run(operation: str, words: list[str], parameters: dict[str, Any], manner: Manner) -> int:
+def _run(operation: str, words: list[str], parameters: dict[str, Any], manner: Options) -> int:
     if operation == "reply":
         return verbs.reply(words, parameters, manner, _route(operation))
     return {"send": verbs.send, "ask": verbs.ask}[operation](words, parameters, manner)
@@ -99,7 +99,7 @@ def _waiting(operation: str) -> click.Command:
     row = OPERATIONS["flight.get"]
 
     def callback(flight_id: str, timeout: float | None, as_json: bool, act_as: str | None) -> None:
-        line = Manner(act_as=act_as).line()
+        line = Options(act_as=act_as).line()
         run_guarded(lambda: follow(line, flight_id, timeout, as_json), as_json)
 
     limit = click.Option(["--timeout"], type=float, metavar="SECONDS", help="Wait this long at most.")
@@ -133,7 +133,7 @@ flight_wait = _waiting("flight.wait")
 @click.option("--revision", type=int, help="The revision you saw; refused if somebody changed it since.")
 def complete(flight_id: str, words: tuple[str, ...], revision: int | None, **given: Any) -> None:
     """Finish a flight with its result; the first result wins."""
-    manner = Manner(**given)
+    manner = Options(**given)
 
     def work() -> int:
         output = verbs.text_of(list(words), manner)
@@ -154,7 +154,7 @@ def put(file: str, act_as: str | None, as_json: bool) -> None:
     """Store a file, to be attached to a message by its SHA-256."""
 
     def work() -> int:
-        sha = verbs.stored(Manner(act_as=act_as).line(), file).partition(":")[0]
+        sha = verbs.stored(Options(act_as=act_as).line(), file).partition(":")[0]
         verbs.say({"sha256": sha}, sha, as_json)
         return 0
 
@@ -169,7 +169,7 @@ def get(sha256: str, act_as: str | None, as_json: bool) -> None:
     """Write a stored file to standard output."""
 
     def work() -> int:
-        told = Manner(act_as=act_as).line().call(_route("attachment.get"), {"sha256": sha256})
+        told = Options(act_as=act_as).line().call(_route("attachment.get"), {"sha256": sha256})
         if as_json:
             verbs.say(told, "", as_json)
         else:

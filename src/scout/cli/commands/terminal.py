@@ -8,13 +8,13 @@ from typing import Any
 
 import click
 
-from scout.cli.connection.call import Line
+from scout.cli.connection.call import DaemonCall
 from scout.cli.connection.host_session import started_at
-from scout.cli.connection.refusal import Problem, remedy
+from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import note, out
 from scout.cli.operations.build import epilog, run_guarded
 from scout.cli.operations.complete import addresses
-from scout.cli.operations.verbs import Manner
+from scout.cli.operations.verbs import Options
 
 __all__ = ["command"]
 
@@ -32,11 +32,11 @@ def command(address: str, act_as: str | None, printed: bool, as_json: bool) -> N
     ADDRESS: any spelling of an agent, or a session's id. An agent without a session gets one. Meanwhile you
     are its only writer: what others ask of it waits, and goes on afterwards.
     """
-    manner = Manner(act_as=act_as, as_json=as_json)
+    manner = Options(act_as=act_as, as_json=as_json)
     run_guarded(lambda: _run(manner, address, printed), as_json)
 
 
-def _run(manner: Manner, address: str, printed: bool) -> int:
+def _run(manner: Options, address: str, printed: bool) -> int:
     line = manner.line()
     ident = address if address.startswith("ses_") else _session_of(line, address)
     if printed:
@@ -44,13 +44,13 @@ def _run(manner: Manner, address: str, printed: bool) -> int:
         return 0
     if not sys.stdin.isatty():
         problem = "it opens a session for a person at a terminal, and this is none"
-        raise Problem.of(
+        raise RefusalError.of(
             "bad_request", problem, remedies=[remedy("session.inspect", f"scout session inspect {ident}")]
         )
     return _opened(line, ident)
 
 
-def _session_of(line: Line, address: str) -> str:
+def _session_of(line: DaemonCall, address: str) -> str:
     """The newest live session that Scout holds for an agent; a new one if there is none."""
     sessions = line.call("GET /v1/agents/{address}", {"address": address})["sessions"]
     live = [one["id"] for one in sessions if one["state"] == "live" and one["origin"] != "enrolled"]
@@ -61,7 +61,7 @@ def _session_of(line: Line, address: str) -> str:
     )
 
 
-def _opened(line: Line, ident: str) -> int:
+def _opened(line: DaemonCall, ident: str) -> int:
     """Its program is a process that waits until the session is ours: the broker sees when it is gone."""
     gate, key = os.pipe()
     pid = os.fork()

@@ -7,7 +7,7 @@ import click
 
 from scout.cli.connection.text import note, out
 from scout.cli.operations.build import epilog, every_option, parameters_of, perform, run_guarded, tidy
-from scout.cli.operations.verbs import Manner
+from scout.cli.operations.verbs import Options
 from scout.cli.output.observation import write_lines
 from scout.protocol.observation import TailSession
 from scout.protocol.operations import OPERATIONS
@@ -18,7 +18,7 @@ _POLL = 30.0  # seconds of one long poll
 
 
 def _callback(**given: Any) -> None:
-    manner = Manner(as_json=given.pop("as_json"), act_as=given.pop("act_as"))
+    manner = Options(as_json=given.pop("as_json"), act_as=given.pop("act_as"))
     follow: bool = given.pop("follow")
     row = OPERATIONS["session.tail"]
     parameters = tidy(row, given)
@@ -27,7 +27,7 @@ def _callback(**given: Any) -> None:
     )
 
 
-def _follow(parameters: dict[str, Any], manner: Manner) -> int:
+def _follow(parameters: dict[str, Any], manner: Options) -> int:
     """The last lines and those that come, until Ctrl-C; with --json one object a line."""
     line, wait = manner.line(), 0.0
     try:

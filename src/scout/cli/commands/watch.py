@@ -6,14 +6,14 @@ import click
 
 from scout.cli.operations.build import epilog, every_option, parameters_of, run_guarded, tidy
 from scout.cli.operations.log_stream import follow_log
-from scout.cli.operations.verbs import Manner
+from scout.cli.operations.verbs import Options
 from scout.protocol.operations import OPERATIONS
 
 __all__ = ["command"]
 
 
 def _callback(**given: Any) -> None:
-    manner = Manner(as_json=given.pop("as_json"), act_as=given.pop("act_as"))
+    manner = Options(as_json=given.pop("as_json"), act_as=given.pop("act_as"))
     count: int | None = given.pop("count")
     run_guarded(lambda: follow_log(tidy(OPERATIONS["watch"], given), manner, count), manner.as_json)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scout.cli.connection.refusal import Problem, remedy
+from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import note
 from scout.daemon.start import NotAnswering, NotStarted, start
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from scout.cli.connection.identity import Caller
+    from scout.cli.connection.identity import CliIdentity
     from scout.daemon.start import Running
 
 __all__ = ["ensure", "not_answering", "start_for"]
 
 
-def start_for(caller: Caller) -> None:
+def start_for(caller: CliIdentity) -> None:
     """Start it because a verb needs it."""
     running, began = ensure(caller)
     if began:
         note(f"scout: started the daemon (pid {running.pid}, {running.url})")
 
 
-def ensure(caller: Caller, arguments: Sequence[str] = ()) -> tuple[Running, bool]:
+def ensure(caller: CliIdentity, arguments: Sequence[str] = ()) -> tuple[Running, bool]:
     """The daemon, started unless it runs; whether it was started here."""
     try:
         return start(caller.where.home, arguments=arguments, environ=caller.environ)
@@ -32,13 +32,13 @@ def ensure(caller: Caller, arguments: Sequence[str] = ()) -> tuple[Running, bool
         raise not_answering(silent) from None
     except NotStarted as refused:
         code = str(refused.problem.get("code") or "busy")
-        raise Problem.of(code, str(refused), **_doctor(refused.problem)) from None
+        raise RefusalError.of(code, str(refused), **_doctor(refused.problem)) from None
 
 
-def not_answering(silent: NotAnswering) -> Problem:
+def not_answering(silent: NotAnswering) -> RefusalError:
     """A daemon that runs and does not answer: only replacing it helps."""
     reason = "the daemon does not answer"
-    return Problem.of("busy", str(silent), reason=reason, remedies=[remedy("restart"), remedy("doctor")])
+    return RefusalError.of("busy", str(silent), reason=reason, remedies=[remedy("restart"), remedy("doctor")])
 
 
 def _doctor(told: dict[str, Any]) -> dict[str, Any]:

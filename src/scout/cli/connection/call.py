@@ -8,8 +8,8 @@ import sys
 
 from scout import __version__
 from scout.cli.connection.http import Lost, exchange, quote, stream
-from scout.cli.connection.identity import Caller
-from scout.cli.connection.refusal import Problem, remedy
+from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import note
 
 TYPE_CHECKING = False
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from scout.cli.connection.http import Answer
+    from scout.cli.connection.http import HttpResponse
 
-__all__ = ["ROUTES", "Line", "target_of"]
+__all__ = ["ROUTES", "DaemonCall", "target_of"]
 
 # The routes of the warm path, as in the operation table (a test compares), which would be costly to load.
 ROUTES = {
@@ -87,17 +87,17 @@ def _many(value: Any) -> list[Any]:
     return [*value] if type(value) in (list, tuple) else [value]
 
 
-class Line:
+class DaemonCall:
     """One caller's line to the daemon."""
 
     _skew_said = False  # or looked for: once is enough
 
-    def __init__(self, caller: Caller | None = None, *, start: bool = True) -> None:
-        self.caller = caller or Caller()
+    def __init__(self, caller: CliIdentity | None = None, *, start: bool = True) -> None:
+        self.caller = caller or CliIdentity()
         self.start = start
 
     def call(self, route: str, parameters: Mapping[str, Any], key: str | None = None) -> Any:
-        """The answer, decoded; a `Problem` when refused. Writes carry a key, so that asking again is safe."""
+        """The answer, decoded; `RefusalError` when refused. Writes carry a key, so that repeating is safe."""
         method, target, body = target_of(route, parameters)
         headers = {**self._headers(), "Accept": "application/json"}
         if method != "GET":
@@ -133,7 +133,7 @@ class Line:
 
         start_for(self.caller)
 
-    def _persist(self, method: str, target: str, headers: dict[str, str], body: bytes) -> Answer:
+    def _persist(self, method: str, target: str, headers: dict[str, str], body: bytes) -> HttpResponse:
         place, started, problem = self.caller.place(), False, ""
         for pause in (*_PAUSES, None):
             try:
@@ -152,7 +152,7 @@ class Line:
                 import time
 
                 time.sleep(pause)
-        raise Problem.of(
+        raise RefusalError.of(
             "busy", problem, reason="the connection broke", retryAfter=1, remedies=[remedy("doctor")]
         )
 
@@ -167,9 +167,9 @@ class Line:
         if found is not None and is_hindered(found):
             raise not_answering(NotAnswering(found))
 
-    def _not_running(self, why: str) -> Problem:
+    def _not_running(self, why: str) -> RefusalError:
         message = f"no daemon answers at {self.caller.place().name} ({why})"
-        return Problem.of("not_running", message, remedies=[remedy("up")])
+        return RefusalError.of("not_running", message, remedies=[remedy("up")])
 
     def _written_version(self) -> str:
         """The version that the daemon wrote beside its lock; ours when another place is asked."""
@@ -179,16 +179,16 @@ class Line:
 
         return str(facts(self.caller.where.home).get("version") or __version__)
 
-    def _mention_skew(self, answer: Answer) -> None:
-        if Line._skew_said:
+    def _mention_skew(self, answer: HttpResponse) -> None:
+        if DaemonCall._skew_said:
             return
-        Line._skew_said = True
+        DaemonCall._skew_said = True
         other = answer.headers.get("scout-version") or self._written_version()
         if other != __version__:
             note(f"scout: the daemon is version {other}, this command is {__version__}; try: scout restart")
 
 
-def _told(answer: Answer, act_as: str | None = None) -> Any:
+def _told(answer: HttpResponse, act_as: str | None = None) -> Any:
     try:
         data: Any = json.loads(answer.body) if answer.body else None
     except ValueError:
@@ -196,8 +196,8 @@ def _told(answer: Answer, act_as: str | None = None) -> Any:
     if answer.status < 400:
         return data
     if _is_problem(data):
-        raise Problem(_repeated_as(data, act_as) if act_as else data)
-    raise Problem.of(
+        raise RefusalError(_repeated_as(data, act_as) if act_as else data)
+    raise RefusalError.of(
         "busy", f"the daemon answered {answer.status} without a reason", remedies=[remedy("doctor")]
     )
 

@@ -11,8 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scout.cli.connection.call import Line
-    from scout.cli.connection.refusal import Problem
+    from scout.cli.connection.call import DaemonCall
+    from scout.cli.connection.refusal import RefusalError
 
 __all__ = ["allow_directory", "confirm", "confirm_retirement", "with_consent"]
 
@@ -25,17 +25,17 @@ def confirm(question: str) -> bool:
 
 def with_consent(work: Callable[[], int]) -> int:
     """Do it; when only an allowed folder is missing, ask for it and do it again."""
-    from scout.cli.connection.refusal import Problem
+    from scout.cli.connection.refusal import RefusalError
 
     try:
         return work()
-    except Problem as problem:
+    except RefusalError as problem:
         if not allow_directory(problem):
             raise
     return work()
 
 
-def allow_directory(problem: Problem) -> bool:
+def allow_directory(problem: RefusalError) -> bool:
     """Whether the person allowed, just now, the folder that was refused."""
     directory = str(problem.told.get("directory") or "")
     if problem.code != "directory_not_allowed" or not directory or not on_terminal():
@@ -49,7 +49,7 @@ def allow_directory(problem: Problem) -> bool:
     return True
 
 
-def confirm_retirement(line: Line, address: str) -> bool:
+def confirm_retirement(line: DaemonCall, address: str) -> bool:
     """Whether an agent may be retired although sessions of it are live; without a terminal, it may."""
     if not on_terminal():
         return True

@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 
-from scout.cli.connection.http import Answer, Lost, Place, exchange, quote
+from scout.cli.connection.http import DaemonAddress, HttpResponse, Lost, exchange, quote
 from scout.settings.where import find
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TOKEN_FILE",
-    "Host",
+    "HostSession",
     "NotEnrolled",
     "Refusal",
     "as_object",
@@ -47,7 +47,7 @@ class Refusal(NotEnrolled):
     """And trying again does not help: no host is set up, or the daemon says no."""
 
 
-class Host:
+class HostSession:
     """One host on this machine, as the relay and the hooks of its sessions see it."""
 
     def __init__(self, name: str, environ: Mapping[str, str] = os.environ, *, timeout: float = 5.0) -> None:
@@ -76,7 +76,7 @@ class Host:
             raise Refusal(str(told.get("message") or f"the daemon answered {answer.status}"))
         return told
 
-    def _exchange(self, token: str, method: str, target: str, body: Any, timeout: float) -> Answer:
+    def _exchange(self, token: str, method: str, target: str, body: Any, timeout: float) -> HttpResponse:
         data = b"" if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
         try:
@@ -207,9 +207,9 @@ def _decoded(data: bytes) -> dict[str, Any]:
         return {}
 
 
-def _place(environ: Mapping[str, str], usual: str) -> Place:
+def _place(environ: Mapping[str, str], usual: str) -> DaemonAddress:
     socket, url = environ.get("SCOUT_SOCKET"), environ.get("SCOUT_URL")
-    return Place.of_url(url) if url and not socket else Place(socket=socket or usual)
+    return DaemonAddress.of_url(url) if url and not socket else DaemonAddress(socket=socket or usual)
 
 
 def session_token(runtime: str, environ: Mapping[str, str] = os.environ) -> str | None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
-__all__ = ["Answer", "Lost", "Place", "exchange", "quote", "stream"]
+__all__ = ["DaemonAddress", "HttpResponse", "Lost", "exchange", "quote", "stream"]
 
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
@@ -23,7 +23,7 @@ class Lost(Exception):  # noqa: N818 (a fact about the connection)
     """The connection ended before the answer was complete."""
 
 
-class Place:
+class DaemonAddress:
     """Where a daemon listens: a socket file, or a host and port."""
 
     __slots__ = ("host", "port", "socket", "tls")
@@ -32,7 +32,7 @@ class Place:
         self.socket, self.host, self.port, self.tls = socket, host, port, tls
 
     @classmethod
-    def of_url(cls, url: str) -> Place:
+    def of_url(cls, url: str) -> DaemonAddress:
         """The place of an http or https URL; its path is ignored."""
         scheme, _, rest = url.partition("://")
         host, _, port = rest.partition("/")[0].rpartition(":")
@@ -66,7 +66,7 @@ class Place:
         return ssl.create_default_context().wrap_socket(line, server_hostname=self.host)
 
 
-class Answer:
+class HttpResponse:
     """What came back."""
 
     __slots__ = ("body", "headers", "status")
@@ -83,7 +83,7 @@ def quote(text: str) -> str:
 
 
 def exchange(
-    place: Place,
+    place: DaemonAddress,
     method: str,
     target: str,
     headers: dict[str, str],
@@ -91,7 +91,7 @@ def exchange(
     *,
     timeout: float,
     silent: Callable[[], None] = lambda: None,
-) -> Answer:
+) -> HttpResponse:
     """One request and its whole answer; `Lost` when the connection breaks in between.
 
     `silent` is called once when nothing has come back for a while; it may raise.
@@ -103,13 +103,13 @@ def exchange(
                 silent()
             with line.makefile("rb") as answer:
                 status, got = _head(answer)
-                return Answer(status, got, b"".join(_body(answer, got)))
+                return HttpResponse(status, got, b"".join(_body(answer, got)))
         except (OSError, ValueError) as error:
             raise Lost(str(error) or type(error).__name__) from None
 
 
 def stream(
-    place: Place,
+    place: DaemonAddress,
     target: str,
     headers: dict[str, str],
     timeout: float,
@@ -117,7 +117,7 @@ def stream(
     method: str = "GET",
     body: bytes = b"",
     held: Callable[[socket.socket], None] = lambda _: None,
-) -> Iterator[Answer | str]:
+) -> Iterator[HttpResponse | str]:
     """The head of the answer first (its body too, unless it is a stream), then the stream's lines.
 
     `held` is given the connection, so that another thread can end it.
@@ -129,13 +129,13 @@ def stream(
             with line.makefile("rb") as answer:
                 status, got = _head(answer)
                 streams = got.get("content-type", "").startswith("text/event-stream")
-                yield Answer(status, got, b"" if streams else b"".join(_body(answer, got)))
+                yield HttpResponse(status, got, b"" if streams else b"".join(_body(answer, got)))
                 yield from _lines(_body(answer, got)) if streams else ()
         except (OSError, ValueError) as error:
             raise Lost(str(error) or type(error).__name__) from None
 
 
-def _request(place: Place, method: str, target: str, headers: dict[str, str], body: bytes) -> bytes:
+def _request(place: DaemonAddress, method: str, target: str, headers: dict[str, str], body: bytes) -> bytes:
     host = f"{place.host}:{place.port}" if place.host else "localhost"
     lines = [f"{method} {target} HTTP/1.1", f"Host: {host}", "Connection: close"]
     lines += [f"{name}: {value}" for name, value in headers.items()]

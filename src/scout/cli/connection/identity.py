@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 
-from scout.cli.connection.http import Place, quote
-from scout.cli.connection.refusal import Problem, remedy
+from scout.cli.connection.http import DaemonAddress, quote
+from scout.cli.connection.refusal import RefusalError, remedy
 from scout.client.session import in_session
 from scout.settings.where import find
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from scout.settings.where import Where
 
-__all__ = ["Caller"]
+__all__ = ["CliIdentity"]
 
 
-class Caller:
+class CliIdentity:
     """One invocation's view: where, as whom, from which directory."""
 
     def __init__(self, act_as: str | None = None, environ: Mapping[str, str] = os.environ) -> None:
@@ -30,14 +30,14 @@ class Caller:
         self.where: Where = find(environ)
         self.session = in_session(environ)
 
-    def place(self) -> Place:
+    def place(self) -> DaemonAddress:
         """The daemon's address: SCOUT_URL if set, else the socket."""
         if url := self.environ.get("SCOUT_URL"):
             try:
-                return Place.of_url(url)
+                return DaemonAddress.of_url(url)
             except ValueError as error:
-                raise Problem.of("bad_request", f"SCOUT_URL: {error}") from None
-        return Place(socket=self.environ.get("SCOUT_SOCKET") or self.where.socket)
+                raise RefusalError.of("bad_request", f"SCOUT_URL: {error}") from None
+        return DaemonAddress(socket=self.environ.get("SCOUT_SOCKET") or self.where.socket)
 
     @property
     def may_start(self) -> bool:
@@ -67,7 +67,7 @@ class Caller:
 
             if token := session_token(self.where.runtime, self.environ):
                 return token
-            raise Problem.of(
+            raise RefusalError.of(
                 "unauthenticated",
                 f"not authenticated: {self.session} says that this runs inside a harness session, "
                 "and SCOUT_TOKEN is not set; the operator's token is never used there",
@@ -78,7 +78,7 @@ class Caller:
             with open(self.where.token_file, encoding="ascii", errors="replace") as file:  # noqa: PTH123 (pathlib would be loaded for this)
                 return file.read().strip()
         except OSError as error:
-            raise Problem.of(
+            raise RefusalError.of(
                 "unauthenticated",
                 f"not authenticated: the operator's token {self.where.token_file} cannot be read "
                 f"({error.strerror}), and SCOUT_TOKEN is not set",

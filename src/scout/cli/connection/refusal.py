@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["DENIED", "LOCAL_CODES", "OPEN", "UNANSWERED", "Problem", "exit_code", "remedy", "tries"]
+__all__ = ["DENIED", "LOCAL_CODES", "OPEN", "UNANSWERED", "RefusalError", "exit_code", "remedy", "tries"]
 
 OPEN = 10  # the exit code of a wait whose time was over before the work was
 DENIED = 11  # a person said no
@@ -28,7 +28,7 @@ SCOUT_URL names a daemon, or the verb runs inside a harness session. `scout up` 
 }
 
 
-class Problem(Exception):  # noqa: N818 (a refusal is an answer, not an error)
+class RefusalError(Exception):
     """A refusal: `code`, `message`, facts, `candidates` and `remedies`, as a dict."""
 
     def __init__(self, told: dict[str, Any]) -> None:
@@ -36,7 +36,7 @@ class Problem(Exception):  # noqa: N818 (a refusal is an answer, not an error)
         self.told = told
 
     @classmethod
-    def of(cls, code: str, message: str, **facts: object) -> Problem:
+    def of(cls, code: str, message: str, **facts: object) -> RefusalError:
         """One that the command line itself says."""
         return cls({"code": code, "message": message, "candidates": [], "remedies": [], **facts})
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scout.cli.connection.refusal import Problem
+from scout.cli.connection.refusal import RefusalError
 from scout.cli.hosts.hosts import Addition, Host, Program
 from scout.cli.hosts.jsonc import NotJson
 
-__all__ = ["Change", "Records", "planned", "undone", "write"]
+__all__ = ["FileChange", "Records", "planned", "undone", "write"]
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """One file before and after; None where there is no file."""
 
     file: Path
@@ -32,16 +32,16 @@ class Change(NamedTuple):
         )
 
 
-def planned(host: Host, environ: Mapping[str, str], program: Program) -> list[Change]:
+def planned(host: Host, environ: Mapping[str, str], program: Program) -> list[FileChange]:
     """What setting up a host would change; nothing where all is there already."""
-    changes: list[Change] = []
+    changes: list[FileChange] = []
     for file, additions in _by_file(host, environ, program).items():
         before = _read(file)
         after = before
         for addition in additions:
             after = _with(file, addition.empty if after is None else after, addition)
         if after != before:
-            changes.append(Change(file, before, after))
+            changes.append(FileChange(file, before, after))
     return changes
 
 
@@ -56,7 +56,7 @@ def _with(file: Path, text: str, addition: Addition) -> str:
     try:
         return addition.put(text if text.strip() else addition.empty)
     except NotJson as problem:
-        raise Problem.of(
+        raise RefusalError.of(
             "bad_request",
             f"{file} cannot be changed safely ({problem}); nothing was written. "
             f"Put this there by hand:\n{addition.snippet()}",
@@ -70,14 +70,14 @@ def _read(file: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise Problem.of("bad_request", f"{file} cannot be read: {error}", field=str(file)) from None
+        raise RefusalError.of("bad_request", f"{file} cannot be read: {error}", field=str(file)) from None
 
 
-def write(change: Change) -> None:
+def write(change: FileChange) -> None:
     """At once or not at all, with the rights the file had; a link stays a link."""
     file = Path(os.path.realpath(change.file))
     if _read(change.file) != change.before:
-        raise Problem.of(
+        raise RefusalError.of(
             "busy", f"{change.file} was changed meanwhile; nothing was written to it", retryAfter=1
         )
     if change.after is None:
@@ -114,7 +114,7 @@ class Records:
         except (OSError, ValueError):
             return {}
 
-    def add(self, host: str, changes: list[Change]) -> None:
+    def add(self, host: str, changes: list[FileChange]) -> None:
         """Remember, before anything is written. What was there first stays what is put back."""
         told = self.read(host)
         for change in changes:
@@ -133,18 +133,18 @@ class Records:
         (self._folder / f"{host}.json").unlink(missing_ok=True)
 
 
-def undone(host: Host, environ: Mapping[str, str], program: Program, records: Records) -> list[Change]:
+def undone(host: Host, environ: Mapping[str, str], program: Program, records: Records) -> list[FileChange]:
     """The way back: exactly what was there; of a file that was changed since, only ours is taken out."""
     told = records.read(host.name)
-    changes: list[Change] = []
+    changes: list[FileChange] = []
     for file, additions in _by_file(host, environ, program).items():
         known, now = told.pop(str(file), None), _read(file)
         if known is not None and now == known["after"]:
-            changes.append(Change(file, now, known["before"]))
+            changes.append(FileChange(file, now, known["before"]))
         elif now is not None:
-            changes.append(Change(file, now, _without(file, now, additions)))
+            changes.append(FileChange(file, now, _without(file, now, additions)))
     changes += [
-        Change(Path(file), known["after"], known["before"])
+        FileChange(Path(file), known["after"], known["before"])
         for file, known in told.items()
         if _read(Path(file)) == known["after"]
     ]
@@ -157,7 +157,7 @@ def _without(file: Path, text: str, additions: list[Addition]) -> str:
             text = addition.remove(text)
             addition.is_in(text)  # it can still be read
     except NotJson as problem:
-        raise Problem.of(
+        raise RefusalError.of(
             "bad_request",
             f"{file} cannot be changed safely ({problem}); take out by hand what names scout",
             field=str(file),

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 
-from scout.cli.connection.host_session import Host, Refusal, as_object
+from scout.cli.connection.host_session import HostSession, Refusal, as_object
 from scout.cli.connection.http import quote
 from scout.cli.connection.text import note, out
 
@@ -35,7 +35,7 @@ def hook(words: list[str]) -> int:
     try:
         event, host, wait = _read(words)
         if event in EVENTS and not os.environ.get("SCOUT_SESSION"):  # what Scout started, it follows itself
-            EVENTS[event](Host(host), _facts(), wait)
+            EVENTS[event](HostSession(host), _facts(), wait)
     except Exception as problem:  # noqa: BLE001 (no fault of ours may break the host)
         _say_why(problem)
     return 0
@@ -68,14 +68,14 @@ def _say_why(problem: Exception) -> None:
 # -- the events --------------------------------------------------------------------------------------
 
 
-def _enrolled(host: Host, facts: Facts) -> Facts:
+def _enrolled(host: HostSession, facts: Facts) -> Facts:
     model = facts.get("model")
     named = as_object(model).get("id") or model
     cwd = str(facts.get("cwd") or os.getcwd())  # noqa: PTH109 (one look, no object)
     return host.enrol(cwd, str(facts["session_id"]), named if isinstance(named, str) else None)
 
 
-def _told(host: Host, facts: Facts, event: str, **more: Any) -> tuple[Facts, Facts]:
+def _told(host: HostSession, facts: Facts, event: str, **more: Any) -> tuple[Facts, Facts]:
     """The session and the broker's answer; a session that is not known any more enrols again."""
     kept = host.kept(str(facts["session_id"]))
     if kept is not None:
@@ -87,25 +87,25 @@ def _told(host: Host, facts: Facts, event: str, **more: Any) -> tuple[Facts, Fac
     return session, host.report(session, event, **more)
 
 
-def _works(host: Host, session: Facts, *, working: bool) -> None:
+def _works(host: HostSession, session: Facts, *, working: bool) -> None:
     """Noted in the session's file, where its relay looks."""
     if session.get("working", False) is not working:
         host.keep({**session, "working": working})
 
 
-def _session_start(host: Host, facts: Facts, wait: float) -> None:
+def _session_start(host: HostSession, facts: Facts, wait: float) -> None:
     session = _enrolled(host, facts)
     _add(facts, host.report(session, "session_start")["context"])
     host.end_lost()
 
 
-def _prompt_submit(host: Host, facts: Facts, wait: float) -> None:
+def _prompt_submit(host: HostSession, facts: Facts, wait: float) -> None:
     session, told = _told(host, facts, "prompt_submit", prompt=str(facts.get("prompt") or "")[:_BEGINNING])
     _works(host, session, working=True)
     _add(facts, told["context"])
 
 
-def _stop(host: Host, facts: Facts, wait: float) -> None:
+def _stop(host: HostSession, facts: Facts, wait: float) -> None:
     """The turn's last text may be an answer; mail keeps the session going, and printing it is its receipt."""
     session, told = _told(host, facts, "stop", lastText=_last_text(facts))
     shown: Facts = {"systemMessage": told["notice"]} if told["notice"] else {}
@@ -157,7 +157,7 @@ def _listed(value: Any) -> list[Any]:
     return value if _is_list(value) else []
 
 
-def _tool_use(host: Host, facts: Facts, wait: float) -> None:
+def _tool_use(host: HostSession, facts: Facts, wait: float) -> None:
     """Between two tools a session that is enrolled gets its plain mail."""
     session = host.kept(str(facts["session_id"]))
     if session is None:
@@ -168,7 +168,7 @@ def _tool_use(host: Host, facts: Facts, wait: float) -> None:
         host.call(session["token"], "POST", "/v1/inbox/ack", {"deliveryIds": told["handedOver"]})
 
 
-def _permission_request(host: Host, facts: Facts, wait: float) -> None:
+def _permission_request(host: HostSession, facts: Facts, wait: float) -> None:
     """Wait for a person elsewhere; without a decision the host asks its own."""
     tool, given = str(facts.get("tool_name") or ""), as_object(facts.get("tool_input"))
     wish = {"tool": tool, "arguments": given, "expiresIn": wait + _SPARE}
@@ -184,7 +184,7 @@ def _permission_request(host: Host, facts: Facts, wait: float) -> None:
     _print({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": behavior}})
 
 
-def _decided(host: Host, token: str, item: str, end: float) -> Facts | None:
+def _decided(host: HostSession, token: str, item: str, end: float) -> Facts | None:
     while (left := end - time.monotonic()) > 0:
         shown = host.call(token, "GET", f"{item}?wait={min(left, _POLL):.1f}", timeout=_POLL + host.timeout)
         if shown["state"] in ("resolved", "denied"):
@@ -194,14 +194,14 @@ def _decided(host: Host, token: str, item: str, end: float) -> Facts | None:
     return None
 
 
-def _session_end(host: Host, facts: Facts, wait: float) -> None:
+def _session_end(host: HostSession, facts: Facts, wait: float) -> None:
     kept = host.kept(str(facts["session_id"]))
     if kept is not None:
         host.forget(kept)
         host.report(kept, "session_end")
 
 
-EVENTS: dict[str, Callable[[Host, Facts, float], None]] = {
+EVENTS: dict[str, Callable[[HostSession, Facts, float], None]] = {
     "session_start": _session_start,
     "prompt_submit": _prompt_submit,
     "stop": _stop,
@@ -232,7 +232,7 @@ def _print(told: Facts) -> None:
 def statusline(words: list[str]) -> int:
     """One line: who the session is, what is unread, what needs the person; nothing without a daemon."""
     try:
-        host = Host(_read(words)[1], timeout=2.0)
+        host = HostSession(_read(words)[1], timeout=2.0)
         kept = host.kept(str(_facts()["session_id"]))
         if kept is not None:
             now = host.call(kept["token"], "GET", "/v1/now")

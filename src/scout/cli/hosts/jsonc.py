@@ -20,24 +20,24 @@ class NotJson(ValueError):  # noqa: N818 (a fact about a text)
 
 
 @dataclass
-class Node:
+class JsonNode:
     """A value, where it stands, and what it holds; `names` are where the keys of an object begin."""
 
     start: int
     end: int = 0
     value: Any = None
-    members: dict[str | int, "Node"] = field(default_factory=dict[str | int, "Node"])
+    members: dict[str | int, "JsonNode"] = field(default_factory=dict[str | int, "JsonNode"])
     names: dict[str | int, int] = field(default_factory=dict[str | int, int])
 
-    def at(self, path: Path) -> "Node | None":
+    def at(self, path: Path) -> "JsonNode | None":
         """The value under these keys."""
-        node: Node | None = self
+        node: JsonNode | None = self
         for key in path:
             node = node.members.get(key) if node is not None else None
         return node
 
 
-def parse(text: str) -> Node:
+def parse(text: str) -> JsonNode:
     """The whole text as one value; an empty text is an empty object's place."""
     reader = _Reader(text)
     node = reader.value(reader.skip(1 if text.startswith("\ufeff") else 0))
@@ -54,7 +54,7 @@ class _Reader:
         found = _BLANK.match(self.text, at)
         return found.end() if found else at
 
-    def value(self, at: int) -> Node:
+    def value(self, at: int) -> JsonNode:
         first = self.text[at : at + 1]
         if first == "{":
             return self._many(at, "}", named=True)
@@ -65,17 +65,17 @@ class _Reader:
         found = _SCALAR.match(self.text, at)
         if found is None:
             raise NotJson(f"found {first!r} at character {at}, where a value is expected")
-        return Node(at, found.end(), json.loads(found[0]))
+        return JsonNode(at, found.end(), json.loads(found[0]))
 
-    def _string(self, at: int) -> Node:
+    def _string(self, at: int) -> JsonNode:
         try:
             value, end = _STRINGS.raw_decode(self.text, at)
         except ValueError as error:
             raise NotJson(str(error)) from None
-        return Node(at, end, value)
+        return JsonNode(at, end, value)
 
-    def _many(self, start: int, close: str, *, named: bool) -> Node:
-        node, at = Node(start), self.skip(start + 1)
+    def _many(self, start: int, close: str, *, named: bool) -> JsonNode:
+        node, at = JsonNode(start), self.skip(start + 1)
         while self.text[at : at + 1] != close:
             key: str | int = len(node.members)
             begin = at
@@ -134,7 +134,7 @@ def remove_at(text: str, path: Path) -> str:
     return _put(text, parent.members[keys[place - 1]].end, parent.members[key].end, "")
 
 
-def _inserted(text: str, parent: Node, key: str | int | None, value: Any) -> str:
+def _inserted(text: str, parent: JsonNode, key: str | int | None, value: Any) -> str:
     """As its last member, in the manner of those before it."""
     if not isinstance(parent.value, list if key is None else dict):
         raise NotJson(f"what stands at character {parent.start} is of another kind than expected")
@@ -181,7 +181,7 @@ def _indent_at(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _own_indent(text: str, parent: Node) -> str:
+def _own_indent(text: str, parent: JsonNode) -> str:
     starts = parent.names.values()
     return next((_indent_at(text, at) for at in _on_own_lines(text, starts)), "")
 

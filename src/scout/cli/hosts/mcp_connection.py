@@ -10,8 +10,8 @@ import socket
 import threading
 import time
 
-from scout.cli.connection.host_session import Host, NotEnrolled, Refusal, as_object
-from scout.cli.connection.http import Answer, Lost, quote, stream
+from scout.cli.connection.host_session import HostSession, NotEnrolled, Refusal, as_object
+from scout.cli.connection.http import HttpResponse, Lost, quote, stream
 from scout.cli.connection.text import note
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Message = dict[str, Any]
 
-__all__ = ["Broken", "Door", "Gone"]
+__all__ = ["Broken", "ConnectionGone", "McpConnection"]
 
 _PATH = "/mcp"
 _VERSION = "io.modelcontextprotocol/protocolVersion"
@@ -40,22 +40,22 @@ class Broken(Exception):  # noqa: N818 (a fact about the connection)
     """The connection ended after the request was sent: it may have been done."""
 
 
-class Gone(Exception):  # noqa: N818 (the same)
+class ConnectionGone(Exception):  # noqa: N818 (the same)
     """No daemon answers, or it refuses."""
 
 
 class _Unknown(Exception):  # noqa: N818 (the same)
     """The protocol session is not known any more, or not even the credential."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: HttpResponse) -> None:
         super().__init__(_said(answer))
         self.refused = answer.status == 401
 
 
-class Door:
+class McpConnection:
     """Requests go through here. `heard` is given every message that comes back."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: HostSession) -> None:
         self.heard: Callable[[Any], None] = lambda _: None
         self._host = host
         self._session: dict[str, Any] = {}
@@ -89,7 +89,7 @@ class Door:
                 if not again:
                     raise
                 problem = str(broken)
-        raise Gone(f"Scout does not answer: {problem}")
+        raise ConnectionGone(f"Scout does not answer: {problem}")
 
     def tell(self, message: Message) -> None:
         """Carry what wants no answer."""
@@ -113,7 +113,7 @@ class Door:
 
     def close(self) -> None:
         """The host is gone: so is the protocol session, and the session itself if nobody else reports it."""
-        with contextlib.suppress(Gone, Broken, NotEnrolled, _Unknown):
+        with contextlib.suppress(ConnectionGone, Broken, NotEnrolled, _Unknown):
             if self._protocol_session is not None:
                 list(self._exchange("DELETE", None))
         session = self._session
@@ -146,7 +146,7 @@ class Door:
                     self._identify(refused=True)
                 except Broken as broken:
                     problem = str(broken)
-        raise Gone(f"Scout does not know this session: {problem}")
+        raise ConnectionGone(f"Scout does not know this session: {problem}")
 
     def _renew(self, generation: int, *, refused: bool) -> None:
         """Find the session again and greet anew, once for all threads that found it gone."""
@@ -179,7 +179,7 @@ class Door:
             try:
                 for message in self._exchange("GET", None):
                     self.heard(message)
-            except (Gone, NotEnrolled, _Unknown):
+            except (ConnectionGone, NotEnrolled, _Unknown):
                 return  # there is no such stream, or the next request finds out
             except Broken:
                 pass
@@ -234,7 +234,7 @@ class Door:
         parts = self._connected(method, message, body, ident)
         try:
             for part in parts:
-                if isinstance(part, Answer):
+                if isinstance(part, HttpResponse):
                     yield from self._head(part, message, ident)
                 elif part.startswith("data:") and part[5:].strip():
                     yield json.loads(part[5:])
@@ -245,7 +245,7 @@ class Door:
 
     def _connected(
         self, method: str, message: Message | None, body: bytes, ident: Any
-    ) -> Iterator[Answer | str]:
+    ) -> Iterator[HttpResponse | str]:
         """An open connection, tried for as long as a daemon takes to be replaced."""
 
         def held(line: socket.socket) -> None:
@@ -267,7 +267,7 @@ class Door:
                 time.sleep(pause)
                 continue
             return _joined(first, parts)
-        raise Gone(problem)
+        raise ConnectionGone(problem)
 
     def _headers(self, message: Message | None) -> dict[str, str]:
         told = {
@@ -285,7 +285,7 @@ class Door:
             told["MCP-Protocol-Version"] = self._version
         return told
 
-    def _head(self, answer: Answer, message: Message | None, ident: Any) -> Iterator[Any]:
+    def _head(self, answer: HttpResponse, message: Message | None, ident: Any) -> Iterator[Any]:
         """What the status says; an answer that is no stream is here already."""
         if answer.status == 401 or (answer.status == 404 and self._protocol_session is not None):
             raise _Unknown(answer)
@@ -295,7 +295,7 @@ class Door:
         if told.get("jsonrpc"):
             yield {**told, "id": ident} if told.get("id") is None and "error" in told else told
         elif answer.status >= 400:
-            raise Gone(_said(answer))
+            raise ConnectionGone(_said(answer))
 
     def _start(self) -> None:
         """A host speaks for a person: so the daemon is started, unless that is turned off."""
@@ -307,12 +307,12 @@ class Door:
         try:
             running, began = start(self._host.where.home, environ=environ)
         except NotStarted as problem:
-            raise Gone(f"the daemon did not start: {problem}") from None
+            raise ConnectionGone(f"the daemon did not start: {problem}") from None
         if began:
             note(f"scout: started the daemon (pid {running.pid}, {running.url})")
 
 
-def _joined(first: Answer | str, rest: Iterator[Answer | str]) -> Iterator[Answer | str]:
+def _joined(first: HttpResponse | str, rest: Iterator[HttpResponse | str]) -> Iterator[HttpResponse | str]:
     yield first
     yield from rest
 
@@ -344,7 +344,7 @@ def _decoded(body: bytes) -> Any:
         return None
 
 
-def _said(answer: Answer) -> str:
+def _said(answer: HttpResponse) -> str:
     told = as_object(_decoded(answer.body))
     words = told.get("message") or told.get("error")
     return f"{words or 'the daemon answered'} ({answer.status})"

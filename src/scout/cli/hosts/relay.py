@@ -10,9 +10,9 @@ import sys
 import threading
 import time
 
-from scout.cli.connection.host_session import Host, NotEnrolled, as_object, is_object
+from scout.cli.connection.host_session import HostSession, NotEnrolled, as_object, is_object
 from scout.cli.connection.text import note
-from scout.cli.hosts.mcp_connection import Broken, Door, Gone
+from scout.cli.hosts.mcp_connection import Broken, ConnectionGone, McpConnection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _SAFE = ("initialize", "ping", "server/", "/list", "/read", "/get", "/subscribe"
 def relay(words: list[str]) -> int:
     """Carry messages until the host closes standard input."""
     host = words[words.index("--host") + 1] if "--host" in words[:-1] else _HOST
-    Relay(Door(Host(host, timeout=30.0)), sys.stdin, sys.stdout).run()
+    Relay(McpConnection(HostSession(host, timeout=30.0)), sys.stdin, sys.stdout).run()
     sys.stdout.flush()
     return 0
 
@@ -43,7 +43,7 @@ def relay(words: list[str]) -> int:
 class Relay:
     """One host at the other end of a pipe. Each request has a thread; what wants no answer goes in order."""
 
-    def __init__(self, door: Door, source: TextIO, sink: TextIO) -> None:
+    def __init__(self, door: McpConnection, source: TextIO, sink: TextIO) -> None:
         self.door = door
         self._source, self._sink = source, sink
         self._writing = threading.Lock()
@@ -102,7 +102,7 @@ class Relay:
         except Broken as broken:
             look = "look at what was done before you do it again"
             self._refuse(message["id"], f"the connection to Scout broke ({broken}); {look}")
-        except (Gone, NotEnrolled) as gone:
+        except (ConnectionGone, NotEnrolled) as gone:
             self._refuse(message["id"], str(gone))
         except Exception as fault:  # noqa: BLE001 (a host that gets no answer waits for ever)
             self._refuse(message["id"], f"{type(fault).__name__}: {fault}")
@@ -110,7 +110,7 @@ class Relay:
     def _tell(self, message: Message) -> None:
         try:
             self.door.tell(message)
-        except (Broken, Gone, NotEnrolled) as problem:
+        except (Broken, ConnectionGone, NotEnrolled) as problem:
             note(f"scout mcp: {problem}")
 
     def _refuse(self, ident: Any, problem: str, code: int = _TROUBLE) -> None:

@@ -10,12 +10,12 @@ import click
 from msgspec import inspect
 
 from scout.cli.connection.consent import confirm_retirement, with_consent
-from scout.cli.connection.refusal import Problem
+from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import note
 from scout.cli.operations.complete import ONLY, addresses, completion_of
 from scout.cli.operations.examples import EXAMPLES
 from scout.cli.operations.overview import look
-from scout.cli.operations.verbs import DIRECTORIES, Manner, inbox
+from scout.cli.operations.verbs import DIRECTORIES, Options, inbox
 from scout.protocol.operation import Operation, Parameter
 from scout.protocol.operations import OPERATIONS
 from scout.protocol.request import Request
@@ -48,7 +48,7 @@ def build(operation: str, path: tuple[str, ...]) -> click.Command:
     )
 
 
-def perform(row: Operation, parameters: dict[str, Any], manner: Manner, agreed: bool = False) -> int:
+def perform(row: Operation, parameters: dict[str, Any], manner: Options, agreed: bool = False) -> int:
     """Call it and show the answer. `agreed`: a person need not be asked."""
     assert row.request is not None
     if row.name == "inbox":
@@ -64,7 +64,7 @@ def run_guarded(work: Callable[[], int], as_json: bool) -> None:
     """Do it; a refusal ends with its words and exit code."""
     try:
         code = with_consent(work)
-    except Problem as problem:
+    except RefusalError as problem:
         code = problem.show(as_json, click.get_current_context().command_path)
     click.get_current_context().exit(code)
 
@@ -182,8 +182,8 @@ def _help(row: Operation) -> str:
     return f"{row.says}{told}\n\nWho may: {row.permission}."
 
 
-def _manner(given: dict[str, Any]) -> Manner:
-    return Manner(as_json=given.pop("as_json"), act_as=given.pop("act_as"), key=given.pop("key", None))
+def _manner(given: dict[str, Any]) -> Options:
+    return Options(as_json=given.pop("as_json"), act_as=given.pop("act_as"), key=given.pop("key", None))
 
 
 def tidy(row: Operation, given: dict[str, Any]) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def _value(name: str, kind: _Kind, value: Any) -> Any:
 def _pair(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise Problem.of("bad_request", f"expected KEY=VALUE, got '{text}'", field=text)
+        raise RefusalError.of("bad_request", f"expected KEY=VALUE, got '{text}'", field=text)
     try:
         return key, json.loads(value)
     except ValueError:

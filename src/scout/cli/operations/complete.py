@@ -7,10 +7,10 @@ from typing import Any
 import click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class, split_arg_string
 
-from scout.cli.connection.call import ROUTES, Line
+from scout.cli.connection.call import ROUTES, DaemonCall
 from scout.cli.connection.http import Lost
-from scout.cli.connection.identity import Caller
-from scout.cli.connection.refusal import Problem
+from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import clean, one_line, short_ids
 from scout.identity.reserved import HARNESSES
 
@@ -73,8 +73,10 @@ def _harnesses(ctx: click.Context, parameter: click.Parameter, incomplete: str) 
 
 def _listed(operation: str, **parameters: Any) -> list[dict[str, Any]]:
     try:
-        return Line(Caller(), start=False).call(ROUTES[operation], {**parameters, "limit": 50})["items"]
-    except (Problem, Lost, OSError):
+        return DaemonCall(CliIdentity(), start=False).call(ROUTES[operation], {**parameters, "limit": 50})[
+            "items"
+        ]
+    except (RefusalError, Lost, OSError):
         return []
 
 

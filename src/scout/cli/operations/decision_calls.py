@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from scout.cli.connection.call import ROUTES, Line
-from scout.cli.connection.refusal import Problem
+from scout.cli.connection.call import ROUTES, DaemonCall
+from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import note, out
 from scout.cli.output.attention import headline, wish_lines
 from scout.cli.output.shapes import show
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from scout.cli.operations.verbs import Manner
+    from scout.cli.operations.verbs import Options
 
 __all__ = ["decide"]
 
@@ -34,7 +34,7 @@ def _parted(words: list[str]) -> tuple[list[str], str]:
     return words[:count], " ".join(words[count:])
 
 
-def decide(move: str, words: list[str], of: str | None, given: dict[str, Any], manner: Manner) -> int:
+def decide(move: str, words: list[str], of: str | None, given: dict[str, Any], manner: Options) -> int:
     """Decide what the words name; the exit code."""
     named, text = _parted(words)
     field = _TEXT.get(move, "reason")
@@ -50,7 +50,7 @@ def decide(move: str, words: list[str], of: str | None, given: dict[str, Any], m
     return 0
 
 
-def _decide_all(line: Line, move: str, of: str, given: dict[str, Any], manner: Manner) -> int:
+def _decide_all(line: DaemonCall, move: str, of: str, given: dict[str, Any], manner: Options) -> int:
     """All of an agent or flight that are open now: those that are shown, and no other."""
     listing = {"flight" if of.startswith("flt_") else "agent": of, "limit": 200}
     items = [one for one in line.call(ROUTES["attention"], listing)["items"] if one.get("mayDecide")]
@@ -73,9 +73,11 @@ def _agreed(move: str, items: list[dict[str, Any]]) -> bool:
     return click.confirm(f"{move} these {len(items)}?", default=False, err=True)
 
 
-def _decide_several(line: Line, move: str, named: list[str], given: dict[str, Any], manner: Manner) -> int:
+def _decide_several(
+    line: DaemonCall, move: str, named: list[str], given: dict[str, Any], manner: Options
+) -> int:
     if given.get("anyUse") or given.get("path"):
-        raise Problem.of("bad_request", "--any-use and --path are decided for one item at a time")
+        raise RefusalError.of("bad_request", "--any-use and --path are decided for one item at a time")
     decision = line.call(
         ROUTES["attention.decide"], {"move": move, "attentionIds": named, **given}, manner.key
     )

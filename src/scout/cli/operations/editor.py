@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from scout.cli.connection.refusal import Problem
+from scout.cli.connection.refusal import RefusalError
 
 __all__ = ["edit"]
 
@@ -26,5 +26,5 @@ def edit() -> str:
     return text
 
 
-def _nothing(problem: str) -> Problem:
-    return Problem.of("bad_request", problem, problem=problem, field="body")
+def _nothing(problem: str) -> RefusalError:
+    return RefusalError.of("bad_request", problem, problem=problem, field="body")

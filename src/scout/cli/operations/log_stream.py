@@ -8,7 +8,7 @@ import time
 
 from scout.cli.connection.call import ROUTES, target_of
 from scout.cli.connection.http import Lost
-from scout.cli.connection.refusal import Problem, remedy
+from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import note, out
 from scout.cli.output.events import Names, event_line
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from scout.cli.connection.call import Line
-    from scout.cli.operations.verbs import Manner
+    from scout.cli.connection.call import DaemonCall
+    from scout.cli.operations.verbs import Options
 
 __all__ = ["follow_log", "frames"]
 
 _PAUSES = (0.05, 0.2, 0.8, 2.0, 5.0)
 
 
-def follow_log(parameters: dict[str, Any], manner: Manner, count: int | None = None) -> int:
+def follow_log(parameters: dict[str, Any], manner: Options, count: int | None = None) -> int:
     """Print each event, until Ctrl-C or so many."""
     last = parameters.pop("after", None)
     line, failures, shown = manner.line(), 0, 0
@@ -42,7 +42,7 @@ def follow_log(parameters: dict[str, Any], manner: Manner, count: int | None = N
         except (Lost, OSError) as error:
             problem = str(error)
         if failures == len(_PAUSES):
-            raise Problem.of("busy", f"the daemon stays away: {problem}", remedies=[remedy("doctor")])
+            raise RefusalError.of("busy", f"the daemon stays away: {problem}", remedies=[remedy("doctor")])
         if not failures:
             note("scout: the stream broke; following again from where it was")
         time.sleep(_PAUSES[failures])
@@ -50,7 +50,9 @@ def follow_log(parameters: dict[str, Any], manner: Manner, count: int | None = N
     return 0
 
 
-def _events(line: Line, parameters: dict[str, Any], last: object) -> Iterator[tuple[object, dict[str, Any]]]:
+def _events(
+    line: DaemonCall, parameters: dict[str, Any], last: object
+) -> Iterator[tuple[object, dict[str, Any]]]:
     _, target, _ = target_of(ROUTES["watch"], parameters)
     for kind, number, data in frames(line.events(target, None if last is None else str(last))):
         if kind == "dropped":

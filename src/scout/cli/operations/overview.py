@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sys
 
-from scout.cli.connection.call import ROUTES, Line
+from scout.cli.connection.call import ROUTES, DaemonCall
 from scout.cli.connection.http import Lost
-from scout.cli.connection.identity import Caller
-from scout.cli.connection.refusal import Problem, remedy
+from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import age, fields, note, one_line, out, paint, short_ids, table
 from scout.cli.output.own_name import say_you
 from scout.cli.output.shapes import flight_rows, show
@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from scout.cli.operations.verbs import Manner
+    from scout.cli.operations.verbs import Options
 
 __all__ = ["look", "show_now", "show_status"]
 
@@ -27,7 +27,7 @@ _PATIENCE = 15.0
 _EVENTS = ("log", "feed")
 
 
-def look(operation: str, route: str, parameters: dict[str, Any], manner: Manner) -> int:
+def look(operation: str, route: str, parameters: dict[str, Any], manner: Options) -> int:
     """Call it and show the answer."""
     line = manner.line()
     answer = line.call(route, parameters, manner.key)
@@ -44,18 +44,18 @@ def look(operation: str, route: str, parameters: dict[str, Any], manner: Manner)
     return 0
 
 
-def show_status(manner: Manner) -> int:
+def show_status(manner: Options) -> int:
     """Whether the daemon runs, and where; it is never started by this."""
     from scout.cli.connection.autostart import not_answering
     from scout.daemon.start import NotAnswering, running, wait_ready
 
-    home = Caller().where.home
+    home = CliIdentity().where.home
     found = wait_ready(home, _PATIENCE) if running(home) else None
     if found is None and (silent := running(home)):
         raise not_answering(NotAnswering(silent))
     if found is None:
         message = f"no daemon runs for {home}"
-        raise Problem.of("not_running", message, home=home, remedies=[remedy("up")])
+        raise RefusalError.of("not_running", message, home=home, remedies=[remedy("up")])
     paused = _pause()
     if manner.as_json:
         out(json.dumps({**found.facts(), **paused}))
@@ -71,13 +71,13 @@ def show_status(manner: Manner) -> int:
 def _pause() -> dict[str, Any]:
     """Whether the daemon is paused; nothing is said of it when it is not, or does not answer."""
     try:
-        paused = Line(Caller(), start=False).call(ROUTES["status"], {}).get("paused")
-    except (Problem, Lost):
+        paused = DaemonCall(CliIdentity(), start=False).call(ROUTES["status"], {}).get("paused")
+    except (RefusalError, Lost):
         return {}
     return {"paused": paused} if paused else {}
 
 
-def show_now(parameters: dict[str, Any], manner: Manner) -> int:
+def show_now(parameters: dict[str, Any], manner: Options) -> int:
     """What needs me, who works, what finished since I last looked. Shown on a terminal, it is looked at."""
     line = manner.line()
     now = line.call(ROUTES["now"], parameters)

@@ -6,22 +6,22 @@ import json
 import os
 import sys
 
-from scout.cli.connection.call import ROUTES, Line, on_terminal
-from scout.cli.connection.identity import Caller
-from scout.cli.connection.refusal import Problem, remedy
+from scout.cli.connection.call import ROUTES, DaemonCall, on_terminal
+from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import note, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["DIRECTORIES", "Manner", "ask", "inbox", "reply", "say", "send", "stored", "text_of"]
+__all__ = ["DIRECTORIES", "Options", "ask", "inbox", "reply", "say", "send", "stored", "text_of"]
 
 # Parameters that name directories: relative to where the command is typed.
 DIRECTORIES = frozenset({"cwd", "projectPath", "projectRoot", "workingDir", "old", "new"})
 
 
-class Manner:
+class Options:
     """How a verb is carried out: what is no parameter of the operation."""
 
     def __init__(
@@ -38,11 +38,11 @@ class Manner:
         self.as_json, self.act_as, self.key, self.file = as_json, act_as, key, file
         self.wait, self.no_wait, self.notify = wait, no_wait, notify
 
-    def line(self) -> Line:
-        return Line(Caller(self.act_as))
+    def line(self) -> DaemonCall:
+        return DaemonCall(CliIdentity(self.act_as))
 
 
-def send(words: list[str], parameters: dict[str, Any], manner: Manner) -> int:
+def send(words: list[str], parameters: dict[str, Any], manner: Options) -> int:
     """Post a message and show its receipt."""
     elsewhere = any(
         parameters.get(name) for name in ("to", "channel", "conversationId", "thread", "broadcast")
@@ -55,7 +55,7 @@ def send(words: list[str], parameters: dict[str, Any], manner: Manner) -> int:
     return 0
 
 
-def reply(words: list[str], parameters: dict[str, Any], manner: Manner, route: str) -> int:
+def reply(words: list[str], parameters: dict[str, Any], manner: Options, route: str) -> int:
     """Answer in the conversation it came from."""
     _place_words(words, parameters, manner, True)
     line = manner.line()
@@ -65,7 +65,7 @@ def reply(words: list[str], parameters: dict[str, Any], manner: Manner, route: s
     return 0
 
 
-def ask(words: list[str], parameters: dict[str, Any], manner: Manner) -> int:
+def ask(words: list[str], parameters: dict[str, Any], manner: Options) -> int:
     """Ask, then wait for the result unless told not to."""
     elsewhere = any(parameters.get(name) for name in ("to", "projectPath", "targetSessionId"))
     _place_words(words, parameters, manner, elsewhere)
@@ -86,13 +86,13 @@ def ask(words: list[str], parameters: dict[str, Any], manner: Manner) -> int:
     return follow(line, receipt["flightId"], budget, manner.as_json)
 
 
-def _leaves(parameters: dict[str, Any], manner: Manner) -> bool:
+def _leaves(parameters: dict[str, Any], manner: Options) -> bool:
     """Whether the receipt is the answer. What is queued for a day is not waited for, unless told so."""
     queued = parameters.get("ifUnreachable") == "queue" and manner.wait is None
     return manner.no_wait or manner.notify or queued or parameters.get("replyMode") == "none"
 
 
-def inbox(parameters: dict[str, Any], manner: Manner) -> int:
+def inbox(parameters: dict[str, Any], manner: Options) -> int:
     """Show what is unread. For a person, what was shown is read then; for a program nothing is taken."""
     line = manner.line()
     page = line.call(ROUTES["inbox"], parameters)
@@ -114,7 +114,7 @@ def _more(cursor: str) -> str:
     return f"more: scout inbox --cursor {cursor}"
 
 
-def _mark_read(line: Line, items: list[dict[str, Any]]) -> None:
+def _mark_read(line: DaemonCall, items: list[dict[str, Any]]) -> None:
     """What a person was shown is read; an ask stays until it is answered."""
     unread = [item for item in items if not item.get("read")]
     mail = [item["delivery"] for item in unread if item.get("delivery")]
@@ -130,7 +130,7 @@ def _mark_read(line: Line, items: list[dict[str, Any]]) -> None:
 # ------------------------------------------------------------------------------- words and bodies
 
 
-def _place_words(words: list[str], parameters: dict[str, Any], manner: Manner, elsewhere: bool) -> None:
+def _place_words(words: list[str], parameters: dict[str, Any], manner: Options, elsewhere: bool) -> None:
     """The first word is the target unless a flag names one; the rest is the body."""
     rest = _join_operator(words)
     if not elsewhere and rest and rest[0] != "-" and not _has_route(rest[0]):
@@ -152,7 +152,7 @@ def _has_route(word: str) -> bool:
     return after != word.lstrip() and (len(after.split()) != 1 or "\n" in after)
 
 
-def text_of(words: list[str], manner: Manner) -> str:
+def text_of(words: list[str], manner: Options) -> str:
     """The body: the words, standard input for -, a file, or what is written in an editor."""
     if manner.file is not None:
         if words:
@@ -185,15 +185,15 @@ def _decoded(data: bytes, name: str) -> str:
         raise _unclear(f"{name} is no UTF-8 text; --attach FILE takes any file") from None
 
 
-def _unclear(problem: str) -> Problem:
-    return Problem.of("bad_request", problem, problem=problem, field="body")
+def _unclear(problem: str) -> RefusalError:
+    return RefusalError.of("bad_request", problem, problem=problem, field="body")
 
 
-def _post(line: Line, route: str, parameters: dict[str, Any], manner: Manner) -> dict[str, Any]:
+def _post(line: DaemonCall, route: str, parameters: dict[str, Any], manner: Options) -> dict[str, Any]:
     """The receipt; a file that is too long for a body is offered as an attachment."""
     try:
         return line.call(route, parameters, manner.key)
-    except Problem as problem:
+    except RefusalError as problem:
         if problem.code == "too_large" and problem.told.get("what") == "body" and manner.file is not None:
             problem.told["remedies"] = [_attaching(manner.file)]
         raise
@@ -209,14 +209,14 @@ def _attaching(file: str) -> dict[str, Any]:
     return remedy(typed[0], command, "attach the file")
 
 
-def _attach(line: Line, parameters: dict[str, Any]) -> None:
+def _attach(line: DaemonCall, parameters: dict[str, Any]) -> None:
     """Files become stored ones; what is already a SHA-256 stays."""
     names = parameters.get("attachments") or ()
     if names:
         parameters["attachments"] = [stored(line, name) for name in names]
 
 
-def stored(line: Line, name: str) -> str:
+def stored(line: DaemonCall, name: str) -> str:
     """The SHA-256 of a file that is stored now, and what it is called."""
     import base64
     import mimetypes
@@ -250,7 +250,7 @@ def say(told: Any, text: str, as_json: bool) -> None:
     out(json.dumps(told) if as_json else text)
 
 
-def _show_receipt(receipt: dict[str, Any], to: str, manner: Manner) -> None:
+def _show_receipt(receipt: dict[str, Any], to: str, manner: Options) -> None:
     if manner.as_json:
         out(json.dumps(receipt))
         return
@@ -260,7 +260,7 @@ def _show_receipt(receipt: dict[str, Any], to: str, manner: Manner) -> None:
         note(f"note: {text}")
 
 
-def _show_ask(receipt: dict[str, Any], manner: Manner) -> int:
+def _show_ask(receipt: dict[str, Any], manner: Options) -> int:
     if manner.as_json:
         out(json.dumps(receipt))
         return 0

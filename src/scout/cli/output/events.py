@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scout.cli.connection.call import ROUTES
-from scout.cli.connection.refusal import Problem
+from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import columns, cut, local_time, one_line, paint, short_id
 from scout.cli.output.own_name import rephrase
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from scout.cli.connection.call import Line
+    from scout.cli.connection.call import DaemonCall
 
 __all__ = ["Names", "event_line"]
 
@@ -22,7 +22,7 @@ _TEXTS = ("text", "title", "body", "reason", "name")
 class Names:
     """What people call the agents and conversations that an event names by id; each is asked for once."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: DaemonCall) -> None:
         self._line = line
         self._known: dict[str, str] = {}
         self._own = ""
@@ -54,7 +54,7 @@ class Names:
     def _ask(self, route: str, parameters: dict[str, Any]) -> dict[str, Any]:
         try:
             return dict(self._line.call(route, parameters))
-        except Problem:
+        except RefusalError:
             return {}  # what one may not see has no name
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 
 from scout.cli.connection.call import ROUTES
-from scout.cli.connection.refusal import Problem
+from scout.cli.connection.refusal import RefusalError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from scout.cli.connection.call import Line
+    from scout.cli.connection.call import DaemonCall
 
 __all__ = ["rephrase", "say_you"]
 
@@ -28,13 +28,13 @@ _KEPT = frozenset({"me", "remedies", "next"})  # who you are, and commands to pa
 _VERBS = (("was", "were"), ("is", "are"), ("has", "have"))
 
 
-def say_you(line: Line, answer: Any) -> Any:
+def say_you(line: DaemonCall, answer: Any) -> Any:
     """The answer with `you` where it names the caller."""
     if _PERSON not in json.dumps(answer):
         return answer
     try:
         name = line.call(ROUTES["whoami"], {}).get("address")
-    except Problem:
+    except RefusalError:
         return answer
     return _rename(answer, name, "") if name and name.endswith(_PERSON) else answer
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from scout.cli.connection.call import Line
+    from scout.cli.connection.call import DaemonCall
 
 __all__ = ["flight_rows", "is_repeated", "show", "show_page"]
 
@@ -61,7 +61,7 @@ _ELSEWHERE = {
 }
 
 
-def show(operation: str, answer: Any, as_json: bool = False, line: Line | None = None) -> None:
+def show(operation: str, answer: Any, as_json: bool = False, line: DaemonCall | None = None) -> None:
     """The answer of an operation. On a caller's line, the caller is `you`."""
     if as_json:
         out(json.dumps(answer))

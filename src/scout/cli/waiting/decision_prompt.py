@@ -8,7 +8,7 @@ import sys
 import termios
 
 from scout.cli.connection.call import ROUTES
-from scout.cli.connection.refusal import Problem
+from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import note
 from scout.cli.output.attention import headline, wish_lines
 
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from scout.cli.connection.call import Line
+    from scout.cli.connection.call import DaemonCall
 
 __all__ = ["DecisionPrompt", "is_interactive"]
 
@@ -40,7 +40,7 @@ class DecisionPrompt:
     What was typed before it was shown whole is thrown away: it cannot have been meant for it.
     """
 
-    def __init__(self, line: Line, ref: str) -> None:
+    def __init__(self, line: DaemonCall, ref: str) -> None:
         self._line = line
         self.ref = ref
         self.open = True
@@ -120,7 +120,7 @@ class DecisionPrompt:
         )
         try:
             done = self._line.call(ROUTES[f"{name}.{move}"], {field: self.ref, **more})
-        except Problem as problem:
+        except RefusalError as problem:
             note(str(problem))
         else:
             said = {"approve": "approved", "deny": "denied", "answer": "answered"}[move]

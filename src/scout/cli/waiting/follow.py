@@ -10,13 +10,13 @@ from scout.cli.connection.call import ROUTES
 from scout.cli.connection.refusal import OPEN, exit_code, tries
 from scout.cli.connection.text import note, out, out_text, paint
 from scout.cli.output.own_name import say_you
-from scout.cli.waiting.progress import Progress, Watched, asked_of_a_person
+from scout.cli.waiting.progress import Progress, WatchedFlight, asked_of_a_person
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from scout.cli.connection.call import Line
+    from scout.cli.connection.call import DaemonCall
 
 __all__ = ["FINISHED", "POLL", "follow", "settle"]
 
@@ -24,7 +24,7 @@ FINISHED = ("completed", "failed", "cancelled")
 POLL = 30.0  # seconds of one long poll when nobody looks
 
 
-def follow(line: Line, flight_id: str, budget: float | None, as_json: bool = False) -> int:
+def follow(line: DaemonCall, flight_id: str, budget: float | None, as_json: bool = False) -> int:
     """Wait until it is finished, the budget is over or Ctrl-C; show how it ended; the exit code."""
     flight: dict[str, Any] = {}
     try:
@@ -95,9 +95,9 @@ def _why(flight: dict[str, Any]) -> str:
     return " · ".join(str(part) for part in (flight.get("phase"), flight.get("reason")) if part)
 
 
-def _wait(line: Line, flight_id: str, budget: float | None) -> dict[str, Any]:
+def _wait(line: DaemonCall, flight_id: str, budget: float | None) -> dict[str, Any]:
     began = time.monotonic()
-    progress, watched = Progress() if sys.stderr.isatty() else None, Watched(line)
+    progress, watched = Progress() if sys.stderr.isatty() else None, WatchedFlight(line)
     seen: int | None = None
     while True:
         left = None if budget is None else budget - (time.monotonic() - began)

@@ -8,17 +8,17 @@ import sys
 import time
 
 from scout.cli.connection.call import ROUTES
-from scout.cli.connection.refusal import Problem
+from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import age, clean, erase_status, note, show_status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from scout.cli.connection.call import Line
+    from scout.cli.connection.call import DaemonCall
     from scout.cli.waiting.decision_prompt import DecisionPrompt
 
-__all__ = ["TICK", "Progress", "Watched", "asked_of_a_person"]
+__all__ = ["TICK", "Progress", "WatchedFlight", "asked_of_a_person"]
 
 TICK = 1.0  # seconds of one look while somebody waits
 _QUIET = 10.0  # seconds without a sign of life that are not worth a word
@@ -61,10 +61,10 @@ def _silence(moment: object) -> str:
     return f" · last sign of life {age(moment)}"
 
 
-class Watched:
+class WatchedFlight:
     """A flight while somebody looks: who was woken for it and where, and what it does."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: DaemonCall) -> None:
         self._line = line
         self._places: dict[str, str] = {}
         self._told = set[str]()
@@ -101,7 +101,7 @@ class Watched:
         Progress.clear()
         try:
             self._ask(ref)
-        except Problem:  # the caller may not see it
+        except RefusalError:  # the caller may not see it
             note(f"it waits for a person: {ref}")
 
     def _ask(self, ref: str) -> None:
@@ -140,7 +140,7 @@ class Watched:
         """What the caller may see of it; nothing otherwise."""
         try:
             return dict(self._line.call(route, parameters))
-        except Problem:
+        except RefusalError:
             return {}
 
 

@@ -10,8 +10,8 @@ from mcp_types import Tool as ListedTool
 
 from scout.base.refusal import Candidate, Refused
 from scout.mcp.call import Call
-from scout.mcp.caller import Caller
-from scout.mcp.tools.forms import Wanted
+from scout.mcp.caller import McpCaller
+from scout.mcp.tools.forms import FormRequest
 from scout.mcp.tools.result import answered, compact, refused
 from scout.mcp.tools.table import TOOLS, tools_of
 from scout.mcp.tools.tasks import NewTask
@@ -26,7 +26,7 @@ __all__ = ["called", "listed"]
 _LOG = logging.getLogger("scout.mcp")
 
 
-def listed(caller: Caller) -> list[ListedTool]:
+def listed(caller: McpCaller) -> list[ListedTool]:
     """The tools of the caller's role."""
     return _LISTED[caller.role]
 
@@ -40,7 +40,7 @@ async def called(call: Call) -> CallToolResult | NewTask:
         result = await (tool.act(call, request) if tool.act else call.scout.call(request))
     except Refused as problem:
         return refused(problem.diagnostic, offered)
-    except (MCPError, Wanted):
+    except (MCPError, FormRequest):
         raise
     except Exception:  # noqa: BLE001 (a fault of ours is answered and logged, whatever it is)
         return _fault(params.name)
@@ -60,7 +60,7 @@ def _fault(name: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=said)], structured_content=facts, is_error=True)
 
 
-def _tool(name: str, caller: Caller, offered: tuple[Tool, ...]) -> Tool:
+def _tool(name: str, caller: McpCaller, offered: tuple[Tool, ...]) -> Tool:
     """The tool, if the caller's role has it."""
     if name in TOOLS:
         if TOOLS[name] in offered:

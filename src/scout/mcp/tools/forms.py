@@ -23,7 +23,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from scout.base.codec import encode
 from scout.mcp.call import Call
 
-__all__ = ["Wanted", "answer_of", "ask_client", "check_offered", "form", "has_sessions", "offers_forms"]
+__all__ = ["FormRequest", "answer_of", "ask_client", "check_offered", "form", "has_sessions", "offers_forms"]
 
 _ANSWER = "answer"
 _RESULTS: Mapping[type[Any], type[Any]] = {
@@ -33,7 +33,7 @@ _RESULTS: Mapping[type[Any], type[Any]] = {
 }
 
 
-class Wanted(Exception):  # noqa: N818 (an answer, not a fault)
+class FormRequest(Exception):  # noqa: N818 (an answer, not a fault)
     """A call that cannot go on before the client makes it again with what it is asked for."""
 
     def __init__(self, result: InputRequiredResult) -> None:
@@ -72,7 +72,7 @@ async def ask_client(
     given = call.params.input_responses or {}
     found = {name: given[name] for name in requests if name in given}
     if len(found) < len(requests):
-        raise Wanted(InputRequiredResult(input_requests=dict(requests), request_state=state))
+        raise FormRequest(InputRequiredResult(input_requests=dict(requests), request_state=state))
     return found
 
 

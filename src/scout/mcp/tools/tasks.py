@@ -23,7 +23,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from scout.base.codec import render
 from scout.base.refusal import Refused, WrongState, code_of
 from scout.mcp.call import Call
-from scout.mcp.caller import Caller, caller_of
+from scout.mcp.caller import McpCaller, caller_of
 from scout.mcp.tools import lines
 from scout.mcp.tools.flight_text import flight_facts
 from scout.mcp.tools.forms import answer_of, form, offers_forms
@@ -165,12 +165,12 @@ def _ref(view: FlightView) -> str:
     return (view.waiting_on.ref if view.waiting_on else None) or ""
 
 
-def _asks(caller: Caller, view: FlightView) -> bool:
+def _asks(caller: McpCaller, view: FlightView) -> bool:
     """Whether the answer is the caller's own to give: no agent answers for the person."""
     return view.is_asking and view.next_move_owner_id == caller.identity.agent_id
 
 
-async def _asked(caller: Caller, view: FlightView) -> ElicitRequest | None:
+async def _asked(caller: McpCaller, view: FlightView) -> ElicitRequest | None:
     if not _asks(caller, view):
         return None
     if _is_question(view):
@@ -203,7 +203,7 @@ def _result(given: Any) -> ElicitResult:
 # -- who asks ------------------------------------------------------------------------------------------
 
 
-def _caller(ctx: Any, params: TaskParams) -> Caller:
+def _caller(ctx: Any, params: TaskParams) -> McpCaller:
     """Who asks, if it speaks tasks and names the same one in its header."""
     check_tasks(ctx.session)
     if decode_header_value(ctx.request.headers.get(MCP_NAME_HEADER)) != params.task_id:
@@ -216,7 +216,7 @@ def _offered(ctx: Any) -> ClientCapabilities | None:
     return session.client_capabilities
 
 
-async def _called(caller: Caller, request: Request[Any]) -> Any:
+async def _called(caller: McpCaller, request: Request[Any]) -> Any:
     try:
         return await caller.scout.call(request)
     except Refused as refused:

@@ -19,7 +19,7 @@ from scout.store.integrity.wal import LogState, read_log, starts_well
 from scout.store.log import last_seq
 from scout.store.migrate import CURRENT, version_of
 
-__all__ = ["Copy", "Report", "check_start", "damaged", "examine", "looks_sound"]
+__all__ = ["Copy", "DamageReport", "check_start", "damaged", "examine", "looks_sound"]
 
 _MAGIC = b"SQLite format 3\0"
 _SHOWN = 20
@@ -34,7 +34,7 @@ class Copy(Record):
     modified: float
 
 
-class Report(Record):
+class DamageReport(Record):
     """What was found: `events` that can be read, the last of them, and the newest that anything speaks of."""
 
     path: str
@@ -105,12 +105,14 @@ def check_start(path: Path) -> None:
         raise damaged(path, found[0])
 
 
-def examine(path: Path) -> Report:
+def examine(path: Path) -> DamageReport:
     """Look at a store that may be damaged. This reads all of it, so it is for when opening has failed."""
     if not path.is_file():
-        return _with_copies(path, Report(path=str(path), problems=(f"there is no file {path}",)))
+        return _with_copies(path, DamageReport(path=str(path), problems=(f"there is no file {path}",)))
     log = read_log(path.with_name(f"{path.name}-wal"))
-    report = Report(path=str(path), size=path.stat().st_size, problems=_problems(log), notes=_notes(log))
+    report = DamageReport(
+        path=str(path), size=path.stat().st_size, problems=_problems(log), notes=_notes(log)
+    )
     if not report.size and log is None:
         return replace(report, notes=("it is empty: a new store",))
     if _head(path) != _MAGIC:
@@ -157,7 +159,7 @@ def _notes(log: LogState | None) -> tuple[str, ...]:
 # ------------------------------------------------------------------------------------- contents
 
 
-def _contents(store: sqlite3.Connection, report: Report) -> Report:
+def _contents(store: sqlite3.Connection, report: DamageReport) -> DamageReport:
     version = version_of(store)
     found = tuple(str(row[0]) for row in store.execute(f"PRAGMA integrity_check({_SHOWN})"))
     problems = () if found == ("ok",) else found
@@ -219,7 +221,7 @@ def _spoken_of(store: sqlite3.Connection) -> Iterator[int]:
 # --------------------------------------------------------------------------------------- copies
 
 
-def _with_copies(path: Path, report: Report) -> Report:
+def _with_copies(path: Path, report: DamageReport) -> DamageReport:
     copies = tuple(sorted(_copies(path), key=lambda copy: (-copy.last_seq, -copy.modified)))
     expected = max([report.expected_seq, *(copy.last_seq for copy in copies)])
     remedies = tuple(_remedy(copy, expected) for copy in copies) or (_ELSEWHERE,)
