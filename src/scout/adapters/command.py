@@ -34,8 +34,6 @@ from scout.ports import (
     UsageKind,
 )
 
-__all__ = ["Command"]
-
 _SAFE = re.compile(r"\w[\w.-]*", re.ASCII)
 _BUSY = {errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _BEGIN_WAIT = 10.0

@@ -22,8 +22,6 @@ from scout.ports import (
     Started,
 )
 
-__all__ = ["Echo"]
-
 _REMEMBERED = 4096
 _Turn = tuple[str, str]
 

@@ -4,8 +4,6 @@ from scout.base.refusal import Refused, Remedy
 from scout.model.problems.session import Layer, SessionNotAttachable
 from scout.ports import HumanAnswer, Observed, Opened, SessionSpec, Tailed
 
-__all__ = ["Plain", "not_attachable"]
-
 
 class Plain:
     """A harness without a program that goes on: nothing to answer, to open or to look at."""

@@ -2,8 +2,6 @@
 
 from scout.ports import Prompt, SessionSpec
 
-__all__ = ["first_prompt"]
-
 
 def first_prompt(spec: SessionSpec, prompt: Prompt, *, had_turns: bool) -> str:
     """What is said in a turn. `had_turns`: Scout spoke to this session before, so it knows the contract."""

@@ -10,8 +10,6 @@ from contextlib import suppress
 from scout.adapters.process.environment import environment_for
 from scout.base.codec import encode
 
-__all__ = ["ProgramRouter"]
-
 _PATIENCE = 20.0  # seconds
 _LONGEST = 4096  # bytes of an answer
 _KILL_WAIT = 5.0

@@ -6,8 +6,6 @@ from typing import Any
 
 from scout.adapters.transcript import inner, items
 
-__all__ = ["KEY", "relays_in"]
-
 # Never `scout`: that is what `scout setup` and people call their own, and hosts merge what has one name.
 KEY = "scout_run"
 

@@ -11,22 +11,6 @@ from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.ports import Tailed, TailLine
 
-__all__ = [
-    "Entry",
-    "File",
-    "clipped",
-    "excerpt",
-    "head",
-    "inner",
-    "items",
-    "listed",
-    "newest",
-    "single",
-    "text",
-    "time",
-    "titled",
-]
-
 Entry: TypeAlias = dict[str, Any]
 
 _LINE = 1 << 20  # a longer one is left out

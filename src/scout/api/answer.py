@@ -16,8 +16,6 @@ from scout.protocol.correction import remedies_of
 from scout.protocol.operations import command_line
 from scout.protocol.overview import Status
 
-__all__ = ["INTERNAL", "encoded", "internal", "problem", "problem_document"]
-
 INTERNAL = "internal"
 
 _PROBLEM = (b"content-type", b"application/problem+json")

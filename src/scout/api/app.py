@@ -23,8 +23,6 @@ from scout.protocol.overview import Watch
 from scout.protocol.request import Request
 from scout.protocol.scout import Credential, Gate, Scout
 
-__all__ = ["Application"]
-
 _LOG = logging.getLogger("scout.api")
 _SHORT = 64 * 1024  # bytes of a body that are read on the loop itself
 _DESCRIPTIONS = frozenset({b"/openapi.json", b"/docs"})

@@ -6,8 +6,6 @@ from typing import Any, NamedTuple, Protocol
 
 from scout.protocol.scout import Scout
 
-__all__ = ["Gone", "Headers", "Mount", "Receive", "Response", "Scope", "Send", "WatchedResponse", "sent"]
-
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]

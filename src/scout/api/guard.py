@@ -11,8 +11,6 @@ from scout.api.asgi import Scope
 from scout.base.refusal import BadRequest, Refused
 from scout.model.problems.request import Forbidden
 
-__all__ = ["LOOPBACK", "Guard", "header_values"]
-
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 # Given twice, these would let two readers of one request disagree about it.

@@ -8,8 +8,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from scout.api.answer import problem
 from scout.base.refusal import BadRequest
 
-__all__ = ["Protocol"]
-
 _HEAD_LIMIT = 64 * 1024
 _HEAD_SECONDS = 20.0
 _BODY_SECONDS = 30.0

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 
 from scout.api.asgi import Response
 
-__all__ = ["metrics"]
-
 _NAME = re.compile(r"[^a-zA-Z0-9_:]")
 _HEADERS = ((b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),)
 

@@ -19,8 +19,6 @@ from scout.protocol.operation import operation_of
 from scout.protocol.overview import Watch
 from scout.protocol.request import result_of
 
-__all__ = ["document", "openapi"]
-
 _REFERENCE = "#/components/schemas/"
 _UNNAMEABLE = re.compile(r"[^A-Za-z0-9._-]+")
 

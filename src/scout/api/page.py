@@ -9,8 +9,6 @@ from typing import Any
 from scout.api.asgi import Response
 from scout.api.openapi import document
 
-__all__ = ["page"]
-
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 :root { color-scheme: light dark; }

@@ -14,8 +14,6 @@ from scout.model.wire_names import own_names
 from scout.policy.nearest import ranked
 from scout.protocol.request import Request
 
-__all__ = ["WrongMedia", "body_of", "read"]
-
 
 class WrongMedia(Exception):  # noqa: N818 (an answer, not a fault)
     """The body is of a kind that Scout does not read."""

@@ -15,8 +15,6 @@ from scout.policy.nearest import ranked
 from scout.protocol.operations import REQUESTS
 from scout.protocol.request import Request
 
-__all__ = ["Route", "RouteMatch", "Routes", "WrongMethod", "route_of"]
-
 _PARAMETER = re.compile(r"\{(\w+)\}")
 _LIMIT = 1024 * 1024
 _ATTACHMENT_LIMIT = 14 * 1024 * 1024  # ten mebibytes as base64, and room for the rest

@@ -10,8 +10,6 @@ from scout.base.refusal import Diagnostic, Refused
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import event_type
 
-__all__ = ["Frames", "disconnected", "follow"]
-
 _HEADERS: Headers = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store, no-transform"),

@@ -49,8 +49,6 @@ from scout.protocol.sessions import CheckLine, Verdict
 from scout.store.database import Database
 from scout.store.ledger import Ledger
 
-__all__ = ["Broker"]
-
 T = TypeVar("T")
 _KEPT = 10_000  # admissions remembered
 _PAGE = 500

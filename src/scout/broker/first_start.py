@@ -13,8 +13,6 @@ from scout.model.node import Node, update_node
 from scout.model.people.user import User, check_user
 from scout.model.token import Token, TokenKind, TokenState, hash_of, revoke_token
 
-__all__ = ["begin"]
-
 _LABEL = "the operator's token file"
 
 

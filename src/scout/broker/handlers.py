@@ -43,8 +43,6 @@ from scout.protocol import sessions as runs
 from scout.protocol import work as owns
 from scout.protocol.request import Request
 
-__all__ = ["HANDLERS", "config_of", "directory_of"]
-
 Handler = Callable[[Transaction, Any], Any]
 
 HANDLERS: Mapping[type[Request[Any]], Handler] = {

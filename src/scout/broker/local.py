@@ -46,8 +46,6 @@ from scout.protocol.route_operator import apply_route
 from scout.protocol.talk import Blob, GetBlob, PutBlob, Send
 from scout.store.ledger import Ledger
 
-__all__ = ["Counter", "LocalScout"]
-
 T = TypeVar("T")
 _PAGE = 500
 _SOON = 0.05

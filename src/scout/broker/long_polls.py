@@ -10,8 +10,6 @@ from scout.protocol.questions import GetQuestion, QuestionView
 from scout.protocol.request import Request
 from scout.store.ledger import Ledger
 
-__all__ = ["AWAITED", "Awaited"]
-
 
 class Awaited(NamedTuple):
     """A kind of record, the states in which there is no answer yet, and how it is shown afterwards."""

@@ -13,8 +13,6 @@ from scout.model.problems.target import UnknownTarget
 from scout.policy.directory import Viewpoint
 from scout.ports import Surroundings
 
-__all__ = ["with_projects"]
-
 _LOOKED = 16  # folders in which the name is looked for
 
 

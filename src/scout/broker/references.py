@@ -47,8 +47,6 @@ from scout.protocol.sessions import GetSession, ListSessions
 from scout.protocol.talk import GetMessage, Latest
 from scout.protocol.work import GetWork, ListWork
 
-__all__ = ["expand", "needs_expansion"]
-
 _SHORT = re.compile(r"([a-z]{3})_([0-9a-hjkmnp-tv-z]{4,25})")
 _SHOWN = 20
 _MANY = 200

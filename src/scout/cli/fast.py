@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from scout.cli.operations.verbs import Options
 
-__all__ = ["FLAGS", "MANNER", "hang_up", "move_json", "prepare", "read", "run"]
-
 _PAGE = {"--cursor": ("cursor", "text"), "--limit": ("limit", "int")}
 _OF_LOG = {
     "--after": ("after", "int"),

@@ -25,8 +25,6 @@ from scout.cli.connection.catalogue import (
 from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import note, note_text, out
 
-__all__ = ["main", "scout"]
-
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 

@@ -9,8 +9,6 @@ from scout.base.refusal import Refused
 from scout.daemon.run import refuse, run
 from scout.settings.load import load
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the daemon with the settings of this environment."""

@@ -9,8 +9,6 @@ from pathlib import Path
 from scout.base import ids
 from scout.base.time import Time
 
-__all__ = ["SystemClock", "SystemIds"]
-
 _CHANCE = 10
 
 

@@ -13,8 +13,6 @@ from scout.adapters.tmux.adapter import Tmux
 from scout.ports import Harness
 from scout.settings.record import Settings
 
-__all__ = ["harnesses"]
-
 # Programs that speak the Agent Client Protocol by themselves.
 _ACP = {"gemini": ("gemini", "--acp"), "opencode": ("opencode", "acp")}
 

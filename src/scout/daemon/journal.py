@@ -8,8 +8,6 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-__all__ = ["Redacting", "open_journal", "redacted"]
-
 _SECRET = re.compile(r"\bsct_[A-Za-z0-9_\-]+")
 _BEARER = re.compile(r"(?i)\b(bearer\s+)[^\s\"',]+")
 _SIZE = 5 * 1024 * 1024

@@ -13,8 +13,6 @@ from scout.protocol.scout import Scout
 if TYPE_CHECKING:
     from scout.mcp.app import Surface
 
-__all__ = ["LateMcp"]
-
 _SLICE = 0.0001  # seconds for which the import may hold up everybody else
 _PAUSE = 2.0  # seconds in which those who started the daemon have it for themselves
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["Lock", "facts", "held", "take"]
-
 _PATIENCE = 0.3  # somebody who only looks holds it for an instant
 
 

@@ -11,8 +11,6 @@ from pathlib import Path
 from scout.base.refusal import Refused, Remedy
 from scout.model.problems.request import Forbidden, PortInUse
 
-__all__ = ["holder_of", "listen_tcp", "listen_unix", "open_to_others", "url_of"]
-
 _BACKLOG = 1024
 _LISTENING = "0A"
 

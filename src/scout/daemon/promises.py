@@ -22,8 +22,6 @@ from scout.protocol.inbox import GetDelivery
 from scout.protocol.sessions import AttachSession, CheckLine, GetSession, SessionView, StartSession, Verdict
 from scout.protocol.talk import ListMessages
 
-__all__ = ["FREE", "PAID", "Play", "Promise", "TrialHome", "judge", "without_trial"]
-
 _TURN = 180.0  # seconds for a turn of a model
 _SOON = 30.0  # seconds for what Scout does by itself
 _STEP = 0.05

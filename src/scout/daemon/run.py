@@ -21,8 +21,6 @@ from scout.settings.load import Loaded
 from scout.settings.record import Settings
 from scout.store.faults import Fault, fault_of
 
-__all__ = ["refuse", "run"]
-
 _LOG = logging.getLogger("scout.daemon")
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from scout.base.refusal import BadRequest, Refused, Remedy
 
-__all__ = ["kept", "node_key", "operator_token"]
-
 _MOST = 4096  # bytes of a secret
 
 

@@ -40,8 +40,6 @@ from scout.store.integrity.damage import check_start
 from scout.tree.place import Disk
 from scout.tree.snapshots import GitSnapshots
 
-__all__ = ["serve"]
-
 _LOG = logging.getLogger("scout.daemon")
 
 

@@ -10,8 +10,6 @@ import uvicorn
 from scout.api.app import Application
 from scout.api.http import Protocol
 
-__all__ = ["Server"]
-
 _GRACE = 5
 _KEEP_ALIVE = 75
 

@@ -4,8 +4,6 @@ from scout.broker.transaction.services import LiveSettings
 from scout.settings.load import load
 from scout.settings.record import SETTINGS, values_of
 
-__all__ = ["SettingsFile"]
-
 
 class SettingsFile:
     """The settings as the daemon found them when it started, and as it read them last."""

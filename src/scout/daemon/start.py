@@ -18,19 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-__all__ = [
-    "NotAnswering",
-    "NotStarted",
-    "Running",
-    "hindrance",
-    "is_hindered",
-    "running",
-    "start",
-    "stop",
-    "wait_ended",
-    "wait_ready",
-]
-
 _PAUSE = 0.02
 _HINDERED = 1.0  # seconds: a daemon that stops removes its socket a moment before it is gone
 

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from scout.broker.local import LocalScout
 from scout.protocol.sessions import ListSessions, StopSession
 
-__all__ = ["Tether"]
-
 _INPUT = 0  # the file descriptor of standard input
 
 

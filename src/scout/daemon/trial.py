@@ -15,8 +15,6 @@ from scout.daemon import lock, start
 from scout.protocol.sessions import CheckLine
 from scout.settings.record import Settings
 
-__all__ = ["TrialScout", "play_check", "remove_trials"]
-
 _PATIENCE = 30.0  # seconds for a daemon to start or to end
 
 

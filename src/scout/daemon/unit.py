@@ -6,8 +6,6 @@ from xml.sax.saxutils import escape
 
 from scout.base.refusal import BadRequest, Refused
 
-__all__ = ["KINDS", "unit_text"]
-
 KINDS = ("systemd", "launchd")
 
 _SYSTEMD = """\

@@ -6,8 +6,6 @@ from urllib.parse import quote
 
 from scout.base.outside import text_of
 
-__all__ = ["PATHS", "Named", "named", "path_of"]
-
 # Matched on the path as it was sent: an encoded slash stays inside its segment.
 PATHS = re.compile(rb"/mcp|/agents/(?P<role>[^/]+)/(?P<name>[^/]+)/mcp")
 

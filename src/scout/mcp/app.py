@@ -19,8 +19,6 @@ from scout.mcp.subscriptions import Following
 from scout.model.problems.request import TooLarge
 from scout.protocol.scout import Scout
 
-__all__ = ["Surface"]
-
 _LIMIT = 1024 * 1024
 
 

@@ -14,8 +14,6 @@ from scout.model.problems.request import Busy
 from scout.protocol.request import Request
 from scout.protocol.scout import Scout
 
-__all__ = ["LONGEST", "STEP", "UNASKED", "Call", "Ends"]
-
 T = TypeVar("T")
 
 STEP = 15.0  # after which a caller that asked for progress hears again that nothing happened

@@ -10,8 +10,6 @@ from scout.model.token import TokenKind
 from scout.protocol.agents import Identity, Resolve, WhoAmI
 from scout.protocol.scout import Scout
 
-__all__ = ["Backend", "Backends", "McpCaller", "caller_of", "identify", "role_of"]
-
 
 class Backend(NamedTuple):
     """One agent's side of MCP: what it is, kept between requests."""

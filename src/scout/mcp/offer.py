@@ -22,8 +22,6 @@ from scout.mcp.tools.tasks import NewTask
 from scout.model.events.envelope import Event
 from scout.protocol.scout import Scout
 
-__all__ = ["Context", "Method", "Offer"]
-
 Context = ServerRequestContext[Any, Any]
 
 

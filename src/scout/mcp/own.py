@@ -4,8 +4,6 @@ from scout.mcp import prompts, resources
 from scout.mcp.offer import Offer
 from scout.mcp.tools.call_tool import called, listed
 
-__all__ = ["OFFER"]
-
 _INSTRUCTIONS = (
     "Scout connects coding agents. To have work done use `ask` and then the call under `next`; to find "
     "something out use `question_create`; to tell something use `messages_send`. What you were asked is in "

@@ -17,8 +17,6 @@ from scout.base.refusal import Refused
 from scout.identity.route import find_route
 from scout.mcp.call import Call
 
-__all__ = ["PROMPTS", "prompt"]
-
 _TO = "to"
 _WHOM = "whom: any address; or begin the other argument with >> and the address"
 

@@ -29,8 +29,6 @@ from scout.protocol.request import Request
 from scout.protocol.scout import Scout
 from scout.protocol.work import GetWork, ListWork
 
-__all__ = ["TEMPLATES", "listed", "read", "touched"]
-
 BRIEF, INBOX, FLIGHTS, WORK = "scout://brief", "scout://inbox", "scout://flights/", "scout://work/"
 _JSON = "application/json"
 

@@ -28,8 +28,6 @@ from scout.mcp.subscriptions import Following
 from scout.mcp.tools import tasks
 from scout.mcp.tools.forms import FormRequest
 
-__all__ = ["made"]
-
 
 def made(version: str, offer: Offer, following: Following, stopping: asyncio.Event) -> Server[Any]:
     """The server of an offer; who calls comes with each request."""

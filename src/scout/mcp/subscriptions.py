@@ -16,8 +16,6 @@ from scout.mcp.caller import McpCaller, caller_of
 from scout.model.events.envelope import Event
 from scout.protocol.overview import Watch
 
-__all__ = ["Following"]
-
 Context = ServerRequestContext[Any, Any]
 Touched = Callable[[Event, str | None], list[ServerEvent]]
 _STATE = "scout.subscriptions"

@@ -16,8 +16,6 @@ from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.settings.load import flat, nearest, parse, problems_in
 from scout.settings.record import SETTINGS, Setting, Settings
 
-__all__ = ["add_root", "set_value"]
-
 _FIXED = frozenset({"home", "config", "runtime", "socket"})
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.settings.record import Settings
 
-__all__ = ["NETWORK", "file_system", "make_private", "prepare", "refuse_network"]
-
 _MOUNTS = Path("/proc/self/mountinfo")
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 

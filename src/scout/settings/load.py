@@ -15,8 +15,6 @@ from scout.policy.limits import Rules
 from scout.settings import where
 from scout.settings.record import SECTIONS, SETTINGS, Settings, nested
 
-__all__ = ["Loaded", "flat", "load", "nearest", "parse", "problems_in", "read"]
-
 _FAMILIES = tuple(f"SCOUT_{section.upper()}_" for section in SECTIONS if "." not in section)
 _SHOW = Remedy(operation="config", parameters={}, why="every setting, its value and where it comes from")
 

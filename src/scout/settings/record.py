@@ -14,8 +14,6 @@ from scout.base.record import Record
 from scout.policy.limits import Rules
 from scout.settings import where
 
-__all__ = ["SECTIONS", "SETTINGS", "LogLevel", "Setting", "Settings", "nested", "values_of"]
-
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Word = Annotated[str, msgspec.Meta(min_length=1)]
 Folder = Annotated[str, msgspec.Meta(pattern=r"^(/|~/|~$)[^\x00]*$")]

@@ -13,20 +13,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-__all__ = [
-    "AUTOSTART",
-    "HOST",
-    "PORT",
-    "Where",
-    "find",
-    "folders",
-    "port",
-    "socket_path",
-    "truth",
-    "user_home",
-    "whole",
-]
-
 HOST = "127.0.0.1"
 PORT = 7432
 AUTOSTART = True

@@ -15,8 +15,6 @@ from scout.policy.limits import Limits, check_attachments_total
 from scout.ports.folders import measure, size_on_disk
 from scout.store.copying import sync_folder
 
-__all__ = ["FolderBlobs"]
-
 _NAME = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 

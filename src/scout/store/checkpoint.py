@@ -5,8 +5,6 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["Checkpointer", "checkpoint"]
-
 _EVERY = 1.0
 _LARGE = 256 * 1024 * 1024
 

@@ -4,8 +4,6 @@ import os
 import sqlite3
 from pathlib import Path
 
-__all__ = ["copy_to", "sync_folder"]
-
 _PAGES = 4096  # copied at a time, so that the writer is never held up for long
 
 

@@ -13,8 +13,6 @@ from scout.store.checkpoint import Checkpointer, checkpoint
 from scout.store.migrate import migrate
 from scout.store.writer import Writer, refusal_of
 
-__all__ = ["Database", "connect"]
-
 T = TypeVar("T")
 
 _READERS = 4

@@ -21,8 +21,6 @@ from scout.model.work_item import WorkItem
 from scout.policy.nearest import keys_of
 from scout.store import files, followed, owed
 
-__all__ = ["DERIVED_TABLES", "derive"]
-
 _DAY_KEYS = ("day", "agent_id", "category", "harness", "model")
 _DAY_SUMS = (*Totals.__struct_fields__, *Counters.__struct_fields__)
 

@@ -16,8 +16,6 @@ from scout.policy.directory import Wanted
 from scout.store.signs import as_heard
 from scout.store.table import table_of
 
-__all__ = ["StoredDirectory", "View"]
-
 _COUNTED = 1000
 _LIVE = "a.lifecycle <> 'retired'"
 

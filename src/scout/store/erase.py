@@ -4,8 +4,6 @@ import contextlib
 import sqlite3
 from collections.abc import Generator
 
-__all__ = ["overwriting"]
-
 
 @contextlib.contextmanager
 def overwriting(connection: sqlite3.Connection) -> Generator[None]:

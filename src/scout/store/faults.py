@@ -4,8 +4,6 @@ import errno
 import sqlite3
 from enum import Enum, auto
 
-__all__ = ["Fault", "fault_of"]
-
 
 class Fault(Enum):
     """A condition that ends writing until somebody changes it."""

@@ -6,8 +6,6 @@ from scout.model.conversation import Message
 from scout.model.events.envelope import Event
 from scout.model.events.talk import AttachmentStored
 
-__all__ = ["follow_message", "follow_upload"]
-
 
 def follow_upload(connection: sqlite3.Connection, event: Event) -> None:
     """An agent stored a file."""

@@ -5,8 +5,6 @@ import sqlite3
 from scout.model.conversation import Member, Message
 from scout.model.delivery import Delivery
 
-__all__ = ["follow_delivery", "follow_member", "follow_message"]
-
 _TAKES_PART = """
 INSERT INTO followed SELECT ?, id, ? FROM conversations WHERE id = ? AND kind <> 'dm'
 ON CONFLICT DO UPDATE SET read_seq = max(read_seq, excluded.read_seq)

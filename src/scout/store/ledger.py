@@ -15,8 +15,6 @@ from scout.store.query import QUERIES
 from scout.store.signs import as_heard
 from scout.store.table import table_of
 
-__all__ = ["LAST", "Ledger"]
-
 T = TypeVar("T", bound=Record)
 LAST = "~"  # after every id: where a list that begins with the newest begins
 

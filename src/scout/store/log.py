@@ -13,8 +13,6 @@ from scout.store import files, owed
 from scout.store.derived import derive
 from scout.store.table import table_of
 
-__all__ = ["append", "events_after", "last_seq", "project", "records_of"]
-
 
 def last_seq(connection: sqlite3.Connection) -> int:
     """The number of the newest fact; 0 when there is none."""

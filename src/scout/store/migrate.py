@@ -8,8 +8,6 @@ from pathlib import Path
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.store.copying import copy_to, sync_folder
 
-__all__ = ["CURRENT", "migrate", "scripts", "version_of"]
-
 
 def scripts() -> dict[int, str]:
     """The migrations by number."""

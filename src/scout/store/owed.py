@@ -9,8 +9,6 @@ from scout.model.question import Question
 from scout.model.work_item import WorkItem
 from scout.policy.sweep import owed
 
-__all__ = ["follow", "heard"]
-
 # Another moment is another move that is owed: the reminders of the last one are over.
 _OWED = """
 INSERT INTO sweeps VALUES (?, ?, ?, 0, NULL, NULL) ON CONFLICT (id) DO UPDATE

@@ -3,8 +3,6 @@
 import re
 from importlib import resources
 
-__all__ = ["QUERIES"]
-
 _NAMED = re.compile(r"^-- (?P<name>[a-z_]+): .+\n(?P<statement>(?:(?!--).*\n?)+)", re.MULTILINE)
 
 

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 from scout.base.time import Time
 
-__all__ = ["Remembered", "forget", "has_older", "last_look", "mark_look", "recall", "remember", "rewind_look"]
-
 
 class Remembered(NamedTuple):
     """The first answer under a key; `hash` tells whether a later request is the same one."""

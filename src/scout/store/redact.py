@@ -11,8 +11,6 @@ from scout.model.problems.request import NotFound
 from scout.store.erase import overwriting
 from scout.store.table import table_of
 
-__all__ = ["Redaction", "redact"]
-
 # The very expression that the trigger on the log lets pass.
 _EMPTIED = (
     "CAST(json_remove(json_set(CAST(data AS TEXT), '$.payload.text', ''), '$.payload.attachments') AS BLOB)"

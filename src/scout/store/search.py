@@ -12,8 +12,6 @@ from scout.model.events.event_types import event_type, read_event
 from scout.model.events.talk import MessagePosted, WorkItemCreated, WorkItemEvent, WorkItemUpdated
 from scout.store.erase import overwriting
 
-__all__ = ["SearchHit", "feed", "is_behind", "places_of", "search"]
-
 _WORDS = 32  # of one query; more would be a pasted text
 _PREFIX = 3  # letters that a word with a star needs, so that it does not stand for half of all words
 _TAIL = 2000  # searchable events read from the log itself

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 
 from scout.model.endpoint import Endpoint
 
-__all__ = ["as_heard"]
-
 
 def as_heard(endpoint: Endpoint, signs: Mapping[str, Endpoint]) -> Endpoint:
     """The endpoint with its last sign of life, by its id; a row that has changed since is newer."""

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from scout.model.usage import Counters, Ledger, Totals, UsageDay
 from scout.store.query import QUERIES
 
-__all__ = ["days_since"]
-
 
 def days_since(connection: sqlite3.Connection, day: str) -> Iterator[UsageDay]:
     """The sums from a day on, the oldest first."""

@@ -31,8 +31,6 @@ from scout.model.token import Token
 from scout.model.usage import Usage
 from scout.model.work_item import WorkItem
 
-__all__ = ["TABLES", "Table", "table_of"]
-
 
 class Table:
     """A table of records; `columns` are the fields that are also columns, dotted when they lie deeper.

@@ -17,8 +17,6 @@ from scout.base.refusal import Refused, Remedy
 from scout.model.problems.request import StoreDamaged, StoreFull
 from scout.store.faults import Fault, fault_of
 
-__all__ = ["Writer", "refusal_of"]
-
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], Any]
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from scout.base.record import Record
 
-__all__ = ["Repository", "find_repository", "small_text"]
-
 _SMALL = 64 * 1024
 _BRANCH = re.compile(r"ref: *refs/heads/(.+)")
 _REBASED = ("rebase-merge/head-name", "rebase-apply/head-name")

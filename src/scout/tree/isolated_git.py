@@ -23,8 +23,6 @@ from typing import NamedTuple
 from scout.settings.folder import make_private
 from scout.tree.git import Repository, small_text
 
-__all__ = ["GitFailed", "IsolatedGit", "Output", "open_git"]
-
 _CONFIG = """[core]
 \trepositoryFormatVersion = 1
 \tbare = false

@@ -16,8 +16,6 @@ from scout.policy.permit import check_project
 from scout.ports import Surroundings
 from scout.tree.git import Repository, find_repository, small_text
 
-__all__ = ["Disk"]
-
 _FIELD = "projectPath"
 _LISTED = 1000  # names looked at for a likely one
 

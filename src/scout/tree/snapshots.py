@@ -22,8 +22,6 @@ from scout.settings.folder import make_private
 from scout.tree.git import Repository, find_repository
 from scout.tree.isolated_git import GitFailed, Output, open_git
 
-__all__ = ["GitSnapshots"]
-
 _SAFE = re.compile(r"\w[\w.-]*", re.ASCII)
 _NAME, _REMOVED = "snapshots", "removed-pictures"
 _GONE = "the pictures of its folder were removed to stay within limits.picturesTotal"

@@ -35,8 +35,6 @@ from scout.ports import (
 )
 from scout.settings.folder import make_private
 
-__all__ = ["Acp"]
-
 _SAFE = re.compile(r"\w[\w.-]*", re.ASCII)
 _CANCEL_WAIT = 5.0
 _CHECKED = "the session was only looked at"

@@ -23,8 +23,6 @@ from scout.ports import (
     ToolUse,
 )
 
-__all__ = ["INTERRUPTED", "LOGIN_NEEDED", "Reader", "chosen", "problem_of", "reason_of"]
-
 LOGIN_NEEDED = -32000
 INTERRUPTED = "interrupted"
 _INTERNAL = -32603

@@ -15,8 +15,6 @@ from scout.model.agent import PermissionProfile
 from scout.model.problems.session import Layer
 from scout.ports import Failed, SessionSpec
 
-__all__ = ["AcpOpening", "AcpSession", "Cannot", "has_said_nothing"]
-
 _VERSION = 1
 _NO_SUCH_METHOD = -32601
 _OPEN = "open"

@@ -10,8 +10,6 @@ from scout.base.codec import encode
 from scout.model.problems.session import Layer
 from scout.ports import Failed, HarnessEvent, HumanAnswer, Limited, Prompt, Settled
 
-__all__ = ["STOPPED", "TurnOn", "cancel_tag", "open_request", "request_name"]
-
 STOPPED = "the session was stopped"
 _PERMISSION = "session/request_permission"
 _YES = HumanAnswer(allow=True)

@@ -47,8 +47,6 @@ from scout.ports import (
     UsageKind,
 )
 
-__all__ = ["Claude"]
-
 _STOPPED = "the session was stopped"
 _HELLO = "hello"
 _STEER = "steer:"

@@ -10,8 +10,6 @@ from pathlib import Path
 from scout.adapters.claude.files import live_session
 from scout.base.codec import encode
 
-__all__ = ["knock"]
-
 _WAIT = 5.0
 
 

@@ -29,8 +29,6 @@ from scout.ports import (
     ToolUse,
 )
 
-__all__ = ["INTERRUPTED", "Reading", "answers", "asked", "cancelled_request"]
-
 INTERRUPTED = "interrupted"
 _QUESTION = "AskUserQuestion"
 _WIDTH = 300

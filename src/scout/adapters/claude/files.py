@@ -31,8 +31,6 @@ from scout.adapters.transcript import (
 from scout.base.refusal import Refused
 from scout.ports import Observed, SessionSpec, Tailed, TailLine
 
-__all__ = ["Live", "home_of", "live_session", "observed", "relays_of", "tail_of", "tailed", "transcript_of"]
-
 _NAME = "claude"
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]*")
 _OF_ONE_SESSION = 20

@@ -8,8 +8,6 @@ from scout.base.codec import encode
 from scout.model.agent import PermissionProfile
 from scout.ports import McpAccess, SessionSpec
 
-__all__ = ["ENVIRONMENT", "as_root", "command", "mcp_servers", "native_profiles", "notes"]
-
 # Its own settings, how it reaches its provider; not what an outer Claude Code says about itself.
 ENVIRONMENT = (
     "ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_API_*", "CLAUDE_CODE_DISABLE_*", "CLAUDE_CODE_ENABLE_*",

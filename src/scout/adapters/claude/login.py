@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["LOGIN", "is_logged_in"]
-
 LOGIN = "run `claude` once and log in with /login, or give the daemon ANTHROPIC_API_KEY"
 _GIVEN = (
     "ANTHROPIC_API_KEY",

@@ -21,8 +21,6 @@ from scout.base.refusal import Diagnostic, Remedy
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing, SessionFailed
 from scout.ports import Failed, SessionSpec
 
-__all__ = ["INSTALL", "Cannot", "Programs", "ident_of", "is_scouts_own", "open_elsewhere", "session_of"]
-
 INSTALL = "install Claude Code (npm install -g @anthropic-ai/claude-code) so that `claude` is on the PATH"
 _NAME = "claude"
 _SPACE = uuid.UUID("5c0a7d6e-1f0b-4c0e-9d5e-7b1f3a2c9e41")  # of the ids that Scout makes for Claude Code

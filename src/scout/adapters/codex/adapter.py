@@ -39,8 +39,6 @@ from scout.ports import (
     UsageKind,
 )
 
-__all__ = ["Codex"]
-
 _INTERRUPTED = Failed(layer=Layer.SESSION, reason=INTERRUPTED)
 _SESSION_STOPPED = "the session was stopped"
 _LOOK = 1.0

@@ -9,8 +9,6 @@ from contextlib import suppress
 
 from scout.adapters.codex.files import home_of, live_session
 
-__all__ = ["knock"]
-
 _WAIT = 20.0
 
 

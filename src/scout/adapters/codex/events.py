@@ -26,8 +26,6 @@ from scout.ports import (
     ToolUse,
 )
 
-__all__ = ["INTERRUPTED", "End", "Reader", "failure"]
-
 INTERRUPTED = "interrupted"
 End: TypeAlias = Completed | Limited | Failed
 _Told: TypeAlias = Iterator[HarnessEvent]

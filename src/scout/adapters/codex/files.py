@@ -29,8 +29,6 @@ from scout.adapters.transcript import (
 from scout.base.refusal import Refused
 from scout.ports import Observed, SessionSpec, Tailed, TailLine
 
-__all__ = ["Live", "home_of", "live_session", "observed", "tail_of", "tailed", "transcript_of"]
-
 _NAME = "codex"
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]*")
 _ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(?P<thread>.+)\.jsonl")

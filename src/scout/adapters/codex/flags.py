@@ -13,19 +13,6 @@ from scout.adapters.run_server import KEY, relays_in
 from scout.model.agent import PermissionProfile
 from scout.ports import SessionSpec
 
-__all__ = [
-    "INSTALL",
-    "LOGIN",
-    "NOTES",
-    "UNHEARD",
-    "Native",
-    "environment_of",
-    "is_logged_in",
-    "native",
-    "program",
-    "thread_of",
-]
-
 INSTALL = "install it with `npm install -g @openai/codex`, so that `codex` is on the PATH of the daemon"
 LOGIN = "log in with `codex login`, or set OPENAI_API_KEY or a model_provider in its config.toml"
 NOTES = (

@@ -9,8 +9,6 @@ from scout.adapters.persistent.pipe import Wire
 from scout.adapters.persistent.rpc import Rpc, is_call, message_of, tag_of_reply
 from scout.adapters.transcript import Entry, inner, text
 
-__all__ = ["Program", "text_input"]
-
 _HELLO, _READY, _THREAD = "hello", "ready", "thread"
 _TURN = b'"turn/start"'
 _OPENING = 120.0  # seconds for a thread, with the MCP servers it needs

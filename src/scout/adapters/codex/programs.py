@@ -17,8 +17,6 @@ from scout.base.refusal import Diagnostic, Remedy
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing, SessionFailed
 from scout.ports import Failed, SessionSpec
 
-__all__ = ["Cannot", "Programs"]
-
 _NAME = "codex"
 _SAFE = re.compile(r"\w[\w.-]*", re.ASCII)
 _WORK = "work"

@@ -10,8 +10,6 @@ from scout.adapters.transcript import Entry, inner, items, text
 from scout.model.permission import request_of
 from scout.ports import Asked, HumanAnswer, NeedsHuman
 
-__all__ = ["asked", "replied", "request_name"]
-
 _COMMAND = "item/commandExecution/requestApproval"
 _FILES = "item/fileChange/requestApproval"
 _PERMISSIONS = "item/permissions/requestApproval"

@@ -9,8 +9,6 @@ from scout.adapters.transcript import Entry, inner, text
 from scout.model.problems.session import Layer
 from scout.ports import Completed, Failed
 
-__all__ = ["end_of", "has_begun"]
-
 
 def has_begun(rollout: Path, delivery_id: str) -> bool:
     """Whether the thread has the prompt of this delivery."""

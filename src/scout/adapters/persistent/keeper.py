@@ -19,8 +19,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["JOURNAL", "SOCKET", "Keeper", "command"]
-
 SOCKET, JOURNAL = "s", "in"
 _LOOK = 1.0  # seconds between two looks at the clock
 _END = 5.0  # a program that was told that nothing more comes has this long, and again after a signal

@@ -20,8 +20,6 @@ from scout.adapters.process.removed_runs import read_removed
 from scout.adapters.process.spawn import Launch, reap
 from scout.adapters.process.tail import last_line
 
-__all__ = ["PipeEntry", "PipeLine", "Wire", "WireLimits", "clear_last", "next_number", "wires"]
-
 _CHUNK = 1 << 20
 _LINES = 200  # at a stretch
 _BEGIN_WAIT = 10.0

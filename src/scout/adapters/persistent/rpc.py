@@ -7,8 +7,6 @@ from typing import Any, cast
 from scout.adapters.persistent.pipe import Wire
 from scout.base.codec import encode
 
-__all__ = ["Rpc", "RpcError", "is_call", "message_of", "result_of", "tag_of_reply"]
-
 
 class RpcError(Exception):
     """The program refused a call, or is gone."""

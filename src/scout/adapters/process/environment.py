@@ -4,8 +4,6 @@ import os
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
-__all__ = ["ALLOWED", "environment_for"]
-
 # Who and where the user is, how to speak and where programs keep their own files. No credentials, no SCOUT_*.
 ALLOWED = frozenset(
     {

@@ -13,8 +13,6 @@ from scout.adapters.process.removed_runs import read_removed
 from scout.adapters.transcript import clipped
 from scout.ports import Tailed, TailLine
 
-__all__ = ["tail_of_runs", "transcript_size"]
-
 _MOST = 1 << 20  # bytes of one file in one reading
 
 

@@ -17,8 +17,6 @@ from scout.adapters.process.process_table import ProcessId, boot, family, is_ali
 from scout.adapters.process.spawn import MARK, Launch, reap, spawn
 from scout.adapters.process.tail import Tail
 
-__all__ = ["Run", "RunLimits", "RunState", "clear", "follow", "stop"]
-
 _KILL_WAIT = 5.0  # a process that the kernel does not let go of must not hold up the broker for ever
 
 

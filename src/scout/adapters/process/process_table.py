@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["ProcessEntry", "ProcessId", "boot", "family", "is_alive", "processes", "send"]
-
 _PROC = sys.platform.startswith("linux")
 _PS = ("ps", "-axo", "pid=,ppid=,pgid=,state=,lstart=")
 

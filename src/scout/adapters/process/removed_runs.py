@@ -6,8 +6,6 @@ from scout.base.codec import decode, encode
 from scout.base.record import Record
 from scout.base.refusal import Refused
 
-__all__ = ["RemovedRuns", "note_removed", "read_removed"]
-
 _FILE = "removed-runs.json"
 
 

@@ -9,8 +9,6 @@ from scout.adapters.process.removed_runs import note_removed, read_removed
 from scout.policy.disk import StoredFolder
 from scout.ports.folders import Measured, measure, remove_folder
 
-__all__ = ["Runs"]
-
 _TAIL = 16_384
 _WIDTH = 500
 

@@ -12,8 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["MARK", "Launch", "reap", "spawn"]
-
 MARK = "SCOUT_RUN"  # in the environment of everything that a run starts: the folder of the run
 
 # A trap is not handed down: the program itself dies of these signals, the shell stays to say so.

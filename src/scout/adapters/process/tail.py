@@ -5,8 +5,6 @@ import os
 from collections import deque
 from pathlib import Path
 
-__all__ = ["Tail", "last_line"]
-
 _CHUNK = 1 << 16
 _LINES = 50  # of one chunk: a line is a sign of life, and the file keeps them all
 _WIDTH = 2000

@@ -9,8 +9,6 @@ from contextlib import suppress
 from scout.adapters.process.environment import environment_for
 from scout.ports import Notice
 
-__all__ = ["Desktop", "program"]
-
 _PATIENCE = 10.0  # seconds
 _TEXT = 300
 # The texts are arguments of the script, never a part of it.

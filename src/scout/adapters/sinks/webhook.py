@@ -10,8 +10,6 @@ import httpx2
 from scout.base.codec import encode
 from scout.ports import Clock, Notice
 
-__all__ = ["Webhook", "signature"]
-
 _PATIENCE = 10.0  # seconds
 
 

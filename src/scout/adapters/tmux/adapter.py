@@ -38,8 +38,6 @@ from scout.ports import (
     UsageKind,
 )
 
-__all__ = ["Pace", "Tmux"]
-
 _CHARACTERS_PER_TOKEN = 4
 _BY_ESCAPE = {"claude", "codex"}  # programs in which Escape ends a turn, and Ctrl-C may end the program
 _INTERRUPTED = "interrupted"

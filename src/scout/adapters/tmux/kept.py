@@ -12,8 +12,6 @@ from scout.base.record import Record
 from scout.model.delivery import InspectResult
 from scout.ports import Completed, Failed, Started
 
-__all__ = ["Held", "Kept", "PaneTurn"]
-
 _SAFE = re.compile(r"\w[\w.-]*", re.ASCII)
 _HELD = "held"
 

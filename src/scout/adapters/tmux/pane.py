@@ -15,8 +15,6 @@ from scout.adapters.process.process_table import ProcessId, boot, processes
 from scout.adapters.tmux.screen import lines_of
 from scout.settings.folder import make_private
 
-__all__ = ["Pane", "Shown", "TmuxServer", "own_server", "write_environment", "write_process"]
-
 _LONGEST_PATH = 90
 _WAIT = 10.0
 _SIZE = ("-x", "200", "-y", "50")

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from scout.ports import Asked
 
-__all__ = ["Wish", "asked", "is_ready", "lines_of", "news", "typed"]
-
 _MARKS = " \t>❯›»$#%*│┃|"  # what programs put before what was typed
 _LINE_PROMPT = re.compile(r".{0,80}[>$#%❯›»:?]")
 _NUMBER = re.compile(r"\d+")

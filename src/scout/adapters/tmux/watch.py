@@ -9,8 +9,6 @@ from scout.adapters.tmux.screen import Wish, asked, is_ready
 from scout.model.permission import PermissionRequest, observed_request
 from scout.ports import Asked, HarnessEvent, NeedsHuman, Progress, Settled
 
-__all__ = ["Pace", "Watch", "request_of"]
-
 
 class Pace(NamedTuple):
     """Seconds: without change until a turn is over, between looks, until ready, of a turn, for an end."""

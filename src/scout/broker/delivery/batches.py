@@ -7,8 +7,6 @@ from scout.broker.transaction.transaction import Transaction
 from scout.model.conversation import Message, MessageKind
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, is_due, lease
 
-__all__ = ["lease_batch", "lease_mail"]
-
 _MOST = 50
 _LETTERS = 20
 

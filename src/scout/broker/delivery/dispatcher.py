@@ -46,8 +46,6 @@ from scout.model.problems.session import Layer
 from scout.policy.queue import place_behind_target
 from scout.store.ledger import Ledger
 
-__all__ = ["Dispatcher"]
-
 _LOG = logging.getLogger("scout.dispatch")
 _Carry = tuple[str, Callable[[str], Awaitable[None]]]
 

@@ -7,8 +7,6 @@ from scout.model.attention import Attention, AttentionKind
 from scout.model.problems.session import Missing
 from scout.ports import Failed
 
-__all__ = ["clear_trouble", "raise_trouble"]
-
 
 def raise_trouble(tx: Transaction, prepared: PreparedTurn, problem: Failed) -> None:
     """A turn failed for want of a login or a program."""

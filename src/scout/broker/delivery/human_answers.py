@@ -18,8 +18,6 @@ from scout.model.permission import PermissionRequest, request_of, title_of_reque
 from scout.ports import Asked, HumanAnswer, NeedsHuman, Settled
 from scout.store.ledger import LAST
 
-__all__ = ["ask_person", "find_answer", "is_decided", "withdraw_all_requests", "withdraw_request"]
-
 _SOME = 200
 _KINDS = {Asked.PERMISSION: AttentionKind.PERMISSION, Asked.QUESTION: AttentionKind.QUESTION}
 

@@ -23,8 +23,6 @@ from scout.policy.handover import mail_text
 from scout.protocol.inbox import NackInbox
 from scout.store.ledger import Ledger
 
-__all__ = ["LiveSessions", "next_attempt_at"]
-
 _LOG = logging.getLogger("scout.dispatch")
 _KNOCKS = 3  # then it stays for the session's own next moment
 _SOME = 200

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from scout.ports import Prompt, SessionSpec
 
-__all__ = ["PreparedTurn", "SessionOpening"]
-
 
 @dataclass(kw_only=True)
 class SessionOpening:

@@ -12,8 +12,6 @@ from scout.model.problems.session import Paused
 from scout.policy.permit import Deed, Subject
 from scout.protocol.overview import PauseScout, PauseView, ResumeScout
 
-__all__ = ["NOW", "check_not_paused", "pause", "resume"]
-
 NOW = "pause now"  # the move of a pause that interrupts what runs
 _MANY = 10_000
 

@@ -6,8 +6,6 @@ import logging
 from scout.broker.delivery.opening import PreparedTurn
 from scout.broker.transaction.services import Services
 
-__all__ = ["take_after", "take_before"]
-
 _LOG = logging.getLogger("scout.dispatch")
 
 

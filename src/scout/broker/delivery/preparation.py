@@ -21,8 +21,6 @@ from scout.model.token import Token
 from scout.policy.choose import Choice, ChoiceAction, Demand
 from scout.ports import Failed
 
-__all__ = ["open_session", "prepare", "resume"]
-
 _MANY = 1000
 
 

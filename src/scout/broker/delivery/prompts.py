@@ -28,8 +28,6 @@ from scout.ports import McpAccess, Prompt, SessionSpec
 from scout.protocol.tools import ROLE_TOOLS
 from scout.store.ledger import LAST
 
-__all__ = ["PromptText", "build_prompt", "charge_overhead", "describe_sender", "issue_mcp_access"]
-
 _FEW = 20
 _COMMAND_TOOLS = ("the `scout` command",)
 _PLAIN = ("command", "echo")  # they read the message itself, without Scout's lines

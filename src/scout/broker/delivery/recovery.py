@@ -14,18 +14,6 @@ from scout.model.token import Token
 from scout.ports import Failed
 from scout.store.ledger import LAST, Ledger
 
-__all__ = [
-    "delivery_of_endpoint",
-    "end_run",
-    "fail_lost_run",
-    "free_idle_endpoints",
-    "pending_deliveries",
-    "running_deliveries",
-    "session_of_delivery",
-    "settle_uncertain_delivery",
-    "uncertain_deliveries",
-]
-
 _LATER = (1 << 62) - 1
 _SOME = 200
 

@@ -36,8 +36,6 @@ from scout.ports import (
     ToolUse,
 )
 
-__all__ = ["TurnRunner", "failure_of"]
-
 _LOG = logging.getLogger("scout.dispatch")
 _Pair = tuple[HarnessEvent, HarnessEvent | None]
 S = TypeVar("S", bound=SessionOpening)

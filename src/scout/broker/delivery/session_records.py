@@ -19,8 +19,6 @@ from scout.model.events.presence import EndpointRegistered, SessionResumed, Sess
 from scout.model.session import Session, native_id_of, resume_session
 from scout.ports import SessionSpec
 
-__all__ = ["create_endpoint", "create_session", "folder_of", "opening_of", "spec_of", "take_up_again"]
-
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 

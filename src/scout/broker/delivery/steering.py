@@ -13,8 +13,6 @@ from scout.model.conversation import Message
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, ack, is_due, lease, nack
 from scout.policy.handover import Mail, mail_text
 
-__all__ = ["Steered", "lease_for_turn", "may_be_steered", "settle_steering"]
-
 
 class Steered(NamedTuple):
     """What is said into a turn for one delivery."""

@@ -27,8 +27,6 @@ from scout.ports import SessionSpec
 from scout.protocol.sessions import CloseSession, OpenSession
 from scout.store.ledger import Ledger
 
-__all__ = ["House", "Terminals", "check_handover", "close", "hold", "open_terminal", "take_back"]
-
 _REASON = "its session is open in a terminal"
 _CHECK = 3600
 _MANY = 10_000

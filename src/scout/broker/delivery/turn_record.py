@@ -46,25 +46,6 @@ from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.usage import execution
 from scout.ports import Accepted, Completed, Failed, Identified, Limited, Spent, Started
 
-__all__ = [
-    "HOLDER",
-    "fail_begun_turn",
-    "free_endpoint",
-    "record_acceptance",
-    "record_end",
-    "record_failed_preparation",
-    "record_failure",
-    "record_native_id",
-    "record_session_ready",
-    "record_session_started",
-    "record_sign_of_life",
-    "record_usage",
-    "renew_lease",
-    "retry_or_give_up",
-    "revoke_run_token",
-    "run_id",
-]
-
 HOLDER = "dispatcher"
 _LIMITED = 900  # seconds until a provider is tried again that does not say when
 

@@ -21,8 +21,6 @@ from scout.model.question import Question, QuestionState
 from scout.policy.queue import Queued, order_queue, place_in_line
 from scout.store.ledger import LAST, Ledger
 
-__all__ = ["TurnSlots", "open_asks", "queued_turn"]
-
 _SOME = 200
 
 

@@ -23,8 +23,6 @@ from scout.model.work_item import RelationKind, WorkItem, relate_work
 from scout.policy.duty import Party
 from scout.policy.wake import Cause
 
-__all__ = ["answer", "close", "decline", "question_answered_by"]
-
 
 def question_answered_by(tx: Transaction, message: Message, agent_id: str) -> Question | None:
     """The open question that a message asked of an agent: what it says to that message is the answer."""

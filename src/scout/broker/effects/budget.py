@@ -15,8 +15,6 @@ from scout.model.flight import Flight, FlightState, hold_flight
 from scout.model.usage import Counters, Usage
 from scout.policy.usage import About, BudgetDecision, Overhead, decide_budget, overhead
 
-__all__ = ["count_failed_wake", "hold_for_budget", "record_counts", "record_usage", "usage_subject"]
-
 _CHECK = 3600  # a cap that is raised counts within the hour
 
 

@@ -16,8 +16,6 @@ from scout.policy.wake import Role
 from scout.store import receipts
 from scout.store.ledger import Ledger
 
-__all__ = ["mark_of", "move_mark", "overdue_delegations", "rewind_mark", "start_watching", "watch_delegation"]
-
 _WHO = "/system/sweeper"  # no user is called like that
 _MANY = 10_000
 _MENTIONS = frozenset({Role.MENTION, Role.SOFT_MENTION})

@@ -12,8 +12,6 @@ from scout.policy.permit import Deed
 from scout.policy.wake import Cause
 from scout.store.ledger import LAST
 
-__all__ = ["describe_dependency", "pass_on_work", "record_handover"]
-
 _MANY = 1000
 _WAITED_FOR = (
     WaitingKind.ACTOR,

@@ -14,8 +14,6 @@ from scout.model.final_text import find_secrets, hide_secrets, make_storable, sh
 from scout.model.token import Token, hash_of, is_valid
 from scout.ports import Blobs, Completed
 
-__all__ = ["hide_tokens", "keep_text"]
-
 _NAME, _MEDIA_TYPE = "answer.txt", "text/plain; charset=utf-8"
 _NOTE_ROOM = 1024
 _LOOKED_AT = 1000

@@ -42,17 +42,6 @@ from scout.model.work_item import WorkItem, WorkMove, WorkState
 from scout.policy.wake import Cause
 from scout.protocol.operations import command_line
 
-__all__ = [
-    "complete_with_answer",
-    "finish_flight",
-    "note_after_end",
-    "record_delivery",
-    "record_note",
-    "record_start",
-    "record_wake",
-    "report_failure",
-]
-
 _WORK_MOVES = {
     WorkState.WAITING: WorkMove.WAIT,
     WorkState.REVIEW: WorkMove.SUBMIT,

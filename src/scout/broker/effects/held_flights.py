@@ -17,8 +17,6 @@ from scout.model.flight import Flight, FlightPhase, note_flight
 from scout.policy.reach import WakeAction
 from scout.store.ledger import LAST, Ledger
 
-__all__ = ["carry_again", "held_flights", "release_all", "route_again", "try_to_release"]
-
 _SOME = 200
 
 

@@ -18,15 +18,6 @@ from scout.model.work_item import WORK_ITEM, WorkItem, WorkMove, WorkState, resu
 from scout.policy.duty import Party, duty_of
 from scout.policy.wake import Cause, Occasion, WakeDecision
 
-__all__ = [
-    "Noticed",
-    "first_in_service",
-    "items_waiting_for",
-    "keepers",
-    "record_and_notify",
-    "record_and_wake",
-]
-
 T = TypeVar("T", Question, WorkItem)
 _LINKS = {MessageKind.QUESTION: "message_id", MessageKind.ANSWER: "answer_message_id"}
 _MANY = 1000

@@ -20,8 +20,6 @@ from scout.policy.swept import Level, Nudge, Watch
 from scout.policy.wake import Cause, Occasion
 from scout.protocol.operations import command_line
 
-__all__ = ["remind", "reminders", "title_of_record", "watch"]
-
 _SOME = 20
 
 Owing = Question | WorkItem | Flight | Message

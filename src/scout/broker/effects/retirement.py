@@ -11,8 +11,6 @@ from scout.model.question import Question, QuestionState
 from scout.model.session import SESSION, Session
 from scout.store.ledger import LAST
 
-__all__ = ["release_obligations"]
-
 _MANY = 1000
 _REASON = "its agent is retired"
 

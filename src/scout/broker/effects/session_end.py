@@ -19,8 +19,6 @@ from scout.model.problems.session import Layer, SessionFailed
 from scout.model.session import SESSION, Session, SessionClass, SessionState, end_session
 from scout.store.ledger import LAST
 
-__all__ = ["end", "fail_start", "lose_endpoint", "stop_endpoint"]
-
 _MANY = 1000
 
 

@@ -8,8 +8,6 @@ from scout.broker.transaction.transaction import Transaction
 from scout.identity.describe import describe, describe_mentions
 from scout.protocol.agents import Parse, Parsed
 
-__all__ = ["parse"]
-
 
 def parse(tx: Transaction, request: Parse) -> Parsed:
     """One answer per text, in their order."""

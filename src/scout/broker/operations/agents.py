@@ -49,20 +49,6 @@ from scout.protocol.agents import (
 from scout.protocol.request import Page
 from scout.store.ledger import LAST
 
-__all__ = [
-    "configure",
-    "count_agents",
-    "find",
-    "is_agent",
-    "move_project",
-    "resolve_address",
-    "retire",
-    "revive",
-    "show",
-    "who",
-    "who_am_i",
-]
-
 _NAMES = 20
 _LOOKED_AT = 500  # agents whose descriptions are read for one page
 _COUNTED = 1000

@@ -30,8 +30,6 @@ from scout.protocol.allowances import (
 from scout.protocol.attention import ApproveAttention
 from scout.protocol.request import Page
 
-__all__ = ["add", "get", "list_allowances", "remember", "revoke"]
-
 _SHOWN = 20
 
 

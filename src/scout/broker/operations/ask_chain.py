@@ -14,8 +14,6 @@ from scout.policy.duty import Party
 from scout.policy.limits import check_ask_rate, check_open_flights
 from scout.store.ledger import LAST
 
-__all__ = ["ancestors_of", "check_limits", "check_room", "enclosing_ask", "enclosing_flight"]
-
 _MINUTE = 60
 
 

@@ -27,8 +27,6 @@ from scout.policy.permit import Deed
 from scout.policy.reach import WakeAction
 from scout.protocol.asks import MakeAsk, RetryFlight
 
-__all__ = ["make", "retry"]
-
 
 def make(tx: Transaction, request: MakeAsk) -> AskReceipt:
     """Store message, ask and flight together and route them; refused, nothing is stored at all."""

@@ -43,22 +43,6 @@ from scout.protocol.attention import (
 )
 from scout.protocol.request import Page
 
-__all__ = [
-    "consult",
-    "find",
-    "get",
-    "in_turn",
-    "inbox_of",
-    "list_attention",
-    "need",
-    "needs_of",
-    "notify",
-    "raise_item",
-    "raise_permission",
-    "requester_of",
-    "view_of",
-]
-
 _ROWS = 200
 _DIGITS = 16
 Raising = RaiseAttention | Need | Consult | Notify

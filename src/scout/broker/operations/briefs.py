@@ -19,8 +19,6 @@ from scout.protocol.asks import FlightView
 from scout.protocol.insight import Brief, ShowBrief
 from scout.store.ledger import LAST
 
-__all__ = ["brief"]
-
 _LISTED = 20
 _EVER = 1 << 62
 _COUNTED = 1000

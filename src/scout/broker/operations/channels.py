@@ -32,8 +32,6 @@ from scout.protocol.channels import (
 )
 from scout.protocol.request import Page
 
-__all__ = ["archive", "create", "join_channel", "leave_channel", "list_channels", "policy", "show_channel"]
-
 _NEWEST = (1 << 63) - 1
 
 

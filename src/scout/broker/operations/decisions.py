@@ -43,8 +43,6 @@ from scout.protocol.attention import (
 from scout.protocol.questions import AnswerQuestion, CloseQuestion, DeclineQuestion, ReopenQuestion
 from scout.protocol.work import AcceptWork, ReopenWork, ResumeWork, SubmitWork
 
-__all__ = ["answer", "approve", "decide_several", "deny", "dismiss", "expired"]
-
 _AT_ONCE = 200
 Deciding = AnswerAttention | ApproveAttention | DenyAttention | DismissAttention
 

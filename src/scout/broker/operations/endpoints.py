@@ -38,14 +38,6 @@ from scout.protocol.agents import (
     UpdateEndpoint,
 )
 
-__all__ = [
-    "heartbeat",
-    "is_quiet",
-    "register_endpoint",
-    "remove_endpoint",
-    "update",
-]
-
 # The moves that lead from a new endpoint to the state it says it is in.
 _FIRST = {
     EndpointState.REGISTERED: (),

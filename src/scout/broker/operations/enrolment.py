@@ -32,8 +32,6 @@ from scout.policy.permit import Deed, Subject
 from scout.protocol.enrolment import Enrol, Enrolled
 from scout.store.ledger import LAST
 
-__all__ = ["enrol"]
-
 _MANY = 1000
 _LABEL = "host"
 _SESSION = "session"  # the key of what the host calls it

@@ -13,8 +13,6 @@ from scout.model.events.talk import MessagePosted
 from scout.model.ref import Ref
 from scout.store.ledger import Ledger
 
-__all__ = ["facts_after", "facts_before", "reaches"]
-
 _STRETCH = 500
 
 

@@ -55,21 +55,6 @@ from scout.protocol.request import Page
 from scout.protocol.talk import Reply
 from scout.store.ledger import LAST
 
-__all__ = [
-    "block",
-    "cancel",
-    "complete",
-    "fail",
-    "flight_in_hand",
-    "flight_named",
-    "get",
-    "get_ask",
-    "list_flights",
-    "reply",
-    "resume",
-    "start",
-]
-
 _MANY = 200
 
 

@@ -14,8 +14,6 @@ from scout.protocol.request import Page
 from scout.protocol.talk import GetMessage, ListMessages, MessageLine, MessageView, RedactMessage
 from scout.store.redact import redact as take_out
 
-__all__ = ["get", "list_messages", "redact_message"]
-
 _NEWEST = (1 << 63) - 1
 
 

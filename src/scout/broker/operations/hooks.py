@@ -27,8 +27,6 @@ from scout.protocol.inbox import AckInbox, InboxItem
 from scout.protocol.insight import ShowBrief
 from scout.store.ledger import LAST
 
-__all__ = ["MAILS", "act_as_session", "group_deliveries", "mail_of", "report"]
-
 MAILS = 3  # handed over at once: a session has a task of its own
 _SOME = 200
 _LOOKED_AT = 20

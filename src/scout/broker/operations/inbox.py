@@ -44,22 +44,6 @@ from scout.protocol.inbox import (
 )
 from scout.protocol.request import Page
 
-__all__ = [
-    "acknowledge",
-    "answers_to",
-    "claim",
-    "get_delivery",
-    "give_back",
-    "hold_longer",
-    "is_for",
-    "lease_and_show",
-    "lease_deliveries",
-    "list_deliveries",
-    "list_inbox",
-    "read_conversation",
-    "record_ack",
-]
-
 _MAIL = 1000  # as much as is counted
 _REPLIES = 20
 

@@ -4,8 +4,6 @@ from scout.broker.transaction.transaction import Transaction
 from scout.policy.permit import Deed, Subject
 from scout.protocol.overview import ReloadSettings, SettingsReloaded
 
-__all__ = ["reload"]
-
 
 def reload(tx: Transaction, request: ReloadSettings) -> SettingsReloaded:
     """Read the file again. Requests that have begun keep the rules they began with."""

@@ -22,8 +22,6 @@ from scout.policy.live_turn import Step, step_after_turn
 from scout.protocol.operations import command_line
 from scout.store.ledger import LAST
 
-__all__ = ["Ended", "begin", "end", "sender_of"]
-
 _MANY = 200
 
 

@@ -42,18 +42,6 @@ from scout.store.receipts import last_look, mark_look
 from scout.store.search import SearchHit, places_of
 from scout.store.search import search as find_words
 
-__all__ = [
-    "event_filter",
-    "list_nodes",
-    "log",
-    "mark_seen",
-    "now",
-    "read_feed",
-    "readable",
-    "search",
-    "status",
-]
-
 Look = Callable[[], Ledger]
 Readable = Callable[[Event, frozenset[str]], bool]
 _SHOWN = 20

@@ -31,8 +31,6 @@ from scout.protocol.questions import (
 )
 from scout.protocol.request import Page
 
-__all__ = ["answer", "close", "create", "decline", "get", "list_questions", "reopen"]
-
 _LINE = 120
 
 

@@ -18,8 +18,6 @@ from scout.policy.usage import accounts
 from scout.protocol.insight import GroupBy, ReportUsage, ShowUsage, Spent, UsageReport
 from scout.store.spending import days_since
 
-__all__ = ["report", "show"]
-
 _DAY = 86_400
 _MOST_DAYS = 366
 

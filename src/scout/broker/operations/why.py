@@ -28,8 +28,6 @@ from scout.policy.reach import WakeAction
 from scout.policy.review import differs
 from scout.protocol.insight import Decision, Explanation, Step, Why
 
-__all__ = ["why"]
-
 _MOST = 500
 _NEAR = 12  # events that one change adds before it routes what it says
 _AGENT = re.compile(r"agt_[0-9a-z]+")

@@ -59,25 +59,6 @@ from scout.protocol.work import (
     WorkView,
 )
 
-__all__ = [
-    "accept",
-    "assignment",
-    "cancel",
-    "create",
-    "get",
-    "hand_over",
-    "list_work",
-    "progress",
-    "relate",
-    "reopen",
-    "resume",
-    "resume_item",
-    "start",
-    "submit",
-    "update",
-    "wait",
-]
-
 _STEPS = 1000
 
 

@@ -4,8 +4,6 @@ from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, AgentMove, Lifecycle, move_agent
 from scout.model.events.presence import AgentWoken
 
-__all__ = ["wake_agent"]
-
 
 def wake_agent(tx: Transaction, agent_id: str | None, reason: str) -> Agent | None:
     """Store that an agent sleeps no longer, if it did."""

@@ -19,8 +19,6 @@ from scout.policy.duty import Party
 from scout.policy.reach import WakeAction, check_reach
 from scout.policy.wake import Cause, Occasion, WakeDecision
 
-__all__ = ["decide_wake", "deliver_ask", "find_route", "find_route_again", "hold_ask"]
-
 _MINUTE = 60
 _HOUR = 3600
 

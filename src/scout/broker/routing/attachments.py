@@ -16,8 +16,6 @@ from scout.ports import Blobs
 from scout.protocol.talk import Blob, GetBlob, PutBlob
 from scout.store.ledger import LAST
 
-__all__ = ["check_readable", "get_blob", "may_read", "put_blob", "record_upload", "sizes_of"]
-
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PAGE = 100  # messages that are looked at in one query
 

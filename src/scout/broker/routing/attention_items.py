@@ -29,19 +29,6 @@ from scout.policy.limits import check_attention_rate, check_open_attention
 from scout.policy.permit import is_person_for
 from scout.store.ledger import LAST
 
-__all__ = [
-    "WAITS",
-    "block_on_item",
-    "close_item",
-    "close_items_of",
-    "is_person",
-    "open_item",
-    "person_of",
-    "release_blocked",
-    "sync_item",
-    "title_of",
-]
-
 WAITS = "waiting for a person to decide"  # whoever may read the item is shown its title instead
 _TITLE = 120
 _MANY = 200  # open flights of one agent that are looked at

@@ -38,22 +38,6 @@ from scout.protocol.request import Page
 from scout.protocol.talk import Latest, LatestItem
 from scout.store.ledger import LAST
 
-__all__ = [
-    "channel_named",
-    "check_recipients",
-    "conversation_view",
-    "default_recipients",
-    "get",
-    "latest",
-    "list_conversations",
-    "may_read",
-    "members_of",
-    "membership",
-    "name_of",
-    "subject_of_place",
-    "thread_on",
-]
-
 V = TypeVar("V", bound=ConversationView)
 _SHOWN = 200
 _FEW = 3

@@ -27,19 +27,6 @@ from scout.protocol.access import (
 )
 from scout.protocol.request import Page
 
-__all__ = [
-    "add_grant",
-    "create_token",
-    "for_agent",
-    "list_grants",
-    "list_tokens",
-    "revoke_all",
-    "revoke_grant",
-    "revoke_of_session",
-    "revoke_token_of",
-    "rotate_token",
-]
-
 _MANY = 1000
 
 

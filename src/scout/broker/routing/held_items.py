@@ -14,8 +14,6 @@ from scout.model.waiting import WaitingKind
 from scout.protocol.operations import command_line
 from scout.store.ledger import LAST, Ledger
 
-__all__ = ["count_held", "flights_held", "has_item", "settle_held", "show_held"]
-
 _HELD = "held:"
 _MANY = 200
 

@@ -46,15 +46,6 @@ from scout.protocol.operations import command_line
 from scout.protocol.talk import Send
 from scout.store.ledger import LAST
 
-__all__ = [
-    "attachments_of",
-    "decide_who_is_woken",
-    "deliver_message",
-    "explain_decision",
-    "send",
-    "wake_context",
-]
-
 _HOUR = 3600
 _MINUTE = 60
 _NEWEST = (1 << 63) - 1

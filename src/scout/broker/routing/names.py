@@ -52,19 +52,6 @@ from scout.protocol.access import (
 )
 from scout.protocol.request import Page
 
-__all__ = [
-    "create_card",
-    "list_aliases",
-    "list_cards",
-    "remove",
-    "repair",
-    "revoke",
-    "set_alias",
-    "show_alias",
-    "show_card",
-    "used_card",
-]
-
 
 def set_alias(tx: Transaction, request: SetAlias) -> AliasView:
     """Give a name, or give it to another."""

@@ -10,8 +10,6 @@ from scout.model.attention import Attention
 from scout.policy.limits import Alarm, alarm_of, check_wake_budget
 from scout.protocol.operations import command_line
 
-__all__ = ["open_alarm", "raise_alarm", "report_wake_budget"]
-
 
 def open_alarm(tx: Transaction, alarm: Alarm, user: str | None = None, about: str | None = None) -> Attention:
     """The item that a rule asks for, with what can be done about it; raised by the broker, whoever acts.

@@ -11,8 +11,6 @@ from scout.model.permission import PermissionRequest
 from scout.model.session import Session
 from scout.policy.allowance import Asker, allowance_for
 
-__all__ = ["asker_of", "let_through"]
-
 _MANY = 500
 
 

@@ -30,18 +30,6 @@ from scout.model.events.talk import (
     posted,
 )
 
-__all__ = [
-    "broadcast_conversation",
-    "create_conversation",
-    "deliver",
-    "direct_conversation",
-    "ensure_member",
-    "new_member",
-    "newest_message",
-    "post",
-    "receipt_of",
-]
-
 _NEWEST = (1 << 63) - 1
 
 

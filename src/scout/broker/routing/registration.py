@@ -36,17 +36,6 @@ from scout.policy.register import Registration, Wish, decide_registration
 from scout.ports import Surroundings
 from scout.protocol.agents import RegisterAgent, Registered
 
-__all__ = [
-    "base_agent",
-    "break_alias_named",
-    "check_own_folder",
-    "check_profile",
-    "checked_config",
-    "enter",
-    "enter_at",
-    "register",
-]
-
 
 def register(tx: Transaction, request: RegisterAgent) -> Registered:
     """Enter an agent, or find the one that this already is."""

@@ -32,24 +32,6 @@ from scout.policy.nearest import ranked
 from scout.policy.permit import Actor, check_directory
 from scout.policy.reach import Reach, reach_of
 
-__all__ = [
-    "Route",
-    "announce_presence",
-    "can_wake_live",
-    "check_folder",
-    "check_harness",
-    "choice_for",
-    "demand_of",
-    "endpoint_of",
-    "harness_unavailable",
-    "is_let_go",
-    "is_live",
-    "record_endpoint_move",
-    "retired_target",
-    "route_of",
-    "shared_endpoints",
-]
-
 
 class Route(Record):
     """`runs`: the dispatcher carries it, with `harness`; else the agent takes it from its inbox."""

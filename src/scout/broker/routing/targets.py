@@ -21,8 +21,6 @@ from scout.policy.resolve import Resolution
 from scout.policy.target import decide_target
 from scout.protocol.asks import MakeAsk
 
-__all__ = ["Target", "target_of"]
-
 _DAY = 86_400
 
 

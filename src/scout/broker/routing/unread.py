@@ -20,22 +20,6 @@ from scout.model.events.talk import ConversationCursor
 from scout.model.ref import Ref
 from scout.store.ledger import LAST
 
-__all__ = [
-    "LATEST",
-    "START",
-    "Position",
-    "Unread",
-    "broadcast_for",
-    "count_unread",
-    "counts_by_conversation",
-    "followed_places",
-    "list_read",
-    "list_unread",
-    "mark_read",
-    "read_up_to",
-    "talks_of",
-]
-
 _COUNTED = 1000
 _NEWEST = (1 << 62) - 1
 

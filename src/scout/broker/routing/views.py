@@ -27,8 +27,6 @@ from scout.protocol.questions import QuestionView
 from scout.protocol.work import WorkView
 from scout.store.ledger import LAST
 
-__all__ = ["agent_view", "detail_of", "extend_record", "flight_view", "question_view", "work_view"]
-
 T = TypeVar("T", bound=Record)
 W = TypeVar("W", Flight, WorkItem)
 _FEW = 20

@@ -15,8 +15,6 @@ from scout.model.problems.session import Layer
 from scout.model.session import Session, SessionClass, SessionState, check_class
 from scout.ports import Harness
 
-__all__ = ["Reviving"]
-
 _LOG = logging.getLogger("scout.sessions")
 _MANY = 10_000
 _LOOK = 10.0  # seconds for one look

@@ -45,8 +45,6 @@ from scout.protocol.sessions import (
 )
 from scout.store.ledger import Ledger
 
-__all__ = ["CONDUCTED", "House", "SessionControl"]
-
 T = TypeVar("T")
 _LINES = 20  # of what a program wrote last
 _LOOK = 10.0  # seconds for a look at the sessions of a harness

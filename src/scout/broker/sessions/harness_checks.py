@@ -10,8 +10,6 @@ from scout.broker.transaction.streams import Waiters
 from scout.ports import Harness, Probe
 from scout.protocol.sessions import CheckLine, CheckState, Verdict
 
-__all__ = ["TURNS", "CheckWish", "HarnessChecks", "PlayCheck", "check_key", "turns_of"]
-
 _LOG = logging.getLogger("scout.runtimes")
 TURNS = 5  # of a model, in a whole check
 

@@ -12,8 +12,6 @@ from scout.model.session import Session, SessionOrigin, SessionState
 from scout.ports import Runs
 from scout.store.ledger import Ledger
 
-__all__ = ["HostProcesses", "House"]
-
 _MANY = 10_000
 _Process = tuple[int, str]
 _Seen = frozenset[_Process]

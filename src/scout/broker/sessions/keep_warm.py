@@ -25,8 +25,6 @@ from scout.policy.reach import Reach, is_kept_warm, reach_of
 from scout.ports import Failed
 from scout.store.ledger import Ledger
 
-__all__ = ["WarmKeeper"]
-
 _MANY = 1000
 _SHORT = Failed(layer=Layer.SESSION, reason="its session ended soon after it began")
 

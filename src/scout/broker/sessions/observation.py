@@ -34,8 +34,6 @@ from scout.protocol.observation import (
 )
 from scout.protocol.request import Request
 
-__all__ = ["LOOKS", "Look"]
-
 T = TypeVar("T")
 _PAUSE = 0.3  # seconds between two looks at a transcript
 

@@ -41,20 +41,6 @@ from scout.protocol.sessions import (
     TokenUse,
 )
 
-__all__ = [
-    "Taking",
-    "attach_session",
-    "find_session",
-    "fork",
-    "get_session",
-    "list_sessions",
-    "may_read",
-    "not_attachable",
-    "start",
-    "stop",
-    "view",
-]
-
 _MANY = 10_000
 
 

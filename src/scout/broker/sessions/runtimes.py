@@ -13,8 +13,6 @@ from scout.model.problems.session import HarnessUnavailable, Missing
 from scout.ports import Harness, Probe
 from scout.protocol.sessions import Runtime
 
-__all__ = ["harness_named", "list_runtimes", "probe_all", "probe_harness", "show_runtime"]
-
 _LOG = logging.getLogger("scout.runtimes")
 _LOOK = 15.0  # seconds for a program to say that it is there
 

@@ -22,8 +22,6 @@ from scout.policy.reach import check_reach
 from scout.ports import Failed
 from scout.protocol.sessions import Interrupt, Interrupted, Wake, Woken
 
-__all__ = ["Unnamed", "interrupt", "wake"]
-
 Unnamed = tuple[str, str, str]  # a turn that has no flight: its harness, session and run
 
 

@@ -18,8 +18,6 @@ from scout.ports import Surroundings
 from scout.protocol.scout import Credential
 from scout.store.ledger import Ledger
 
-__all__ = ["Admitted", "admit", "caller_of", "still_valid", "system"]
-
 
 class Admitted(NamedTuple):
     """An actor, where it looks from, and the directory that its relative paths are relative to."""

@@ -22,8 +22,6 @@ from scout.model.node import Node
 from scout.model.session import Session
 from scout.policy.resolve import Resolution
 
-__all__ = ["Cache"]
-
 _ROOM = 50_000
 _RECENT = 5000
 # A handle of names alone: no harness or model, which another agent might come to have.

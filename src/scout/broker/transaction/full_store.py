@@ -9,8 +9,6 @@ from scout.base.refusal import Refused
 from scout.model.delivery import Backoff, back_off
 from scout.model.problems.request import StoreFull
 
-__all__ = ["until_stored"]
-
 T = TypeVar("T")
 _LOG = logging.getLogger("scout.store")
 _MOST = 5.0  # seconds between two tries: a person who has made room waits no longer

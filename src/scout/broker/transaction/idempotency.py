@@ -17,8 +17,6 @@ from scout.protocol.inbox import Claimed
 from scout.protocol.request import Write, result_of
 from scout.store.receipts import Remembered, recall, remember
 
-__all__ = ["run_once"]
-
 T = TypeVar("T")
 
 

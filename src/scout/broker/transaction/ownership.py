@@ -6,8 +6,6 @@ from scout.model.agent import Agent
 from scout.model.problems.request import NotOwner
 from scout.policy.permit import Deed
 
-__all__ = ["require_owner", "require_reader"]
-
 _WHOAMI = Remedy(operation="whoami", parameters={}, why="whom your token stands for")
 
 

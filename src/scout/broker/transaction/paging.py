@@ -11,8 +11,6 @@ from scout.policy.limits import Limits
 from scout.protocol.request import Page
 from scout.store.ledger import LAST
 
-__all__ = ["after_number", "before", "cursor", "encode_cursor", "filtered_page", "page", "size"]
-
 T = TypeVar("T")
 M = TypeVar("M", bound=Mutable)
 _SEARCHED = 2000

@@ -9,8 +9,6 @@ from scout.policy.limits import Rules
 from scout.ports import Blobs, Clock, Harness, Ids, Places, Probe, Runs, Snapshots
 from scout.protocol.overview import Status
 
-__all__ = ["LiveSettings", "Services"]
-
 
 @dataclass(frozen=True)
 class LiveSettings:

@@ -3,8 +3,6 @@
 from scout.broker.transaction.transaction import Transaction
 from scout.model.alias import Alias
 
-__all__ = ["alias_of", "name_of"]
-
 
 def alias_of(tx: Transaction, session_id: str | None) -> str | None:
     """The name that a second live session of an agent got, as an address."""

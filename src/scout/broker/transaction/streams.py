@@ -9,8 +9,6 @@ from scout.base.refusal import Refused, Remedy
 from scout.model.events.envelope import Event
 from scout.model.problems.request import RateLimited
 
-__all__ = ["Hub", "Listener", "Waiters"]
-
 Wanted = Callable[[Event], bool]
 Read = Callable[[int], Awaitable[list[Event]]]
 

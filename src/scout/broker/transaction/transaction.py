@@ -27,8 +27,6 @@ from scout.ports import Surroundings
 from scout.store.directory import StoredDirectory, View
 from scout.store.ledger import Ledger
 
-__all__ = ["Transaction", "subject_of"]
-
 T = TypeVar("T", bound=Record)
 
 

@@ -14,8 +14,6 @@ from scout.policy.disk import StoredFolder, choose_removals
 from scout.ports import SessionFolders
 from scout.store.ledger import LAST, Ledger
 
-__all__ = ["DiskCaps"]
-
 _LOG = logging.getLogger("scout.housekeeping")
 _MANY = 1000
 _REST = 20  # times as long as a look takes, nobody looks again

@@ -25,8 +25,6 @@ from scout.model.waiting import WaitingKind
 from scout.policy.swept import CheckFlight, FailFlight, Liveness, ResumeFlight, Swept, WaitFlight, Watch
 from scout.store.ledger import Ledger
 
-__all__ = ["House", "follow_up", "inspect_flight", "watch_flight"]
-
 _SEEN = {
     InspectResult.TAKEN: Liveness.ALIVE,
     InspectResult.NOT_TAKEN: Liveness.DEAD,

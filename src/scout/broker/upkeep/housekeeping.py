@@ -18,8 +18,6 @@ from scout.model.usage import Counters
 from scout.policy.limits import Gap, gap_between
 from scout.store import receipts, search
 
-__all__ = ["House", "flush", "keep", "tidy"]
-
 _LOG = logging.getLogger("scout.housekeeping")
 _EVERY = 1.0
 _SOME = 200

@@ -19,8 +19,6 @@ from scout.model.permission import text_of_request
 from scout.ports import Notice, Sink
 from scout.store.ledger import Ledger
 
-__all__ = ["Notifier"]
-
 _LOG = logging.getLogger("scout.notify")
 _WINDOW = 0.5  # seconds: what comes within it is one notice
 _AT_ONCE = 200

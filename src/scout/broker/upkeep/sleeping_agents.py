@@ -16,8 +16,6 @@ from scout.model.session import Session, end_session
 from scout.policy.swept import EndTask, Rest, Sleep, StayAwake, Watch
 from scout.store.ledger import LAST
 
-__all__ = ["follow", "watch"]
-
 _FEW = 20
 _LET_GO = "its agent sleeps"
 _BUSY = frozenset({EndpointState.ATTACHING, EndpointState.WAKING, EndpointState.WORKING})

@@ -50,8 +50,6 @@ from scout.policy.swept import (
 )
 from scout.store.ledger import Ledger
 
-__all__ = ["Due", "House", "find_due", "reschedule_after_clock_step", "sweep"]
-
 _LOG = logging.getLogger("scout.sweeper")
 _EVER = (1 << 62) - 1
 _SOME = 100  # records of a kind in one round; the next round takes the next ones

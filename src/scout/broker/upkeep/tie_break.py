@@ -26,8 +26,6 @@ from scout.policy.wake import WakeFacts, may_suggest
 from scout.ports import Router
 from scout.store.ledger import Ledger
 
-__all__ = ["Suggesting"]
-
 _LOG = logging.getLogger("scout.suggesting")
 _AT_ONCE = 4
 _MANY = 200

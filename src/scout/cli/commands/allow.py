@@ -14,8 +14,6 @@ from scout.cli.operations.verbs import Options
 from scout.cli.output.shapes import show
 from scout.protocol.operations import OPERATIONS
 
-__all__ = ["command"]
-
 
 class _Allow(click.Group):
     """`allow list`, `show` and `revoke`; whatever else follows is a command to let through."""

@@ -20,8 +20,6 @@ from scout.cli.waiting.follow import POLL
 from scout.cli.waiting.progress import TICK, Progress
 from scout.protocol.operations import OPERATIONS
 
-__all__ = ["need", "show"]
-
 # How a decision ends the command; what is decided otherwise ends it with 0.
 _EXITS = {"denied": DENIED, "expired": UNANSWERED, "dismissed": 7}
 

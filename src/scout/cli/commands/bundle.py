@@ -17,8 +17,6 @@ from scout.cli.connection.identity import CliIdentity
 from scout.cli.connection.refusal import RefusalError
 from scout.settings.load import read
 
-__all__ = ["masked", "write_bundle"]
-
 _LINES = 500
 _SECRETS = (
     re.compile(r"\bsct_[\w\-]+"),

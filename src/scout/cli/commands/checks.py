@@ -29,8 +29,6 @@ from scout.store.integrity.backup import check_file
 from scout.store.integrity.damage import examine
 from scout.tree.snapshots import GitSnapshots
 
-__all__ = ["CHECKS", "Result"]
-
 _SPACE = 256 * 1024 * 1024
 
 

@@ -18,8 +18,6 @@ from scout.settings.edit import add_root, set_value
 from scout.settings.load import Loaded, load, read
 from scout.settings.record import SETTINGS, values_of
 
-__all__ = ["EFFECTS", "apply_setting", "command"]
-
 _EXAMPLES = """\b
 Examples:
   scout config                              # every setting, its value, the layer that set it

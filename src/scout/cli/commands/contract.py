@@ -9,8 +9,6 @@ from scout.cli.connection.text import out_text
 from scout.cli.output.show import refusal_json, write_json, write_refusal
 from scout.policy.prompt import template
 
-__all__ = ["command"]
-
 _EXAMPLES = """\b
 Examples:
   scout contract                     # with the calls as MCP tools

@@ -22,8 +22,6 @@ from scout.cli.output.sessions import run_row
 from scout.cli.output.shapes import flight_rows, show
 from scout.daemon.start import Running, running, stop
 
-__all__ = ["down", "restart", "status", "up"]
-
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 _PATIENCE = 15.0
 _SHOWN = 5  # open flights and running sessions that are listed when the daemon stops

@@ -11,8 +11,6 @@ from scout.cli.operations.decision_calls import decide
 from scout.cli.operations.verbs import Options
 from scout.protocol.operations import OPERATIONS
 
-__all__ = ["answer", "approve", "deny", "dismiss"]
-
 
 def _command(move: str, says: str) -> click.Command:
     row = OPERATIONS[f"attention.{move}"]

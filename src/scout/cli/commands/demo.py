@@ -19,8 +19,6 @@ from scout.cli.operations.build import epilog
 from scout.client.session import SESSION_MARKS
 from scout.daemon.start import stop
 
-__all__ = ["command", "play"]
-
 _SHOWN = 16  # lines of one answer
 _REVIEWER = 'read task; echo "reviewed: $(ls | wc -l) file(s), nothing to complain about"'
 

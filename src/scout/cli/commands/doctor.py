@@ -13,8 +13,6 @@ from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import note, out, paint
 from scout.cli.operations.build import epilog, run_guarded
 
-__all__ = ["command", "examine"]
-
 _UNWELL = 9
 
 

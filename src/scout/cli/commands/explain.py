@@ -11,8 +11,6 @@ from scout.cli.connection.text import out, out_text, paint
 from scout.cli.output.show import refusal_json, write_json, write_refusal
 from scout.model.problems.diagnostics import ALL, by_code, explain
 
-__all__ = ["command"]
-
 _EXAMPLES = """\b
 Examples:
   scout explain                       # every code, by family

@@ -9,8 +9,6 @@ from scout.cli.connection.catalogue import COMMANDS, GROUPS, SECTIONS
 from scout.cli.connection.text import out, out_text, paint, wrap
 from scout.cli.operations.build import epilog
 
-__all__ = ["command", "manual"]
-
 
 @click.command("help", epilog=epilog("help"))
 @click.argument("words", nargs=-1, metavar="[COMMAND | all | man]")

@@ -6,8 +6,6 @@ from scout.cli.operations.build import epilog, run_guarded
 from scout.cli.operations.overview import show_now
 from scout.cli.operations.verbs import Options
 
-__all__ = ["command"]
-
 
 @click.command("now", epilog=epilog("now"))
 @click.option("--since", metavar="TIME", help="Look back to here instead of your last look.")

@@ -14,8 +14,6 @@ from scout.identity.describe import describe, describe_mentions
 from scout.identity.mention import find_mentions
 from scout.identity.problem import MalformedAddress, malformed
 
-__all__ = ["command"]
-
 _EXAMPLES = """\b
 Examples:
   scout parse '@arc.main#claude?sonnet'

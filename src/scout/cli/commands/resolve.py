@@ -19,8 +19,6 @@ from scout.policy.fleet_file import FleetFile, read_fleet
 from scout.policy.resolve import Resolution, minimal, resolve
 from scout.protocol.agents import Resolve
 
-__all__ = ["command"]
-
 _EXAMPLES = """\b
 Examples:
   scout resolve @talkie

@@ -16,8 +16,6 @@ from scout.cli.output.shapes import show
 from scout.protocol.operations import OPERATIONS
 from scout.protocol.sessions import CheckRuntime, ListRuntimes, StopCheck
 
-__all__ = ["command"]
-
 _POLL = 30.0  # seconds of one long poll
 _LIST, _CHECK = OPERATIONS["runtimes"], OPERATIONS["runtimes.check"]
 

@@ -21,8 +21,6 @@ from scout.daemon.start import running
 from scout.settings.edit import set_value
 from scout.settings.load import read
 
-__all__ = ["command"]
-
 _LABEL = "scout setup"
 _ASK = "scout ask --project . {harness}'Who are you, and what is this project about?'"
 

@@ -20,8 +20,6 @@ from scout.store.integrity.damage import examine
 from scout.store.integrity.review import Review, review
 from scout.store.integrity.verify import verify
 
-__all__ = ["backup_command", "restore_command", "verify_command"]
-
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 _SHOWN = 10
 _DAMAGED = 9

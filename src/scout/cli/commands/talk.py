@@ -13,8 +13,6 @@ from scout.cli.operations.verbs import Options
 from scout.cli.waiting.follow import follow
 from scout.protocol.operations import OPERATIONS
 
-__all__ = ["ask", "complete", "flight_wait", "get", "put", "reply", "send", "wait"]
-
 _FILE = click.Option(["--file"], metavar="FILE", help="Read the text from a file.")
 _TO = click.Option(
     ["--to", "to"], metavar="ADDRESS", help="Whom, if not the first word.", shell_complete=addresses

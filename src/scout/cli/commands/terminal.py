@@ -16,8 +16,6 @@ from scout.cli.operations.build import epilog, run_guarded
 from scout.cli.operations.complete import addresses
 from scout.cli.operations.verbs import Options
 
-__all__ = ["command"]
-
 _NOT_FOUND = 127
 
 

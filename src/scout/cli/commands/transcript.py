@@ -12,8 +12,6 @@ from scout.cli.output.observation import write_lines
 from scout.protocol.observation import TailSession
 from scout.protocol.operations import OPERATIONS
 
-__all__ = ["tail"]
-
 _POLL = 30.0  # seconds of one long poll
 
 

@@ -8,8 +8,6 @@ from scout.cli.connection.text import note, out, out_text
 from scout.daemon.unit import unit_text
 from scout.settings.record import SETTINGS
 
-__all__ = ["install", "place", "uninstall"]
-
 _NEXT = {
     "systemd": (
         "systemctl --user daemon-reload",

@@ -9,8 +9,6 @@ from scout.cli.operations.log_stream import follow_log
 from scout.cli.operations.verbs import Options
 from scout.protocol.operations import OPERATIONS
 
-__all__ = ["command"]
-
 
 def _callback(**given: Any) -> None:
     manner = Options(as_json=given.pop("as_json"), act_as=given.pop("act_as"))

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from scout.cli.connection.identity import CliIdentity
     from scout.daemon.start import Running
 
-__all__ = ["ensure", "not_answering", "start_for"]
-
 
 def start_for(caller: CliIdentity) -> None:
     """Start it because a verb needs it."""

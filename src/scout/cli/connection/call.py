@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from scout.cli.connection.http import HttpResponse
 
-__all__ = ["ROUTES", "DaemonCall", "target_of"]
-
 # The routes of the warm path, as in the operation table (a test compares), which would be costly to load.
 ROUTES = {
     "send": "POST /v1/messages",

@@ -1,20 +1,5 @@
 """The commands there are: written by hand (`MODULES`), groups of words, or read off the operation table."""
 
-__all__ = [
-    "ALONE",
-    "CHANGES",
-    "COMMANDS",
-    "EVERYDAY",
-    "GROUPS",
-    "LOOKS",
-    "MEANINGS",
-    "MODULES",
-    "OPERATIONS_OF",
-    "SAME_AS",
-    "SECTIONS",
-    "exists",
-]
-
 SECTIONS = {
     "Daemon": {
         "up": "Start the daemon if none runs, and show where it is.",

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from scout.cli.connection.call import DaemonCall
     from scout.cli.connection.refusal import RefusalError
 
-__all__ = ["allow_directory", "confirm", "confirm_retirement", "with_consent"]
-
 
 def confirm(question: str) -> bool:
     """Yes or no; no is the default, also when nobody types anything."""

@@ -18,19 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-__all__ = [
-    "TOKEN_FILE",
-    "HostSession",
-    "NotEnrolled",
-    "Refusal",
-    "as_object",
-    "is_object",
-    "process_of_host",
-    "session_token",
-    "started_at",
-    "window_of",
-]
-
 TOKEN_FILE = "host.token"
 
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh", "env", "timeout"})

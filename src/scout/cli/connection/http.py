@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
-__all__ = ["DaemonAddress", "HttpResponse", "Lost", "exchange", "quote", "stream"]
-
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 _SILENCE = 3.0  # seconds without an answer, after which somebody looks whether the daemon is well

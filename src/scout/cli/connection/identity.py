@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from scout.settings.where import Where
 
-__all__ = ["CliIdentity"]
-
 
 class CliIdentity:
     """One invocation's view: where, as whom, from which directory."""

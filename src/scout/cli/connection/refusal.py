@@ -10,8 +10,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["DENIED", "LOCAL_CODES", "OPEN", "UNANSWERED", "RefusalError", "exit_code", "remedy", "tries"]
-
 OPEN = 10  # the exit code of a wait whose time was over before the work was
 DENIED = 11  # a person said no
 UNANSWERED = 12  # no person answered in time

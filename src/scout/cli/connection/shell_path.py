@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["explain_path"]
-
 
 def explain_path(told: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> str:
     """One sentence about a harness or a refusal that names a `program`; empty when a restart cannot help."""

@@ -16,32 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TextIO
 
-__all__ = [
-    "age",
-    "clean",
-    "columns",
-    "cut",
-    "erase_status",
-    "fields",
-    "first_line",
-    "indent",
-    "join_lines",
-    "local_time",
-    "note",
-    "note_text",
-    "one_line",
-    "out",
-    "out_text",
-    "paint",
-    "seconds",
-    "short_id",
-    "short_ids",
-    "show_status",
-    "table",
-    "width",
-    "wrap",
-]
-
 # -- what is made visible -----------------------------------------------------------------------------
 
 _EMOJI = "[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]"

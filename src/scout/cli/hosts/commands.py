@@ -6,8 +6,6 @@ from scout.cli.hosts import hook as hooks
 from scout.cli.hosts.relay import relay
 from scout.cli.operations.build import epilog
 
-__all__ = ["hook", "mcp", "statusline"]
-
 _host = click.option("--host", default="claude", show_default=True, help="Which host calls.")
 
 

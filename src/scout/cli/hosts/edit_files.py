@@ -11,8 +11,6 @@ from scout.cli.connection.refusal import RefusalError
 from scout.cli.hosts.hosts import Addition, Host, Program
 from scout.cli.hosts.jsonc import NotJson
 
-__all__ = ["FileChange", "Records", "planned", "undone", "write"]
-
 
 class FileChange(NamedTuple):
     """One file before and after; None where there is no file."""

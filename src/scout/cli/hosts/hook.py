@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Facts = dict[str, Any]
 
-__all__ = ["EVENTS", "hook", "statusline"]
-
 _WAIT = 30.0  # seconds for which a permission request waits for a person elsewhere
 _SPARE = 10.0  # more than that, and the item is over by itself
 _POLL = 20.0

@@ -14,8 +14,6 @@ from scout.cli.connection.host_session import is_object
 from scout.cli.hosts import jsonc
 from scout.settings.where import user_home
 
-__all__ = ["HOSTS", "Addition", "Host", "Program", "program_here"]
-
 _WAIT = 30  # seconds for which a permission request waits for a person elsewhere
 
 # What each of Scout's events is called by hosts with hooks, and the seconds it may take.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Message = dict[str, Any]
 
-__all__ = ["Broken", "ConnectionGone", "McpConnection"]
-
 _PATH = "/mcp"
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 _NAMES = {

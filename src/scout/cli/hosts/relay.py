@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Message = dict[str, Any]
 
-__all__ = ["Relay", "relay"]
-
 _HOST = "mcp"  # what a host is called that does not say its name
 _LINGER = 10.0  # seconds for answers after the host has closed its end
 _BEAT = 30.0  # seconds between signs of life while the session works

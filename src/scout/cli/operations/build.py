@@ -20,8 +20,6 @@ from scout.protocol.operation import Operation, Parameter
 from scout.protocol.operations import OPERATIONS
 from scout.protocol.request import Request
 
-__all__ = ["build", "epilog", "every_option", "parameters_of", "perform", "run_guarded", "tidy"]
-
 _SKIPPED = {"idempotencyKey"}
 _Kind = inspect.Type
 _CONFIRMED = ("agent.retire",)

@@ -14,8 +14,6 @@ from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import clean, one_line, short_ids
 from scout.identity.reserved import HARNESSES
 
-__all__ = ["ADDRESSES", "ONLY", "addresses", "completion_of"]
-
 # Parameters that take an agent's address.
 ADDRESSES = frozenset(
     {

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from scout.cli.operations.verbs import Options
 
-__all__ = ["decide"]
-
 _NOT_ALL = 7  # the exit code when one of several was not decided
 _WORDS = ("only", "last")
 _TEXT = {"answer": "answer"}  # the words that are no items; else they are the reason

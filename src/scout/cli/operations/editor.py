@@ -8,8 +8,6 @@ from pathlib import Path
 
 from scout.cli.connection.refusal import RefusalError
 
-__all__ = ["edit"]
-
 
 def edit() -> str:
     """What was saved; an empty text means that nothing is sent."""

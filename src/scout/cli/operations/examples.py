@@ -1,7 +1,5 @@
 """The examples that end each command's help."""
 
-__all__ = ["EXAMPLES"]
-
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "help": (
         "scout help ask",

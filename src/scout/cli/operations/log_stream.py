@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from scout.cli.connection.call import DaemonCall
     from scout.cli.operations.verbs import Options
 
-__all__ = ["follow_log", "frames"]
-
 _PAUSES = (0.05, 0.2, 0.8, 2.0, 5.0)
 
 

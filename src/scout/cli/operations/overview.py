@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from scout.cli.operations.verbs import Options
 
-__all__ = ["look", "show_now", "show_status"]
-
 _SHOWN = 10
 _EACH = 3  # items of one agent; the rest is counted
 _PATIENCE = 15.0

@@ -15,8 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["DIRECTORIES", "Options", "ask", "inbox", "reply", "say", "send", "stored", "text_of"]
-
 # Parameters that name directories: relative to where the command is typed.
 DIRECTORIES = frozenset({"cwd", "projectPath", "projectRoot", "workingDir", "old", "new"})
 

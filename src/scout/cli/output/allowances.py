@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["ALLOWANCES"]
-
 
 def _what(one: dict[str, Any]) -> str:
     """What is let through, exactly."""

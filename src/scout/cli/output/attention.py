@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["ATTENTION", "OPEN_STATES", "commands", "headline", "wish_lines"]
-
 OPEN_STATES = ("open", "notified")
 _RISKY = {"medium": "yellow", "high": "red"}
 _DONE = {"resolved": "approved", "denied": "denied", "answered": "answered", "dismissed": "dismissed"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["COLUMNS", "EMPTY"]
-
 # `name`: an agent by its address. `id`: short. `age`, `time`: from a moment. `line`: the beginning of a text.
 # `path`: a folder as somebody here would say it. `a|b`: the first of them that is there.
 # `presence`: an agent's status, or that it sleeps.

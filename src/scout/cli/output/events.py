@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from scout.cli.connection.call import DaemonCall
 
-__all__ = ["Names", "event_line"]
-
 _TEXTS = ("text", "title", "body", "reason", "name")
 
 

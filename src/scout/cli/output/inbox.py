@@ -8,8 +8,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["show_items"]
-
 _PREVIEW = 12  # lines of a message in the inbox
 
 

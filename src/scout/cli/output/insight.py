@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-__all__ = ["INSIGHT"]
-
 _FEW = 3  # lines of each list in a brief
 _STEPS = 20
 _NARROW, _USUAL = 40, 80

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["OBSERVATION", "write_lines"]
-
 _COLOURS = {"user": "cyan", "assistant": "green", "tool": "yellow", "system": "dim"}
 _PATCH = {"+": "green", "-": "red", "@": "cyan"}
 _TOOL_LINES = 12

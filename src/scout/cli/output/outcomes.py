@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["BRIEF", "show_outcome"]
-
 # Operation → the word, and whether that line is all: what has nothing new to show is not shown again.
 _WORDS: dict[str, tuple[str, bool]] = {
     "agent.config": ("changed", False),

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from scout.cli.connection.call import DaemonCall
 
-__all__ = ["rephrase", "say_you"]
-
 _PERSON = "/direct"
 # Fields that hold a name, beside those that end with `Address`, and fields with sentences of Scout's.
 _NAMES = frozenset({"address", "by", "holder", "sender", "target", "waitingForMe"})

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["PAUSE", "pause_line"]
-
 
 def pause_line(paused: dict[str, Any]) -> str:
     """One line for every surface: nothing starts, since when, why, and how it ends."""

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["SESSIONS", "run_row", "show_verdict"]
-
 _VERDICTS = {"passed": "green", "failed": "red", "not supported": "dim", "not tried": "yellow"}
 _ABILITIES = ("resume", "fork", "steer", "permissions", "liveWake")
 

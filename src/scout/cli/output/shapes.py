@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from scout.cli.connection.call import DaemonCall
 
-__all__ = ["flight_rows", "is_repeated", "show", "show_page"]
-
 _IDENTITY = (
     "kind",
     "tokenId",

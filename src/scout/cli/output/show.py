@@ -11,8 +11,6 @@ from scout.cli.connection.refusal import tries
 from scout.cli.connection.text import fields, note, out, paint, width
 from scout.protocol.operations import command_line
 
-__all__ = ["refusal_json", "write_fields", "write_json", "write_refusal"]
-
 
 def write_json(value: Mapping[str, Any]) -> None:
     """One object on one line; escaped to ASCII, so that any text survives any terminal."""

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["WORK"]
-
 
 def _show_question(question: dict[str, Any]) -> None:
     """What was asked, what was answered, and what came of it."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from scout.cli.connection.call import DaemonCall
 
-__all__ = ["DecisionPrompt", "is_interactive"]
-
 _YES, _NO, _ALWAYS = ("y", "yes"), ("n", "no"), ("a", "always")
 _LONGEST = 65536  # bytes of one typed line
 

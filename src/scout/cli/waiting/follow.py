@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from scout.cli.connection.call import DaemonCall
 
-__all__ = ["FINISHED", "POLL", "follow", "settle"]
-
 FINISHED = ("completed", "failed", "cancelled")
 POLL = 30.0  # seconds of one long poll when nobody looks
 

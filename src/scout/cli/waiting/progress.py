@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from scout.cli.connection.call import DaemonCall
     from scout.cli.waiting.decision_prompt import DecisionPrompt
 
-__all__ = ["TICK", "Progress", "WatchedFlight", "asked_of_a_person"]
-
 TICK = 1.0  # seconds of one look while somebody waits
 _QUIET = 10.0  # seconds without a sign of life that are not worth a word
 _WIDE = 110

@@ -17,8 +17,6 @@ from scout.protocol.channels import ChannelView, ListChannels
 from scout.protocol.inbox import ClaimInbox, InboxItem, ListInbox, acknowledgements
 from scout.protocol.request import Page
 
-__all__ = ["ask", "feed", "inbox", "list_channels", "show_flight", "wait_for_flight", "who_am_i"]
-
 
 async def who_am_i(call: Call, _: WhoAmI) -> dict[str, Any]:
     """The identity that came with this request, with the role that decides its tools."""

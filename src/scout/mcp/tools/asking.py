@@ -19,8 +19,6 @@ from scout.model.attention import ATTENTION
 from scout.model.problems.request import NotFound
 from scout.protocol.attention import AttentionView, DismissAttention, GetAttention, Need
 
-__all__ = ["need"]
-
 _ANSWER = "answer"
 _SHOWN = ("id", "state", "title", "answer", "reason", "decidedBy", "expiresAt")
 

@@ -21,8 +21,6 @@ from scout.model.problems.request import Forbidden, NotFound
 from scout.policy.nearest import ranked
 from scout.protocol.tools import roles_with
 
-__all__ = ["called", "listed"]
-
 _LOG = logging.getLogger("scout.mcp")
 
 

@@ -6,8 +6,6 @@ from scout.mcp.tools.result import compact, next_call
 from scout.model.flight import FLIGHT
 from scout.protocol.asks import FlightView
 
-__all__ = ["flight_facts"]
-
 
 def flight_facts(view: FlightView) -> dict[str, Any]:
     """Its state and result, and how to wait for it while it is open."""

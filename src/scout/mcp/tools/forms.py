@@ -23,8 +23,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from scout.base.codec import encode
 from scout.mcp.call import Call
 
-__all__ = ["FormRequest", "answer_of", "ask_client", "check_offered", "form", "has_sessions", "offers_forms"]
-
 _ANSWER = "answer"
 _RESULTS: Mapping[type[Any], type[Any]] = {
     ElicitRequest: ElicitResult,

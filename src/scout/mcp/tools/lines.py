@@ -17,33 +17,6 @@ from scout.protocol.request import Page
 from scout.protocol.talk import MessageLine
 from scout.protocol.work import WorkView
 
-__all__ = [
-    "agents",
-    "alias",
-    "aliases",
-    "asked",
-    "attention",
-    "card",
-    "channels",
-    "feed",
-    "flight",
-    "identity",
-    "inbox",
-    "messages",
-    "moved_flight",
-    "needed",
-    "question",
-    "registered",
-    "resolved",
-    "sent",
-    "session",
-    "sessions",
-    "topology",
-    "usage",
-    "work",
-    "works",
-]
-
 _LONG = 200
 
 

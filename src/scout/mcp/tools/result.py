@@ -12,8 +12,6 @@ from scout.protocol.correction import remedies_of
 from scout.protocol.operations import command_line
 from scout.protocol.request import Page
 
-__all__ = ["answered", "compact", "next_call", "refused"]
-
 
 def answered(facts: Mapping[str, Any], line: str) -> CallToolResult:
     """A result as it is sent."""

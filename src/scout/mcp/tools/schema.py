@@ -9,8 +9,6 @@ import msgspec
 from scout.base.codec import schema
 from scout.protocol.request import Request
 
-__all__ = ["field_schemas", "required_fields"]
-
 # Bounds that the daemon checks and names; a caller has nothing of them but their length.
 _LEFT_OUT = {"default", "maxLength", "minLength", "title"}
 

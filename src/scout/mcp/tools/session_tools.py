@@ -4,8 +4,6 @@ from scout.mcp.tools import lines
 from scout.mcp.tools.tool import Argument, Tool, arguments, one
 from scout.protocol import observation, sessions
 
-__all__ = ["SESSION_TOOLS"]
-
 _LIMIT = "how many"
 _SESSION = ("id", "address", "harness", "state", "class", "running", "nativeIds", "cwd", "reason")
 

@@ -8,8 +8,6 @@ from scout.identity.lexer import lex
 from scout.identity.name import HandleName, OperatorName, PathName
 from scout.model.waiting import WaitingKind
 
-__all__ = ["question", "work"]
-
 _MOVES: Mapping[str, str] = {
     "waiting": "wait",
     "review": "submit",

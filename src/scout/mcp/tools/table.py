@@ -20,8 +20,6 @@ from scout.protocol import (
 )
 from scout.protocol.tools import ROLE_TOOLS
 
-__all__ = ["TOOLS", "tools_of"]
-
 _LIMIT = "how many"
 _AGENT = (
     "address",

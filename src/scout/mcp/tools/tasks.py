@@ -37,19 +37,6 @@ from scout.protocol.attention import AnswerAttention, GetAttention
 from scout.protocol.questions import AnswerQuestion, DeclineQuestion, GetQuestion
 from scout.protocol.request import Request
 
-__all__ = [
-    "TASKS",
-    "NewTask",
-    "TaskParams",
-    "UpdateParams",
-    "cancel",
-    "check_tasks",
-    "get",
-    "speaks_tasks",
-    "started",
-    "update",
-]
-
 TASKS = "io.modelcontextprotocol/tasks"
 _POLL = 1000  # milliseconds after which it is worth to ask again
 _OURS = frozenset(code_of(one) for one in ALL)  # an agent that gives up says why in words of its own

@@ -13,8 +13,6 @@ from scout.protocol.request import Request
 if TYPE_CHECKING:
     from scout.mcp.call import Call
 
-__all__ = ["Argument", "Tool", "arguments", "one"]
-
 
 class Argument(NamedTuple):
     """An argument: the field of the request that it fills, and its own words where the field's do not fit.

@@ -13,8 +13,6 @@ from scout.store.database import connect
 from scout.store.faults import Fault, fault_of
 from scout.store.migrate import CURRENT, version_of
 
-__all__ = ["backup", "check_file", "finish_restore", "free_name", "restore"]
-
 _HALF, _WHOLE = ".restoring", ".restored"  # a copy that is being made; one that only has to be put in place
 
 

@@ -19,8 +19,6 @@ from scout.store.integrity.wal import LogState, read_log, starts_well
 from scout.store.log import last_seq
 from scout.store.migrate import CURRENT, version_of
 
-__all__ = ["Copy", "DamageReport", "check_start", "damaged", "examine", "looks_sound"]
-
 _MAGIC = b"SQLite format 3\0"
 _SHOWN = 20
 _QUICK = 64 << 20  # bytes that are checked at each start

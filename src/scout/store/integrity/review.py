@@ -10,8 +10,6 @@ from scout.model.events.event_types import read_event
 from scout.policy.review import differs, in_words
 from scout.store.database import connect
 
-__all__ = ["Otherwise", "Review", "review"]
-
 _SHOWN = 100
 
 

@@ -19,8 +19,6 @@ from scout.store.log import project
 from scout.store.migrate import migrate
 from scout.store.table import TABLES, Table
 
-__all__ = ["Difference", "Report", "verify"]
-
 _SHOWN = 100
 
 # Fields that change without an event: heartbeats, last use.

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from scout.model.noun import NOUNS
 from scout.store.table import table_of
 
-__all__ = ["VOLATILE_FIELDS", "VOLATILE_TABLES"]
-
 VOLATILE_TABLES: Mapping[str, str] = {
     "search": "the words of messages and work; rebuilt from the log",
     "indexed": "how far the search index has followed the log",

@@ -9,8 +9,6 @@ import struct
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-__all__ = ["LogState", "read_log", "starts_well"]
-
 _HEADER, _FRAME = 32, 24
 _MAGIC = {0x377F0682: "<", 0x377F0683: ">"}
 _Sum = tuple[int, int]
