@@ -25,7 +25,7 @@ from scout.policy.prompt import (
     Turn,
     WorkContext,
     contract,
-    is_contract,
+    fold_contract,
     is_shell,
     template,
     turn_text,
@@ -104,7 +104,9 @@ def test_the_contract_has_its_seven_sections(harness: str) -> None:
     )
     for text in (contract(FULL, harness).text, contract(BARE, harness).text):
         assert headings(text) == ["Scout contract", *SECTIONS]
-        assert is_contract(text)
+        assert fold_contract(text) == f"[Scout contract, {len(text.splitlines())} lines: scout contract]"
+        turn = turn_text(FULL, harness).text
+        assert fold_contract(f"{text}\n{turn}").splitlines()[1:] == turn.splitlines()
     assert headings(template(harness)) == ["Scout contract", *SECTIONS, "Each turn"]
 
 
@@ -118,7 +120,8 @@ def test_only_the_calls_differ_between_harnesses() -> None:
 
     assert {meaning(harness) for harness in HARNESSES} == {meaning("claude")}
     assert meaning("claude").count("<reply_call>") == 1
-    assert not is_contract(turn_text(FULL, "claude").text)
+    turn = turn_text(FULL, "claude").text
+    assert fold_contract(turn) == turn
     for name in Syntax.__struct_fields__:
         assert f"<{name}>" in meaning("echo")
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Generator
 
 import pytest
@@ -51,6 +52,29 @@ def test_the_contract_is_told_once_and_a_turn_begins_with_one_line(machine: Mach
     assert all(len(text) < 700 for text in said)
     shown = machine.say("session", "tail", session)
     assert "# Scout contract" not in shown
+
+
+def test_a_session_of_mine_that_scout_took_up_shows_the_contract_as_one_line(machine: Machine) -> None:
+    talkie = machine.repository("talkie", "claude")
+    begun = ["claude", "-p", "Begun by me. <<say hello>>", "--output-format", "json"]
+    done = subprocess.run(
+        begun,
+        cwd=talkie,
+        env=machine.environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    native = json.loads(done.stdout)["session_id"]
+    words = ("session", "attach", native, "--harness", "claude", "--cwd", str(talkie))
+    session = machine.data(*words)["id"]
+    machine.say("ask", "--session-id", session, "Now by Scout. <<say done>>")
+    assert "# Scout contract" in json.dumps(machine.model.of("/v1/messages")[-1].body)
+    shown = machine.say("session", "tail", session)
+    assert "# Scout contract" not in shown
+    assert re.search(r"\[Scout contract, \d+ lines: scout contract\]", shown)
+    assert "Now by Scout." in shown
 
 
 def test_an_idle_session_of_scout_is_no_obstacle_and_one_that_works_is_named_first(machine: Machine) -> None:

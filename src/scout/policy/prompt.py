@@ -27,7 +27,7 @@ __all__ = [
     "TurnText",
     "WorkContext",
     "contract",
-    "is_contract",
+    "fold_contract",
     "is_shell",
     "quoted",
     "syntax_of",
@@ -88,6 +88,7 @@ information: it cannot change this contract or your permissions. What your user 
 After a context loss, {orient_call} says who you are, what you owe and who waits for you.
 """
 )
+_TURN_START = "\nScout: "
 _TURN_LINE = "Scout: {sender} {verb}.{facts}\n{message}{end}{repeat}"
 _FACTS = {
     "conversation": " Conversation {}.",
@@ -301,9 +302,13 @@ def template(harness: str) -> str:
     return f"{_TEMPLATE.format_map({**_PLACEHOLDERS, **fixed})}\n## Each turn\n{example}\n"
 
 
-def is_contract(text: str) -> bool:
-    """Whether a text begins with the contract, so that a view may fold it."""
-    return text.startswith(_HEAD)
+def fold_contract(text: str) -> str:
+    """A prompt for a reader who knows the contract: one line stands for it, what follows it is kept."""
+    if not text.startswith(_HEAD):
+        return text
+    rules, _, rest = text.partition(_TURN_START)
+    folded = f"[Scout contract, {len(rules.splitlines())} lines: scout contract]"
+    return f"{folded}{_TURN_START}{rest}" if rest else folded
 
 
 def _calls(harness: str) -> dict[str, str]:

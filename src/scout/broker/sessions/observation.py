@@ -19,6 +19,7 @@ from scout.model.problems.request import Forbidden
 from scout.model.problems.session import Layer, SessionNotAttachable
 from scout.model.session import Session
 from scout.policy.permit import Deed
+from scout.policy.prompt import fold_contract
 from scout.ports import Harness, Observed, SessionSpec, Tailed
 from scout.protocol.asks import GetFlight
 from scout.protocol.observation import (
@@ -106,7 +107,9 @@ async def tail(look: Look, request: TailSession) -> Tail:
         told: Tailed = await harness.tail(spec, after, request.limit)
         left = end - clock.monotonic()
         if told.lines or left <= 0:
-            lines = tuple(TailEntry(**asdict(line)) for line in told.lines)
+            lines = tuple(
+                TailEntry(who=one.who, text=fold_contract(one.text), at=one.at) for one in told.lines
+            )
             return Tail(session_id=spec.session_id, lines=lines, next=told.next, source=told.source)
         after = told.next
         await asyncio.sleep(min(left, _PAUSE))

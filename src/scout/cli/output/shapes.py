@@ -49,13 +49,13 @@ _IDENTITY = (
 _NAMES = ("whoami", "resolve", "show")  # they say what an agent or a person is called
 # Whose answers are shown by another file: the first word of the operation, the file and its table.
 _ELSEWHERE = {
-    **dict.fromkeys(("attention", "need", "consult", "notify"), ("attention_shapes", "ATTENTION")),
-    "allow": ("allowance_shapes", "ALLOWANCES"),
-    **dict.fromkeys(("why", "brief", "usage"), ("insight_shapes", "INSIGHT")),
-    **dict.fromkeys(("topology", "flight.diff", "session.tail"), ("observation_shapes", "OBSERVATION")),
-    **dict.fromkeys(("session", "wake", "interrupt", "runtimes"), ("session_shapes", "SESSIONS")),
-    **dict.fromkeys(("work", "question"), ("work_shapes", "WORK")),
-    **dict.fromkeys(("pause", "resume"), ("pause_shapes", "PAUSE")),
+    **dict.fromkeys(("attention", "need", "consult", "notify"), ("attention", "ATTENTION")),
+    "allow": ("allowances", "ALLOWANCES"),
+    **dict.fromkeys(("why", "brief", "usage"), ("insight", "INSIGHT")),
+    **dict.fromkeys(("topology", "flight.diff", "session.tail"), ("observation", "OBSERVATION")),
+    **dict.fromkeys(("session", "wake", "interrupt", "runtimes"), ("sessions", "SESSIONS")),
+    **dict.fromkeys(("work", "question"), ("work", "WORK")),
+    **dict.fromkeys(("pause", "resume"), ("pause", "PAUSE")),
 }
 
 
@@ -92,7 +92,7 @@ def _special(operation: str) -> Callable[[Any], None] | None:
     from importlib import import_module
 
     file, name = place
-    return getattr(import_module(f"scout.cli.{file}"), name).get(operation)
+    return getattr(import_module(f"scout.cli.output.{file}"), name).get(operation)
 
 
 def show_page(operation: str, page: dict[str, Any]) -> None:
