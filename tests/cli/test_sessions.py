@@ -149,7 +149,7 @@ def broker(settings, *more):
     found = made(settings, *more)
     kept = Kept(Path(settings.home) / "kept")
     kept.words = ("sh", "-c", "trap 'exit 0' INT; echo it is $KEPT; while :; do sleep 0.05; done")
-    found.world.harnesses = {**found.world.harnesses, "acp": kept}
+    found.services.harnesses = {**found.services.harnesses, "acp": kept}
     return found
 serve._broker = broker
 from scout.daemon.__main__ import main

@@ -4,9 +4,10 @@ The reports of the daemon are files beside this one; see `loop_guard.py`.
 """
 
 import sys
-from pathlib import Path
 
 if "scout.daemon" in sys.orig_argv:
+    from pathlib import Path
+
     import loop_guard  # pyright: ignore[reportMissingImports] (it lies beside this file in the folder of a run)
 
     loop_guard.watch_servers(Path(__file__).parent)  # pyright: ignore[reportUnknownMemberType] (the same)
