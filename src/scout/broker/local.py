@@ -9,21 +9,18 @@ from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.broker import references
-from scout.broker.delivery.dispatcher import Dispatcher
 from scout.broker.handlers import HANDLERS, config_of, directory_of
 from scout.broker.long_polls import AWAITED
 from scout.broker.nearby_projects import with_projects
 from scout.broker.operations import endpoints, inbox, overview
 from scout.broker.operations.agents import who_am_i
 from scout.broker.routing import attachments, unread
-from scout.broker.sessions.control import CONDUCTED, SessionControl
-from scout.broker.sessions.harness_checks import HarnessChecks
+from scout.broker.sessions.control import CONDUCTED, SessionBroker, SessionControl
 from scout.broker.sessions.observation import LOOKS, Look
 from scout.broker.transaction.admission import Admitted
 from scout.broker.transaction.cache import Cache
 from scout.broker.transaction.idempotency import run_once
-from scout.broker.transaction.services import Services
-from scout.broker.transaction.streams import Hub, Waiters
+from scout.broker.transaction.streams import Hub
 from scout.broker.transaction.transaction import Transaction
 from scout.model.conversation import Attachment
 from scout.model.delivery import Delivery
@@ -53,24 +50,15 @@ _LOOK = 60.0  # seconds between looks at a credential of which nothing is told
 _IDENTITIES = 10_000
 
 
-class Counter(Protocol):
-    """The broker, as far as a seat looks at it."""
+class CallBroker(SessionBroker, Protocol):
+    """The broker with what answers a call."""
 
-    services: Services
-    dispatcher: Dispatcher
-    waiters: Waiters
-    checks: HarnessChecks
     hub: Hub
     signs_of_life: dict[str, Endpoint]
     memory: Cache
     identities: dict[tuple[str | None, ...], Identity]
 
-    async def read(self, work: Callable[[Ledger], T]) -> T: ...
-    async def write(
-        self, who: Admitted, work: Callable[[Transaction], T], place: Surroundings | None = None
-    ) -> T: ...
     async def looked_round(self) -> None: ...
-    async def as_system(self, work: Callable[[Transaction], T]) -> T: ...
     def glance(self) -> Ledger: ...
     def tally(self, name: str) -> None: ...
     def count(self, agent_id: str, what: str, text: str = "") -> None: ...
@@ -79,7 +67,7 @@ class Counter(Protocol):
 class LocalScout:
     """One somebody's view: what they ask is done in their name."""
 
-    def __init__(self, broker: Counter, who: Admitted) -> None:
+    def __init__(self, broker: CallBroker, who: Admitted) -> None:
         self._broker = broker
         self.who = who
 

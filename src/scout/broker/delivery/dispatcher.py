@@ -9,7 +9,7 @@ import heapq
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from scout.base.refusal import Refused
 from scout.broker.delivery import preparation, recovery, turn_record
@@ -23,6 +23,7 @@ from scout.broker.effects import held_flights
 from scout.broker.routing.held_items import has_item
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
+from scout.broker.transaction.transactions import Transactions
 from scout.model.delivery import Delivery, DeliveryState, InspectResult, is_from_the_future
 from scout.model.events.asks import (
     DeliveryFailed,
@@ -363,3 +364,9 @@ class Dispatcher:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.carrier.close()
+
+
+class Dispatching(Transactions, Protocol):
+    """The broker with its dispatcher, as the parts above see it."""
+
+    dispatcher: Dispatcher

@@ -1,8 +1,7 @@
 """Sessions that a person has open in a terminal: handed over, waited for, and taken back."""
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -11,8 +10,8 @@ from scout.broker.delivery import recovery, session_records
 from scout.broker.effects import flight_state
 from scout.broker.routing import credentials
 from scout.broker.routing.held_items import settle_held, show_held
-from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.transactions import Transactions
 from scout.model.agent import Agent
 from scout.model.delivery import Delivery, postpone
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointState
@@ -25,32 +24,24 @@ from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.permit import Deed
 from scout.ports import SessionSpec
 from scout.protocol.sessions import CloseSession, OpenSession
-from scout.store.ledger import Ledger
 
 _REASON = "its session is open in a terminal"
 _CHECK = 3600
 _MANY = 10_000
 
 
-class House(Protocol):
-    """The broker, as far as this looks at it."""
-
-    services: Services
-
-    async def read(self, work: Callable[[Ledger], Any]) -> Any: ...
-    async def as_system(self, work: Callable[[Transaction], Any]) -> Any: ...
-
-
 class Terminals:
     """Which sessions are open in terminals, so that nobody who closed one keeps it."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, broker: Transactions) -> None:
+        self._broker = broker
         self._open: dict[str, Terminal] = {}
 
     async def begin(self) -> None:
         """Know what was open when the broker stopped."""
-        running = await self._house.read(lambda ledger: ledger.many(Session, "sessions_running", limit=_MANY))
+        running = await self._broker.read(
+            lambda ledger: ledger.many(Session, "sessions_running", limit=_MANY)
+        )
         self._open = {one.id: one.terminal for one in running if one.terminal is not None}
 
     def heard(self, session: Session) -> None:
@@ -62,12 +53,12 @@ class Terminals:
 
     async def check(self) -> None:
         """Take back what nobody has open any more: its process is gone without a word."""
-        runs = self._house.services.runs
+        runs = self._broker.services.runs
         if runs is None:
             return
         for ident, terminal in list(self._open.items()):
             if not await asyncio.to_thread(runs.is_alive, terminal.pid, terminal.started):
-                await self._house.as_system(lambda tx, ident=ident: take_back(tx, ident))
+                await self._broker.as_system(lambda tx, ident=ident: take_back(tx, ident))
 
 
 # -- handing over ------------------------------------------------------------------------------------

@@ -8,14 +8,13 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused, Remedy
 from scout.broker.delivery import pause, terminals, turn_record
-from scout.broker.delivery.dispatcher import Dispatcher
+from scout.broker.delivery.dispatcher import Dispatching
 from scout.broker.delivery.opening import SessionOpening
 from scout.broker.effects import session_end
 from scout.broker.sessions import records, runtimes, wake_up
 from scout.broker.sessions.harness_checks import CheckWish, HarnessChecks, check_key
 from scout.broker.transaction.admission import Admitted
 from scout.broker.transaction.idempotency import run_once
-from scout.broker.transaction.services import Services
 from scout.broker.transaction.streams import Waiters
 from scout.broker.transaction.transaction import Transaction
 from scout.model.events.presence import SessionUpdated
@@ -43,7 +42,6 @@ from scout.protocol.sessions import (
     Wake,
     Woken,
 )
-from scout.store.ledger import Ledger
 
 T = TypeVar("T")
 _LINES = 20  # of what a program wrote last
@@ -64,26 +62,18 @@ CONDUCTED = (
 )
 
 
-class House(Protocol):
-    """The broker, as far as this looks at it."""
+class SessionBroker(Dispatching, Protocol):
+    """The broker with those who wait for records, and the checks of harnesses."""
 
-    services: Services
-    dispatcher: Dispatcher
     waiters: Waiters
     checks: HarnessChecks
-
-    async def read(self, work: Callable[[Ledger], T]) -> T: ...
-    async def write(
-        self, who: Admitted, work: Callable[[Transaction], T], place: Surroundings | None = None
-    ) -> T: ...
-    async def as_system(self, work: Callable[[Transaction], T]) -> T: ...
 
 
 class SessionControl:
     """One request about sessions, in somebody's name. `place`: what the disk says of a folder it names."""
 
-    def __init__(self, house: House, who: Admitted, place: Surroundings | None) -> None:
-        self._house = house
+    def __init__(self, broker: SessionBroker, who: Admitted, place: Surroundings | None) -> None:
+        self._broker = broker
         self._who = who
         self._place = place
 
@@ -118,31 +108,31 @@ class SessionControl:
     # -- transactions ------------------------------------------------------------------------------
 
     async def _write(self, work: Callable[[Transaction], T]) -> T:
-        return await self._house.write(self._who, work, self._place)
+        return await self._broker.write(self._who, work, self._place)
 
     async def _read(self, work: Callable[[Transaction], T]) -> T:
-        who, services = self._who, self._house.services
-        return await self._house.read(
+        who, services = self._who, self._broker.services
+        return await self._broker.read(
             lambda ledger: work(
                 Transaction(services, ledger, who.actor, who.caller, here=who.here, place=self._place)
             )
         )
 
     def _harness(self, name: str) -> Harness:
-        return self._house.services.harnesses[name]
+        return self._broker.services.harnesses[name]
 
     # -- looking -----------------------------------------------------------------------------------
 
     async def _shown(self, ident: str) -> SessionView:
         """What the records say of it, whether its program runs, and what that wrote last."""
         view, readable = await self._read(lambda tx: _seen(tx, ident))
-        harness, runs = self._house.services.harnesses.get(view.harness), self._house.services.runs
+        harness, runs = self._broker.services.harnesses.get(view.harness), self._broker.services.runs
         running = view.running or (harness is not None and await _is_warm(harness, view.id))
         tail = await asyncio.to_thread(runs.last_words, view.id, _LINES) if runs and readable else ()
         return replace(view, running=running, log_tail=tail)
 
     async def _runtimes(self, request: ListRuntimes) -> Page[Runtime]:
-        services, checks = self._house.services, self._house.checks
+        services, checks = self._broker.services, self._broker.checks
         if request.check is None:
             return Page(items=await runtimes.list_runtimes(services, checks))
         harness = runtimes.harness_named(services, request.check)
@@ -154,15 +144,15 @@ class SessionControl:
 
     async def _await_verdict(self, request: ListRuntimes, name: str) -> None:
         """Until there are more verdicts than were seen, the check ends, or the time is up."""
-        left = min(request.wait, self._house.services.rules.periods.long_poll)
-        with self._house.waiters.listening(check_key(name)) as listener:
-            state, lines = self._house.checks.result(name)
+        left = min(request.wait, self._broker.services.rules.periods.long_poll)
+        with self._broker.waiters.listening(check_key(name)) as listener:
+            state, lines = self._broker.checks.result(name)
             if state is CheckState.RUNNING and len(lines) <= (request.seen or 0):
                 await listener.wait(left)
 
     async def _check(self, request: CheckRuntime) -> Runtime:
         """Begin a check; it costs turns of a model only with consent, and none while Scout is paused."""
-        services, checks = self._house.services, self._house.checks
+        services, checks = self._broker.services, self._broker.checks
         harness = runtimes.harness_named(services, request.harness)
         await self._read(_may_check)
         await runtimes.probe_all(services, (harness,))
@@ -171,7 +161,7 @@ class SessionControl:
         return runtimes.show_runtime(services, checks, harness)
 
     async def _stop_check(self, request: StopCheck) -> Runtime:
-        services, checks = self._house.services, self._house.checks
+        services, checks = self._broker.services, self._broker.checks
         harness = runtimes.harness_named(services, request.harness)
         await self._read(_may_administer)
         await checks.stop(harness.name)
@@ -196,14 +186,14 @@ class SessionControl:
 
     async def _started(self, opening: SessionOpening) -> None:
         harness = self._harness(opening.harness)
-        problem = await self._house.dispatcher.carrier.begin(opening, harness, _ready)
+        problem = await self._broker.dispatcher.carrier.begin(opening, harness, _ready)
         if problem is not None:
             await self._failed(opening, problem.reason)
             raise Refused(_told(opening, problem))
 
     async def _failed(self, opening: SessionOpening, reason: str, ending: SessionClass | None = None) -> None:
         ident = opening.spec.session_id
-        await self._house.as_system(
+        await self._broker.as_system(
             lambda tx: session_end.end(tx, tx.need(Session, "session", ident), reason, ending)
         )
 
@@ -249,14 +239,14 @@ class SessionControl:
         except Exception as error:
             await self._failed(opening, f"{type(error).__name__}: {error}")
             raise
-        await self._house.as_system(lambda tx: _ready(tx, opening, started))
+        await self._broker.as_system(lambda tx: _ready(tx, opening, started))
 
     # -- an end, a hand-over -----------------------------------------------------------------------
 
     async def _stopped(self, request: StopSession) -> SessionView:
         """First nothing more can come to it, then its program ends; asked again, that is made sure of."""
         session = await self._write(lambda tx: records.stop(tx, request))
-        await self._house.dispatcher.carrier.stop_program(session)
+        await self._broker.dispatcher.carrier.stop_program(session)
         return await self._shown(session.id)
 
     async def _opened(self, request: OpenSession) -> SessionOpened:
@@ -268,7 +258,7 @@ class SessionControl:
         try:
             await harness.stop(session.id)
         except BaseException:
-            await self._house.as_system(lambda tx: terminals.take_back(tx, session.id))
+            await self._broker.as_system(lambda tx: terminals.take_back(tx, session.id))
             raise
         return SessionOpened(
             session=session, command=command.command, cwd=command.cwd, environment=command.environment
@@ -290,7 +280,7 @@ class SessionControl:
         harness = self._harness(opening.harness)
         if await harness.is_warm(opening.spec.session_id):
             return woken
-        problem = await self._house.dispatcher.carrier.begin(opening, harness, _ready)
+        problem = await self._broker.dispatcher.carrier.begin(opening, harness, _ready)
         if problem is not None:
             raise Refused(_told(opening, problem))
         return replace(woken, outcome="attached")
@@ -307,7 +297,7 @@ class SessionControl:
             finally:
                 done.cancel()
 
-        self._house.dispatcher.enqueue(agent_id, agent_id, carry)
+        self._broker.dispatcher.enqueue(agent_id, agent_id, carry)
         return await done
 
     async def _interrupted(self, request: Interrupt) -> Interrupted:

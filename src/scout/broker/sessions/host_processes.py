@@ -1,41 +1,32 @@
 """The programs of sessions that people opened: a program that is gone has ended its session, hook or not."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping
 
 from scout.broker.effects import session_end
-from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
+from scout.broker.transaction.transactions import Transactions
 from scout.model.problems.session import Layer
 from scout.model.session import Session, SessionOrigin, SessionState
 from scout.ports import Runs
-from scout.store.ledger import Ledger
 
 _MANY = 10_000
 _Process = tuple[int, str]
 _Seen = frozenset[_Process]
 
 
-class House(Protocol):
-    """The broker, as far as this looks at it."""
-
-    services: Services
-
-    async def read(self, work: Callable[[Ledger], Any]) -> Any: ...
-    async def as_system(self, work: Callable[[Transaction], Any]) -> Any: ...
-
-
 class HostProcesses:
     """Which process each enrolled session runs in, by its id and its start time."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, broker: Transactions) -> None:
+        self._broker = broker
         self._known: dict[str, _Seen] = {}
 
     async def begin(self) -> None:
         """Know which sessions were open when the broker stopped."""
-        running = await self._house.read(lambda ledger: ledger.many(Session, "sessions_running", limit=_MANY))
+        running = await self._broker.read(
+            lambda ledger: ledger.many(Session, "sessions_running", limit=_MANY)
+        )
         for session in running:
             self.heard(session)
 
@@ -49,11 +40,11 @@ class HostProcesses:
 
     async def check(self) -> None:
         """End the sessions whose process is gone without a word."""
-        runs = self._house.services.runs
+        runs = self._broker.services.runs
         if runs is None or not self._known:
             return
         for ident, process in await asyncio.to_thread(_gone, runs, dict(self._known)):
-            await self._house.as_system(lambda tx, one=ident, at=process: _end(tx, one, at))
+            await self._broker.as_system(lambda tx, one=ident, at=process: _end(tx, one, at))
 
 
 def _processes_of(session: Session) -> _Seen:

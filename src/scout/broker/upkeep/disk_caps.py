@@ -2,11 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import Any, Protocol
 
-from scout.broker.delivery.dispatcher import Dispatcher
-from scout.broker.transaction.services import Services
+from scout.broker.delivery.dispatcher import Dispatching
 from scout.model.delivery import Delivery, DeliveryState
 from scout.model.flight import Flight
 from scout.model.session import SESSION, Session, SessionState
@@ -20,28 +17,19 @@ _REST = 20  # times as long as a look takes, nobody looks again
 _PANE = "pane"  # the one folder that a session needs until it has ended
 
 
-class _House(Protocol):
-    """The broker, as far as this looks at it."""
-
-    services: Services
-    dispatcher: Dispatcher
-
-    async def read(self, work: Callable[[Ledger], Any]) -> Any: ...
-
-
 class DiskCaps:
     """Looks when turns have run since the last look, and for a small part of the time only."""
 
-    def __init__(self, house: _House) -> None:
-        self._house = house
+    def __init__(self, broker: Dispatching) -> None:
+        self._broker = broker
         self._looked_at: tuple[int, int] | None = None
         self._not_before = 0.0
 
     async def check(self) -> None:
         """Remove what is too much, if there may be something new."""
-        clock = self._house.services.clock
+        clock = self._broker.services.clock
         began = clock.monotonic()
-        dispatcher = self._house.dispatcher
+        dispatcher = self._broker.dispatcher
         now = dispatcher.carrier.turns, dispatcher.lanes
         if began < self._not_before or (now == self._looked_at and not dispatcher.lanes):
             return
@@ -51,7 +39,7 @@ class DiskCaps:
         self._not_before = began + _REST * (clock.monotonic() - began)
 
     def _capped(self) -> list[tuple[SessionFolders, int]]:
-        services, limits = self._house.services, self._house.services.rules.limits
+        services, limits = self._broker.services, self._broker.services.rules.limits
         pairs = [(services.runs, limits.run_output_total), (services.snapshots, limits.pictures_total)]
         return [(folders, cap) for folders, cap in pairs if folders is not None]
 
@@ -59,7 +47,7 @@ class DiskCaps:
         stored = await asyncio.to_thread(folders.list_stored)
         if sum(one.size for one in stored) <= cap:
             return
-        chosen: tuple[StoredFolder, ...] = await self._house.read(
+        chosen: tuple[StoredFolder, ...] = await self._broker.read(
             lambda ledger: choose_removals(stored, cap, lambda one: _is_needed(ledger, one))
         )
         await asyncio.to_thread(_remove, folders, chosen)

@@ -1,10 +1,7 @@
 """Whether anything still works on a flight, and what becomes of it."""
 
-from collections.abc import Callable
-from typing import Any, Protocol
-
 from scout.broker.delivery import recovery
-from scout.broker.delivery.dispatcher import Dispatcher
+from scout.broker.delivery.dispatcher import Dispatching
 from scout.broker.effects import flight_state, held_flights, reminders
 from scout.broker.transaction.transaction import Transaction
 from scout.model.delivery import Delivery, DeliveryState, InspectResult
@@ -32,28 +29,20 @@ _SEEN = {
 }
 
 
-class House(Protocol):
-    """The broker, as far as this looks at it."""
-
-    dispatcher: Dispatcher
-
-    async def read(self, work: Callable[[Ledger], Any]) -> Any: ...
-
-
 # -- looking -----------------------------------------------------------------------------------------
 
 
-async def inspect_flight(house: House, flight_id: str) -> Liveness | None:
+async def inspect_flight(broker: Dispatching, flight_id: str) -> Liveness | None:
     """What can be seen of the program that works on a flight; nothing of an agent that reads its inbox."""
-    flight, delivery = await house.read(lambda ledger: _under_way(ledger, flight_id))
-    if delivery is None or flight.state is FlightState.QUEUED:
+    flight, delivery = await broker.read(lambda ledger: _under_way(ledger, flight_id))
+    if flight is None or delivery is None or flight.state is FlightState.QUEUED:
         return None
-    if delivery.state is not DeliveryState.ACKED or house.dispatcher.is_at(delivery):
+    if delivery.state is not DeliveryState.ACKED or broker.dispatcher.is_at(delivery):
         return Liveness.ALIVE
     on = flight.waiting_on
     if on is not None and on.kind is not WaitingKind.PEER:
         return None  # its program may well have ended: something else is to happen first
-    return _SEEN[await house.dispatcher.look(delivery)]
+    return _SEEN[await broker.dispatcher.look(delivery)]
 
 
 def _under_way(ledger: Ledger, flight_id: str) -> tuple[Flight | None, Delivery | None]:

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Protocol
 
+from scout.broker.delivery.dispatcher import Dispatching
 from scout.broker.delivery.terminals import Terminals
 from scout.broker.effects import budget
 from scout.broker.sessions.host_processes import HostProcesses
@@ -26,8 +27,8 @@ _CAPS = 3  # seconds between looks at what runs left on the disk, if there were 
 _LOOK = 60  # seconds between looks at harnesses that lacked something
 
 
-class House(sweeper.House, Protocol):
-    """The broker, as far as this looks at it."""
+class Kept(Dispatching, Protocol):
+    """The broker with what is looked after from time to time."""
 
     warming: WarmKeeper
     disk_caps: DiskCaps
@@ -37,7 +38,6 @@ class House(sweeper.House, Protocol):
     counts: dict[str, Counters]
     refusal_tokens: dict[str, int]
 
-    async def as_system(self, work: Callable[[Transaction], Any]) -> Any: ...
     async def probe(self, *, again: bool = False) -> None: ...
 
 
@@ -64,9 +64,9 @@ class _Sleep:
         return self._gap
 
 
-async def keep(house: House, check: Callable[[], None], every: float = _EVERY) -> None:
+async def keep(broker: Kept, check: Callable[[], None], every: float = _EVERY) -> None:
     """A round every second, until cancelled. A fault of one round does not stop the next."""
-    sleep = _Sleep(house.services)
+    sleep = _Sleep(broker.services)
     beat = 0
     while True:
         await asyncio.sleep(every)
@@ -74,19 +74,19 @@ async def keep(house: House, check: Callable[[], None], every: float = _EVERY) -
         gap = sleep.last()
         if sleep.went_back:
             sleep.went_back = False
-            await _safely(sweeper.reschedule_after_clock_step(house))
-        await _safely(_round(house, check, gap))
+            await _safely(sweeper.reschedule_after_clock_step(broker))
+        await _safely(_round(broker, check, gap))
         if beat % _FLUSH == 0:
-            await _safely(flush(house))
+            await _safely(flush(broker))
         if beat % _CAPS == 0:
-            await _safely(house.disk_caps.check())
+            await _safely(broker.disk_caps.check())
         if beat % _LOOK == 0:
-            await _safely(house.probe(again=True))
+            await _safely(broker.probe(again=True))
 
 
-async def _round(house: House, check: Callable[[], None], gap: Gap | None) -> None:
+async def _round(broker: Kept, check: Callable[[], None], gap: Gap | None) -> None:
     check()
-    await tidy(house, gap)
+    await tidy(broker, gap)
 
 
 async def _safely(work: Awaitable[None]) -> None:
@@ -96,33 +96,33 @@ async def _safely(work: Awaitable[None]) -> None:
         _LOG.exception("housekeeping")
 
 
-async def tidy(house: House, gap: Gap | None = None) -> None:
+async def tidy(broker: Kept, gap: Gap | None = None) -> None:
     """One round: it writes only when there is something to write."""
-    now = house.services.clock.now()
-    await sweeper.sweep(house, gap)
-    await house.warming.check()
-    await house.terminals.check()
-    await house.host_processes.check()
-    while await house.read(lambda ledger: search.is_behind(ledger.connection)):
-        await house.as_system(lambda tx: search.feed(tx.ledger.connection, _SOME))
-    old = now.plus(-house.services.rules.periods.idempotency_keys)
-    if await house.read(lambda ledger: receipts.has_older(ledger.connection, old)):
-        await house.as_system(lambda tx: receipts.forget(tx.ledger.connection, old, _SOME))
+    now = broker.services.clock.now()
+    await sweeper.sweep(broker, gap)
+    await broker.warming.check()
+    await broker.terminals.check()
+    await broker.host_processes.check()
+    while await broker.read(lambda ledger: search.is_behind(ledger.connection)):
+        await broker.as_system(lambda tx: search.feed(tx.ledger.connection, _SOME))
+    old = now.plus(-broker.services.rules.periods.idempotency_keys)
+    if await broker.read(lambda ledger: receipts.has_older(ledger.connection, old)):
+        await broker.as_system(lambda tx: receipts.forget(tx.ledger.connection, old, _SOME))
 
 
-async def flush(house: House) -> None:
+async def flush(broker: Kept) -> None:
     """Write what was kept in memory: signs of life as rows only, counts as one report for each agent."""
-    seen, counts = list(house.signs_of_life.values()), dict(house.counts)
-    house.counts.clear()
-    tokens = dict(house.refusal_tokens)
-    house.refusal_tokens.clear()
+    seen, counts = list(broker.signs_of_life.values()), dict(broker.counts)
+    broker.counts.clear()
+    tokens = dict(broker.refusal_tokens)
+    broker.refusal_tokens.clear()
     if seen:
-        await house.as_system(lambda tx: _refresh(tx, seen))
+        await broker.as_system(lambda tx: _refresh(tx, seen))
     for endpoint in seen:  # until its row is written, the sign itself is what is read
-        if house.signs_of_life.get(endpoint.id) is endpoint:
-            del house.signs_of_life[endpoint.id]
+        if broker.signs_of_life.get(endpoint.id) is endpoint:
+            del broker.signs_of_life[endpoint.id]
     if counts:
-        await house.as_system(lambda tx: budget.record_counts(tx, counts, tokens))
+        await broker.as_system(lambda tx: budget.record_counts(tx, counts, tokens))
 
 
 def _refresh(tx: Transaction, seen: list[Endpoint]) -> None:

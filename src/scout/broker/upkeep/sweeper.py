@@ -6,13 +6,13 @@ decided by `policy.sweep` from what is stored then: what has moved meanwhile is 
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from scout.base.time import Time
-from scout.broker.delivery.dispatcher import Dispatcher
+from scout.broker.delivery.dispatcher import Dispatching
 from scout.broker.delivery.turn_record import HOLDER
 from scout.broker.effects import delegations, flight_state, reminders, session_end
 from scout.broker.operations import decisions
@@ -66,16 +66,6 @@ _TIMED: tuple[tuple[type[Mutable], str], ...] = (
 )
 
 
-class House(Protocol):
-    """The broker, as far as this looks at it."""
-
-    services: Services
-    dispatcher: Dispatcher
-
-    async def read(self, work: Callable[[Ledger], Any]) -> Any: ...
-    async def as_sweeper(self, work: Callable[[Transaction], Any]) -> Any: ...
-
-
 class Due(NamedTuple):
     """Ids of records that may be due; with `looked`, all delegations up to then are among them."""
 
@@ -83,21 +73,21 @@ class Due(NamedTuple):
     looked: Time | None = None
 
 
-async def sweep(house: House, gap: Gap | None = None) -> None:
+async def sweep(broker: Dispatching, gap: Gap | None = None) -> None:
     """One round: it writes only when there is something to write."""
-    this = _round(house.services, house.services.clock.now(), gap)
-    due: Due = await house.read(lambda ledger: find_due(ledger, this))
-    await asyncio.gather(*(_attended(house, ident, gap) for ident in due.ids))
+    this = _round(broker.services, broker.services.clock.now(), gap)
+    due: Due = await broker.read(lambda ledger: find_due(ledger, this))
+    await asyncio.gather(*(_attended(broker, ident, gap) for ident in due.ids))
     mark = due.looked
     if mark is not None:
-        await house.as_sweeper(lambda tx: delegations.move_mark(tx.ledger, mark))
+        await broker.as_sweeper(lambda tx: delegations.move_mark(tx.ledger, mark))
 
 
-async def reschedule_after_clock_step(house: House) -> None:
+async def reschedule_after_clock_step(broker: Dispatching) -> None:
     """The clock was ahead and was put right: what was to be looked at in that future is looked at soon."""
-    now = house.services.clock.now()
-    ahead: list[str] = await house.read(lambda ledger: _from_the_future(ledger, now))
-    await house.as_sweeper(lambda tx: _look_soon(tx, ahead))
+    now = broker.services.clock.now()
+    ahead: list[str] = await broker.read(lambda ledger: _from_the_future(ledger, now))
+    await broker.as_sweeper(lambda tx: _look_soon(tx, ahead))
 
 
 def _from_the_future(ledger: Ledger, now: Time) -> list[str]:
@@ -120,11 +110,11 @@ def _round(services: Services, now: Time, gap: Gap | None) -> Round:
     return Round(now=now, operator_id=services.operator_agent, periods=services.rules.periods, gap=gap)
 
 
-async def _attended(house: House, ident: str, gap: Gap | None) -> None:
+async def _attended(broker: Dispatching, ident: str, gap: Gap | None) -> None:
     """What is due for one record; a fault with it does not hold up the others."""
     try:
-        alive = await flight_checks.inspect_flight(house, ident) if ident.startswith("flt_") else None
-        await house.as_sweeper(lambda tx: _attend(tx, ident, alive, gap))
+        alive = await flight_checks.inspect_flight(broker, ident) if ident.startswith("flt_") else None
+        await broker.as_sweeper(lambda tx: _attend(tx, ident, alive, gap))
     except Exception:  # noqa: BLE001 (the next round comes; it is logged)
         _LOG.exception("sweeping %s", ident)
 
