@@ -19,7 +19,7 @@ from scout.ports import (
     Harness,
     HarnessEvent,
     NeedsHuman,
-    Spent,
+    TurnUsage,
     UsageKind,
 )
 from tests.adapters.turns import Turn, collect, first, run_on
@@ -201,6 +201,6 @@ class Conformance(Subject):
     def test_reports_usage_or_marks_an_estimate(self, loop: str, tmp_path: Path) -> None:
         harness = self.make(tmp_path)
         events = run_on(loop, collect(harness, self.answering("count me")))
-        spent = [event.estimated for event in events if isinstance(event, Spent)]
+        spent = [event.estimated for event in events if isinstance(event, TurnUsage)]
         expected = {UsageKind.NONE: [], UsageKind.ESTIMATED: [True], UsageKind.EXACT: [False]}
         assert spent == expected[harness.capabilities.usage]

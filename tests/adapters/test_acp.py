@@ -30,11 +30,11 @@ from scout.ports import (
     Limited,
     McpAccess,
     NeedsHuman,
-    Progress,
+    RequestSettled,
     Said,
     SessionSpec,
-    Settled,
     ToolUse,
+    TurnProgress,
 )
 from tests.adapters.conformance import Conformance
 from tests.adapters.turns import Turn, collect, first, turn, until
@@ -175,7 +175,7 @@ def test_after_a_restart_the_same_turn_is_read_again_and_nothing_is_told_twice(s
         assert await later.respond("ses_x", before.request, HumanAnswer(allow=True))
         assert not await later.respond("ses_x", before.request, HumanAnswer(allow=True))
         after = await rest(stream)
-        assert Settled(request=before.request) in after
+        assert RequestSettled(request=before.request) in after
         assert after[-1] == Completed(text="they said yes")
 
         again = await collect(stage.acp(), Turn(cold, hanging.prompt))
@@ -269,7 +269,7 @@ def test_how_a_turn_ends(stage: Stage, body: str, end: HarnessEvent) -> None:
 
 def test_a_plan_is_a_sign_of_life(stage: Stage) -> None:
     events = run(collect(stage.acp(), stage.turn("!plan")))
-    assert Progress(text="plan: 1 of 2 done, now two") in events
+    assert TurnProgress(text="plan: 1 of 2 done, now two") in events
 
 
 # -- its program ----------------------------------------------------------------------------------

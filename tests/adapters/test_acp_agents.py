@@ -17,7 +17,16 @@ from scout.adapters.persistent.pipe import wires
 from scout.adapters.process.spawn import reap
 from scout.base.refusal import Refused
 from scout.model.problems.session import Layer
-from scout.ports import Completed, Failed, HarnessEvent, HumanAnswer, Identified, NeedsHuman, Spent, ToolUse
+from scout.ports import (
+    Completed,
+    Failed,
+    HarnessEvent,
+    HumanAnswer,
+    Identified,
+    NeedsHuman,
+    ToolUse,
+    TurnUsage,
+)
 from tests.adapters.mcp_door import McpDoor, mcp_door
 from tests.adapters.turns import Turn, turn, until
 from tests.live.model.server import Model, scripted_model
@@ -197,7 +206,7 @@ async def _first_turn(stage: Stage, acp: Acp) -> str:
     assert "counted 1" in last.text
     assert stage.door.words == ["one"]
     assert stage.door.tokens == {_TOKEN}
-    assert [one.estimated for one in events if isinstance(one, Spent)] == [False]
+    assert [one.estimated for one in events if isinstance(one, TurnUsage)] == [False]
     assert [one for one in events if isinstance(one, ToolUse)]
     identified = next(one for one in events if isinstance(one, Identified))
     return identified.native_ids["session"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scout.adapters.acp.events import Reader, chosen, problem_of, reason_of
+from scout.adapters.acp.events import AcpReader, chosen, problem_of, reason_of
 from scout.adapters.acp.turn import TurnOn
 from scout.adapters.persistent.pipe import Wire, WireLimits
 from scout.model.problems.session import Layer, Missing
@@ -19,11 +19,11 @@ from scout.ports import (
     Limited,
     NeedsHuman,
     Other,
-    Progress,
     Prompt,
     Said,
-    Spent,
     ToolUse,
+    TurnProgress,
+    TurnUsage,
 )
 
 RECORDED = Path(__file__).parents[1] / "data" / "harness" / "acp"
@@ -70,11 +70,11 @@ def replayed(file: str, folder: Path) -> list[list[HarnessEvent]]:
 
 def told(events: list[HarnessEvent]) -> list[HarnessEvent]:
     """Without what has no meaning for Scout, and without the ends."""
-    return [one for one in events[:-1] if not isinstance(one, Other | Spent)]
+    return [one for one in events[:-1] if not isinstance(one, Other | TurnUsage)]
 
 
 def spent(turns: list[list[HarnessEvent]]) -> list[tuple[int, int, bool]]:
-    found = [one for events in turns for one in events if isinstance(one, Spent)]
+    found = [one for events in turns for one in events if isinstance(one, TurnUsage)]
     return [(one.prompt_tokens, one.completion_tokens, one.estimated) for one in found]
 
 
@@ -137,7 +137,7 @@ def call(ident: str = "t", **more: Any) -> dict[str, Any]:
 
 
 def read(*updates: dict[str, Any], result: dict[str, Any] | None = None) -> list[HarnessEvent]:
-    reader = Reader("a prompt")
+    reader = AcpReader("a prompt")
     events = [event for update in updates for event in reader.update(update)]
     return [*events, *reader.ended(result or {"stopReason": "end_turn"}, cancelled=False, asked=False)]
 
@@ -154,7 +154,7 @@ def test_the_last_message_is_the_reply_and_those_before_it_were_said() -> None:
 
 
 def test_without_a_report_tokens_are_estimated_and_marked() -> None:
-    assert read(chunk("12345"))[0] == Spent(prompt_tokens=2, completion_tokens=2, estimated=True)
+    assert read(chunk("12345"))[0] == TurnUsage(prompt_tokens=2, completion_tokens=2, estimated=True)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_without_a_report_tokens_are_estimated_and_marked() -> None:
 )
 def test_what_is_not_output_was_read(usage: dict[str, int], tokens: tuple[int, int]) -> None:
     made = read(result={"stopReason": "end_turn", "usage": usage})[0]
-    assert made == Spent(prompt_tokens=tokens[0], completion_tokens=tokens[1], estimated=False)
+    assert made == TurnUsage(prompt_tokens=tokens[0], completion_tokens=tokens[1], estimated=False)
 
 
 def test_a_tool_is_told_once_when_it_is_known_what_it_does() -> None:
@@ -187,7 +187,7 @@ def test_what_has_no_meaning_is_kept_by_its_name_and_not_again_and_again() -> No
     events = read(thought, thought, image, plan, {}, {"sessionUpdate": 3})
     kinds = [one.kind for one in events if isinstance(one, Other)]
     assert kinds == ["agent_thought_chunk", "agent_message_chunk/image", ""]
-    assert Progress(text="plan: 0 of 1 done") in events
+    assert TurnProgress(text="plan: 0 of 1 done") in events
 
 
 @pytest.mark.parametrize(

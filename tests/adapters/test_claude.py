@@ -29,9 +29,9 @@ from scout.ports import (
     Identified,
     Limited,
     NeedsHuman,
-    Settled,
-    Spent,
+    RequestSettled,
     ToolUse,
+    TurnUsage,
 )
 from tests.adapters.claude_stage import ClaudeStage, claude_stage, of
 from tests.adapters.conformance import Conformance
@@ -121,7 +121,7 @@ def test_a_session_goes_on_in_the_same_program_and_after_it(stage: ClaudeStage, 
         (who,) = of(Identified, events)
         assert who.native_ids == started.native_ids
         assert of(ToolUse, events) == [ToolUse(name="mcp__scout_run__count")]
-        spent = Spent(prompt_tokens=20, completion_tokens=20, model=who.model, estimated=False)
+        spent = TurnUsage(prompt_tokens=20, completion_tokens=20, model=who.model, estimated=False)
         assert events[-2:] == [spent, Completed(text="noted")]
         assert (stage.door.words, stage.door.tokens) == (["w"], {"a-token"})
 
@@ -253,7 +253,7 @@ def test_what_a_person_decides_reaches_the_program_also_after_a_restart(
         assert await claude.respond("ses_1", request, HumanAnswer(allow=False, text="not that file"))
         assert not await claude.respond("ses_1", request, HumanAnswer(allow=True))
         events = await rest
-        assert events[0] == Settled(request=request)
+        assert events[0] == RequestSettled(request=request)
         assert events[-1] == Completed(text="not that file")
         assert of(NeedsHuman, await collect(stage.claude(), one)) == []
 

@@ -24,12 +24,12 @@ from scout.ports import (
     McpAccess,
     NeedsHuman,
     Other,
-    Progress,
+    RequestSettled,
     Said,
     SessionSpec,
-    Settled,
-    Spent,
     ToolUse,
+    TurnProgress,
+    TurnUsage,
 )
 
 RECORDED = Path(__file__).parents[1] / "data" / "harness" / "claude"
@@ -58,8 +58,8 @@ def played(name: str, steered: Collection[str] = ()) -> list[HarnessEvent]:
     return [event for event in events if not isinstance(event, Other)]
 
 
-def spent(read: int, written: int | None = None) -> Spent:
-    return Spent(prompt_tokens=read, completion_tokens=written or read, model=MODEL, estimated=False)
+def spent(read: int, written: int | None = None) -> TurnUsage:
+    return TurnUsage(prompt_tokens=read, completion_tokens=written or read, model=MODEL, estimated=False)
 
 
 def test_texts_tools_and_the_final_one() -> None:
@@ -79,7 +79,7 @@ def test_a_permission_is_asked_for_and_settled() -> None:
     assert (need.kind, need.question, need.options) == (Asked.PERMISSION, "Bash: touch f; curl x", ())
     assert need.wish is not None
     assert (need.wish.tool, need.wish.command, need.wish.arguments) == ("Bash", "touch f; curl x", "")
-    assert Settled(request=need.request) in events
+    assert RequestSettled(request=need.request) in events
     (request,) = (one for one in messages("permission") if one["type"] == "control_request")
     assert answers(request, True, "") == {"behavior": "allow", "updatedInput": {"command": "touch f; curl x"}}
     assert answers(request, False, "") == {"behavior": "deny", "message": "A person said no."}
@@ -130,7 +130,7 @@ def test_how_a_turn_ends_without_an_answer(name: str, end: HarnessEvent) -> None
 def test_an_interrupt_settles_what_was_asked() -> None:
     events = played("interrupted")
     (need,) = (event for event in events if isinstance(event, NeedsHuman))
-    assert events[events.index(need) + 1] == Settled(request=need.request)
+    assert events[events.index(need) + 1] == RequestSettled(request=need.request)
 
 
 def test_what_is_said_into_a_turn_belongs_to_it() -> None:
@@ -146,10 +146,10 @@ def test_a_turn_that_the_program_began_by_itself_is_no_answer() -> None:
 
 def test_helpers_in_the_background_belong_to_the_turn() -> None:
     events = played("helper")
-    assert [one for one in events if isinstance(one, ToolUse | Progress | Completed)] == [
+    assert [one for one in events if isinstance(one, ToolUse | TurnProgress | Completed)] == [
         ToolUse(name="Agent", detail="look"),
         ToolUse(name="Bash", detail="ls"),
-        Progress(text="found"),
+        TurnProgress(text="found"),
         Completed(text="Wait.\n\nIt found it."),
     ]
     said = messages("helper")
@@ -176,7 +176,7 @@ def test_what_is_unknown_is_kept_by_its_name() -> None:
         Other(kind="None"),
     ]
     retry = {"type": "system", "subtype": "api_retry", "attempt": 2, "error": "overloaded"}
-    assert list(reading.hear(retry)) == [Progress(text="attempt 2 at its provider failed: overloaded")]
+    assert list(reading.hear(retry)) == [TurnProgress(text="attempt 2 at its provider failed: overloaded")]
 
 
 def _result(**fields: Any) -> dict[str, Any]:
@@ -231,10 +231,12 @@ def test_other_ends(fields: dict[str, Any], end: HarnessEvent) -> None:
 def test_tokens_of_a_cache_count_as_read() -> None:
     usage = {"input_tokens": 1, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 300}
     older = _result(is_error=False, result="x", usage={**usage, "output_tokens": 4})
-    assert next(Reading("me").hear(older)) == Spent(prompt_tokens=321, completion_tokens=4, estimated=False)
+    assert next(Reading("me").hear(older)) == TurnUsage(
+        prompt_tokens=321, completion_tokens=4, estimated=False
+    )
     each = {"inputTokens": 1, "cacheReadInputTokens": 20, "cacheCreationInputTokens": 300, "outputTokens": 4}
     newer = _result(is_error=False, result="x", model_usage_since_last_result={"a": each, "b": each})
-    assert [one.model for one in Reading("me").hear(newer) if isinstance(one, Spent)] == ["a", "b"]
+    assert [one.model for one in Reading("me").hear(newer) if isinstance(one, TurnUsage)] == ["a", "b"]
 
 
 # -- its command line ----------------------------------------------------------------------------------

@@ -27,9 +27,9 @@ from scout.ports import (
     Identified,
     Limited,
     NeedsHuman,
-    Settled,
-    Spent,
+    RequestSettled,
     ToolUse,
+    TurnUsage,
 )
 from tests.adapters.codex_stage import CodexStage, codex_stage, of
 from tests.adapters.conformance import Conformance
@@ -120,13 +120,13 @@ def test_a_session_goes_on_in_the_same_program_and_after_it(stage: CodexStage, l
             Identified(native_ids=started.native_ids, model="gpt-5"),
         ]
         assert of(ToolUse, events) == [ToolUse(name="scout_run/count", detail='{"word": "w"}')]
-        spent = Spent(prompt_tokens=20, completion_tokens=20, model="gpt-5", estimated=False)
+        spent = TurnUsage(prompt_tokens=20, completion_tokens=20, model="gpt-5", estimated=False)
         assert events[-2:] == [spent, Completed(text="noted")]
         assert (stage.door.words, stage.door.tokens) == (["w"], {"a-token"})
 
         again = await collect(codex, stage.turn("Go on. <<say still here>>", door=None))
         assert of(Accepted, again) == of(Accepted, events)
-        assert of(Spent, again)[0].prompt_tokens == 10  # of this turn alone
+        assert of(TurnUsage, again)[0].prompt_tokens == 10  # of this turn alone
         assert any("Remember blue." in words for words in stage.heard)
 
         await codex.stop("ses_1")
@@ -219,7 +219,7 @@ def test_a_person_allows_or_denies_also_after_a_restart(stage: CodexStage, loop:
         assert not await after.respond("ses_1", needed.request, HumanAnswer(allow=True))
         ended, same = await rest, await other
         assert ended[-1] == same[-1] == Completed(text="done")
-        assert of(Settled, same) == [Settled(request=needed.request)]
+        assert of(RequestSettled, same) == [RequestSettled(request=needed.request)]
         assert made.read_text() == "ran\n"
 
         denied = stage.turn(f"{outside(f'echo ran >> {made}')} <<echo>>", door=None)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scout.adapters.codex import rollout
-from scout.adapters.codex.events import Reader, failure
+from scout.adapters.codex.events import CodexReader, failure
 from scout.adapters.codex.requests import asked, replied
 from scout.adapters.persistent.rpc import is_call, message_of
 from scout.base.time import Time
@@ -25,16 +25,16 @@ from scout.ports import (
     Limited,
     NeedsHuman,
     Other,
-    Progress,
+    RequestSettled,
     Said,
-    Settled,
-    Spent,
     ToolUse,
+    TurnProgress,
+    TurnUsage,
 )
 
 DATA = Path(__file__).parents[1] / "data" / "harness" / "codex"
-TEN = Spent(prompt_tokens=10, completion_tokens=10, model="gpt-5", estimated=False)
-TWENTY = Spent(prompt_tokens=20, completion_tokens=20, model="gpt-5", estimated=False)
+TEN = TurnUsage(prompt_tokens=10, completion_tokens=10, model="gpt-5", estimated=False)
+TWENTY = TurnUsage(prompt_tokens=20, completion_tokens=20, model="gpt-5", estimated=False)
 
 
 def lines_of(name: str) -> list[dict[str, Any]]:
@@ -43,7 +43,7 @@ def lines_of(name: str) -> list[dict[str, Any]]:
 
 def events_of(messages: list[dict[str, Any]]) -> list[HarnessEvent]:
     """What is told, but for what has no meaning."""
-    reader, told = Reader("dlv_1", "1", "gpt-5"), list[HarnessEvent | None]()
+    reader, told = CodexReader("dlv_1", "1", "gpt-5"), list[HarnessEvent | None]()
     for message in messages:
         told += [reader.asked(message)] if is_call(message) else reader.read(message)
     assert reader.turn_id
@@ -65,7 +65,7 @@ def needed(request: str = "1/0", wish: tuple[str, object] | None = None, **field
                 ToolUse(name="command", detail="ls"),
                 ToolUse(name="edit", detail="/projects/dev/project/new.txt"),
                 ToolUse(name="scout/count", detail='{"word": "w"}'),
-                Spent(prompt_tokens=40, completion_tokens=40, model="gpt-5", estimated=False),
+                TurnUsage(prompt_tokens=40, completion_tokens=40, model="gpt-5", estimated=False),
                 Completed(text="done"),
             ],
         ),
@@ -77,7 +77,7 @@ def needed(request: str = "1/0", wish: tuple[str, object] | None = None, **field
                     question="May it run this command outside its sandbox? It must.",
                     wish=("shell", {"command": "/bin/bash -lc true"}),
                 ),
-                Settled(request="1/0"),
+                RequestSettled(request="1/0"),
                 TWENTY,
                 Completed(text="done"),
             ],
@@ -89,7 +89,7 @@ def needed(request: str = "1/0", wish: tuple[str, object] | None = None, **field
                 needed(
                     question="May it change these files?", wish=("apply_patch", "add /etc/scout.txt\nhello")
                 ),
-                Settled(request="1/0"),
+                RequestSettled(request="1/0"),
                 TWENTY,
                 Completed(text="done"),
             ],
@@ -98,7 +98,7 @@ def needed(request: str = "1/0", wish: tuple[str, object] | None = None, **field
             "question",
             [
                 needed(question="Which colour?", kind=Asked.QUESTION, options=("red", "green")),
-                Settled(request="1/0"),
+                RequestSettled(request="1/0"),
                 TWENTY,
                 Completed(text='{"answers":{"q1":{"answers":["green"]}}}'),
             ],
@@ -110,7 +110,7 @@ def needed(request: str = "1/0", wish: tuple[str, object] | None = None, **field
                     question="May it have these permissions for this turn? To fetch it.",
                     wish=("permissions", {"network": {"enabled": True}}),
                 ),
-                Settled(request="1/0"),
+                RequestSettled(request="1/0"),
                 TWENTY,
                 Completed(text="done"),
             ],
@@ -120,7 +120,7 @@ def needed(request: str = "1/0", wish: tuple[str, object] | None = None, **field
             [
                 ToolUse(name="x/poke", detail='{"a": "b"}'),
                 needed(question='Allow the x MCP server to run tool "poke"?', wish=("x", {"a": "b"})),
-                Settled(request="1/0"),
+                RequestSettled(request="1/0"),
                 TWENTY,
                 Completed(text="done"),
             ],
@@ -143,7 +143,7 @@ def test_a_turn_is_told(name: str, expected: list[HarnessEvent]) -> None:
 )
 def test_a_turn_that_fails_says_why(name: str, end: HarnessEvent) -> None:
     *_, progress, last = events_of(lines_of(name))
-    assert isinstance(progress, Progress)
+    assert isinstance(progress, TurnProgress)
     assert last == end
 
 
@@ -226,7 +226,7 @@ def test_other_errors(error: dict[str, Any], end: HarnessEvent) -> None:
 
 
 def test_what_belongs_to_another_turn_or_is_unknown_is_kept_by_name() -> None:
-    reader = Reader("dlv_1", "1")
+    reader = CodexReader("dlv_1", "1")
     first, *_, last = lines_of("tools")
     assert list(reader.read({"method": "some/thing"})) == [Other(kind="some/thing")]
     assert list(reader.read({"result": 1, "id": "another"})) == []
@@ -239,9 +239,9 @@ def test_what_belongs_to_another_turn_or_is_unknown_is_kept_by_name() -> None:
 
 def test_a_turn_that_is_not_begun_says_why() -> None:
     refused = {"id": "dlv_1", "error": {"code": -32600, "message": "thread not found"}}
-    (end,) = Reader("dlv_1", "1").read(refused)
+    (end,) = CodexReader("dlv_1", "1").read(refused)
     assert end == Failed(layer=Layer.HARNESS, reason="thread not found")
-    (end,) = Reader("dlv_1", "1").read({"id": "dlv_1", "result": {}})
+    (end,) = CodexReader("dlv_1", "1").read({"id": "dlv_1", "result": {}})
     assert isinstance(end, Failed)
 
 

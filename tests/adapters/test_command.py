@@ -12,7 +12,7 @@ from scout.adapters.process.process import RunLimits
 from scout.base.refusal import Refused
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing
-from scout.ports import Accepted, Completed, Failed, Harness, HarnessEvent, Progress, Spent
+from scout.ports import Accepted, Completed, Failed, Harness, HarnessEvent, TurnProgress, TurnUsage
 from scout.protocol.operations import command_line
 from tests.adapters.conformance import Conformance
 from tests.adapters.turns import Turn, collect, first, run_on, turn, until
@@ -54,8 +54,8 @@ def test_a_turn_from_the_prompt_to_the_answer(tmp_path: Path) -> None:
     assert isinstance(events[0], Accepted)
     assert events[0].pid is not None
     assert events[1:] == [
-        Progress(text="working"),
-        Spent(prompt_tokens=4, completion_tokens=4),
+        TurnProgress(text="working"),
+        TurnUsage(prompt_tokens=4, completion_tokens=4),
         Completed(text="what Scout says"),
     ]
 
@@ -68,7 +68,7 @@ def test_the_files_of_a_run_are_the_users_alone(tmp_path: Path) -> None:
     del modes["work"], modes[folder.name]
     assert modes == dict.fromkeys(("prompt", "stdout", "stderr", "exit", "pid"), 0o600)
     assert folder.stat().st_mode & 0o777 == folder.parent.stat().st_mode & 0o777 == 0o700
-    assert events[1] != Progress(text="0077")  # the program keeps the umask that everybody has
+    assert events[1] != TurnProgress(text="0077")  # the program keeps the umask that everybody has
 
 
 @pytest.mark.parametrize(
@@ -172,12 +172,12 @@ def test_progress_comes_while_the_program_works(tmp_path: Path) -> None:
         one, events = shell(script), list[HarnessEvent]()
         async for event in Command(tmp_path / "sessions").deliver(one.spec, one.prompt):
             events.append(event)
-            if event == Progress(text="first"):
+            if event == TurnProgress(text="first"):
                 go.touch()
         return events
 
     events = run_on("asyncio", main())
-    assert events[1:3] == [Progress(text="first"), Progress(text="ä last")]
+    assert events[1:3] == [TurnProgress(text="first"), TurnProgress(text="ä last")]
 
 
 def test_a_prompt_of_256_kib_and_a_program_that_never_reads_it(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_pipe_inside_the_program_breaks_as_usual(tmp_path: Path) -> None:
     """Python ignores SIGPIPE; a program that inherited that would complain, or not end at all."""
     events = told(tmp_path, shell("yes | head -n 1"))
     assert events[-1] == Completed(text="y")
-    assert not [event for event in events if isinstance(event, Progress)]
+    assert not [event for event in events if isinstance(event, TurnProgress)]
 
 
 @pytest.mark.parametrize(

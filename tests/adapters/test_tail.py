@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scout.adapters.process.tail import Tail, last_line
+from scout.adapters.process.tail import FileTail, last_line
 
 
 @given(
@@ -19,7 +19,7 @@ def test_however_it_is_cut_the_lines_are_the_same(
     path = tmp_path_factory.getbasetemp() / "growing"
     data = "\n".join(lines).encode()
     path.write_bytes(b"")
-    tail, seen, at = Tail(path), list[str](), 0
+    tail, seen, at = FileTail(path), list[str](), 0
     for cut in [*sorted(cuts), len(data)]:
         with path.open("ab") as file:
             file.write(data[at:cut])
@@ -31,7 +31,7 @@ def test_however_it_is_cut_the_lines_are_the_same(
 def test_a_flood_is_thinned_and_a_long_line_cut(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("".join(f"{number}\n" for number in range(1000)) + "x" * 200_000)
-    tail = Tail(path)
+    tail = FileTail(path)
     assert tail.lines() == [str(number) for number in range(950, 1000)]
     assert tail.rest() == ["x" * 2000]
 

@@ -18,7 +18,16 @@ from scout.adapters.tmux.watch import Pace
 from scout.base.refusal import Refused
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer
-from scout.ports import Accepted, Completed, Failed, Harness, HumanAnswer, NeedsHuman, Settled, Spent
+from scout.ports import (
+    Accepted,
+    Completed,
+    Failed,
+    Harness,
+    HumanAnswer,
+    NeedsHuman,
+    RequestSettled,
+    TurnUsage,
+)
 from tests.adapters.conformance import Conformance
 from tests.adapters.turns import Turn, collect, first, run_on, turn, until
 from tests.broker.stage import processes_with
@@ -76,7 +85,7 @@ def test_turns_follow_each_other_in_one_pane(tmp_path: Path) -> None:
         one = said("first", session)
         events = await collect(harness, one)
         assert isinstance(events[0], Accepted)
-        assert events[-2:] == [Spent(prompt_tokens=2, completion_tokens=2), Completed(text="first")]
+        assert events[-2:] == [TurnUsage(prompt_tokens=2, completion_tokens=2), Completed(text="first")]
         assert (await collect(harness, said("second\n\n  in three lines", session)))[-1] == Completed(
             text="second\n\n  in three lines"
         )
@@ -110,7 +119,7 @@ def test_a_question_on_the_screen_needs_a_person_whose_answer_is_typed(tmp_path:
                 found.append(event)
                 assert not await harness.respond(one.spec.session_id, "dlv_0-another", answer)
                 assert await harness.respond(one.spec.session_id, event.request, answer)
-            if isinstance(event, Settled):
+            if isinstance(event, RequestSettled):
                 assert event.request == found[0].request
             if isinstance(event, Completed):
                 assert len(found) == 1

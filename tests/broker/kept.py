@@ -19,12 +19,12 @@ from scout.ports import (
     Failed,
     HarnessEvent,
     Observed,
-    Opened,
+    OpenedSession,
     Probe,
     Prompt,
     SessionSpec,
-    Spent,
     Started,
+    TurnUsage,
     UsageKind,
 )
 
@@ -90,7 +90,7 @@ class Kept(Plain):
             self._told.add(prompt.delivery_id)
             with native.open("a") as file:
                 file.write(f"{prompt.body}\n")
-        yield Spent(prompt_tokens=7, completion_tokens=3, model="kept-1", estimated=False)
+        yield TurnUsage(prompt_tokens=7, completion_tokens=3, model="kept-1", estimated=False)
         yield Completed(text=" ".join(native.read_text().split("\n")).strip())
 
     async def interrupt(self, session_id: str, delivery_id: str) -> bool:
@@ -107,8 +107,10 @@ class Kept(Plain):
         if session_id in self._hanging:
             self._hanging[session_id].set()
 
-    async def open(self, spec: SessionSpec) -> Opened:
-        return Opened(command=self.words, cwd=spec.cwd, environment={"KEPT": spec.native_ids["session"]})
+    async def open(self, spec: SessionSpec) -> OpenedSession:
+        return OpenedSession(
+            command=self.words, cwd=spec.cwd, environment={"KEPT": spec.native_ids["session"]}
+        )
 
     async def observe(self) -> list[Observed]:
         return self.observed

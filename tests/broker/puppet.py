@@ -21,11 +21,11 @@ from scout.ports import (
     NeedsHuman,
     Probe,
     Prompt,
+    RequestSettled,
     SessionSpec,
-    Settled,
-    Spent,
     Started,
     ToolUse,
+    TurnUsage,
     UsageKind,
 )
 
@@ -100,10 +100,10 @@ class Puppet(Plain):
                     )
                     answer = await self._answer(spec.session_id, request)
                     said.append(f"{'yes' if answer.allow else 'no'} {answer.text}".strip())
-                    yield Settled(request=request)
+                    yield RequestSettled(request=request)
                 case "settle":
                     yield NeedsHuman(request=request, question=rest)
-                    yield Settled(request=request)
+                    yield RequestSettled(request=request)
                 case "limit" if self.prompts[prompt.delivery_id] is prompt and rest:
                     yield Limited(reason="5-hour limit", until=Time.parse(rest))
                     return
@@ -122,7 +122,7 @@ class Puppet(Plain):
                     said += self.told.pop(spec.session_id)
                 case _:
                     pass
-        yield Spent(prompt_tokens=7, completion_tokens=5, estimated=False)
+        yield TurnUsage(prompt_tokens=7, completion_tokens=5, estimated=False)
         yield Completed(text="\n".join(said) or "done")
 
     async def _answer(self, session_id: str, request: str) -> HumanAnswer:

@@ -11,7 +11,7 @@ from scout.model.conversation import MessageKind, SoftMentions, dm_id
 from scout.model.delivery import Delivery
 from scout.model.endpoint import EndpointState, Transport
 from scout.model.events.asks import DeliveryRequested
-from scout.model.events.envelope import Event, Wake
+from scout.model.events.envelope import Event, WakeFact
 from scout.model.events.talk import MessagePosted, message_of
 from scout.model.flight import FlightState
 from scout.model.waiting import WaitingKind
@@ -40,7 +40,7 @@ async def programs(rig: Rig, *names: str) -> list[LocalScout]:
     return [await rig.agent(name, harness="echo") for name in names]
 
 
-async def routed(rig: Rig, message_id: str) -> list[tuple[Delivery, Wake | None]]:
+async def routed(rig: Rig, message_id: str) -> list[tuple[Delivery, WakeFact | None]]:
     """The deliveries that were requested for a message, each with the decision that stands beside it."""
     events = [one for one in await log(rig) if isinstance(one, DeliveryRequested)]
     found = [(one.payload.record, one.metadata.wake) for one in events]

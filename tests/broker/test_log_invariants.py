@@ -11,7 +11,7 @@ import pytest
 from scout.base.codec import decode, encode
 from scout.model.ask import IfUnreachable, ReplyMode
 from scout.model.events.asks import DeliveryRequested
-from scout.model.events.envelope import Event, Wake, record_of
+from scout.model.events.envelope import Event, WakeFact, record_of
 from scout.model.ref import Ref
 from scout.policy.limits import Limits
 from scout.policy.wake import WakeFacts, decide_wake
@@ -98,7 +98,7 @@ def test_every_fact_has_one_canonical_source_and_target(events: list[Event]) -> 
         }, event
 
 
-def wakes(events: list[Event]) -> Iterator[tuple[Event, Wake]]:
+def wakes(events: list[Event]) -> Iterator[tuple[Event, WakeFact]]:
     for event in events:
         if event.metadata.wake is not None:
             yield event, event.metadata.wake

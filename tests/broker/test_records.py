@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from scout.adapters.command import Command
 from scout.adapters.echo import Echo
 from scout.adapters.process.process_table import processes
-from scout.adapters.process.runs import Runs
+from scout.adapters.process.runs import RunFolders
 from scout.broker.local import LocalScout
 from scout.model.agent import PermissionProfile
 from scout.model.ask import SessionPolicy
@@ -99,7 +99,7 @@ def test_a_session_is_started_as_asked_and_can_be_looked_at(tmp_path: Path) -> N
     elsewhere.mkdir()
 
     async def scene(rig: Rig) -> None:
-        rig.broker.services.runs = Runs(tmp_path / "sessions")
+        rig.broker.services.runs = RunFolders(tmp_path / "sessions")
         await rig.register("ken", harness="acp")
         wish = StartSession(
             agent="@ken",
@@ -468,7 +468,7 @@ def test_a_terminal_that_died_gives_its_session_back_also_after_a_restart(tmp_pa
             await rig.operator(OpenSession(session_id=session.id, pid=os.getpid(), pid_started="not mine"))
             flight = await asked(rig, "two")
         async with stage(tmp_path, **cast.options) as rig:
-            rig.broker.services.runs = Runs(tmp_path / "sessions")
+            rig.broker.services.runs = RunFolders(tmp_path / "sessions")
             assert (await ended(rig, flight)).output == "one two"
             assert (await session_of(rig)).terminal is None
 

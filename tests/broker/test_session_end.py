@@ -9,7 +9,7 @@ import pytest
 
 from scout.adapters.echo import Echo
 from scout.adapters.process.process_table import processes
-from scout.adapters.process.runs import Runs
+from scout.adapters.process.runs import RunFolders
 from scout.broker.local import LocalScout
 from scout.model.ask import IfUnreachable
 from scout.model.endpoint import EndpointState, Transport
@@ -108,7 +108,7 @@ def sleeping() -> Generator[tuple[subprocess.Popen[bytes], str]]:
 
 def test_a_host_that_is_killed_ends_its_session_without_a_word(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
-        rig.broker.services.runs = Runs(tmp_path)
+        rig.broker.services.runs = RunFolders(tmp_path)
         seat = await host(rig)
         made = await enrolled(rig, seat, parent_pid=program.pid, parent_started=started)
         flight_id = await taken(rig, made, seat)

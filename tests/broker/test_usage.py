@@ -16,7 +16,7 @@ from scout.model.usage import Counters, Ledger, Usage, UsageSource, ValueClass
 from scout.model.waiting import WaitingKind
 from scout.policy.limits import Limits
 from scout.policy.usage import Account
-from scout.ports import HarnessEvent, Prompt, SessionSpec, Spent
+from scout.ports import HarnessEvent, Prompt, SessionSpec, TurnUsage
 from scout.protocol.asks import FlightView, GetFlight, MakeAsk
 from scout.protocol.attention import ListAttention
 from scout.protocol.inbox import ListDeliveries
@@ -191,7 +191,7 @@ class Hungry(Echo):
         async for event in super().deliver(spec, prompt):
             yield event
             if event.__struct_config__.tag == "accepted":
-                yield Spent(prompt_tokens=60, completion_tokens=40, estimated=False)
+                yield TurnUsage(prompt_tokens=60, completion_tokens=40, estimated=False)
 
 
 def capped(scene: Any, home: Path, **limits: int) -> None:

@@ -16,7 +16,7 @@ from scout.base.refusal import Refused
 from scout.broker.local import LocalScout
 from scout.model.conversation import MessageKind, SoftMentions
 from scout.model.events.asks import DeliveryRequested
-from scout.model.events.envelope import Event, Wake
+from scout.model.events.envelope import Event, WakeFact
 from scout.model.events.talk import MessagePosted, message_of
 from scout.model.question import QUESTION
 from scout.model.waiting import WaitingKind
@@ -239,7 +239,7 @@ def _once(events: list[Event], stage: Stage) -> None:
         assert said.kind not in (MessageKind.STATUS, MessageKind.FINAL), said
 
 
-def _again(wake: Wake) -> None:
+def _again(wake: WakeFact) -> None:
     """What is stored is enough to decide the same again, and the sender is no holder but by its own wish."""
     facts = decode(wake.facts, WakeFacts)
     occasion, reaches = facts.occasion, {one.agent_id: one for one in facts.reaches}

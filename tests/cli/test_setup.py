@@ -13,7 +13,7 @@ import pytest
 
 from scout.cli.connection.refusal import RefusalError
 from scout.cli.hosts.edit_files import FileChange, planned, write
-from scout.cli.hosts.hosts import HOSTS, Program, TomlTable
+from scout.cli.hosts.hosts import HOSTS, HostProgram, TomlTable
 from scout.cli.hosts.jsonc import NotJson
 from tests.cli.running import Shell, a_shell, start_daemon
 
@@ -310,7 +310,7 @@ def test_the_doctor_says_what_each_host_sees(served: Person) -> None:
 
 
 def test_an_older_path_of_the_program_is_replaced() -> None:
-    old, new = Program(("/old/scout",), {}), Program(("/new/scout",), {})
+    old, new = HostProgram(("/old/scout",), {}), HostProgram(("/new/scout",), {})
     for name in ("claude", "codex"):
         for (_, first), (_, second) in zip(
             HOSTS[name].additions({"HOME": "/p"}, old),
@@ -361,7 +361,7 @@ def test_the_whole_diff(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "config.toml").write_text("[features]\nx = true")
     (folder / "hooks.json").write_text('{"hooks": {"Stop": [{"hooks": []}]}}\n')
-    changes = planned(HOSTS["codex"], {"HOME": str(tmp_path)}, Program(("/bin/scout",), {}))
+    changes = planned(HOSTS["codex"], {"HOME": str(tmp_path)}, HostProgram(("/bin/scout",), {}))
     shown = "".join(change.diff() for change in changes).replace(str(tmp_path), "HOME")
     assert shown == re.sub(r"HOOK\((\w+), (\d+)\)", _hook, DIFF)
 

@@ -27,7 +27,7 @@ from scout.model.ref import Ref
 from scout.policy.directory import OUTSIDE, Viewpoint
 from scout.policy.fleet import Fleet
 from scout.policy.foreground import most_recent_foreground
-from scout.policy.register import Wish, decide_registration
+from scout.policy.register import RegistrationWish, decide_registration
 from scout.policy.resolve import resolve
 from tests.model.samples import ALICE, BOB, CAROL, OPERATOR, T0, T1, an_agent
 from tests.policy.fleets import NOW, agent, fleet
@@ -142,7 +142,9 @@ def test_no_spelling_changes_after_creation(name: str) -> None:
 @pytest.mark.rows("R1.1-38")
 def test_a_project_has_one_agent_on_its_root_branch() -> None:
     root = agent("arc", project_root="/src/arc", birth_branch="main")
-    wish = Wish(owner="me", definition="qa", node="mini", project_root="/src/arc", root_branch="main")
+    wish = RegistrationWish(
+        owner="me", definition="qa", node="mini", project_root="/src/arc", root_branch="main"
+    )
     second = decide_registration(wish, fleet(root))
     assert second.spelling is not None
     assert (second.spelling.birth_branch, second.tool_role) == (None, ToolRole.DEV)

@@ -31,7 +31,7 @@ from scout.model.events.talk import MessagePosted, message_of, posted
 from scout.model.people import binding, schedule, user
 from scout.model.ref import Ref
 from scout.policy.sweep import due_for
-from scout.policy.swept import MarkStale, Round, Watch
+from scout.policy.swept import MarkStale, Round, SweepSubject
 from tests.model.samples import (
     ALICE,
     CONVERSATION,
@@ -161,10 +161,12 @@ def test_a_process_that_the_broker_holds_needs_no_heartbeat() -> None:
     for state in (EndpointState.IDLE, EndpointState.WORKING):
         held = an_endpoint(state=state, held=True)
         assert is_online(held, later)
-        assert due_for(Watch(record=held), Round(now=later, operator_id=OPERATOR)) is None
+        assert due_for(SweepSubject(record=held), Round(now=later, operator_id=OPERATOR)) is None
         silent = an_endpoint(state=state)
         assert not is_online(silent, later)
-        assert isinstance(due_for(Watch(record=silent), Round(now=later, operator_id=OPERATOR)), MarkStale)
+        assert isinstance(
+            due_for(SweepSubject(record=silent), Round(now=later, operator_id=OPERATOR)), MarkStale
+        )
 
 
 # record, how it ends, its state then, what else the end changes

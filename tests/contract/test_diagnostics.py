@@ -36,7 +36,7 @@ from scout.model.problems.session import (
 )
 from scout.model.session import SessionClass, SessionState, resume_session
 from scout.policy.limits import Limits, check_ask_rate, check_attachment, check_open_flights
-from scout.policy.register import Wish, decide_registration
+from scout.policy.register import RegistrationWish, decide_registration
 from scout.protocol.operations import check_remedy, command_line
 from tests.model.samples import T0, T1, a_flight, a_session, an_ask
 from tests.policy.fleets import agent, fleet
@@ -191,7 +191,7 @@ def test_reserved_name_teaches_the_syntax_and_offers_a_free_name() -> None:
 )
 def test_name_taken_says_who_has_it(lifecycle: Lifecycle, command: str) -> None:
     holder: Agent = agent("other", path="/me/agent/arc", lifecycle=lifecycle)
-    wish = Wish(owner="me", definition="arc", node="mini", project_root="/src/arc")
+    wish = RegistrationWish(owner="me", definition="arc", node="mini", project_root="/src/arc")
     told = refusal(decide_registration, wish, fleet((holder, [])))
     assert (told.code, told.name, told.holder_id) == ("name_taken", "/me/agent/arc", holder.id)
     assert told.holder_state == str(lifecycle)

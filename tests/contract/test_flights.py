@@ -43,7 +43,7 @@ from scout.model.noun import NOUNS
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import wait_work
 from scout.policy.sweep import due_for
-from scout.policy.swept import Liveness, ResumeFlight, Round, Watch
+from scout.policy.swept import Liveness, Round, SweepResume, SweepSubject
 from tests.model.generate import wire_names
 from tests.model.samples import (
     ALICE,
@@ -253,12 +253,12 @@ def test_a_quota_is_waited_out_and_never_fails() -> None:
     assert waiting.error is None
 
     def swept(now: Time, **more: Any) -> Any:
-        return due_for(Watch(record=waiting, **more), Round(now=now, operator_id=OPERATOR))
+        return due_for(SweepSubject(record=waiting, **more), Round(now=now, operator_id=OPERATOR))
 
     assert swept(resets.plus(-1)) is None
     for late in (0, 90, 10**6):
-        assert isinstance(swept(resets.plus(late)), ResumeFlight)
-        assert isinstance(swept(resets.plus(late), found=Liveness.UNKNOWN), ResumeFlight)
+        assert isinstance(swept(resets.plus(late)), SweepResume)
+        assert isinstance(swept(resets.plus(late), found=Liveness.UNKNOWN), SweepResume)
 
 
 @pytest.mark.rows("R2.2-68")

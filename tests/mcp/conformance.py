@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scout.api.app import Application
-from scout.api.asgi import Receive, Scope, Send
+from scout.api.asgi import AsgiSend, Receive, Scope
 from scout.mcp.address import PATHS
-from scout.mcp.app import Surface
+from scout.mcp.app import McpSurface
 from scout.protocol.scout import Scout
 from tests.broker.stage import live
 from tests.live.programs import Program, installed
@@ -45,11 +45,11 @@ class _Mount:
     paths = PATHS
 
     def __init__(self, version: str) -> None:
-        self._surface = Surface(version, OFFER)
+        self._surface = McpSurface(version, OFFER)
         self._started = asyncio.Event()
         self._running = asyncio.get_running_loop().create_task(self._surface.run(self._started))
 
-    async def __call__(self, scout: Scout, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scout: Scout, scope: Scope, receive: Receive, send: AsgiSend) -> None:
         await self._started.wait()
         await self._surface(scout, scope, receive, send)
 
@@ -66,7 +66,7 @@ class _Proxy(Application):
 
     token = ""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: AsgiSend) -> None:
         given = [one for one in scope["headers"] if one[0] != b"authorization"]
         token = (b"authorization", f"Bearer {self.token}".encode())
         await super().__call__({**scope, "headers": [*given, token]}, receive, send)

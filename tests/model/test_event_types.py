@@ -24,7 +24,7 @@ from scout.model.events.directory import (
     USER_EVENTS,
     TokenCreated,
 )
-from scout.model.events.envelope import Changed, Event, Metadata, PassedOver, Wake
+from scout.model.events.envelope import Changed, Event, Metadata, PassedOver, WakeFact
 from scout.model.events.event_types import event_type, read_event
 from scout.model.events.presence import AGENT_EVENTS, ENDPOINT_EVENTS, SESSION_EVENTS
 from scout.model.events.talk import (
@@ -174,7 +174,7 @@ def test_a_message_comes_back_from_its_event(payload: Posted, time: Any) -> None
 
 
 def test_metadata_explains_the_wake() -> None:
-    wake = Wake(
+    wake = WakeFact(
         agent_id=BOB,
         rule="next-move owner",
         reason="it owes the review",

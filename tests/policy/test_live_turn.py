@@ -3,21 +3,21 @@
 import pytest
 
 from scout.model.session import LiveTurn
-from scout.policy.live_turn import Step, step_after_turn
+from scout.policy.live_turn import TurnStep, step_after_turn
 
 
 @pytest.mark.parametrize(
     ("turn", "text", "step"),
     [
-        (LiveTurn(alone_for="flt_1"), "It is 4.", Step.REPLY),
-        (LiveTurn(alone_for="flt_1"), " \n", Step.REMIND),
-        (LiveTurn(alone_for="flt_2"), "It is 4.", Step.REMIND),
-        (LiveTurn(), "It is 4.", Step.REMIND),
-        (LiveTurn(reminded=("flt_1",)), "It is 4.", Step.WAIT),
-        (LiveTurn(alone_for="flt_1", reminded=("flt_1",)), "It is 4.", Step.REPLY),
+        (LiveTurn(alone_for="flt_1"), "It is 4.", TurnStep.REPLY),
+        (LiveTurn(alone_for="flt_1"), " \n", TurnStep.REMIND),
+        (LiveTurn(alone_for="flt_2"), "It is 4.", TurnStep.REMIND),
+        (LiveTurn(), "It is 4.", TurnStep.REMIND),
+        (LiveTurn(reminded=("flt_1",)), "It is 4.", TurnStep.WAIT),
+        (LiveTurn(alone_for="flt_1", reminded=("flt_1",)), "It is 4.", TurnStep.REPLY),
     ],
 )
 def test_only_the_text_of_a_turn_that_the_ask_alone_began_is_its_answer(
-    turn: LiveTurn, text: str, step: Step
+    turn: LiveTurn, text: str, step: TurnStep
 ) -> None:
     assert step_after_turn(turn, "flt_1", text) is step

@@ -8,14 +8,14 @@ from scout.base.refusal import Refused
 from scout.identity.problem import ReservedName
 from scout.model.agent import Lifecycle, ToolRole
 from scout.model.problems.target import AliasShadows, NameTaken
-from scout.policy.register import Registration, Wish, check_alias, decide_registration
+from scout.policy.register import Registration, RegistrationWish, check_alias, decide_registration
 from tests.policy.fleets import agent, fleet
 
 
 def decide(*agents: Any, **fields: Any) -> Registration:
     wish: dict[str, Any] = {"owner": "me", "definition": "arc", "node": "mini", "project_root": "/src/arc"}
     wish |= fields
-    return decide_registration(Wish(**wish), fleet(*agents))
+    return decide_registration(RegistrationWish(**wish), fleet(*agents))
 
 
 def refusal(*agents: Any, **fields: Any):

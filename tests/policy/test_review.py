@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from scout.model.agent import Lifecycle, WakePolicy
-from scout.model.events.envelope import Wake
+from scout.model.events.envelope import WakeFact
 from scout.policy.limits import Limits
 from scout.policy.review import differs, in_words
 from scout.policy.wake import Cause, WakeDecision, budgeted
@@ -57,4 +57,6 @@ def test_what_the_budget_held_is_a_wake_today() -> None:
 
 
 def test_facts_that_cannot_be_read_are_said() -> None:
-    assert differs(Wake(rule="owner")).startswith("cannot be decided again: Object missing required field")
+    assert differs(WakeFact(rule="owner")).startswith(
+        "cannot be decided again: Object missing required field"
+    )

@@ -28,18 +28,18 @@ from scout.policy.swept import (
     CheckFlight,
     Delegation,
     Expire,
-    FailFlight,
     Level,
     Liveness,
     LookLater,
     MarkStale,
-    Nudge,
     Release,
-    ResumeFlight,
     Round,
+    SweepFail,
+    SweepNudge,
+    SweepResume,
+    SweepSubject,
     Swept,
     WaitFlight,
-    Watch,
 )
 from tests.model.samples import (
     ALICE,
@@ -69,12 +69,12 @@ def at(seconds: float, **changes: Any) -> Round:
 
 
 def due(record: Any, seconds: float, **facts: Any) -> Swept | None:
-    return due_for(Watch(record=record, **facts), at(seconds))
+    return due_for(SweepSubject(record=record, **facts), at(seconds))
 
 
-def nudged(record: Any, seconds: float, **facts: Any) -> Nudge:
+def nudged(record: Any, seconds: float, **facts: Any) -> SweepNudge:
     action = due(record, seconds, **facts)
-    assert isinstance(action, Nudge)
+    assert isinstance(action, SweepNudge)
     return action
 
 
@@ -95,7 +95,7 @@ def alarm(ident: str, rule: str, kind: AttentionKind = AttentionKind.WAITING) ->
 def test_a_stale_open_question_nudges_its_responder() -> None:
     question = a_question()
     assert due(question, ASKED - 0.001) is None
-    assert due(question, ASKED) == Nudge(
+    assert due(question, ASKED) == SweepNudge(
         noun="question",
         id=question.id,
         rule="open question",
@@ -133,7 +133,7 @@ def test_a_settled_question_is_left_alone(state: QuestionState) -> None:
 def test_a_stale_item_nudges_its_next_move_holder(state: WorkState, hours: int, holder: str) -> None:
     item = a_work_item(state=state, next_move_owner_id=holder)
     assert due(item, hours * HOUR - 1) is None
-    assert due(item, hours * HOUR) == Nudge(
+    assert due(item, hours * HOUR) == SweepNudge(
         noun="work item",
         id=item.id,
         rule=f"work item in {state}",
@@ -187,7 +187,7 @@ def test_unanswered_nudges_go_to_the_owner_then_to_the_operators_attention() -> 
     item = a_work_item(state=WorkState.REVIEW, next_move_owner_id=CAROL)
     period = 4 * HOUR
     second = nudged(item, 2 * period, nudges=1, nudged_at=T0.plus(period))
-    assert second == Nudge(
+    assert second == SweepNudge(
         noun="work item",
         id=item.id,
         rule="work item in review",
@@ -199,7 +199,7 @@ def test_unanswered_nudges_go_to_the_owner_then_to_the_operators_attention() -> 
         alarm=alarm(item.id, "work item in review", AttentionKind.REVIEW),
     )
     third = nudged(item, 3 * period, nudges=2, nudged_at=T0.plus(2 * period))
-    assert third == Nudge(
+    assert third == SweepNudge(
         noun="work item",
         id=item.id,
         rule="work item in review",
@@ -253,7 +253,7 @@ def test_nobody_is_told_twice_on_the_way_up(mover: str | None, owner: str, ladde
         action = due(item, seconds, **facts)
         if action is None:
             break
-        assert isinstance(action, Nudge)
+        assert isinstance(action, SweepNudge)
         assert action.count == count
         told.append(action.holder_id)
         facts = {"nudges": count, "nudged_at": T0.plus(seconds)}
@@ -282,14 +282,14 @@ def test_a_record_that_moved_starts_the_ladder_anew() -> None:
 @pytest.mark.rows("R3.4-13")
 def test_the_periods_are_settings() -> None:
     periods = Periods(sweeps=Sweeps(question_open=10))
-    assert due_for(Watch(record=a_question()), at(10, periods=periods)) is not None
-    assert due_for(Watch(record=a_question()), at(9, periods=periods)) is None
+    assert due_for(SweepSubject(record=a_question()), at(10, periods=periods)) is not None
+    assert due_for(SweepSubject(record=a_question()), at(9, periods=periods)) is None
 
 
 @pytest.mark.rows("R0-13")
 def test_after_a_sleep_nothing_is_overdue_for_one_grace_period() -> None:
     woke = T0.plus(10 * HOUR)
-    watch = Watch(record=a_question())
+    watch = SweepSubject(record=a_question())
     gap = Gap(seconds=9 * HOUR, ended=woke)
     assert due_for(watch, at(10 * HOUR, gap=gap)) is None
     assert due_for(watch, at(10 * HOUR + 89, gap=gap)) is None
@@ -323,9 +323,9 @@ def waiting(on: WaitingOn, **changes: Any) -> Flight:
     return running(**{**facts, "waiting_on": on, **changes})
 
 
-def failed(flight: Flight, rule: str, code: str, message: str) -> FailFlight:
+def failed(flight: Flight, rule: str, code: str, message: str) -> SweepFail:
     error = FlightError(code=code, message=message, remedies=(retry_remedy(flight),))
-    return FailFlight(noun="flight", id=flight.id, rule=rule, error=error)
+    return SweepFail(noun="flight", id=flight.id, rule=rule, error=error)
 
 
 def later(flight: Flight, rule: str, seconds: float) -> LookLater:
@@ -380,13 +380,13 @@ def test_a_flight_found_dead_has_failed_with_a_reason(state: FlightState) -> Non
     message = "session unknown failed in the session: nothing works on it any more"
     assert due(flight, 1, found=Liveness.DEAD) == failed(flight, "found dead", "session_failed", message)
     named = due(msgspec.structs.replace(flight, session_id="ses_1"), 1, found=Liveness.DEAD)
-    assert isinstance(named, FailFlight)
+    assert isinstance(named, SweepFail)
     assert named.error.message.startswith("session ses_1 failed")
 
 
 def test_a_flight_found_alive_goes_on() -> None:
     flight = running(phase=FlightPhase.CHECKING)
-    assert due(flight, 100, found=Liveness.ALIVE) == ResumeFlight(
+    assert due(flight, 100, found=Liveness.ALIVE) == SweepResume(
         noun="flight", id=flight.id, rule="found alive", next_check=T0.plus(400)
     )
     assert due(running(next_check_at=T0.plus(200)), 100, found=Liveness.ALIVE) is None
@@ -444,7 +444,7 @@ def test_a_flight_held_for_the_operator_is_looked_at_and_the_operator_is_told() 
 def test_a_wait_that_ends_by_itself_is_over_at_its_time(kind: WaitingKind, state: FlightState) -> None:
     flight = waiting(WaitingOn(kind=kind, until=T0.plus(HOUR)), state=state)
     assert due(flight, HOUR - 1) is None
-    over = ResumeFlight(noun="flight", id=flight.id, rule=f"{kind} is over", next_check=T0.plus(HOUR + 300))
+    over = SweepResume(noun="flight", id=flight.id, rule=f"{kind} is over", next_check=T0.plus(HOUR + 300))
     assert due(flight, HOUR) == over
     assert due(msgspec.structs.replace(flight, next_check_at=None), HOUR) == over
     after = msgspec.structs.replace(flight, next_check_at=T0.plus(2 * HOUR))
@@ -471,14 +471,14 @@ def test_a_flight_that_waits_for_a_sign_of_life_is_checked_again_and_lost_in_the
     assert due(flight, 599) is None
     assert due(flight, 600) == later(flight, "no sign of life", 1800)
     assert isinstance(due(flight, 24 * HOUR - 1), LookLater)
-    assert due(flight, 600, found=Liveness.ALIVE) == ResumeFlight(
+    assert due(flight, 600, found=Liveness.ALIVE) == SweepResume(
         noun="flight", id=flight.id, rule="found alive", next_check=T0.plus(900)
     )
     message = f"session unknown failed in the session: no sign of life since {T0}"
     assert due(flight, 24 * HOUR) == failed(flight, "lost", "session_failed", message)
     assert isinstance(due(flight, 24 * HOUR, seen_at=T0.plus(1)), LookLater)
     never = msgspec.structs.replace(flight, started_at=None, created_at=T0.plus(-1))
-    assert isinstance(due(never, 24 * HOUR - 1), FailFlight)
+    assert isinstance(due(never, 24 * HOUR - 1), SweepFail)
 
 
 # -------------------------------------------------------------------------------------- the others
@@ -565,7 +565,7 @@ def test_an_action_says_on_the_wire_which_it_is() -> None:
     action = due(a_card(expires_at=T0), 1)
     assert b'"action":"expire"' in encode(action)
     nudge = due(a_question(), HOUR)
-    assert decode(encode(nudge), Nudge | Expire) == nudge  # pyright: ignore[reportArgumentType] (a union)
+    assert decode(encode(nudge), SweepNudge | Expire) == nudge  # pyright: ignore[reportArgumentType] (a union)
 
 
 _histories = st.lists(st.floats(0, 40_000), max_size=30).map(sorted)
@@ -582,7 +582,7 @@ def test_however_often_it_runs_there_is_one_nudge_per_period(
         nudged_at = T0.plus(told[-1][0]) if told else None
         action = due(item, seconds, nudges=nudges, nudged_at=nudged_at)
         if action is not None:
-            assert isinstance(action, Nudge)
+            assert isinstance(action, SweepNudge)
             nudges = action.count
             told.append((seconds, action.holder_id))
     period = 2 * HOUR if state is WorkState.WORKING else 4 * HOUR

@@ -13,7 +13,7 @@ from scout.base.time import Time
 from scout.identity.mention import find_mentions
 from scout.model.agent import Lifecycle, WakePolicy
 from scout.model.conversation import ConversationKind, MessageKind, SoftMentions
-from scout.model.events.envelope import Metadata, PassedOver, Wake
+from scout.model.events.envelope import Metadata, PassedOver, WakeFact
 from scout.model.events.event_types import ALL, event_type
 from scout.policy.duty import Duty, Party
 from scout.policy.limits import Limits, Routing, raise_limit
@@ -554,7 +554,7 @@ def test_the_budget_is_about_wakes_in_a_conversation() -> None:
 def test_the_decision_is_stored_with_who_rule_facts_and_who_was_passed_over() -> None:
     what = occasion(targets=(party("sender/s1"), party("other")), leading=party("target"), duty=work())
     decision = decide(what, other={"lifecycle": Lifecycle.RETIRED}, mover={"policy": WakePolicy.MANUAL})
-    assert decision.stored == Wake(
+    assert decision.stored == WakeFact(
         agent_id="mover",
         action="hold",
         rule="next-move owner",
@@ -566,7 +566,7 @@ def test_the_decision_is_stored_with_who_rule_facts_and_who_was_passed_over() ->
         ),
         facts=decode(encode(decision.facts), dict[str, Any]),
     )
-    assert decode(encode(decision.stored), Wake) == decision.stored
+    assert decode(encode(decision.stored), WakeFact) == decision.stored
     session = decide(occasion(targets=(party("target/s9"),))).stored
     assert (session.agent_id, session.session_id, session.instead_of) == ("target", "s9", None)
     nobody = decide(occasion()).stored

@@ -25,12 +25,12 @@ from scout.ports import (
     Failed,
     HarnessEvent,
     Probe,
-    Progress,
     Prompt,
     SessionSpec,
-    Spent,
     Started,
     Tailed,
+    TurnProgress,
+    TurnUsage,
     UsageKind,
 )
 
@@ -100,7 +100,7 @@ class Command(Plain):
             yield problem.failed
             return
         async for line in follow(run, self._limits):
-            yield Progress(text=line)
+            yield TurnProgress(text=line)
         for event in await asyncio.to_thread(self._outcome, spec, prompt, run):
             yield event
 
@@ -143,7 +143,9 @@ class Command(Plain):
             layer = Layer.SESSION if of_session else Layer.PROCESS
             return (Failed(layer=layer, reason=reason, log=str(run.stderr)),)
         text = self._answer(run)
-        spent = Spent(prompt_tokens=_tokens(prompt.text), completion_tokens=_tokens(text), model=spec.model)
+        spent = TurnUsage(
+            prompt_tokens=_tokens(prompt.text), completion_tokens=_tokens(text), model=spec.model
+        )
         return spent, Completed(text=text)
 
     def _problem(self, run: Run) -> str:

@@ -2,7 +2,7 @@
 
 from scout.base.refusal import Refused, Remedy
 from scout.model.problems.session import Layer, SessionNotAttachable
-from scout.ports import HumanAnswer, Observed, Opened, SessionSpec, Tailed
+from scout.ports import HumanAnswer, Observed, OpenedSession, SessionSpec, Tailed
 
 
 class Plain:
@@ -22,7 +22,7 @@ class Plain:
     async def knock(self, native_id: str, text: str) -> bool:
         return False
 
-    async def open(self, spec: SessionSpec) -> Opened:
+    async def open(self, spec: SessionSpec) -> OpenedSession:
         reason = f"{self.name} has no session that a person could go on with in a terminal"
         raise Refused(not_attachable(self.name, spec, spec.session_id, reason))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from scout.api.answer import encoded, internal, problem
-from scout.api.asgi import Gone, Mount, Receive, Response, Scope, Send, WatchedResponse, sent
+from scout.api.asgi import AsgiSend, Gone, Mount, Receive, Response, Scope, WatchedResponse, sent
 from scout.api.guard import Guard, header_values
 from scout.api.metrics import metrics
 from scout.api.openapi import openapi
@@ -58,7 +58,7 @@ class Application:
             b"/docs": lambda: page(version),
         }
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: AsgiSend) -> None:
         assert scope["type"] == "http", scope["type"]
         self._tally["requests"] += 1
         try:
@@ -85,7 +85,7 @@ class Application:
         for mount in self._mounts:
             mount.stop()
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
+    async def _answer(self, scope: Scope, receive: Receive, send: AsgiSend) -> Response | None:
         headers = header_values(scope)
         self._guard.check(scope, headers)
         method, path = scope["method"], scope["raw_path"]
@@ -109,7 +109,7 @@ class Application:
         return Response(encoded(result), request.status)
 
     async def _mounted(
-        self, mount: Mount, credential: Credential, scope: Scope, receive: Receive, send: Send
+        self, mount: Mount, credential: Credential, scope: Scope, receive: Receive, send: AsgiSend
     ) -> Response | None:
         """What another surface answers; it ends when the credential does, also in the middle of a stream."""
         scout = await self._door.admit(credential)
@@ -148,7 +148,7 @@ class Application:
             working.cancel()
             gone.cancel()
 
-    async def _stream(self, scout: Scout, request: Watch, receive: Receive, send: Send) -> None:
+    async def _stream(self, scout: Scout, request: Watch, receive: Receive, send: AsgiSend) -> None:
         self._tally["streams"] += 1
         try:
             await follow(

@@ -8,7 +8,7 @@ from scout.protocol.scout import Scout
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+AsgiSend = Callable[[dict[str, Any]], Awaitable[None]]
 Headers = tuple[tuple[bytes, bytes], ...]
 
 JSON: Headers = ((b"content-type", b"application/json"),)
@@ -19,7 +19,7 @@ class Mount(Protocol):
 
     paths: re.Pattern[bytes]
 
-    async def __call__(self, scout: Scout, scope: Scope, receive: Receive, send: Send) -> None: ...
+    async def __call__(self, scout: Scout, scope: Scope, receive: Receive, send: AsgiSend) -> None: ...
     def stop(self) -> None: ...
 
 
@@ -38,7 +38,7 @@ class Response(NamedTuple):
 class WatchedResponse:
     """A way to send that knows whether an answer has begun, and can end it."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: AsgiSend) -> None:
         self._send = send
         self.started = False
         self._complete = False
@@ -54,7 +54,7 @@ class WatchedResponse:
             await self._send({"type": "http.response.body", "body": b""})
 
 
-async def sent(answer: Response, send: Send) -> None:
+async def sent(answer: Response, send: AsgiSend) -> None:
     """Send the answer."""
     length = (b"content-length", b"%d" % len(answer.body))
     headers = [*answer.headers, length]

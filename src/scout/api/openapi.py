@@ -9,7 +9,7 @@ import msgspec
 
 from scout.api.answer import INTERNAL
 from scout.api.asgi import Response
-from scout.api.routes import Route, Routes
+from scout.api.routes import HttpRoute, Routes
 from scout.base.codec import encode
 from scout.base.refusal import code_of, status_of
 from scout.base.time import Time
@@ -60,7 +60,7 @@ def document(version: str) -> dict[str, Any]:
     }
 
 
-def _operation(route: Route, fields: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+def _operation(route: HttpRoute, fields: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
     row = operation_of(route.request)
     found: dict[str, Any] = {
         "operationId": row.name,
@@ -75,7 +75,7 @@ def _operation(route: Route, fields: dict[str, Any], result: dict[str, Any]) -> 
     return found
 
 
-def _parameters(route: Route, fields: dict[str, Any]) -> list[dict[str, Any]]:
+def _parameters(route: HttpRoute, fields: dict[str, Any]) -> list[dict[str, Any]]:
     required: list[str] = fields.get("required", [])
     found = [{"$ref": _AS}, {"$ref": _DIRECTORY}]
     if "idempotencyKey" in route.known:
@@ -103,7 +103,7 @@ def _parameter(name: str, place: str, kind: dict[str, Any], *, required: bool) -
     return {**found, "description": says} if says else found
 
 
-def _body(route: Route, fields: dict[str, Any]) -> dict[str, Any]:
+def _body(route: HttpRoute, fields: dict[str, Any]) -> dict[str, Any]:
     properties = {name: kind for name, kind in fields["properties"].items() if name not in route.inside}
     required = [name for name in fields.get("required", ()) if name not in route.inside]
     kind: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
@@ -112,14 +112,14 @@ def _body(route: Route, fields: dict[str, Any]) -> dict[str, Any]:
     return {"required": bool(required), "content": {"application/json": {"schema": kind}}}
 
 
-def _success(route: Route, result: dict[str, Any]) -> dict[str, Any]:
+def _success(route: HttpRoute, result: dict[str, Any]) -> dict[str, Any]:
     if route.request is Watch:
         says = "Events: `id` is the number, `event` the type, `data` the event. `dropped` says why it ends."
         return {"description": says, "content": {"text/event-stream": {"schema": {"type": "string"}}}}
     return {"description": "Done.", "content": {"application/json": {"schema": result}}}
 
 
-def _refusals(route: Route) -> dict[str, Any]:
+def _refusals(route: HttpRoute) -> dict[str, Any]:
     without: set[int] = set() if route.has_body else {413, 415}
     return {
         str(status): {"$ref": f"#/components/responses/Refused{status}"}
@@ -146,7 +146,7 @@ def _refusal(status: int, codes: list[str]) -> dict[str, Any]:
     return {"description": says, "content": {"application/problem+json": {"schema": kind}}}
 
 
-def _schemas(routes: tuple[Route, ...]) -> tuple[list[tuple[dict[str, Any], ...]], dict[str, Any]]:
+def _schemas(routes: tuple[HttpRoute, ...]) -> tuple[list[tuple[dict[str, Any], ...]], dict[str, Any]]:
     """For each route the schemas of its fields and of its answer, and the records that these refer to."""
     kinds = [kind for route in routes for kind in (route.request, result_of(route.request))]
     template = _REFERENCE + "{name}"

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from scout.api.asgi import Gone, Receive
-from scout.api.routes import Route, RouteMatch
+from scout.api.routes import HttpRoute, RouteMatch
 from scout.base.codec import decode
 from scout.base.outside import check_each_once, check_number, check_outside, text_of
 from scout.base.refusal import BadRequest, Candidate, Refused
@@ -66,7 +66,7 @@ def _inside(found: RouteMatch) -> dict[str, Any]:
     return {name: text_of(raw, name) for name, raw in zip(names, found.segments, strict=True)}
 
 
-def _query_fields(route: Route, query: bytes) -> dict[str, Any]:
+def _query_fields(route: HttpRoute, query: bytes) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for part in query.split(b"&") if query else ():
         raw_name, _, raw_value = part.partition(b"=")
@@ -84,7 +84,7 @@ def _query_fields(route: Route, query: bytes) -> dict[str, Any]:
     return _own(route, fields)
 
 
-def _not_inside(route: Route, fields: dict[str, Any]) -> None:
+def _not_inside(route: HttpRoute, fields: dict[str, Any]) -> None:
     for name in route.inside:
         if name in fields:
             raise Refused(BadRequest(problem=f"'{name}' is part of the path", field=name))
@@ -110,7 +110,7 @@ def _from_body(found: RouteMatch, body: bytes) -> Request[Any]:
     return _convert(route, {**_own(route, fields), **_inside(found)}, strict=True)
 
 
-def _own(route: Route, fields: dict[str, Any]) -> dict[str, Any]:
+def _own(route: HttpRoute, fields: dict[str, Any]) -> dict[str, Any]:
     """The fields under our names; an unknown one is refused with the nearest known one."""
     renamed = own_names(fields, route.known)
     for name in renamed:
@@ -126,7 +126,7 @@ def _own(route: Route, fields: dict[str, Any]) -> dict[str, Any]:
     return renamed
 
 
-def _convert(route: Route, fields: dict[str, Any], *, strict: bool) -> Request[Any]:
+def _convert(route: HttpRoute, fields: dict[str, Any], *, strict: bool) -> Request[Any]:
     check_outside(fields)
     return decode(fields, route.request, strict=strict)
 
@@ -142,7 +142,7 @@ def _with_key(request: Request[Any], raw: bytes) -> Request[Any]:
     return msgspec.structs.replace(request, idempotency_key=key)
 
 
-def _check_numbers(route: Route, request: Request[Any]) -> None:
+def _check_numbers(route: HttpRoute, request: Request[Any]) -> None:
     for name in (*route.integers, *route.floats):
         number = getattr(request, name)
         if number is not None:

@@ -20,7 +20,7 @@ _LIMIT = 1024 * 1024
 _ATTACHMENT_LIMIT = 14 * 1024 * 1024  # ten mebibytes as base64, and room for the rest
 
 
-class Route(NamedTuple):
+class HttpRoute(NamedTuple):
     """One operation as it is called over HTTP; the names are those on the wire."""
 
     request: type[Request[Any]]
@@ -43,7 +43,7 @@ class Route(NamedTuple):
 class RouteMatch(NamedTuple):
     """A route and the still encoded segments that fill its parameters."""
 
-    route: Route
+    route: HttpRoute
     segments: tuple[bytes, ...]
 
 
@@ -63,7 +63,7 @@ class _Node:
     def __init__(self) -> None:
         self.next: dict[bytes, _Node] = {}
         self.any: _Node | None = None
-        self.methods: dict[str, Route] = {}
+        self.methods: dict[str, HttpRoute] = {}
 
 
 class Routes:
@@ -93,7 +93,7 @@ class Routes:
             raise WrongMethod(method, {*node.methods, *(["HEAD"] if "GET" in node.methods else ())})
         return RouteMatch(route, tuple(segments))
 
-    def _place(self, route: Route) -> None:
+    def _place(self, route: HttpRoute) -> None:
         node = self._root
         for segment in route.template[1:].split("/"):
             if segment.startswith("{"):
@@ -110,14 +110,14 @@ class Routes:
         return NotFound(noun="path", id=path, candidates=tuple(Candidate(address=one) for one in near))
 
 
-def route_of(request: type[Request[Any]]) -> Route:
+def route_of(request: type[Request[Any]]) -> HttpRoute:
     """The route of a request class."""
     method, _, template = request.route.partition(" ")
     fields = {field.encode_name: field for field in msgspec.structs.fields(request)}
     inside = tuple(_PARAMETER.findall(template))
     assert set(inside) <= set(fields), request
     kinds = {name: _kinds(field.type) for name, field in fields.items()}
-    return Route(
+    return HttpRoute(
         request=request,
         method=method,
         template=template,

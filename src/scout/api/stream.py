@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from scout.api.answer import encoded, problem_document
-from scout.api.asgi import Headers, Receive, Response, Send
+from scout.api.asgi import AsgiSend, Headers, Receive, Response
 from scout.base.codec import encode
 from scout.base.refusal import Diagnostic, Refused
 from scout.model.events.envelope import Event
@@ -43,7 +43,7 @@ class Frames:
 
 async def follow(
     events: AsyncIterator[Event],
-    send: Send,
+    send: AsgiSend,
     receive: Receive,
     *,
     frames: Frames,
@@ -73,7 +73,7 @@ async def follow(
         await following.let_go()
 
 
-async def _told(following: "_Following", send: Send, frames: Frames, comment: float) -> bytes:
+async def _told(following: "_Following", send: AsgiSend, frames: Frames, comment: float) -> bytes:
     """Tell every event; the last words, when there are no more."""
     words = b": following\n\n"
     while True:

@@ -41,7 +41,7 @@ from scout.model.problems.session import DirectoryNotAllowed
 from scout.model.usage import Counters
 from scout.policy.limits import Rules
 from scout.policy.usage import estimate_tokens
-from scout.ports import Blobs, Clock, Harness, Ids, Places, Router, Runs, Sink, Snapshots, Surroundings
+from scout.ports import Blobs, Clock, Harness, Ids, KeptRuns, Places, Router, Sink, Snapshots, Surroundings
 from scout.protocol.agents import Identity
 from scout.protocol.overview import Status
 from scout.protocol.scout import Credential
@@ -83,7 +83,7 @@ class Broker:
         read_settings: Callable[[], LiveSettings] | None = None,
         router: Router | None = None,
         snapshots: Snapshots | None = None,
-        runs: Runs | None = None,
+        runs: KeptRuns | None = None,
         play_check: PlayCheck | None = None,
     ) -> None:
         self._database = database

@@ -16,7 +16,7 @@ from scout.broker.operations import endpoints, inbox, overview
 from scout.broker.operations.agents import who_am_i
 from scout.broker.routing import attachments, unread
 from scout.broker.sessions.control import CONDUCTED, SessionBroker, SessionControl
-from scout.broker.sessions.observation import LOOKS, Look
+from scout.broker.sessions.observation import LOOKS, Observer
 from scout.broker.transaction.admission import Admitted
 from scout.broker.transaction.cache import Cache
 from scout.broker.transaction.idempotency import run_once
@@ -124,7 +124,7 @@ class LocalScout:
                 return await self._ask_and_wait(request, place)
             case _ if type(request) in LOOKS:
                 self._broker.tally("reads")
-                return await LOOKS[type(request)](Look(self._broker.services, self._read), request)
+                return await LOOKS[type(request)](Observer(self._broker.services, self._read), request)
             case _ if getattr(request, "wait", 0) and result_of(type(request)) in AWAITED:
                 return await self._answered(request)
             case _:

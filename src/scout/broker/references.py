@@ -53,7 +53,7 @@ _MANY = 200
 _WORDS = frozenset({"last", "only"})
 
 R = TypeVar("R", bound=Request[Any])
-Read = Callable[[Transaction, str], object]
+ReadRecord = Callable[[Transaction, str], object]
 Listed = Callable[
     [Transaction, str | None, bool], Page[Any]
 ]  # of an agent or of all; only those that are open
@@ -64,12 +64,14 @@ class _Noun(NamedTuple):
 
     name: str
     record: type[Record]
-    read: Read | None = None
+    read: ReadRecord | None = None
     listed: Listed | None = None
     operation: str = ""
 
 
-def _reader(handler: Callable[[Transaction, Any], object], request: type[Request[Any]], field: str) -> Read:
+def _reader(
+    handler: Callable[[Transaction, Any], object], request: type[Request[Any]], field: str
+) -> ReadRecord:
     """One record, as the operation that shows it reads it."""
     return lambda tx, ident: handler(tx, request(**{field: ident}))
 

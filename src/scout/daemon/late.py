@@ -6,12 +6,12 @@ import gc
 import sys
 from typing import TYPE_CHECKING
 
-from scout.api.asgi import Receive, Scope, Send
+from scout.api.asgi import AsgiSend, Receive, Scope
 from scout.mcp.address import PATHS
 from scout.protocol.scout import Scout
 
 if TYPE_CHECKING:
-    from scout.mcp.app import Surface
+    from scout.mcp.app import McpSurface
 
 _SLICE = 0.0001  # seconds for which the import may hold up everybody else
 _PAUSE = 2.0  # seconds in which those who started the daemon have it for themselves
@@ -25,7 +25,7 @@ class LateMcp:
     def __init__(self, version: str) -> None:
         self._version = version
         self._stopped = False
-        self._begun: asyncio.Task[Surface] | None = None
+        self._begun: asyncio.Task[McpSurface] | None = None
         self._running: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -33,7 +33,7 @@ class LateMcp:
         """Load it in a moment."""
         self._timer = asyncio.get_running_loop().call_later(_PAUSE, self._begin)
 
-    async def __call__(self, scout: Scout, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scout: Scout, scope: Scope, receive: Receive, send: AsgiSend) -> None:
         begun = self._begin()
         surface = begun.result() if begun.done() else await asyncio.shield(begun)
         await surface(scout, scope, receive, send)
@@ -53,12 +53,12 @@ class LateMcp:
             if task is not None:
                 await asyncio.wait({task})
 
-    def _begin(self) -> "asyncio.Task[Surface]":
+    def _begin(self) -> "asyncio.Task[McpSurface]":
         if self._begun is None:
             self._begun = asyncio.get_running_loop().create_task(self._load())
         return self._begun
 
-    async def _load(self) -> "Surface":
+    async def _load(self) -> "McpSurface":
         """The surface, with its sessions held; others are answered while a thread imports it."""
         kind = await asyncio.to_thread(_imported)
         gc.freeze()  # what is there now stays: it need not be looked at again
@@ -70,12 +70,12 @@ class LateMcp:
         return surface
 
 
-def _imported() -> "type[Surface]":
+def _imported() -> "type[McpSurface]":
     """Importing is one long piece of work: who is served meanwhile must not wait for whole slices of it."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(_SLICE)
     try:
-        from scout.mcp.app import Surface
+        from scout.mcp.app import McpSurface
     finally:
         sys.setswitchinterval(usual)
-    return Surface
+    return McpSurface

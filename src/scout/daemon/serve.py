@@ -13,7 +13,7 @@ from pathlib import Path
 from uvicorn.loops.auto import auto_loop_factory
 
 from scout import __version__
-from scout.adapters.process.runs import Runs
+from scout.adapters.process.runs import RunFolders
 from scout.adapters.router import ProgramRouter
 from scout.adapters.sinks.desktop import Desktop, program
 from scout.api.app import Application
@@ -137,7 +137,7 @@ def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
         read_settings=SettingsFile().read,
         router=_router(settings),
         snapshots=GitSnapshots(Path(settings.sessions), most=limits.pictures),
-        runs=Runs(Path(settings.sessions)),
+        runs=RunFolders(Path(settings.sessions)),
         play_check=lambda wish: play_check(wish, settings),
     )
 

@@ -22,7 +22,7 @@ from scout.protocol.scout import Scout
 _LIMIT = 1024 * 1024
 
 
-class Surface:
+class McpSurface:
     """Answers the requests that it is given together with a view of Scout; `run` holds its sessions."""
 
     def __init__(self, version: str, offer: Offer = OFFER) -> None:

@@ -16,7 +16,7 @@ from scout.mcp.caller import McpCaller, caller_of
 from scout.model.events.envelope import Event
 from scout.protocol.overview import Watch
 
-Context = ServerRequestContext[Any, Any]
+SubscriptionContext = ServerRequestContext[Any, Any]
 Touched = Callable[[Event, str | None], list[ServerEvent]]
 _STATE = "scout.subscriptions"
 _BEGIN = 0.05  # within which a broker has refused to be followed, or listens
@@ -31,7 +31,7 @@ class Following:
 
     # -- sessions ----------------------------------------------------------------------------------
 
-    async def subscribe(self, ctx: Context, uri: str) -> None:
+    async def subscribe(self, ctx: SubscriptionContext, uri: str) -> None:
         """Tell this session when a resource changes; one watcher serves all its subscriptions."""
         state, ending = _session(ctx)
         wanted: set[str] | None = state.get(_STATE)
@@ -51,7 +51,7 @@ class Following:
             ending.push_async_callback(_ended, task)
         wanted.add(uri)
 
-    async def unsubscribe(self, ctx: Context, uri: str) -> None:
+    async def unsubscribe(self, ctx: SubscriptionContext, uri: str) -> None:
         """Say no more about it."""
         state, _ = _session(ctx)
         state.get(_STATE, set[str]()).discard(uri)
@@ -59,7 +59,7 @@ class Following:
     # -- one long request --------------------------------------------------------------------------
 
     async def listen(
-        self, ctx: Context, params: SubscriptionsListenRequestParams
+        self, ctx: SubscriptionContext, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
         """Tell of changes in the answer to this request, until the client goes or the daemon stops."""
         bus = InMemorySubscriptionBus()
@@ -113,7 +113,7 @@ async def _ended(task: "asyncio.Task[None]") -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-def _session(ctx: Context) -> tuple[dict[str, Any], AsyncExitStack]:
+def _session(ctx: SubscriptionContext) -> tuple[dict[str, Any], AsyncExitStack]:
     """What lives as long as the session does, and what is done at its end."""
     connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage] (the SDK says to clean up there and gives handlers no other way to it)
     return connection.state, connection.exit_stack

@@ -13,7 +13,7 @@ from scout.model.problems.session import NoSession
 from scout.model.problems.target import AmbiguousEndpoint, HarnessMismatch, ModelMismatch, PeerUnreachable
 from scout.policy.directory import OUTSIDE, Viewpoint
 
-__all__ = ["Choice", "ChoiceAction", "Demand", "PassedOver", "choose", "default_harness"]
+__all__ = ["Choice", "ChoiceAction", "Demand", "PassedOverEndpoint", "choose", "default_harness"]
 
 
 class ChoiceAction(StrEnum):
@@ -39,7 +39,7 @@ class Demand(Record):
     may_start: bool = False
 
 
-class PassedOver(Record):
+class PassedOverEndpoint(Record):
     endpoint_id: str
     why: str
 
@@ -51,7 +51,7 @@ class Choice(Record):
     rule: str
     endpoint: Endpoint | None = None
     harness: str | None = None
-    passed_over: tuple[PassedOver, ...] = ()
+    passed_over: tuple[PassedOverEndpoint, ...] = ()
 
 
 def choose(
@@ -104,7 +104,7 @@ class _Pool:
         self._address = address
         self.projects = projects
         self.endpoints = list(endpoints)
-        self.passed_over: list[PassedOver] = []
+        self.passed_over: list[PassedOverEndpoint] = []
 
     @property
     def address(self) -> str:
@@ -112,7 +112,7 @@ class _Pool:
 
     def keep(self, why_not: str, test: Callable[[Endpoint], bool]) -> None:
         gone = [one for one in self.endpoints if not test(one)]
-        self.passed_over += [PassedOver(endpoint_id=one.id, why=why_not) for one in gone]
+        self.passed_over += [PassedOverEndpoint(endpoint_id=one.id, why=why_not) for one in gone]
         self.endpoints = [one for one in self.endpoints if test(one)]
 
     def demand(self, agent: Agent, demand: Demand) -> None:

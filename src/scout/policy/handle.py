@@ -28,13 +28,13 @@ from scout.policy.directory import (
     is_instance,
 )
 
-__all__ = ["Handles", "Resolution", "Step", "Stuck", "alias_fault", "minimal"]
+__all__ = ["HandleStep", "Handles", "Resolution", "Stuck", "alias_fault", "minimal"]
 
 _SHOWN = 20
 _OF_ENDPOINTS = (AmbiguousEndpoint, HarnessMismatch, ModelMismatch)
 
 
-class Step(Record):
+class HandleStep(Record):
     """One rule that was tried: none, one, or (2) several agents were left after it."""
 
     rule: str
@@ -50,7 +50,7 @@ class Resolution(Record):
     choice: Choice
     canonical: str
     rule: str
-    steps: tuple[Step, ...]
+    steps: tuple[HandleStep, ...]
     alias_id: str | None = None
     alias_revision: int | None = None
 
@@ -115,7 +115,7 @@ class Handles:
         self.caller = caller
         self.now = now
         self.needs_endpoint = True
-        self.steps: list[Step] = []
+        self.steps: list[HandleStep] = []
 
     def means(self, address: Address, root: str | None = None) -> Resolution:
         """A handle; `root` is the bare word it was typed as, which may be the root branch."""
@@ -279,7 +279,7 @@ class Handles:
         return found
 
     def _step(self, rule: str, left: int) -> None:
-        self.steps.append(Step(rule=rule, left=left))
+        self.steps.append(HandleStep(rule=rule, left=left))
 
     def born(self, branch: str) -> Agent | None:
         project = self.caller.project_root

@@ -15,10 +15,10 @@ from scout.model.token import Token, TokenKind, require_valid
 
 __all__ = [
     "Actor",
+    "ActorRelation",
     "Allowed",
     "Deed",
     "Permission",
-    "Relation",
     "Subject",
     "actor_of",
     "check_directory",
@@ -48,7 +48,7 @@ class Deed(StrEnum):
     FETCH_MAIL = "fetch_mail"
 
 
-class Relation(StrEnum):
+class ActorRelation(StrEnum):
     """How an actor stands to a subject; also the rule of the permission that rests on it."""
 
     ANY = "by its kind of token"
@@ -120,36 +120,36 @@ class Allowed(Record):
     adds_root: bool = False
 
 
-_BY_KIND, _ENROLLED = (Relation.ANY,), (Relation.ENROLLED,)
-_DEFAULTS: Mapping[TokenKind, Mapping[Deed, tuple[Relation, ...]]] = {
+_BY_KIND, _ENROLLED = (ActorRelation.ANY,), (ActorRelation.ENROLLED,)
+_DEFAULTS: Mapping[TokenKind, Mapping[Deed, tuple[ActorRelation, ...]]] = {
     TokenKind.OPERATOR: {
         **dict.fromkeys(Deed, _BY_KIND),
-        Deed.ACT_AS: (Relation.SELF, Relation.SAME_USER, Relation.ACTS_FOR),
-        Deed.COMPLETE_FLIGHT: (Relation.SELF,),
+        Deed.ACT_AS: (ActorRelation.SELF, ActorRelation.SAME_USER, ActorRelation.ACTS_FOR),
+        Deed.COMPLETE_FLIGHT: (ActorRelation.SELF,),
     },
     TokenKind.AGENT: {
-        Deed.SEE: (Relation.SAME_USER,),
-        Deed.ADDRESS: (Relation.SAME_USER, Relation.MEMBER),
-        Deed.ASK: (Relation.SAME_USER,),
-        Deed.SPAWN: (Relation.BELOW,),
-        Deed.READ: (Relation.MEMBER, Relation.BELOW),
-        Deed.CONTROL: (Relation.BELOW,),
-        Deed.APPROVE: (Relation.PERSON,),
-        Deed.ACT_AS: (Relation.SELF, Relation.ACTS_FOR),
-        Deed.COMPLETE_FLIGHT: (Relation.SELF,),
-        Deed.FETCH_MAIL: (Relation.SELF,),
+        Deed.SEE: (ActorRelation.SAME_USER,),
+        Deed.ADDRESS: (ActorRelation.SAME_USER, ActorRelation.MEMBER),
+        Deed.ASK: (ActorRelation.SAME_USER,),
+        Deed.SPAWN: (ActorRelation.BELOW,),
+        Deed.READ: (ActorRelation.MEMBER, ActorRelation.BELOW),
+        Deed.CONTROL: (ActorRelation.BELOW,),
+        Deed.APPROVE: (ActorRelation.PERSON,),
+        Deed.ACT_AS: (ActorRelation.SELF, ActorRelation.ACTS_FOR),
+        Deed.COMPLETE_FLIGHT: (ActorRelation.SELF,),
+        Deed.FETCH_MAIL: (ActorRelation.SELF,),
     },
     TokenKind.CONNECTOR: {
-        Deed.SEE: (Relation.SAME_CONNECTOR, Relation.SAME_USER),
-        Deed.ADDRESS: (Relation.SAME_CONNECTOR,),
-        Deed.READ: (Relation.SAME_CONNECTOR,),
-        Deed.ACT_AS: (Relation.SAME_CONNECTOR,),
+        Deed.SEE: (ActorRelation.SAME_CONNECTOR, ActorRelation.SAME_USER),
+        Deed.ADDRESS: (ActorRelation.SAME_CONNECTOR,),
+        Deed.READ: (ActorRelation.SAME_CONNECTOR,),
+        Deed.ACT_AS: (ActorRelation.SAME_CONNECTOR,),
         # The person who spoke: the broker finds the user by the connector key.
-        Deed.APPROVE: (Relation.SAME_USER,),
-        Deed.SET_ALIAS: (Relation.SAME_USER,),
+        Deed.APPROVE: (ActorRelation.SAME_USER,),
+        Deed.SET_ALIAS: (ActorRelation.SAME_USER,),
     },
-    TokenKind.NODE: {Deed.ACT_AS: (Relation.SAME_NODE,)},
-    TokenKind.GUEST: {Deed.SEE: (Relation.SAME_USER,), Deed.READ: (Relation.SAME_USER,)},
+    TokenKind.NODE: {Deed.ACT_AS: (ActorRelation.SAME_NODE,)},
+    TokenKind.GUEST: {Deed.SEE: (ActorRelation.SAME_USER,), Deed.READ: (ActorRelation.SAME_USER,)},
     TokenKind.HOST: {Deed.ENROL: _BY_KIND, Deed.REPORT_HOOK: _ENROLLED, Deed.FETCH_MAIL: _ENROLLED},
 }
 
@@ -227,17 +227,17 @@ def _same_connector(actor: Actor, subject: Subject) -> bool:
     return _equal(actor.connector, subject.path.connector if subject.path is not None else None)
 
 
-_RELATES: Mapping[Relation, Callable[[Actor, Subject], bool]] = {
-    Relation.ANY: lambda actor, subject: True,
-    Relation.SELF: lambda actor, subject: _equal(actor.agent_id, subject.agent_id),
-    Relation.BELOW: _is_below,
-    Relation.SAME_USER: lambda actor, subject: _equal(actor.user, subject.owner),
-    Relation.MEMBER: lambda actor, subject: actor.agent_id in subject.members,
-    Relation.ACTS_FOR: lambda actor, subject: subject.agent_id in actor.acts_for,
-    Relation.SAME_NODE: lambda actor, subject: _equal(actor.node, subject.node),
-    Relation.SAME_CONNECTOR: _same_connector,
-    Relation.ENROLLED: lambda actor, subject: _equal(actor.token_id, subject.enrolled_by),
-    Relation.PERSON: lambda actor, subject: is_person_for(actor, subject.user),
+_RELATES: Mapping[ActorRelation, Callable[[Actor, Subject], bool]] = {
+    ActorRelation.ANY: lambda actor, subject: True,
+    ActorRelation.SELF: lambda actor, subject: _equal(actor.agent_id, subject.agent_id),
+    ActorRelation.BELOW: _is_below,
+    ActorRelation.SAME_USER: lambda actor, subject: _equal(actor.user, subject.owner),
+    ActorRelation.MEMBER: lambda actor, subject: actor.agent_id in subject.members,
+    ActorRelation.ACTS_FOR: lambda actor, subject: subject.agent_id in actor.acts_for,
+    ActorRelation.SAME_NODE: lambda actor, subject: _equal(actor.node, subject.node),
+    ActorRelation.SAME_CONNECTOR: _same_connector,
+    ActorRelation.ENROLLED: lambda actor, subject: _equal(actor.token_id, subject.enrolled_by),
+    ActorRelation.PERSON: lambda actor, subject: is_person_for(actor, subject.user),
 }
 
 

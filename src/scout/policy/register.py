@@ -12,10 +12,10 @@ from scout.model.agent import Agent, Lifecycle, ToolRole
 from scout.model.problems.target import AliasShadows, NameTaken
 from scout.policy.directory import Directory, Wanted
 
-__all__ = ["Registration", "Wish", "check_alias", "decide_registration"]
+__all__ = ["Registration", "RegistrationWish", "check_alias", "decide_registration"]
 
 
-class Wish(Record):
+class RegistrationWish(Record):
     """Who wants to be registered. `root_branch` is given for a project's root agent.
 
     Without a project it is an agent of its own, such as a bot: then a name means the one that has it.
@@ -45,7 +45,7 @@ class Registration(Record):
     elsewhere: Agent | None = None
 
 
-def decide_registration(wish: Wish, directory: Directory) -> Registration:
+def decide_registration(wish: RegistrationWish, directory: Directory) -> Registration:
     """The same identity from the same project is the same record; another folder is a second clone."""
     spelling = _spelling(wish)
     holder = _holder(wish, spelling, directory)
@@ -75,11 +75,11 @@ def check_alias(name: object, directory: Directory) -> str:
     return folded
 
 
-def _spelling(wish: Wish) -> Spelling:
+def _spelling(wish: RegistrationWish) -> Spelling:
     return registered(wish.owner, wish.definition, wish.workspace, wish.profile, wish.root_branch)
 
 
-def _holder(wish: Wish, spelling: Spelling, directory: Directory) -> Agent | None:
+def _holder(wish: RegistrationWish, spelling: Spelling, directory: Directory) -> Agent | None:
     address = spelling.address
     wanted = Wanted(
         definition_id=address.definition_id,

@@ -27,9 +27,9 @@ from scout.model.session import Session
 from scout.policy import unresolved
 from scout.policy.choose import Demand
 from scout.policy.directory import Directory, Viewpoint
-from scout.policy.handle import Handles, Resolution, Step, Stuck, minimal
+from scout.policy.handle import Handles, Resolution, Stuck, minimal
 
-__all__ = ["Resolution", "Step", "minimal", "resolve"]
+__all__ = ["HandleStep", "Resolution", "minimal", "resolve"]
 
 
 def resolve(

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from scout.base.codec import decode
 from scout.base.refusal import Refused, code_of
-from scout.model.events.envelope import Wake
+from scout.model.events.envelope import WakeFact
 from scout.model.problems.session import WakeBudget
 from scout.policy.reach import WakeAction
 from scout.policy.wake import WakeFacts, decide_wake
@@ -14,7 +14,7 @@ __all__ = ["differs", "in_words"]
 _BUDGET = code_of(WakeBudget)
 
 
-def in_words(wake: Wake) -> str:
+def in_words(wake: WakeFact) -> str:
     """A decision in a line: what is done, to whom, by which rule, and who was passed over."""
     session = f" in {wake.session_id}" if wake.session_id else ""
     whom = f" {wake.agent_id}{session}" if wake.agent_id else ""
@@ -23,7 +23,7 @@ def in_words(wake: Wake) -> str:
     return f"{wake.action}{whom} ({wake.rule}){instead}{passed}"
 
 
-def differs(stored: Wake) -> str:
+def differs(stored: WakeFact) -> str:
     """What today's policy decides from the facts of a stored decision; nothing when that is the same."""
     try:
         facts = decode(stored.facts, WakeFacts)

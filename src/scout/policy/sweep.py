@@ -27,18 +27,18 @@ from scout.policy.swept import (
     CheckFlight,
     Delegation,
     Expire,
-    FailFlight,
     Level,
     Liveness,
     LookLater,
     MarkStale,
-    Nudge,
     Release,
-    ResumeFlight,
     Round,
+    SweepFail,
+    SweepNudge,
+    SweepResume,
+    SweepSubject,
     Swept,
     WaitFlight,
-    Watch,
 )
 
 __all__ = ["PERIODS", "Owed", "due_for", "owed"]
@@ -85,7 +85,7 @@ def owed(record: Question | WorkItem | Flight) -> Owed | None:
             return None
 
 
-def due_for(watch: Watch, this: Round) -> Swept | None:
+def due_for(watch: SweepSubject, this: Round) -> Swept | None:
     """The one action that a record is due for, if any."""
     match watch.record:
         case Question() | WorkItem() as record:
@@ -106,7 +106,7 @@ def due_for(watch: Watch, this: Round) -> Swept | None:
             return _expiring(item, this)
 
 
-def _owed(record: Question | WorkItem, watch: Watch, this: Round) -> Nudge | None:
+def _owed(record: Question | WorkItem, watch: SweepSubject, this: Round) -> SweepNudge | None:
     late = owed(record)
     if late is None:
         return None
@@ -117,7 +117,7 @@ def _owed(record: Question | WorkItem, watch: Watch, this: Round) -> Nudge | Non
     return _nudge(words, (record.next_move_owner_id, record.owner_id), watch, this)
 
 
-def _delegation(one: Delegation, watch: Watch, this: Round) -> Nudge | None:
+def _delegation(one: Delegation, watch: SweepSubject, this: Round) -> SweepNudge | None:
     late = _Late("message", one.id, f"{one.kind} without an answer", Owed("delegation", one.created_at))
     return _nudge(late, (one.target_id, one.sender_id), watch, this)
 
@@ -132,7 +132,7 @@ class _Late(NamedTuple):
     same: str = ""
 
 
-def _nudge(late: _Late, holders: Sequence[str | None], watch: Watch, this: Round) -> Nudge | None:
+def _nudge(late: _Late, holders: Sequence[str | None], watch: SweepSubject, this: Round) -> SweepNudge | None:
     """Remind the holder, a period later the owner, a period later the operator; then they have been told."""
     since = late.owed.since
     period: float = getattr(this.periods.sweeps, late.owed.period)
@@ -143,7 +143,7 @@ def _nudge(late: _Late, holders: Sequence[str | None], watch: Watch, this: Round
     if told >= len(ladder) or not this.is_past(at):
         return None
     level, holder = ladder[told]
-    return Nudge(
+    return SweepNudge(
         noun=late.noun,
         id=late.id,
         rule=late.rule,
@@ -175,7 +175,7 @@ def _alarm(late: _Late, title: str) -> Alarm:
     return Alarm(kind=kind, title=about, body=body, dedupe=late.same or late.id, remedies=(why,))
 
 
-def _flight(flight: Flight, watch: Watch, this: Round) -> Swept | None:
+def _flight(flight: Flight, watch: SweepSubject, this: Round) -> Swept | None:
     """A silent flight is checked; then it goes on, waits for a sign of life, or has failed."""
     if flight.state in FLIGHT.terminal:
         return None
@@ -190,7 +190,7 @@ def _flight(flight: Flight, watch: Watch, this: Round) -> Swept | None:
     return _running(flight, watch, this)
 
 
-def _running(flight: Flight, watch: Watch, this: Round) -> Swept:
+def _running(flight: Flight, watch: SweepSubject, this: Round) -> Swept:
     silent = this.periods.sweeps.flight_silent
     alive = watch.found is Liveness.ALIVE
     if flight.phase is FlightPhase.CHECKING:
@@ -202,7 +202,7 @@ def _running(flight: Flight, watch: Watch, this: Round) -> Swept:
     return CheckFlight(noun="flight", id=flight.id, rule="no sign of life", next_check=check)
 
 
-def _waits(flight: Flight, watch: Watch, this: Round) -> WaitFlight:
+def _waits(flight: Flight, watch: SweepSubject, this: Round) -> WaitFlight:
     until = this.now.plus(this.periods.sweeps.flight_silent)
     on = WaitingOn(kind=WaitingKind.PEER, ref=flight.endpoint_id or flight.target, until=until)
     reason = f"no sign of life since {_last_sign(flight, watch)}"
@@ -218,7 +218,7 @@ def _waits(flight: Flight, watch: Watch, this: Round) -> WaitFlight:
     )
 
 
-def _held(flight: Flight, on: WaitingOn, watch: Watch, this: Round) -> Swept | None:
+def _held(flight: Flight, on: WaitingOn, watch: SweepSubject, this: Round) -> Swept | None:
     """Waiting for somebody is a matter of nudges; waiting for a time or a sign of life ends by itself."""
     queued = flight.state is FlightState.QUEUED
     late = owed(flight)
@@ -241,7 +241,7 @@ def _held(flight: Flight, on: WaitingOn, watch: Watch, this: Round) -> Swept | N
     return _awaited(flight, watch, this) if late is None else _later(flight, f"waiting on {on.kind}", this)
 
 
-def _awaited(flight: Flight, watch: Watch, this: Round) -> Swept:
+def _awaited(flight: Flight, watch: SweepSubject, this: Round) -> Swept:
     """Nobody knew whether anything still works on it."""
     if watch.found is Liveness.ALIVE:
         return _goes_on(flight, "found alive", this)
@@ -251,7 +251,7 @@ def _awaited(flight: Flight, watch: Watch, this: Round) -> Swept:
     return _later(flight, "no sign of life", this)
 
 
-def _last_sign(flight: Flight, watch: Watch) -> Time:
+def _last_sign(flight: Flight, watch: SweepSubject) -> Time:
     return watch.seen_at or flight.started_at or flight.created_at
 
 
@@ -273,18 +273,18 @@ def _following(flight: Flight, this: Round) -> Time:
     return min(next_check, until) if until is not None and until > this.now else next_check
 
 
-def _goes_on(flight: Flight, rule: str, this: Round) -> ResumeFlight:
+def _goes_on(flight: Flight, rule: str, this: Round) -> SweepResume:
     next_check = this.now.plus(this.periods.sweeps.flight_silent)
-    return ResumeFlight(noun="flight", id=flight.id, rule=rule, next_check=next_check)
+    return SweepResume(noun="flight", id=flight.id, rule=rule, next_check=next_check)
 
 
 def _ended(flight: Flight, reason: str) -> SessionFailed:
     return SessionFailed(session_id=flight.session_id or "unknown", layer=Layer.SESSION, reason=reason)
 
 
-def _fail(flight: Flight, rule: str, problem: Diagnostic) -> FailFlight:
+def _fail(flight: Flight, rule: str, problem: Diagnostic) -> SweepFail:
     error = error_of(msgspec.structs.replace(problem, remedies=(retry_remedy(flight),)))
-    return FailFlight(noun="flight", id=flight.id, rule=rule, error=error)
+    return SweepFail(noun="flight", id=flight.id, rule=rule, error=error)
 
 
 def _expiring(item: Card | Grant | Token | Attention, this: Round) -> Expire | None:
@@ -313,6 +313,6 @@ def _endpoint(endpoint: Endpoint, this: Round) -> MarkStale | None:
     return MarkStale(noun="endpoint", id=endpoint.id, rule=f"no heartbeat since {seen}")
 
 
-def _alias(alias: Alias, watch: Watch) -> Expire | None:
+def _alias(alias: Alias, watch: SweepSubject) -> Expire | None:
     over = alias.until_session_ends and watch.session_over and alias.state is not AliasState.REMOVED
     return Expire(noun="alias", id=alias.id, rule="its session is over") if over else None

@@ -25,21 +25,21 @@ __all__ = [
     "Delegation",
     "EndTask",
     "Expire",
-    "FailFlight",
     "Level",
     "Liveness",
     "LookLater",
     "MarkStale",
-    "Nudge",
     "Release",
     "Rest",
-    "ResumeFlight",
     "Round",
     "Sleep",
     "StayAwake",
+    "SweepFail",
+    "SweepNudge",
+    "SweepResume",
+    "SweepSubject",
     "Swept",
     "WaitFlight",
-    "Watch",
 ]
 
 
@@ -83,7 +83,7 @@ class Rest(Record, omit_defaults=True):
     done: bool = False
 
 
-class Watch(Record):
+class SweepSubject(Record):
     """A record that may be due, with what its table does not hold.
 
     `nudges`, `nudged_at` and `next_at`: the reminders so far, and when the next one was said to be due.
@@ -144,7 +144,7 @@ class Swept(Record, tag_field="action"):
     next_check: Time | None = None
 
 
-class Nudge(Swept, tag="nudge"):
+class SweepNudge(Swept, tag="nudge"):
     """Remind one holder. `alarm` is what a person finds in the inbox: at the last level the operator."""
 
     holder_id: str
@@ -200,7 +200,7 @@ class CheckFlight(Swept, tag="check_flight"):
     """Look whether anything still works on it."""
 
 
-class ResumeFlight(Swept, tag="resume_flight"):
+class SweepResume(Swept, tag="resume_flight"):
     """What held it is over, or it was found alive."""
 
 
@@ -212,7 +212,7 @@ class WaitFlight(Swept, tag="wait_flight"):
     reason: str
 
 
-class FailFlight(Swept, tag="fail_flight"):
+class SweepFail(Swept, tag="fail_flight"):
     """It cannot end well any more."""
 
     error: FlightError

@@ -9,7 +9,7 @@ from scout.policy.resolve import Resolution
 
 __all__ = ["Targeting", "decide_target"]
 
-Resolve = Callable[[str], Resolution]
+ResolveAddress = Callable[[str], Resolution]
 
 
 class Targeting(Record):
@@ -25,7 +25,7 @@ class Targeting(Record):
     unresolved: tuple[Diagnostic, ...] = ()
 
 
-def decide_target(body: str, to: str | None, elsewhere: bool, resolve: Resolve) -> Targeting:
+def decide_target(body: str, to: str | None, elsewhere: bool, resolve: ResolveAddress) -> Targeting:
     """The target of a body. `elsewhere`: a channel, conversation or broadcast was named instead of `to`."""
     mentions = find_mentions(body)
     soft = tuple(mention.address.canonical for mention in mentions.soft if mention.address)
@@ -49,13 +49,15 @@ def decide_target(body: str, to: str | None, elsewhere: bool, resolve: Resolve) 
     )
 
 
-def _mentioned(mention: Mention, resolve: Resolve) -> Resolution:
+def _mentioned(mention: Mention, resolve: ResolveAddress) -> Resolution:
     if mention.problem is not None:
         raise Refused(mention.problem)
     return resolve(mention.text)
 
 
-def _noted(mention: Mention | None, resolve: Resolve) -> tuple[Resolution | None, tuple[Diagnostic, ...]]:
+def _noted(
+    mention: Mention | None, resolve: ResolveAddress
+) -> tuple[Resolution | None, tuple[Diagnostic, ...]]:
     """With a structured target a mention that leads nowhere is no reason to refuse."""
     if mention is None:
         return None, ()

@@ -11,7 +11,7 @@ from scout.base.record import Record
 from scout.base.refusal import Refused, Remedy
 from scout.base.time import Time
 from scout.model.conversation import ConversationKind, MessageKind, SoftMentions
-from scout.model.events.envelope import PassedOver, Wake
+from scout.model.events.envelope import PassedOver, WakeFact
 from scout.policy.duty import Duty, Party
 from scout.policy.limits import Limits, Routing, check_wake_budget
 from scout.policy.reach import Reach, WakeAction
@@ -129,12 +129,12 @@ class WakeDecision(Record):
         return self.holder if self.action is WakeAction.WAKE else None
 
     @property
-    def stored(self) -> Wake:
+    def stored(self) -> WakeFact:
         """The decision as it stands in the event's metadata."""
         holder, missed = self.holder, self.instead_of
         # As it will be read back, so that replay finds it equal.
         facts = decode(encode(self.facts), dict[str, Any])
-        return Wake(
+        return WakeFact(
             agent_id=holder.agent_id if holder else None,
             session_id=holder.session_id if holder else None,
             action=self.action,

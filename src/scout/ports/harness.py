@@ -27,19 +27,19 @@ __all__ = [
     "McpAccess",
     "NeedsHuman",
     "Observed",
-    "Opened",
+    "OpenedSession",
     "Other",
     "Probe",
-    "Progress",
     "Prompt",
+    "RequestSettled",
     "Said",
     "SessionSpec",
-    "Settled",
-    "Spent",
     "Started",
     "TailLine",
     "Tailed",
     "ToolUse",
+    "TurnProgress",
+    "TurnUsage",
     "UsageKind",
 ]
 
@@ -171,7 +171,7 @@ class Identified(HarnessEvent, tag="identified"):
     model: str | None = None
 
 
-class Progress(HarnessEvent, tag="progress"):
+class TurnProgress(HarnessEvent, tag="progress"):
     """A sign of life."""
 
     text: str
@@ -206,13 +206,13 @@ class NeedsHuman(HarnessEvent, tag="needs_human"):
     wish: PermissionRequest | None = None
 
 
-class Settled(HarnessEvent, tag="settled"):
+class RequestSettled(HarnessEvent, tag="settled"):
     """The program goes on: what it asked was answered, or needs no answer any more."""
 
     request: str
 
 
-class Spent(HarnessEvent, tag="spent"):
+class TurnUsage(HarnessEvent, tag="spent"):
     """Tokens, as the program reports them or as they are estimated."""
 
     prompt_tokens: int
@@ -292,7 +292,7 @@ class Tailed(Record):
     source: str
 
 
-class Opened(Record):
+class OpenedSession(Record):
     """The command with which a person goes on with a session in a terminal of their own."""
 
     command: tuple[str, ...]
@@ -355,7 +355,7 @@ class Harness(Protocol):
         """
         ...
 
-    async def open(self, spec: SessionSpec) -> Opened:
+    async def open(self, spec: SessionSpec) -> OpenedSession:
         """How a person goes on with this session in a terminal; refused when that cannot be done."""
         ...
 

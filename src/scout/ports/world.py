@@ -11,10 +11,10 @@ __all__ = [
     "Change",
     "Clock",
     "Ids",
+    "KeptRuns",
     "Notice",
     "Places",
     "Router",
-    "Runs",
     "SessionFolders",
     "Sink",
     "Snapshots",
@@ -93,7 +93,7 @@ class SessionFolders(Protocol):
         ...
 
 
-class Runs(SessionFolders, Protocol):
+class KeptRuns(SessionFolders, Protocol):
     """The processes of this machine, and what the programs of sessions left behind."""
 
     def is_alive(self, pid: int, started: str) -> bool:

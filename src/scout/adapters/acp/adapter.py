@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from scout.adapters.acp.events import INTERRUPTED, chosen
-from scout.adapters.acp.opening import AcpOpening, AcpSession, Cannot, has_said_nothing
+from scout.adapters.acp.opening import AcpOpening, AcpSession, AcpUnavailable, has_said_nothing
 from scout.adapters.acp.turn import STOPPED, TurnOn, cancel_tag, open_request
 from scout.adapters.harness import Plain, not_attachable
 from scout.adapters.instructions import first_prompt
@@ -99,7 +99,7 @@ class Acp(Plain):
     async def start(self, spec: SessionSpec) -> Started:
         try:
             wire, session = await self._ready(spec)
-        except Cannot as problem:
+        except AcpUnavailable as problem:
             raise Refused(self._refusal(spec, problem.failed)) from problem
         return _started(wire, session)
 
@@ -114,7 +114,7 @@ class Acp(Plain):
         wire = self._next(spec.session_id)
         try:
             session = await self._begin(wire, spec, native_id)
-        except Cannot as problem:
+        except AcpUnavailable as problem:
             raise Refused(not_attachable(self.name, spec, native_id, problem.failed.reason)) from problem
         finally:
             await wire.stop(_CHECKED, self._limits)
@@ -126,7 +126,7 @@ class Acp(Plain):
     async def deliver(self, spec: SessionSpec, prompt: Prompt) -> AsyncIterator[HarnessEvent]:
         try:
             wire = await self._told(spec, prompt)
-        except Cannot as problem:
+        except AcpUnavailable as problem:
             yield problem.failed
             return
         await wire.connect()
@@ -209,7 +209,7 @@ class Acp(Plain):
             return wire
         if spec.door is None and self._running(spec.session_id) is None:
             reason = "the program of the session had ended"
-            raise Cannot(Failed(layer=Layer.PROCESS, reason=reason, again=True))
+            raise AcpUnavailable(Failed(layer=Layer.PROCESS, reason=reason, again=True))
         wire, session = await self._ready(spec)
         words = first_prompt(spec, prompt, had_turns=_had_turns(self._wires(spec.session_id)))
         text = [{"type": "text", "text": words}]
@@ -217,7 +217,7 @@ class Acp(Plain):
         try:
             await Rpc(wire).send(prompt.delivery_id, "session/prompt", params)
         except RpcError as error:
-            raise Cannot(Failed(layer=Layer.PROCESS, reason=str(error), again=True)) from error
+            raise AcpUnavailable(Failed(layer=Layer.PROCESS, reason=str(error), again=True)) from error
         return wire
 
     async def _ready(self, spec: SessionSpec) -> tuple[Wire, AcpSession]:
@@ -238,12 +238,16 @@ class Acp(Plain):
         try:
             begun = await wire.begin(launch, self._limits)
         except (OSError, ValueError) as error:
-            raise Cannot(Failed(layer=Layer.PROCESS, reason=f"{launch.command[0]}: {error}")) from error
+            raise AcpUnavailable(
+                Failed(layer=Layer.PROCESS, reason=f"{launch.command[0]}: {error}")
+            ) from error
         if not begun:
-            raise Cannot(Failed(layer=Layer.PROCESS, reason="the agent's program did not begin", again=True))
+            raise AcpUnavailable(
+                Failed(layer=Layer.PROCESS, reason="the agent's program did not begin", again=True)
+            )
         try:
             return await self._session(wire, spec, native_id)
-        except Cannot as problem:
+        except AcpUnavailable as problem:
             problem.failed = _with_end(problem.failed, wire)
             await wire.stop(problem.failed.reason, self._limits)
             raise
@@ -260,13 +264,13 @@ class Acp(Plain):
         """The program as a path, so that the one that was looked for is the one that runs."""
         command = spec.command or self._program
         if not command:
-            raise Cannot(_no_program(_HINT.format(spec.address)))
+            raise AcpUnavailable(_no_program(_HINT.format(spec.address)))
         directory, environment = self._directory(spec), self._environment(spec)
         program, *arguments = command
         wanted = str(directory / program) if "/" in program else program
         found = shutil.which(wanted, path=environment["PATH"])
         if found is None:
-            raise Cannot(_no_program(f"{program} was not found; {_HINT.format(spec.address)}"))
+            raise AcpUnavailable(_no_program(f"{program} was not found; {_HINT.format(spec.address)}"))
         return Launch((str(Path(found).absolute()), *arguments), str(directory), "", environment)
 
     def _directory(self, spec: SessionSpec) -> Path:
@@ -277,7 +281,9 @@ class Acp(Plain):
             return scratch
         directory = Path(spec.cwd)
         if not directory.is_dir():
-            raise Cannot(Failed(layer=Layer.PROCESS, reason=f"its directory {directory} is not there"))
+            raise AcpUnavailable(
+                Failed(layer=Layer.PROCESS, reason=f"its directory {directory} is not there")
+            )
         return directory
 
     def _environment(self, spec: SessionSpec) -> dict[str, str]:

@@ -17,10 +17,10 @@ from scout.ports import (
     Limited,
     NeedsHuman,
     Other,
-    Progress,
     Said,
-    Spent,
     ToolUse,
+    TurnProgress,
+    TurnUsage,
 )
 
 LOGIN_NEEDED = -32000
@@ -39,7 +39,7 @@ _LIMIT_WORDS = re.compile(r"\b429\b|usage limit|rate.?limit|quota|too many reque
 _API_WORDS = re.compile(r"\bAPI\b|\b[45]\d\d\b|connection|overloaded", re.IGNORECASE)
 
 
-class Reader:
+class AcpReader:
     """The state of one turn: its text, its tools, its tokens."""
 
     def __init__(self, prompt: str, model: str | None = None) -> None:
@@ -64,7 +64,7 @@ class Reader:
                 self._parted = True
                 return self._tool(update)
             case "plan":
-                return [Progress(text=_plan(items(update.get("entries"))))]
+                return [TurnProgress(text=_plan(items(update.get("entries"))))]
             case _:
                 self._notice(update)
                 return self._other(kind)
@@ -160,13 +160,13 @@ class Reader:
             before, more = self._tokens or (0, 0), _tokens(usage)
             self._tokens = before[0] + more[0], before[1] + more[1]
 
-    def _spent(self, usage: Entry) -> Spent:
+    def _spent(self, usage: Entry) -> TurnUsage:
         tokens = _tokens(usage) if usage else self._tokens
         if tokens is not None:
-            return Spent(
+            return TurnUsage(
                 prompt_tokens=tokens[0], completion_tokens=tokens[1], model=self._model, estimated=False
             )
-        return Spent(
+        return TurnUsage(
             prompt_tokens=-(-len(self._prompt) // _CHARACTERS_PER_TOKEN),
             completion_tokens=-(-self._written // _CHARACTERS_PER_TOKEN),
             model=self._model,

@@ -40,7 +40,7 @@ _KEYS = {
 }
 
 
-class Cannot(Exception):  # noqa: N818 (a signal between two methods)
+class AcpUnavailable(Exception):  # noqa: N818 (a signal between two methods)
     """A turn cannot begin."""
 
     def __init__(self, failed: Failed) -> None:
@@ -81,7 +81,7 @@ class AcpOpening:
             await self._set_mode(session, made)
             model = await self._set_model(session, made)
         except RpcError as error:
-            raise Cannot(_failed(error)) from error
+            raise AcpUnavailable(_failed(error)) from error
         return AcpSession(session, model)
 
     # -- which session ---------------------------------------------------------------------------

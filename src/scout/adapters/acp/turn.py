@@ -2,13 +2,13 @@
 
 from collections.abc import AsyncIterator
 
-from scout.adapters.acp.events import INTERRUPTED, Reader, chosen, problem_of, reason_of
+from scout.adapters.acp.events import INTERRUPTED, AcpReader, chosen, problem_of, reason_of
 from scout.adapters.persistent.pipe import PipeLine, Wire, WireLimits
 from scout.adapters.persistent.rpc import Rpc, RpcError, is_call, message_of, result_of, tag_of_reply
 from scout.adapters.transcript import Entry, inner, items, text
 from scout.base.codec import encode
 from scout.model.problems.session import Layer
-from scout.ports import Failed, HarnessEvent, HumanAnswer, Limited, Prompt, Settled
+from scout.ports import Failed, HarnessEvent, HumanAnswer, Limited, Prompt, RequestSettled
 
 STOPPED = "the session was stopped"
 _PERMISSION = "session/request_permission"
@@ -42,7 +42,7 @@ class TurnOn:
         self._rpc = Rpc(wire)
         self._delivery = prompt.delivery_id
         self._limits = limits
-        self._reader = Reader(prompt.text, model)
+        self._reader = AcpReader(prompt.text, model)
         told = next(one for one in wire.told() if one.tag == prompt.delivery_id)
         self.native_id = str(message_of(told.text)["params"]["sessionId"])
         self._begun = told.at
@@ -114,7 +114,7 @@ class TurnOn:
         done = [name for name, tag in self._open.items() if self._wire.begun_at(tag) is not None]
         for name in done:
             del self._open[name]
-        return [Settled(request=name) for name in done]
+        return [RequestSettled(request=name) for name in done]
 
     # -- ends ------------------------------------------------------------------------------------
 

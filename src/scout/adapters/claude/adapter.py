@@ -15,8 +15,8 @@ from scout.adapters.claude.events import INTERRUPTED, Reading, answers, asked, c
 from scout.adapters.claude.login import LOGIN, is_logged_in
 from scout.adapters.claude.programs import (
     INSTALL,
-    Cannot,
-    Programs,
+    ClaudePrograms,
+    ClaudeUnavailable,
     ident_of,
     is_scouts_own,
     open_elsewhere,
@@ -38,7 +38,7 @@ from scout.ports import (
     HarnessEvent,
     HumanAnswer,
     Observed,
-    Opened,
+    OpenedSession,
     Probe,
     Prompt,
     SessionSpec,
@@ -63,7 +63,7 @@ class Claude(Plain):
     def __init__(
         self, sessions: Path, environment: tuple[str, ...] = (), limits: WireLimits = WireLimits()
     ) -> None:
-        self._programs = Programs(sessions.absolute(), environment, limits)
+        self._programs = ClaudePrograms(sessions.absolute(), environment, limits)
         self._limits = limits
         self._steers = itertools.count(1)
         self.capabilities = Capabilities(
@@ -96,7 +96,7 @@ class Claude(Plain):
         try:
             wire = await self._programs.ready(spec)
             await self._hello(wire)
-        except Cannot as problem:
+        except ClaudeUnavailable as problem:
             raise Refused(problem.diagnostic(spec)) from problem
         await _rest(wire, spec)
         return _started(wire, spec)
@@ -119,12 +119,12 @@ class Claude(Plain):
         for wire in self._programs.all(session_id):
             await wire.stop(_STOPPED, self._limits)
 
-    async def open(self, spec: SessionSpec) -> Opened:
+    async def open(self, spec: SessionSpec) -> OpenedSession:
         native = session_of(spec)
         if files.transcript_of(self._programs.home, native) is None:
             raise Refused(not_attachable(self.name, spec, native, "nothing was said in it yet"))
         own = {k: v for k, v in self._programs.environment().items() if k == "CLAUDE_CONFIG_DIR"}
-        return Opened(command=(self.name, "--resume", native), cwd=spec.cwd, environment=own)
+        return OpenedSession(command=(self.name, "--resume", native), cwd=spec.cwd, environment=own)
 
     async def knock(self, native_id: str, text: str) -> bool:
         return await knock(self._programs.home, native_id, text)
@@ -144,16 +144,16 @@ class Claude(Plain):
                 async for line in wire.heard(wire.begun_at(_HELLO) or 0):
                     if b'"control_response"' in line.text:
                         return
-                raise Cannot(**_death(wire))
+                raise ClaudeUnavailable(**_death(wire))
         await wire.stop(f"it said nothing for {_HELLO_WAIT:g} s", self._limits)
-        raise Cannot(**_death(wire))
+        raise ClaudeUnavailable(**_death(wire))
 
     # -- a turn ----------------------------------------------------------------------------------
 
     async def deliver(self, spec: SessionSpec, prompt: Prompt) -> AsyncIterator[HarnessEvent]:
         try:
             wire = await self._told(spec, prompt)
-        except Cannot as problem:
+        except ClaudeUnavailable as problem:
             yield problem.failed
             return
         process = wire.run.process
@@ -171,7 +171,7 @@ class Claude(Plain):
         knows = is_scouts_own(spec) or self._programs.had_turns(spec.session_id)
         text = first_prompt(spec, prompt, had_turns=knows)
         if not await wire.tell(_said(text, prompt.delivery_id), prompt.delivery_id):
-            raise Cannot(f"its program is gone: {await wire.how_it_ended()}", again=True)
+            raise ClaudeUnavailable(f"its program is gone: {await wire.how_it_ended()}", again=True)
         return wire
 
     async def _turn(self, wire: Wire, delivery_id: str) -> AsyncIterator[HarnessEvent]:

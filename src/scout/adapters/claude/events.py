@@ -22,11 +22,11 @@ from scout.ports import (
     Limited,
     NeedsHuman,
     Other,
-    Progress,
+    RequestSettled,
     Said,
-    Settled,
-    Spent,
     ToolUse,
+    TurnProgress,
+    TurnUsage,
 )
 
 INTERRUPTED = "interrupted"
@@ -95,7 +95,7 @@ class Reading:
         """A person answered, or need not any more."""
         if request in self._waiting:
             self._waiting.discard(request)
-            yield Settled(request=request)
+            yield RequestSettled(request=request)
 
     # -- what the model does ---------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ class Reading:
         for block in items(inner(message, "message").get("content")):
             kind = text(block, "type")
             if kind == "text" and of_helper:
-                yield Progress(text=_clipped(text(block, "text")))
+                yield TurnProgress(text=_clipped(text(block, "text")))
             elif kind == "text":
                 yield from self._release()
                 self._held = text(block, "text")
@@ -255,7 +255,7 @@ def _system(message: Entry) -> Iterator[HarnessEvent]:
             yield Identified(native_ids=ids, model=text(message, "model") or None)
         case "api_retry":
             attempt, problem = message.get("attempt"), message.get("error")
-            yield Progress(text=f"attempt {attempt} at its provider failed: {problem}")
+            yield TurnProgress(text=f"attempt {attempt} at its provider failed: {problem}")
         case kind:
             yield Other(kind=f"system/{kind}")
 
@@ -267,13 +267,13 @@ def _spent(message: Entry) -> Iterator[HarnessEvent]:
         used = inner(models, model)
         read = _sum(used, "inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
         written = _sum(used, "outputTokens")
-        yield Spent(prompt_tokens=read, completion_tokens=written, model=model, estimated=False)
+        yield TurnUsage(prompt_tokens=read, completion_tokens=written, model=model, estimated=False)
     if "model_usage_since_last_result" not in message:
         used = inner(message, "usage")
         read = _sum(used, "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
         written = _sum(used, "output_tokens")
         if read or written:
-            yield Spent(prompt_tokens=read, completion_tokens=written, estimated=False)
+            yield TurnUsage(prompt_tokens=read, completion_tokens=written, estimated=False)
 
 
 def _sum(counts: Entry, *names: str) -> int:

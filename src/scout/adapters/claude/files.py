@@ -37,7 +37,7 @@ _OF_ONE_SESSION = 20
 _NOT_LIVE = "whether its program runs is only known for sessions of its registry"
 
 
-class Live(NamedTuple):
+class LiveClaude(NamedTuple):
     """A session whose program runs now. `status`: idle, busy, waiting; `socket`: where it takes messages."""
 
     session_id: str
@@ -76,7 +76,7 @@ def _object(file: Path) -> Entry:
 # ------------------------------------------------------------------------------------- the registry
 
 
-def live_session(home: Path, session_id: str, besides: Collection[int] = ()) -> Live | None:
+def live_session(home: Path, session_id: str, besides: Collection[int] = ()) -> LiveClaude | None:
     """The registry's word on a session, when its process is still the one that wrote it.
 
     `besides`: processes that do not count.
@@ -85,13 +85,13 @@ def live_session(home: Path, session_id: str, besides: Collection[int] = ()) -> 
     return next((live for live in found if live.session_id == session_id), None)
 
 
-def _live(home: Path) -> Iterator[Live]:
+def _live(home: Path) -> Iterator[LiveClaude]:
     for path in listed(home / "sessions"):
         if path.suffix == ".json" and (entry := single(path)) and (live := _registered(entry, path)):
             yield live
 
 
-def _registered(entry: Entry, path: Path) -> Live | None:
+def _registered(entry: Entry, path: Path) -> LiveClaude | None:
     pid, session_id = entry.get("pid"), text(entry, "sessionId")
     if not isinstance(pid, int) or not session_id:
         return None
@@ -99,7 +99,7 @@ def _registered(entry: Entry, path: Path) -> Live | None:
     if not is_alive(process):
         return None
     words = (text(entry, name) for name in ("cwd", "status", "waitingFor", "name", "messagingSocketPath"))
-    return Live(session_id, process, *words, source=str(path))
+    return LiveClaude(session_id, process, *words, source=str(path))
 
 
 # ------------------------------------------------------------------------------------- transcripts
@@ -188,7 +188,7 @@ def observed(home: Path, limit: int = 50) -> list[Observed]:
     return found
 
 
-def _running(live: Live) -> Observed:
+def _running(live: LiveClaude) -> Observed:
     """A session of the registry that has written nothing yet."""
     return Observed(
         harness=_NAME,
@@ -203,7 +203,7 @@ def _running(live: Live) -> Observed:
     )
 
 
-def _session(file: File, live: Live | None) -> Observed:
+def _session(file: File, live: LiveClaude | None) -> Observed:
     cwd, title = _begun(file.path)
     return Observed(
         harness=_NAME,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from scout.adapters.claude import flags
-from scout.adapters.claude.files import Live, home_of, live_session, relays_of, transcript_of
+from scout.adapters.claude.files import LiveClaude, home_of, live_session, relays_of, transcript_of
 from scout.adapters.harness import not_attachable
 from scout.adapters.persistent.pipe import Wire, WireLimits, clear_last, next_number, wires
 from scout.adapters.persistent.rpc import message_of
@@ -28,7 +28,7 @@ _SAFE = re.compile(r"\w[\w.-]*", re.ASCII)
 _NO_DOOR = "its program has ended meanwhile, and another needs a credential of its own"
 
 
-class Cannot(Exception):  # noqa: N818 (a signal between two methods)
+class ClaudeUnavailable(Exception):  # noqa: N818 (a signal between two methods)
     """There is no program that could take a turn."""
 
     def __init__(
@@ -73,7 +73,7 @@ def is_scouts_own(spec: SessionSpec) -> bool:
     return session_of(spec) == ident_of(spec.session_id) and spec.fork_of is None
 
 
-class Programs:
+class ClaudePrograms:
     """One and the same object for a program while the broker runs: its keeper knows it by its connection."""
 
     def __init__(self, sessions: Path, environment: tuple[str, ...], limits: WireLimits) -> None:
@@ -111,7 +111,7 @@ class Programs:
         found = (wire for wire in reversed(self.all(session_id)) if wire.begun_at(delivery_id) is not None)
         return next(found, None)
 
-    def elsewhere(self, spec: SessionSpec, native_id: str) -> Live | None:
+    def elsewhere(self, spec: SessionSpec, native_id: str) -> LiveClaude | None:
         """Another program that has this session open: a session has one writer."""
         own = self.running(spec.session_id)
         pids = {one.pid for one in own.run.members()} if own else set[int]()
@@ -129,12 +129,12 @@ class Programs:
         async with self._beginning[spec.session_id]:
             await clear_last(self._folder(spec.session_id))
             if other := await asyncio.to_thread(self.elsewhere, spec, session_of(spec)):
-                raise Cannot(open_elsewhere(other), Layer.SESSION, again=True)
+                raise ClaudeUnavailable(open_elsewhere(other), Layer.SESSION, again=True)
             return self.running(spec.session_id) or await self._begun(spec)
 
     async def _begun(self, spec: SessionSpec) -> Wire:
         if spec.door is None:
-            raise Cannot(_NO_DOOR, again=True)
+            raise ClaudeUnavailable(_NO_DOOR, again=True)
         environment = self.environment(spec)
         program = _program(environment)
         session, where = await asyncio.to_thread(self._session, spec), str(self._directory(spec))
@@ -152,9 +152,9 @@ class Programs:
         try:
             began = await wire.begin(Launch(words, where, "", environment), self._limits)
         except (OSError, ValueError) as error:
-            raise Cannot(f"{program}: {error}") from error
+            raise ClaudeUnavailable(f"{program}: {error}") from error
         if not began:
-            raise Cannot("its shell did not begin", again=True)
+            raise ClaudeUnavailable("its shell did not begin", again=True)
         return wire
 
     def _contract(self, spec: SessionSpec, folder: Path) -> str:
@@ -176,11 +176,11 @@ class Programs:
         if transcript_of(self.home, native) is not None:
             return (f"--resume={native}",)
         if native != ident_of(spec.session_id) or self._had_turns(spec.session_id):
-            raise Cannot(f"Claude Code has no session {native} any more", Layer.SESSION)
+            raise ClaudeUnavailable(f"Claude Code has no session {native} any more", Layer.SESSION)
         if spec.fork_of is None:
             return (f"--session-id={native}",)
         if transcript_of(self.home, spec.fork_of) is None:
-            raise Cannot(f"Claude Code has no session {spec.fork_of} to begin from", Layer.SESSION)
+            raise ClaudeUnavailable(f"Claude Code has no session {spec.fork_of} to begin from", Layer.SESSION)
         return (f"--resume={spec.fork_of}", "--fork-session", f"--session-id={native}")
 
     def _had_turns(self, session_id: str) -> bool:
@@ -198,7 +198,7 @@ class Programs:
             return folder / "work"
         directory = Path(spec.cwd)
         if not directory.is_dir():
-            raise Cannot(f"its directory {directory} is not there")
+            raise ClaudeUnavailable(f"its directory {directory} is not there")
         return directory
 
     # -- what its transcript says ----------------------------------------------------------------
@@ -219,7 +219,7 @@ class Programs:
         return found
 
 
-def open_elsewhere(live: Live) -> str:
+def open_elsewhere(live: LiveClaude) -> str:
     """Why a session is left alone, and what to do."""
     return (
         f"it is open in another program (process {live.process.pid}, {live.status or 'running'}): "
@@ -231,7 +231,7 @@ def _program(environment: Mapping[str, str]) -> str:
     """The program as a path, so that the one that was looked for is the one that runs."""
     found = shutil.which(_NAME, path=environment["PATH"])
     if found is None:
-        raise Cannot(f"the program {_NAME} was not found; {INSTALL}", missing=Missing.BINARY)
+        raise ClaudeUnavailable(f"the program {_NAME} was not found; {INSTALL}", missing=Missing.BINARY)
     return str(Path(found).absolute())
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from scout.adapters.codex import files, flags
 from scout.adapters.codex.door import knock
-from scout.adapters.codex.events import INTERRUPTED, End, Reader
-from scout.adapters.codex.program import Program, text_input
-from scout.adapters.codex.programs import Cannot, Programs
+from scout.adapters.codex.events import INTERRUPTED, CodexReader, End
+from scout.adapters.codex.program import CodexProgram, text_input
+from scout.adapters.codex.programs import CodexPrograms, CodexUnavailable
 from scout.adapters.codex.requests import replied
 from scout.adapters.harness import Plain, not_attachable
 from scout.adapters.persistent.pipe import WireLimits
@@ -30,7 +30,7 @@ from scout.ports import (
     Identified,
     Limited,
     Observed,
-    Opened,
+    OpenedSession,
     Probe,
     Prompt,
     SessionSpec,
@@ -65,7 +65,7 @@ class Codex(Plain):
     def __init__(
         self, sessions: Path, environment: tuple[str, ...] = (), limits: WireLimits = WireLimits()
     ) -> None:
-        self._programs = Programs(sessions.absolute(), environment, limits)
+        self._programs = CodexPrograms(sessions.absolute(), environment, limits)
         self._limits = limits
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -91,7 +91,7 @@ class Codex(Plain):
             async with self._locks[spec.session_id]:
                 program = await self._programs.running(spec)
                 await program.rest(spec.idle)
-        except Cannot as problem:
+        except CodexUnavailable as problem:
             raise Refused(problem.diagnostic(spec)) from problem
         return _started(program)
 
@@ -115,14 +115,14 @@ class Codex(Plain):
         for program in self._programs.all(session_id):
             await program.wire.stop(_SESSION_STOPPED, self._limits)
 
-    async def open(self, spec: SessionSpec) -> Opened:
+    async def open(self, spec: SessionSpec) -> OpenedSession:
         thread = spec.native_ids.get("thread")
         if thread is None or files.transcript_of(self._programs.home, thread) is None:
             reason = "nothing has been said in it yet"
             raise Refused(not_attachable(self.name, spec, thread or spec.session_id, reason))
         environment = await asyncio.to_thread(self._programs.environment)
         home = {name: value for name, value in environment.items() if name == "CODEX_HOME"}
-        return Opened(command=("codex", "resume", thread), cwd=spec.cwd, environment=home)
+        return OpenedSession(command=("codex", "resume", thread), cwd=spec.cwd, environment=home)
 
     async def knock(self, native_id: str, text: str) -> bool:
         environment = await asyncio.to_thread(self._programs.environment)
@@ -140,10 +140,10 @@ class Codex(Plain):
     async def deliver(self, spec: SessionSpec, prompt: Prompt) -> AsyncIterator[HarnessEvent]:
         try:
             program = await self._told(spec, prompt)
-        except Cannot as problem:
+        except CodexUnavailable as problem:
             yield problem.failed
             return
-        reader = Reader(prompt.delivery_id, program.number, program.model)
+        reader = CodexReader(prompt.delivery_id, program.number, program.model)
         watching = asyncio.create_task(self._watch(program, reader, prompt.delivery_id))
         try:
             async for event in self._turn(program, reader, prompt.delivery_id):
@@ -153,7 +153,7 @@ class Codex(Plain):
         finally:
             watching.cancel()
 
-    async def _told(self, spec: SessionSpec, prompt: Prompt) -> Program:
+    async def _told(self, spec: SessionSpec, prompt: Prompt) -> CodexProgram:
         """The program that has the prompt: it was told before, or is told now."""
         ident = prompt.delivery_id
         async with self._locks[spec.session_id]:
@@ -172,10 +172,12 @@ class Codex(Plain):
             except RpcError as error:
                 if program.wire.begun_at(ident) is None:
                     await program.wire.stop(str(error), self._limits)
-                    raise Cannot(str(error), again=True) from error
+                    raise CodexUnavailable(str(error), again=True) from error
             return program
 
-    async def _turn(self, program: Program, reader: Reader, delivery_id: str) -> AsyncIterator[HarnessEvent]:
+    async def _turn(
+        self, program: CodexProgram, reader: CodexReader, delivery_id: str
+    ) -> AsyncIterator[HarnessEvent]:
         """What the program tells of one turn, from its beginning to its end or to the program's."""
         begun = program.wire.begun_at(delivery_id) or 0
         accepted = False
@@ -196,7 +198,9 @@ class Codex(Plain):
             yield _accepted(program)
         yield end
 
-    async def _heeded(self, program: Program, reader: Reader, message: Any) -> Iterable[HarnessEvent]:
+    async def _heeded(
+        self, program: CodexProgram, reader: CodexReader, message: Any
+    ) -> Iterable[HarnessEvent]:
         """A request is for a person, or is refused at once so that nothing waits for it."""
         if not is_call(message):
             return list(reader.read(message))
@@ -206,11 +210,11 @@ class Codex(Plain):
             return ()
         return (needed,) if program.is_open(message["id"]) else ()
 
-    async def _is_taken(self, program: Program, delivery_id: str) -> bool:
+    async def _is_taken(self, program: CodexProgram, delivery_id: str) -> bool:
         """Whether its program works on a delivery, or did."""
         return program.wire.is_running or await asyncio.to_thread(self._programs.took, program, delivery_id)
 
-    async def _lost(self, program: Program, delivery_id: str) -> tuple[End, bool]:
+    async def _lost(self, program: CodexProgram, delivery_id: str) -> tuple[End, bool]:
         """The end of a turn whose program is gone, and whether the program had taken it."""
         if end := await asyncio.to_thread(self._programs.end_in_thread, program, delivery_id):
             return end, True
@@ -221,7 +225,7 @@ class Codex(Plain):
         reason, log = f"it ended {when}: {program.wire.end}", str(program.wire.run.stderr)
         return Failed(layer=Layer.PROCESS, reason=reason, log=log, again=not taken), taken
 
-    async def _watch(self, program: Program, reader: Reader, delivery_id: str) -> None:
+    async def _watch(self, program: CodexProgram, reader: CodexReader, delivery_id: str) -> None:
         """End a program whose turn takes too long, not counting the time in which it waits for a person."""
         begun, seconds, excess = program.wire.begun_at(delivery_id) or 0, 0.0, ""
         while not excess:
@@ -277,7 +281,7 @@ class Codex(Plain):
         return InspectResult.TAKEN if taken else InspectResult.NOT_TAKEN
 
 
-def _explained(program: Program) -> Failed:
+def _explained(program: CodexProgram) -> Failed:
     """The end of a turn that ended because its program was stopped: by whom, and why."""
     stopped = program.wire.run.stopped
     if stopped in ("", INTERRUPTED):
@@ -286,12 +290,12 @@ def _explained(program: Program) -> Failed:
     return Failed(layer=layer, reason=stopped, log=str(program.wire.run.stderr))
 
 
-def _accepted(program: Program) -> Accepted:
+def _accepted(program: CodexProgram) -> Accepted:
     process = program.wire.run.process
     return Accepted(pid=process and process.pid, pid_started=process and process.started)
 
 
-def _started(program: Program) -> Started:
+def _started(program: CodexProgram) -> Started:
     process = program.wire.run.process
     return Started(
         native_ids={"thread": program.thread},

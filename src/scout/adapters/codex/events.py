@@ -19,11 +19,11 @@ from scout.ports import (
     Limited,
     NeedsHuman,
     Other,
-    Progress,
+    RequestSettled,
     Said,
-    Settled,
-    Spent,
     ToolUse,
+    TurnProgress,
+    TurnUsage,
 )
 
 INTERRUPTED = "interrupted"
@@ -39,7 +39,7 @@ _AGAIN_AT = re.compile(
 _DETAIL = 500
 
 
-class Reader:
+class CodexReader:
     """One turn, from the answer to its `turn/start` to its end. What it reads twice, it tells twice alike."""
 
     def __init__(self, delivery_id: str, program: str, model: str | None = None) -> None:
@@ -132,11 +132,11 @@ class Reader:
     def resolved(self, params: Entry, _: Entry) -> _Told:
         request = request_name(self._program, params.get("requestId"))
         self._open.discard(request)
-        yield Settled(request=request)
+        yield RequestSettled(request=request)
 
     def error(self, params: Entry, _: Entry) -> _Told:
         """An error that is not tried again ends the turn a moment later."""
-        yield Progress(text=text(inner(params, "error"), "message") or "an error")
+        yield TurnProgress(text=text(inner(params, "error"), "message") or "an error")
 
     def rerouted(self, params: Entry, _: Entry) -> _Told:
         self._model = text(params, "toModel") or self._model
@@ -147,7 +147,7 @@ class Reader:
     def completed(self, params: Entry, message: Entry) -> _Told:
         if self._before is not None:
             prompt, completion = (now - then for now, then in zip(self._total, self._before, strict=True))
-            yield Spent(
+            yield TurnUsage(
                 prompt_tokens=max(0, prompt),
                 completion_tokens=max(0, completion),
                 model=self._model,
@@ -166,15 +166,15 @@ class Reader:
             yield failure(inner(turn, "error"), self._resets, message.get("emittedAtMs"))
 
 
-_READERS: dict[str, Callable[[Reader, Entry, Entry], _Told]] = {
-    "item/started": Reader.item_started,
-    "item/completed": Reader.item_completed,
-    "thread/tokenUsage/updated": Reader.usage,
-    "account/rateLimits/updated": Reader.limits,
-    "serverRequest/resolved": Reader.resolved,
-    "error": Reader.error,
-    "model/rerouted": Reader.rerouted,
-    "turn/completed": Reader.completed,
+_READERS: dict[str, Callable[[CodexReader, Entry, Entry], _Told]] = {
+    "item/started": CodexReader.item_started,
+    "item/completed": CodexReader.item_completed,
+    "thread/tokenUsage/updated": CodexReader.usage,
+    "account/rateLimits/updated": CodexReader.limits,
+    "serverRequest/resolved": CodexReader.resolved,
+    "error": CodexReader.error,
+    "model/rerouted": CodexReader.rerouted,
+    "turn/completed": CodexReader.completed,
 }
 
 

@@ -37,7 +37,7 @@ _NOT_LIVE = "whether its program runs is only known on Linux, from the lock of i
 _DAYS = 3  # levels of folders: year, month, day
 
 
-class Live(NamedTuple):
+class LiveCodex(NamedTuple):
     """A thread that a program writes to now, seen by its lock."""
 
     session_id: str
@@ -54,17 +54,17 @@ def home_of(environment: Mapping[str, str]) -> Path:
 # -------------------------------------------------------------------------------------- who writes
 
 
-def live_session(home: Path, session_id: str) -> Live | None:
+def live_session(home: Path, session_id: str) -> LiveCodex | None:
     """Who writes to a thread now: the owner of its lock, by what the system says of locks."""
     return next((live for live in _live(home) if live.session_id == session_id), None)
 
 
-def _live(home: Path) -> Iterator[Live]:
+def _live(home: Path) -> Iterator[LiveCodex]:
     owners, table = _lock_owners(), processes()
     for path in listed(home / "thread-writer-locks"):
         pid = owners.get(_inode(path)) if path.suffix == ".lock" else None
         if pid in table:
-            yield Live(path.stem, table[pid].identity, str(path))
+            yield LiveCodex(path.stem, table[pid].identity, str(path))
 
 
 def _lock_owners() -> dict[str, int]:
@@ -182,7 +182,7 @@ def observed(home: Path, limit: int = 50) -> list[Observed]:
     return [_session(file, live.get(_thread(file.path))) for file in newest(_rollouts(home), limit)]
 
 
-def _session(file: File, live: Live | None) -> Observed:
+def _session(file: File, live: LiveCodex | None) -> Observed:
     meta, title = _begun(file.path)
     parent = text(meta, "parent_thread_id")
     return Observed(

@@ -14,7 +14,7 @@ _TURN = b'"turn/start"'
 _OPENING = 120.0  # seconds for a thread, with the MCP servers it needs
 
 
-class Program:
+class CodexProgram:
     """What it was told and what it said are in the files of its wire: nothing else needs to be remembered."""
 
     def __init__(self, wire: Wire) -> None:

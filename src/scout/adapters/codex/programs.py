@@ -8,7 +8,7 @@ from typing import Any
 
 from scout.adapters.codex import files, flags, rollout
 from scout.adapters.codex.events import End
-from scout.adapters.codex.program import Program
+from scout.adapters.codex.program import CodexProgram
 from scout.adapters.harness import not_attachable
 from scout.adapters.persistent.pipe import Wire, WireLimits, clear_last, next_number, wires
 from scout.adapters.persistent.rpc import RpcError
@@ -24,7 +24,7 @@ _NO_DOOR = "its program has ended meanwhile, and another needs a credential of i
 _OF_SESSION = ("no rollout found", "active writer", "invalid session id")
 
 
-class Cannot(Exception):  # noqa: N818 (a signal between two methods)
+class CodexUnavailable(Exception):  # noqa: N818 (a signal between two methods)
     """There is no program that could take a turn."""
 
     def __init__(
@@ -56,14 +56,14 @@ class Cannot(Exception):  # noqa: N818 (a signal between two methods)
         )
 
 
-class Programs:
+class CodexPrograms:
     """One and the same object for a program while the broker runs: its keeper knows it by its connection."""
 
     def __init__(self, sessions: Path, environment: tuple[str, ...], limits: WireLimits) -> None:
         self._sessions = sessions
         self._environment = environment
         self._limits = limits
-        self._known: dict[Path, Program] = {}
+        self._known: dict[Path, CodexProgram] = {}
         self._beginning = asyncio.Lock()  # they share files, and trip over each other while they begin
 
     def environment(self, spec: SessionSpec | None = None) -> dict[str, str]:
@@ -77,32 +77,32 @@ class Programs:
 
     # -- those there are -------------------------------------------------------------------------
 
-    def all(self, session_id: str) -> list[Program]:
+    def all(self, session_id: str) -> list[CodexProgram]:
         """Those of a session, the newest last."""
         return [self._program(wire) for wire in wires(self._folder(session_id))]
 
-    def newest(self, session_id: str) -> Program | None:
+    def newest(self, session_id: str) -> CodexProgram | None:
         return next(reversed(self.all(session_id)), None)
 
-    def holder(self, session_id: str, delivery_id: str) -> Program | None:
+    def holder(self, session_id: str, delivery_id: str) -> CodexProgram | None:
         """The one that was told this delivery; of several, the last."""
         programs = reversed(self.all(session_id))
         return next((one for one in programs if one.wire.begun_at(delivery_id) is not None), None)
 
-    def took(self, program: Program, delivery_id: str) -> bool:
+    def took(self, program: CodexProgram, delivery_id: str) -> bool:
         """Whether a program began the turn of a delivery that it was told."""
         if program.has_answered(delivery_id):
             return True
         path = files.transcript_of(self.home, program.thread)
         return path is not None and rollout.has_begun(path, delivery_id)
 
-    def end_in_thread(self, program: Program, delivery_id: str) -> End | None:
+    def end_in_thread(self, program: CodexProgram, delivery_id: str) -> End | None:
         """How a turn ended by the file of its thread."""
         path = files.transcript_of(self.home, program.thread)
         return rollout.end_of(path, delivery_id) if path is not None else None
 
-    def _program(self, wire: Wire) -> Program:
-        return self._known.setdefault(wire.run.folder, Program(wire))
+    def _program(self, wire: Wire) -> CodexProgram:
+        return self._known.setdefault(wire.run.folder, CodexProgram(wire))
 
     def _folder(self, session_id: str) -> Path:
         if not _SAFE.fullmatch(session_id):
@@ -111,14 +111,14 @@ class Programs:
 
     # -- one that runs ---------------------------------------------------------------------------
 
-    async def running(self, spec: SessionSpec) -> Program:
+    async def running(self, spec: SessionSpec) -> CodexProgram:
         """The program of a session with its thread open; begun if there is none."""
         program = self.newest(spec.session_id)
         if program is None or not program.wire.is_running:
             program = await self._begun(spec)
         elif not program.is_opened and spec.door is None:
             await program.wire.stop(_NO_DOOR, self._limits)
-            raise Cannot(_NO_DOOR, again=True)
+            raise CodexUnavailable(_NO_DOOR, again=True)
         method, params = await asyncio.to_thread(self._opening, spec, program)
         try:
             await program.greet()
@@ -128,17 +128,17 @@ class Programs:
             raise _cannot(error, program) from error
         wanted = params["threadId"] if method == "thread/resume" else program.thread
         if program.thread != wanted:
-            raise Cannot(f"it holds the thread {program.thread}, not {wanted}", Layer.SESSION)
+            raise CodexUnavailable(f"it holds the thread {program.thread}, not {wanted}", Layer.SESSION)
         return program
 
-    async def _begun(self, spec: SessionSpec) -> Program:
+    async def _begun(self, spec: SessionSpec) -> CodexProgram:
         if spec.door is None:
-            raise Cannot(_NO_DOOR, again=True)
+            raise CodexUnavailable(_NO_DOOR, again=True)
         environment = await asyncio.to_thread(self.environment, spec)
         codex = flags.program(environment)
         if codex is None:
             reason = f"the program codex was not found; {flags.INSTALL}"
-            raise Cannot(reason, missing=Missing.BINARY)
+            raise CodexUnavailable(reason, missing=Missing.BINARY)
         folder = self._folder(spec.session_id)
         await clear_last(folder)
         program = self._program(Wire(folder / str(next_number(folder))))
@@ -147,13 +147,13 @@ class Programs:
             await self._launched(program, launch)
         return program
 
-    async def _launched(self, program: Program, launch: Launch) -> None:
+    async def _launched(self, program: CodexProgram, launch: Launch) -> None:
         try:
             began = await program.wire.begin(launch, self._limits)
         except (OSError, ValueError) as error:
-            raise Cannot(f"{launch.command[0]}: {error}") from error
+            raise CodexUnavailable(f"{launch.command[0]}: {error}") from error
         if not began:
-            raise Cannot("its shell did not begin", again=True)
+            raise CodexUnavailable("its shell did not begin", again=True)
         try:
             await program.greet()
         except RpcError as error:
@@ -170,10 +170,10 @@ class Programs:
             return scratch
         directory = Path(spec.cwd)
         if not directory.is_dir():
-            raise Cannot(f"its directory {directory} is not there")
+            raise CodexUnavailable(f"its directory {directory} is not there")
         return directory
 
-    def _opening(self, spec: SessionSpec, program: Program) -> tuple[str, dict[str, Any]]:
+    def _opening(self, spec: SessionSpec, program: CodexProgram) -> tuple[str, dict[str, Any]]:
         """How its thread is come by: taken up where there is one, begun only where nothing was said yet."""
         params = flags.thread_of(spec, self._directory(spec))
         earlier = [one for one in self.all(spec.session_id) if one is not program and one.thread]
@@ -188,10 +188,10 @@ class Programs:
         return "thread/start", params
 
 
-def _cannot(error: RpcError, program: Program) -> Cannot:
+def _cannot(error: RpcError, program: CodexProgram) -> CodexUnavailable:
     """Nothing was said yet: after a program that is gone, another may do better."""
     reason, log = str(error), program.wire.run.stderr
     if error.code is None:
-        return Cannot(reason, again=True, log=log)
+        return CodexUnavailable(reason, again=True, log=log)
     of_session = any(words in reason for words in _OF_SESSION)
-    return Cannot(reason, Layer.SESSION if of_session else Layer.HARNESS, log=log)
+    return CodexUnavailable(reason, Layer.SESSION if of_session else Layer.HARNESS, log=log)

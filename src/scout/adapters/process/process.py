@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from scout.adapters.process.process_table import ProcessId, boot, family, is_alive, send
 from scout.adapters.process.spawn import MARK, Launch, reap, spawn
-from scout.adapters.process.tail import Tail
+from scout.adapters.process.tail import FileTail
 
 _KILL_WAIT = 5.0  # a process that the kernel does not let go of must not hold up the broker for ever
 
@@ -147,7 +147,7 @@ class Run:
 
 async def follow(run: Run, limits: RunLimits) -> AsyncIterator[str]:
     """Lines of its stderr until the run is over. Then nothing of its session is left."""
-    tail, pause = Tail(run.stderr), _pauses()
+    tail, pause = FileTail(run.stderr), _pauses()
     began = time.monotonic() - run.age
     while run.state() is RunState.RUNNING:
         lines = await asyncio.to_thread(tail.lines) if tail.has_grown else []

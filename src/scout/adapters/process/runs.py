@@ -13,7 +13,7 @@ _TAIL = 16_384
 _WIDTH = 500
 
 
-class Runs:
+class RunFolders:
     """The runs of each session are folders below `sessions/<id>`."""
 
     def __init__(self, sessions: Path) -> None:

@@ -10,7 +10,7 @@ _LINES = 50  # of one chunk: a line is a sign of life, and the file keeps them a
 _WIDTH = 2000
 
 
-class Tail:
+class FileTail:
     """Its lines as they come. A character or line that is split between two reads is kept whole."""
 
     def __init__(self, path: Path) -> None:

@@ -16,7 +16,7 @@ from scout.adapters.process.process import stop
 from scout.adapters.tmux.kept import Held, Kept, PaneTurn
 from scout.adapters.tmux.pane import Pane, Shown, TmuxServer, own_server, write_environment, write_process
 from scout.adapters.tmux.screen import asked, news, typed
-from scout.adapters.tmux.watch import Pace, Watch, request_of
+from scout.adapters.tmux.watch import Pace, PaneWatch, request_of
 from scout.base.refusal import Refused, Remedy
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing
@@ -27,14 +27,14 @@ from scout.ports import (
     Failed,
     HarnessEvent,
     HumanAnswer,
-    Opened,
+    OpenedSession,
     Probe,
     Prompt,
     SessionSpec,
-    Spent,
     Started,
     Tailed,
     TailLine,
+    TurnUsage,
     UsageKind,
 )
 
@@ -148,12 +148,12 @@ class Tmux(Plain):
         async with self._changing:
             await held.server.close(held.session)
 
-    async def open(self, spec: SessionSpec) -> Opened:
+    async def open(self, spec: SessionSpec) -> OpenedSession:
         held = self._kept(spec.session_id).held
         if held is None or await held.server.look(held.pane) is None:
             raise Refused(not_attachable(self.name, spec, spec.session_id, "its pane is not there"))
         words = ("tmux", *held.address, "attach-session", "-t", f"={held.session}")
-        return Opened(command=words, cwd=spec.cwd)
+        return OpenedSession(command=words, cwd=spec.cwd)
 
     async def tail(self, spec: SessionSpec, after: int, limit: int) -> Tailed:
         """The lines of the pane, as far back as tmux keeps them."""
@@ -237,7 +237,7 @@ class Tmux(Plain):
                     yield event
             kept.note(prompt.delivery_id, PaneTurn(sent=True, end=end))
         if isinstance(end, Completed):
-            yield Spent(prompt_tokens=_tokens(prompt.text), completion_tokens=_tokens(end.text))
+            yield TurnUsage(prompt_tokens=_tokens(prompt.text), completion_tokens=_tokens(end.text))
         assert end is not None  # a watch has one
         yield end
 
@@ -245,7 +245,7 @@ class Tmux(Plain):
         self, kept: Kept, held: Held, prompt: Prompt, before: tuple[str, ...]
     ) -> AsyncIterator[HarnessEvent]:
         now = asyncio.get_running_loop().time
-        watch, deadline = Watch(self._pace, before, prompt.delivery_id), now() + self._pace.turn
+        watch, deadline = PaneWatch(self._pace, before, prompt.delivery_id), now() + self._pace.turn
         while True:
             shown = await held.server.look(held.pane)
             turn = kept.turn(prompt.delivery_id)

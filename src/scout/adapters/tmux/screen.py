@@ -85,7 +85,7 @@ def _last(lines: Sequence[str]) -> str:
 # -- what it asks ------------------------------------------------------------------------------------
 
 
-class Wish(NamedTuple):
+class ScreenWish(NamedTuple):
     """A question that is seen on the screen; `keys` are typed for each option, `refusal` says no."""
 
     kind: Asked
@@ -104,12 +104,12 @@ class Wish(NamedTuple):
         return self.keys[0] if allow else self.refusal
 
 
-def asked(lines: Sequence[str]) -> Wish | None:
+def asked(lines: Sequence[str]) -> ScreenWish | None:
     """The yes-or-no question or the list to choose from that the screen ends with; none if it does not."""
     shown = [line for line in lines if line.strip()]
     if shown and _YES_NO.search(shown[-1]) and _ends_with(shown[-1]):
         question = shown[-1].strip()
-        return Wish(
+        return ScreenWish(
             Asked.PERMISSION, question, "", ("yes", "no"), (("y", "Enter"), ("n", "Enter")), ("n", "Enter")
         )
     return _listed(shown)
@@ -120,7 +120,7 @@ def _ends_with(line: str) -> bool:
     return not line[found[-1].end() :].strip()
 
 
-def _listed(shown: list[str]) -> Wish | None:
+def _listed(shown: list[str]) -> ScreenWish | None:
     """Numbered options from 1 on, one of them marked, with little below them."""
     found = [_OPTION.fullmatch(line) for line in shown]
     begins = [at for at, match in enumerate(found) if match and match["number"] == "1"]
@@ -135,7 +135,7 @@ def _listed(shown: list[str]) -> Wish | None:
     about = _about(shown[:first])
     texts = tuple(match["text"] for match in matches)
     consents = bool(_CONSENT.match(texts[0]))
-    return Wish(
+    return ScreenWish(
         kind=Asked.PERMISSION if consents else Asked.QUESTION,
         question=about[-1] if about else texts[0],
         detail="\n".join(about[:-1]),

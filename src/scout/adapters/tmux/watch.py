@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from scout.adapters.tmux.pane import Shown
-from scout.adapters.tmux.screen import Wish, asked, is_ready
+from scout.adapters.tmux.screen import ScreenWish, asked, is_ready
 from scout.model.permission import PermissionRequest, observed_request
-from scout.ports import Asked, HarnessEvent, NeedsHuman, Progress, Settled
+from scout.ports import Asked, HarnessEvent, NeedsHuman, RequestSettled, TurnProgress
 
 
 class Pace(NamedTuple):
@@ -20,7 +20,7 @@ class Pace(NamedTuple):
     grace: float = 2.0
 
 
-class Watch:
+class PaneWatch:
     """Looks at a screen until it stands still and its program waits for input again."""
 
     def __init__(self, pace: Pace, before: tuple[str, ...], delivery_id: str) -> None:
@@ -37,18 +37,18 @@ class Watch:
         still = now - self._since
         if shown != self._last:
             if self._last is not None and shown.lines:
-                yield Progress(text=shown.lines[-1].strip())
+                yield TurnProgress(text=shown.lines[-1].strip())
             self._last, self._since = shown, now
         elif wish := asked(shown.lines):
             if still >= self._pace.quiet / 2:
                 yield from self._needs(wish, shown)
         else:
             if self._request:
-                yield Settled(request=self._request)
+                yield RequestSettled(request=self._request)
                 self._request = ""
             self.is_over = still >= self._pace.quiet and is_ready(self._before, shown.lines)
 
-    def _needs(self, wish: Wish, shown: Shown) -> Iterator[HarnessEvent]:
+    def _needs(self, wish: ScreenWish, shown: Shown) -> Iterator[HarnessEvent]:
         """Told once for each question."""
         request = request_of(self._delivery_id, shown)
         if request != self._request:
@@ -64,7 +64,7 @@ class Watch:
             )
 
 
-def _wish(wish: Wish) -> PermissionRequest:
+def _wish(wish: ScreenWish) -> PermissionRequest:
     return observed_request("\n".join(filter(None, (wish.detail, wish.question))), wish.question)
 
 

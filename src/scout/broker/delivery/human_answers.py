@@ -15,7 +15,7 @@ from scout.model.attention import (
 )
 from scout.model.flight import Flight
 from scout.model.permission import PermissionRequest, request_of, title_of_request
-from scout.ports import Asked, HumanAnswer, NeedsHuman, Settled
+from scout.ports import Asked, HumanAnswer, NeedsHuman, RequestSettled
 from scout.store.ledger import LAST
 
 _SOME = 200
@@ -79,7 +79,7 @@ def _request_of(item: Attention) -> tuple[str | None, str | None]:
     return item.return_path.session_id, item.return_path.request
 
 
-def withdraw_request(tx: Transaction, prepared: PreparedTurn, event: Settled) -> None:
+def withdraw_request(tx: Transaction, prepared: PreparedTurn, event: RequestSettled) -> None:
     """The program went on by itself: nobody needs to answer any more."""
     item = _item_of(tx, prepared, event.request)
     if item is not None and item.state not in ATTENTION.terminal:

@@ -139,7 +139,7 @@ def _is_outdated(choice: Choice, agent: Agent, wish: Demand) -> bool:
     return choice.endpoint is None or choice.endpoint.state in BROKEN
 
 
-def _usable(route: routes.Route) -> Endpoint | None:
+def _usable(route: routes.AgentRoute) -> Endpoint | None:
     """An endpoint that this broker holds, with a session that is live."""
     endpoint = route.endpoint
     if endpoint is None or not endpoint.held or endpoint.harness != route.harness:
@@ -147,7 +147,7 @@ def _usable(route: routes.Route) -> Endpoint | None:
     return endpoint if endpoint.state in ACTIVE else None
 
 
-def _is_let_go(tx: Transaction, route: routes.Route) -> bool:
+def _is_let_go(tx: Transaction, route: routes.AgentRoute) -> bool:
     """Whether the session behind an endpoint ended only because its agent slept, and can be resumed."""
     endpoint = route.endpoint
     if endpoint is None or not routes.is_let_go(endpoint) or endpoint.harness != route.harness:

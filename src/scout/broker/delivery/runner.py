@@ -28,12 +28,12 @@ from scout.ports import (
     Identified,
     Limited,
     NeedsHuman,
-    Progress,
+    RequestSettled,
     Said,
-    Settled,
-    Spent,
     Started,
     ToolUse,
+    TurnProgress,
+    TurnUsage,
 )
 
 _LOG = logging.getLogger("scout.dispatch")
@@ -152,7 +152,7 @@ class TurnRunner:
                         await self._write(
                             lambda tx, took=event: turn_record.record_acceptance(tx, prepared, took)
                         )
-                case Progress(text=text) | Said(text=text):
+                case TurnProgress(text=text) | Said(text=text):
                     now = self._services.clock.monotonic()
                     if now - noted >= _NOTED:
                         noted = now
@@ -179,7 +179,7 @@ class TurnRunner:
             case ToolUse(name=name, detail=detail):
                 sign = f"{name}: {detail}" if detail else name
                 await self._write(lambda tx: turn_record.record_sign_of_life(tx, prepared, sign))
-            case Spent():
+            case TurnUsage():
                 await self._write(lambda tx: turn_record.record_usage(tx, prepared, event))
             case Identified():
                 await self._write(lambda tx: turn_record.record_native_id(tx, prepared, event))
@@ -187,7 +187,7 @@ class TurnRunner:
                 item = await self._write(lambda tx: human_answers.ask_person(tx, prepared, event))
                 if human_answers.is_decided(item):  # before the broker was restarted
                     self.answered(item)
-            case Settled():
+            case RequestSettled():
                 await self._write(lambda tx: human_answers.withdraw_request(tx, prepared, event))
             case _:
                 pass

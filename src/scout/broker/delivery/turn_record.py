@@ -44,7 +44,7 @@ from scout.model.token import Token, TokenState, revoke_token
 from scout.model.usage import UsageSource
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.usage import execution
-from scout.ports import Accepted, Completed, Failed, Identified, Limited, Spent, Started
+from scout.ports import Accepted, Completed, Failed, Identified, Limited, Started, TurnUsage
 
 HOLDER = "dispatcher"
 _LIMITED = 900  # seconds until a provider is tried again that does not say when
@@ -114,7 +114,7 @@ def record_sign_of_life(tx: Transaction, prepared: PreparedTurn, text: str) -> N
         flight_state.record_note(tx, note_flight(flight, FlightPhase.WORKING, tx.now, reason=reason))
 
 
-def record_usage(tx: Transaction, prepared: PreparedTurn, report: Spent) -> None:
+def record_usage(tx: Transaction, prepared: PreparedTurn, report: TurnUsage) -> None:
     """What it cost."""
     delivery = tx.need(Delivery, "delivery", prepared.delivery_id)
     about = budget.usage_subject(delivery, prepared.harness, report.model or prepared.spec.model)

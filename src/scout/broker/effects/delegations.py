@@ -11,7 +11,7 @@ from scout.model.events.asks import AskCreated, SweepSettled, Unwatched
 from scout.model.events.envelope import Event
 from scout.model.events.talk import MessagePosted, QuestionCreated, WorkItemEvent
 from scout.model.ref import Ref
-from scout.policy.swept import Delegation, Round, Watch
+from scout.policy.swept import Delegation, Round, SweepSubject
 from scout.policy.wake import Role
 from scout.store import receipts
 from scout.store.ledger import Ledger
@@ -64,7 +64,7 @@ def mark_of(overdue: Sequence[Delivery], limit: int) -> Time | None:
 # -- whether somebody has answered -------------------------------------------------------------------
 
 
-def watch_delegation(tx: Transaction, message: Message) -> Watch | None:
+def watch_delegation(tx: Transaction, message: Message) -> SweepSubject | None:
     """The delegation in a message, unless it is settled by now; if somebody was reminded, that is stored."""
     deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=_MANY)
     delivery = next(one for one in deliveries if one.delegates)
@@ -82,7 +82,7 @@ def watch_delegation(tx: Transaction, message: Message) -> Watch | None:
         created_at=delivery.created_at,
         kind="mention" if delivery.rule in _MENTIONS else "delegation",
     )
-    return Watch(record=one, title=reminders.title_of_record(tx, message), **known)
+    return SweepSubject(record=one, title=reminders.title_of_record(tx, message), **known)
 
 
 def _settled(tx: Transaction, message: Message, delivery: Delivery) -> str:

@@ -19,10 +19,10 @@ _NOTE_ROOM = 1024
 _LOOKED_AT = 1000
 _SHORT = 16_384
 
-Write = Callable[[Callable[[Transaction], Any]], Awaitable[Any]]
+WriteText = Callable[[Callable[[Transaction], Any]], Awaitable[Any]]
 
 
-async def keep_text(services: Services, write: Write, done: Completed) -> Completed:
+async def keep_text(services: Services, write: WriteText, done: Completed) -> Completed:
     """The same end with a text that can be stored; a long one is attached whole, and begins in the body."""
     if _is_plain(done.text):
         return done

@@ -16,7 +16,7 @@ from scout.model.flight import Flight
 from scout.model.question import Question, QuestionState
 from scout.model.work_item import WorkItem, WorkState
 from scout.policy.duty import Party
-from scout.policy.swept import Level, Nudge, Watch
+from scout.policy.swept import Level, SweepNudge, SweepSubject
 from scout.policy.wake import Cause, Occasion
 from scout.protocol.operations import command_line
 
@@ -35,14 +35,14 @@ def reminders(tx: Transaction, ident: str) -> dict[str, Any]:
     return {"nudges": nudges, "nudged_at": nudged_at, "next_at": next_at}
 
 
-def watch(tx: Transaction, record: Any) -> Watch | None:
+def watch(tx: Transaction, record: Any) -> SweepSubject | None:
     """A record and the reminders of it so far."""
     if record is None:
         return None
-    return Watch(record=record, title=title_of_record(tx, record), **reminders(tx, record.id))
+    return SweepSubject(record=record, title=title_of_record(tx, record), **reminders(tx, record.id))
 
 
-def remind(tx: Transaction, record: Owing, nudge: Nudge) -> None:
+def remind(tx: Transaction, record: Owing, nudge: SweepNudge) -> None:
     """Store it and tell exactly this holder; a person finds it in the inbox, and nothing is started."""
     holder = tx.agent(nudge.holder_id)
     if holder is None or attention_items.is_person(holder):
@@ -53,7 +53,7 @@ def remind(tx: Transaction, record: Owing, nudge: Nudge) -> None:
         _told(tx, record, nudge, holder)
 
 
-def _told(tx: Transaction, record: Owing, nudge: Nudge, holder: Agent) -> None:
+def _told(tx: Transaction, record: Owing, nudge: SweepNudge, holder: Agent) -> None:
     place = posts.direct_conversation(tx, tx.sender, holder.id)
     occasion = Occasion(
         cause=Cause.NUDGE,
@@ -83,7 +83,7 @@ def _work_item(record: Owing) -> str | None:
 # -- words -------------------------------------------------------------------------------------------
 
 
-def _text(tx: Transaction, record: Owing, nudge: Nudge) -> str:
+def _text(tx: Transaction, record: Owing, nudge: SweepNudge) -> str:
     """What it is about, since when, and what to do next, ready to be pasted."""
     if nudge.level is Level.HOLDER:
         yours = "The next move is yours."

@@ -54,7 +54,7 @@ def make(tx: Transaction, request: MakeAsk) -> AskReceipt:
 # -- how it gets there -------------------------------------------------------------------------------
 
 
-def _way(tx: Transaction, request: MakeAsk, target: Target) -> tuple[routes.Route, str]:
+def _way(tx: Transaction, request: MakeAsk, target: Target) -> tuple[routes.AgentRoute, str]:
     """How it gets there; or why it waits, when the asker said that it may."""
     queue = request.if_unreachable is IfUnreachable.QUEUE
     return find_route(tx, target.agent, target.wish, target.choice, queue=queue)
@@ -75,7 +75,7 @@ def _of_project(problem: Diagnostic) -> Diagnostic:
     return replace(problem, remedies=others)
 
 
-def _check_fork(tx: Transaction, request: MakeAsk, route: routes.Route) -> None:
+def _check_fork(tx: Transaction, request: MakeAsk, route: routes.AgentRoute) -> None:
     """A harness that cannot fork a session must not go on in it instead."""
     if request.session_policy is not SessionPolicy.FORK:
         return
@@ -213,7 +213,7 @@ def _queue(
     flight: Flight,
     message: Message,
     *,
-    route: routes.Route,
+    route: routes.AgentRoute,
     conversation: Conversation,
     waits: str = "",
 ) -> AskReceipt:
@@ -242,7 +242,7 @@ def receipt(
     flight: Flight,
     delivery: Delivery,
     *,
-    route: routes.Route,
+    route: routes.AgentRoute,
     notes: tuple[str, ...] = (),
 ) -> AskReceipt:
     """What the asker gets back."""

@@ -18,7 +18,7 @@ from scout.model.flight import CompletedBy, Flight, FlightMove, FlightState, wai
 from scout.model.session import LiveTurn, Session, note_turn
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.handover import Mail, reminder_text, sent_line
-from scout.policy.live_turn import Step, step_after_turn
+from scout.policy.live_turn import TurnStep, step_after_turn
 from scout.protocol.operations import command_line
 from scout.store.ledger import LAST
 
@@ -43,10 +43,10 @@ def end(tx: Transaction, session: Session, text: str) -> Ended:
     """Hand over, remind or wait: each flight that the session has not answered takes its next step."""
     known, text = session.live_turn or LiveTurn(), make_storable(text)
     steps = [(one, step_after_turn(known, one.id, text)) for one in _running(tx, session)]
-    sent = [_hand_over(tx, one, text) for one, step in steps if step is Step.REPLY]
-    for flight in (one for one, step in steps if step is Step.WAIT):
+    sent = [_hand_over(tx, one, text) for one, step in steps if step is TurnStep.REPLY]
+    for flight in (one for one, step in steps if step is TurnStep.WAIT):
         _wait_for_user(tx, session, flight)
-    owed = [one for one, step in steps if step is Step.REMIND]
+    owed = [one for one, step in steps if step is TurnStep.REMIND]
     _keep(tx, session, LiveTurn(reminded=tuple(one.id for one in owed)))
     mails = [_mail(tx, one) for one in owed]
     context = reminder_text(mails, session.harness) if mails else ""

@@ -42,7 +42,7 @@ from scout.store.receipts import last_look, mark_look
 from scout.store.search import SearchHit, places_of
 from scout.store.search import search as find_words
 
-Look = Callable[[], Ledger]
+OpenLedger = Callable[[], Ledger]
 Readable = Callable[[Event, frozenset[str]], bool]
 _SHOWN = 20
 _COUNTED = 1000
@@ -108,7 +108,7 @@ def list_nodes(tx: Transaction, request: ListNodes) -> Page[Node]:
 # -- the log -----------------------------------------------------------------------------------------
 
 
-def event_filter(tx: Transaction, request: Watch | ReadLog, look: Look) -> Callable[[Event], bool]:
+def event_filter(tx: Transaction, request: Watch | ReadLog, look: OpenLedger) -> Callable[[Event], bool]:
     """Whether a fact is wanted by a filter, and the caller may read of it; `look` opens the store then."""
     agent_id = _agent_id(tx, request)
     reached = feed.reaches(tx, agent_id, look) if agent_id else None
@@ -141,7 +141,7 @@ def _conversation_id(tx: Transaction, request: Watch | ReadLog) -> str | None:
     return conversations.channel_named(tx, request.conversation).id
 
 
-def _inside(subtree: AgentPath, look: Look) -> Callable[[frozenset[str]], bool]:
+def _inside(subtree: AgentPath, look: OpenLedger) -> Callable[[frozenset[str]], bool]:
     """Whether one of the agents that a fact concerns lies in a subtree; what was looked up is kept."""
     known: dict[str, bool] = {}
 
@@ -154,7 +154,7 @@ def _inside(subtree: AgentPath, look: Look) -> Callable[[frozenset[str]], bool]:
     return lambda about: any(below(ident) for ident in about if ident.startswith("agt_"))
 
 
-def readable(tx: Transaction, look: Look) -> Readable:
+def readable(tx: Transaction, look: OpenLedger) -> Readable:
     """The operator reads all; an agent what concerns it, those below it, or where it takes part.
 
     What needs a person, and what was said in a conversation, is not read by those above.

@@ -15,7 +15,7 @@ from scout.model.conversation import Conversation, Message
 from scout.model.delivery import Delivery, DeliveryState
 from scout.model.events.asks import DeliveryWoken
 from scout.model.events.concern import concerns
-from scout.model.events.envelope import Event, Wake, record_of
+from scout.model.events.envelope import Event, WakeFact, record_of
 from scout.model.events.event_types import event_type
 from scout.model.events.talk import MessagePosted
 from scout.model.flight import Flight
@@ -198,7 +198,7 @@ def _routed(tx: Transaction, fact: Event, ident: str) -> Iterator[Event]:
             yield one
 
 
-def _duty(wake: Wake | None) -> str | None:
+def _duty(wake: WakeFact | None) -> str | None:
     """The question, work item or flight whose next move a decision was about."""
     occasion: dict[str, Any] = wake.facts.get("occasion", {}) if wake else {}
     duty: dict[str, Any] = occasion.get("duty") or {}

@@ -25,7 +25,7 @@ _HOUR = 3600
 
 def find_route(
     tx: Transaction, agent: Agent, wish: Demand, choice: Choice | None, *, queue: bool
-) -> tuple[routes.Route, str]:
+) -> tuple[routes.AgentRoute, str]:
     """The route of an ask; or, where it may be queued, the reason why it waits."""
     try:
         route = routes.route_of(tx, agent, choice, harness=wish.harness, strict=True)
@@ -39,7 +39,7 @@ def find_route(
 
 def find_route_again(
     tx: Transaction, ask: Ask, agent: Agent, *, queue: bool = False
-) -> tuple[routes.Route, str]:
+) -> tuple[routes.AgentRoute, str]:
     """The route of an ask that was made before; `queue` lets it wait even if its asker did not."""
     wish = routes.demand_of(tx, ask)
     queue = queue or ask.if_unreachable is IfUnreachable.QUEUE
@@ -52,7 +52,9 @@ def find_route_again(
         return routes.route_of(tx, agent), refusal.diagnostic.message
 
 
-def decide_wake(tx: Transaction, ask: Ask, route: routes.Route, conversation: Conversation) -> WakeDecision:
+def decide_wake(
+    tx: Transaction, ask: Ask, route: routes.AgentRoute, conversation: Conversation
+) -> WakeDecision:
     """Decide who is woken for an ask: its target, within the budget of the conversation."""
     party = Party(agent_id=ask.target, session_id=ask.target_session_id)
     occasion = Occasion(
@@ -70,7 +72,7 @@ def deliver_ask(
     ask: Ask,
     message: Message,
     *,
-    route: routes.Route,
+    route: routes.AgentRoute,
     decision: WakeDecision,
     reason: str,
     waits: bool = False,

@@ -20,7 +20,7 @@ from scout.model.conversation import (
 )
 from scout.model.delivery import Delivery, check_origin
 from scout.model.events.asks import DeliveryRequested
-from scout.model.events.envelope import Metadata, Wake
+from scout.model.events.envelope import Metadata, WakeFact
 from scout.model.events.talk import (
     ConversationCreated,
     ConversationMember,
@@ -141,7 +141,7 @@ def deliver(
     reason: str = "",
     endpoint_id: str | None = None,
     session_id: str | None = None,
-    decision: Wake | None = None,
+    decision: WakeFact | None = None,
     metadata: Metadata = Metadata(),
 ) -> Delivery:
     """Route a message to one target; for `wake` a program may be started, `delegates` expects an answer.

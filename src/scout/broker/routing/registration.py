@@ -32,7 +32,7 @@ from scout.model.problems.request import Forbidden
 from scout.model.problems.target import NameTaken
 from scout.policy.directory import Wanted
 from scout.policy.permit import Deed, Subject, check_directory
-from scout.policy.register import Registration, Wish, decide_registration
+from scout.policy.register import Registration, RegistrationWish, decide_registration
 from scout.ports import Surroundings
 from scout.protocol.agents import RegisterAgent, Registered
 
@@ -42,7 +42,7 @@ def register(tx: Transaction, request: RegisterAgent) -> Registered:
     _may_register(tx)
     place = tx.place or tx.here
     config = _config(tx, request)
-    wish = Wish(
+    wish = RegistrationWish(
         owner=tx.actor.user or tx.services.operator,
         definition=request.definition_id,
         workspace=request.workspace or (place.workspace if place and tx.place else None),
@@ -259,7 +259,7 @@ def base_agent(tx: Transaction, place: Surroundings) -> Agent:
 
     definition = directory_definition(place.definition, place.parent_folder, place.configured_name, taken)
     branch = place.branch or "main"
-    wish = Wish(
+    wish = RegistrationWish(
         owner=owner,
         definition=definition,
         workspace=place.workspace,

@@ -33,7 +33,7 @@ from scout.policy.permit import Actor, check_directory
 from scout.policy.reach import Reach, reach_of
 
 
-class Route(Record):
+class AgentRoute(Record):
     """`runs`: the dispatcher carries it, with `harness`; else the agent takes it from its inbox."""
 
     reach: Reach
@@ -98,18 +98,18 @@ def route_of(
     *,
     harness: str | None = None,
     strict: bool = False,
-) -> Route:
+) -> AgentRoute:
     """The way to an agent. `harness`: only this one; `strict`: that none can run it is a refusal."""
     endpoints = shared_endpoints(tx.endpoints(agent.id))
     endpoint = choice.endpoint if choice else _online(tx, endpoints) or _let_go(endpoints)
     if endpoint is not None and endpoint.transport is Transport.PULL:
         if is_online(endpoint, tx.now, tx.rules.periods.online_within):
-            return Route(reach=_reach(tx, agent, [endpoint], ""), endpoint=endpoint)
+            return AgentRoute(reach=_reach(tx, agent, [endpoint], ""), endpoint=endpoint)
         endpoint = choice = None  # it says nothing of what Scout could start
     named = harness or (endpoint.harness if endpoint else choice.harness if choice else None)
     runner, why_not = _runner(tx, agent, named, strict)
     reach = _reach(tx, agent, [endpoint] if endpoint else endpoints, why_not)
-    return Route(reach=reach, endpoint=endpoint, harness=runner, runs=not why_not)
+    return AgentRoute(reach=reach, endpoint=endpoint, harness=runner, runs=not why_not)
 
 
 def _online(tx: Transaction, endpoints: Sequence[Endpoint]) -> Endpoint | None:

@@ -8,7 +8,7 @@ from scout.broker.transaction.transaction import Transaction
 from scout.broker.transaction.transactions import Transactions
 from scout.model.problems.session import Layer
 from scout.model.session import Session, SessionOrigin, SessionState
-from scout.ports import Runs
+from scout.ports import KeptRuns
 
 _MANY = 10_000
 _Process = tuple[int, str]
@@ -55,7 +55,7 @@ def _processes_of(session: Session) -> _Seen:
     return frozenset((pid, started) for pid, started in named if pid and started)
 
 
-def _gone(runs: Runs, known: Mapping[str, _Seen]) -> list[tuple[str, _Process]]:
+def _gone(runs: KeptRuns, known: Mapping[str, _Seen]) -> list[tuple[str, _Process]]:
     return [
         (ident, process)
         for ident, processes in known.items()

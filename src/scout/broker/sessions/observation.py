@@ -39,7 +39,7 @@ T = TypeVar("T")
 _PAUSE = 0.3  # seconds between two looks at a transcript
 
 
-class Look(NamedTuple):
+class Observer(NamedTuple):
     """The broker, as far as a look needs it: `read` runs a function of a Turn on a reader."""
 
     services: Services
@@ -49,7 +49,7 @@ class Look(NamedTuple):
 # ----------------------------------------------------------------------------------- what there is
 
 
-async def topology(look: Look, request: ShowTopology) -> Topology:
+async def topology(look: Observer, request: ShowTopology) -> Topology:
     """What the harnesses show, and what of it Scout knows."""
     await look.read(_may_look)
     chosen = [one for one in look.services.harnesses.values() if request.harness in (None, one.name)]
@@ -97,7 +97,7 @@ def _attach(seen: Observed) -> Remedy:
 # ------------------------------------------------------------------------------------ a transcript
 
 
-async def tail(look: Look, request: TailSession) -> Tail:
+async def tail(look: Observer, request: TailSession) -> Tail:
     """Some of a session's transcript, at once or as soon as there is something new."""
     spec, harness = await look.read(lambda tx: _looked_at(tx, request.session_id))
     clock, periods = look.services.clock, look.services.rules.periods
@@ -151,7 +151,7 @@ def _unseen(session: Session, reason: str) -> SessionNotAttachable:
 # ------------------------------------------------------------------------------------- a work tree
 
 
-async def diff(look: Look, request: ShowDiff) -> Diff:
+async def diff(look: Observer, request: ShowDiff) -> Diff:
     """What changed during a flight, by the two pictures of its work tree."""
     flight: Flight = await look.read(lambda tx: _readable(tx, request.flight_id))
     kept = look.services.snapshots
@@ -187,7 +187,7 @@ def _no_diff(flight: Flight, reason: str) -> BadRequest:
     return BadRequest(problem=problem, field="flightId", remedies=tuple(remedies))
 
 
-LOOKS: Mapping[type[Request[Any]], Callable[[Look, Any], Awaitable[Any]]] = {
+LOOKS: Mapping[type[Request[Any]], Callable[[Observer, Any], Awaitable[Any]]] = {
     ShowTopology: topology,
     TailSession: tail,
     ShowDiff: diff,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from scout.base.time import Time
 from scout.model.node import Pause
 from scout.policy.limits import Rules
-from scout.ports import Blobs, Clock, Harness, Ids, Places, Probe, Runs, Snapshots
+from scout.ports import Blobs, Clock, Harness, Ids, KeptRuns, Places, Probe, Snapshots
 from scout.protocol.overview import Status
 
 
@@ -43,7 +43,7 @@ class Services:
     version: str
     read_settings: Callable[[], LiveSettings]
     snapshots: Snapshots | None = None
-    runs: Runs | None = None
+    runs: KeptRuns | None = None
     node: str = ""
     operator: str = ""
     operator_agent: str = ""

@@ -9,8 +9,8 @@ from scout.base.refusal import Refused, Remedy
 from scout.model.events.envelope import Event
 from scout.model.problems.request import RateLimited
 
-Wanted = Callable[[Event], bool]
-Read = Callable[[int], Awaitable[list[Event]]]
+EventFilter = Callable[[Event], bool]
+ReadEvents = Callable[[int], Awaitable[list[Event]]]
 
 
 class Listener:
@@ -65,7 +65,7 @@ class Waiters:
 class _Follower:
     """One reader: what it has not taken yet. A reader that falls too far behind loses its place."""
 
-    def __init__(self, client: str, wanted: Wanted, room: int) -> None:
+    def __init__(self, client: str, wanted: EventFilter, room: int) -> None:
         self.client = client
         self.wanted = wanted
         self.room = room
@@ -115,7 +115,7 @@ class Hub:
                 follower.news.set()
 
     async def follow(
-        self, client: str, wanted: Wanted, after: int | None, read: Read, last: int
+        self, client: str, wanted: EventFilter, after: int | None, read: ReadEvents, last: int
     ) -> AsyncGenerator[Event]:
         """The wanted facts after a number, then those that come; a slow reader is dropped with a reason.
 
@@ -135,7 +135,7 @@ class Hub:
         finally:
             self._followers.remove(follower)
 
-    async def _past(self, follower: _Follower, place: int, read: Read) -> AsyncIterator[Event]:
+    async def _past(self, follower: _Follower, place: int, read: ReadEvents) -> AsyncIterator[Event]:
         """What the log holds; what came meanwhile is kept, or read from the log too if it is too much."""
         while True:
             page = await read(place)

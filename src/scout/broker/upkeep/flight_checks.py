@@ -19,7 +19,7 @@ from scout.model.flight import (
     wait_flight,
 )
 from scout.model.waiting import WaitingKind
-from scout.policy.swept import CheckFlight, FailFlight, Liveness, ResumeFlight, Swept, WaitFlight, Watch
+from scout.policy.swept import CheckFlight, Liveness, SweepFail, SweepResume, SweepSubject, Swept, WaitFlight
 from scout.store.ledger import Ledger
 
 _SEEN = {
@@ -55,14 +55,14 @@ def _program(ledger: Ledger, flight_id: str) -> Delivery | None:
     return next((one for one in last if one.wake), None)
 
 
-def watch_flight(tx: Transaction, flight: Flight, alive: Liveness | None) -> Watch:
+def watch_flight(tx: Transaction, flight: Flight, alive: Liveness | None) -> SweepSubject:
     """A flight with what is known of it: what became of its program, or when its agent was heard from."""
     named = tx.ledger.get(Endpoint, flight.endpoint_id)
     known = [one for one in ([named] if named else tx.endpoints(flight.target)) if not one.held]
     within = tx.rules.periods.online_within
     if alive is None and any(is_online(one, tx.now, within) for one in known):
         alive = Liveness.ALIVE
-    return Watch(
+    return SweepSubject(
         record=flight,
         seen_at=max((one.last_seen for one in known if one.last_seen is not None), default=None),
         found=alive,
@@ -78,22 +78,22 @@ def watch_flight(tx: Transaction, flight: Flight, alive: Liveness | None) -> Wat
 def follow_up(tx: Transaction, flight: Flight, action: Swept, alive: Liveness | None) -> None:
     """What the sweeper found due for a flight."""
     match action:
-        case CheckFlight() | ResumeFlight() if flight.state is FlightState.QUEUED:
+        case CheckFlight() | SweepResume() if flight.state is FlightState.QUEUED:
             if not held_flights.try_to_release(tx, flight):
                 _later(tx, flight, action)
         case CheckFlight():
             checked = {"reason": action.rule, "next_check_at": action.next_check}
             flight_state.record_note(tx, note_flight(flight, FlightPhase.CHECKING, tx.now, **checked))
-        case ResumeFlight() if flight.state is FlightState.RUNNING:
+        case SweepResume() if flight.state is FlightState.RUNNING:
             heard = {"reason": "the target works on it", "next_check_at": action.next_check}
             flight_state.record_note(tx, note_flight(flight, FlightPhase.WORKING, tx.now, **heard))
-        case ResumeFlight():
+        case SweepResume():
             _resumed(tx, flight, action, alive)
         case WaitFlight():
             on, holder = action.waiting_on, action.holder_id
             waiting = wait_flight(flight, on, tx.now, next_move_owner_id=holder, reason=action.reason)
             _moved(tx, waiting, FlightMove.WAIT)
-        case FailFlight():
+        case SweepFail():
             flight_state.finish_flight(tx, flight, fail_flight(flight, action.error, tx.now))
             delivery = _program(tx.ledger, flight.id)
             if delivery is not None:

@@ -13,7 +13,7 @@ from scout.model.endpoint import Endpoint, EndpointMove, EndpointState, is_onlin
 from scout.model.events.presence import AgentRetired, AgentSleeping, SessionEnded
 from scout.model.flight import Flight, FlightState
 from scout.model.session import Session, end_session
-from scout.policy.swept import EndTask, Rest, Sleep, StayAwake, Watch
+from scout.policy.swept import EndTask, Rest, Sleep, StayAwake, SweepSubject
 from scout.store.ledger import LAST
 
 _FEW = 20
@@ -24,7 +24,7 @@ _BUSY = frozenset({EndpointState.ATTACHING, EndpointState.WAKING, EndpointState.
 # -- looking -----------------------------------------------------------------------------------------
 
 
-def watch(tx: Transaction, agent: Agent) -> Watch:
+def watch(tx: Transaction, agent: Agent) -> SweepSubject:
     """An agent with what may keep it awake."""
     endpoints = tx.endpoints(agent.id)
     ours = [one for one in endpoints if one.held]
@@ -46,7 +46,7 @@ def watch(tx: Transaction, agent: Agent) -> Watch:
         elsewhere=agent.node != tx.services.node,
         done=any(one.state is FlightState.COMPLETED for one in flights),
     )
-    return Watch(record=agent, rest=rest)
+    return SweepSubject(record=agent, rest=rest)
 
 
 def _active_at(

@@ -41,12 +41,12 @@ from scout.policy.swept import (
     Expire,
     Liveness,
     MarkStale,
-    Nudge,
     Release,
     Round,
     Sleep,
     StayAwake,
-    Watch,
+    SweepNudge,
+    SweepSubject,
 )
 from scout.store.ledger import Ledger
 
@@ -165,7 +165,7 @@ def _attend(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap | None
     match action:
         case None:
             pass
-        case Nudge():
+        case SweepNudge():
             reminders.remind(tx, record, action)
         case Expire():
             _expired(tx, record, action.rule)
@@ -180,7 +180,7 @@ def _attend(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap | None
             flight_checks.follow_up(tx, record, action, alive)
 
 
-def _watched(tx: Transaction, record: Any, alive: Liveness | None) -> Watch | None:
+def _watched(tx: Transaction, record: Any, alive: Liveness | None) -> SweepSubject | None:
     """The record with what its table does not hold; nothing when nobody is to be reminded of it any more."""
     match record:
         case Message():
@@ -192,7 +192,7 @@ def _watched(tx: Transaction, record: Any, alive: Liveness | None) -> Watch | No
         case Alias():
             session = tx.ledger.get(Session, record.target.session_id)
             over = session is not None and session.state in (SessionState.ENDED, SessionState.LOST)
-            return Watch(record=record, session_over=over)
+            return SweepSubject(record=record, session_over=over)
         case _:
             return reminders.watch(tx, record)
 

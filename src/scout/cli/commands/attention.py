@@ -17,7 +17,7 @@ from scout.cli.operations.verbs import Options
 from scout.cli.output.attention import OPEN_STATES
 from scout.cli.output.shapes import show as show_answer
 from scout.cli.waiting.follow import POLL
-from scout.cli.waiting.progress import TICK, Progress
+from scout.cli.waiting.progress import TICK, ProgressLine
 from scout.protocol.operations import OPERATIONS
 
 # How a decision ends the command; what is decided otherwise ends it with 0.
@@ -31,11 +31,11 @@ def follow(line: DaemonCall, ident: str, budget: float | None, as_json: bool) ->
     try:
         item = _wait(line, ident, budget)
     except KeyboardInterrupt:
-        Progress.clear()
+        ProgressLine.clear()
         note(f"it stays open; come back with: scout attention show {ident} --wait")
         return 130
     finally:
-        Progress.clear()
+        ProgressLine.clear()
     if as_json:
         out(json.dumps(item))
     else:
@@ -45,7 +45,7 @@ def follow(line: DaemonCall, ident: str, budget: float | None, as_json: bool) ->
 
 def _wait(line: DaemonCall, ident: str, budget: float | None) -> dict[str, Any]:
     route, began = _route("attention.show"), time.monotonic()
-    progress = Progress() if sys.stderr.isatty() else None
+    progress = ProgressLine() if sys.stderr.isatty() else None
     while True:
         left = POLL if budget is None else max(budget - (time.monotonic() - began), 0)
         step = min(TICK if progress else POLL, left)

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from scout import __version__
-from scout.adapters.process.runs import Runs
+from scout.adapters.process.runs import RunFolders
 from scout.adapters.sinks.desktop import program
 from scout.base.refusal import Refused
 from scout.cli.connection.call import ROUTES, DaemonCall
@@ -131,7 +131,7 @@ def _usage(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     """What runs, pictures and attachments take on the disk, and how much they may take."""
     settings = read().settings
     limits, sessions = settings.rules.limits, Path(settings.sessions)
-    runs, pictures = Runs(sessions).list_stored(), GitSnapshots(sessions).list_stored()
+    runs, pictures = RunFolders(sessions).list_stored(), GitSnapshots(sessions).list_stored()
     attachments = measure(Path(settings.blobs)).size
     yield _used("runs", sum(one.size for one in runs), limits.run_output_total)
     yield _used("pictures", sum(one.size for one in pictures), limits.pictures_total)

@@ -69,13 +69,13 @@ def command(as_json: bool) -> None:
     """
     if not as_json:
         sys.exit(play(_print))
-    steps: list[Step] = []
+    steps: list[DemoStep] = []
     code = play(steps.append)
     out(json.dumps({"succeeded": code == 0, "steps": [step._asdict() for step in steps]}))
     sys.exit(code)
 
 
-class Step(NamedTuple):
+class DemoStep(NamedTuple):
     """One command of the demo: why it is typed, where, and what came of it."""
 
     says: str
@@ -87,7 +87,7 @@ class Step(NamedTuple):
     seconds: float
 
 
-def play(show: Callable[[Step], None]) -> int:
+def play(show: Callable[[DemoStep], None]) -> int:
     """Play every stop, each shown when it has ended; 0 when each ended as it should."""
     with _stage() as (folder, environ):
         tried = ""
@@ -130,7 +130,7 @@ def _is_ours(name: str) -> bool:
     return name.startswith("SCOUT_") or name in SESSION_MARKS
 
 
-def _run(words: str, typed: str, place: Path, environ: dict[str, str], expected: int = 0) -> Step:
+def _run(words: str, typed: str, place: Path, environ: dict[str, str], expected: int = 0) -> DemoStep:
     """Type one command."""
     command = [sys.executable, "-m", "scout", *shlex.split(typed)[1:]]
     began = time.monotonic()
@@ -147,10 +147,10 @@ def _run(words: str, typed: str, place: Path, environ: dict[str, str], expected:
     )
     said = "\n".join(_without_secret(line) for line in done.stdout.splitlines())
     took = round(time.monotonic() - began, 3)
-    return Step(words, place.name, typed, expected, done.returncode, said, took)
+    return DemoStep(words, place.name, typed, expected, done.returncode, said, took)
 
 
-def _print(step: Step) -> None:
+def _print(step: DemoStep) -> None:
     """One command and what it printed."""
     if step.says:
         out("")

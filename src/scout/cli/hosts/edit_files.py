@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scout.cli.connection.refusal import RefusalError
-from scout.cli.hosts.hosts import Addition, Host, Program
+from scout.cli.hosts.hosts import Addition, Host, HostProgram
 from scout.cli.hosts.jsonc import NotJson
 
 
@@ -30,7 +30,7 @@ class FileChange(NamedTuple):
         )
 
 
-def planned(host: Host, environ: Mapping[str, str], program: Program) -> list[FileChange]:
+def planned(host: Host, environ: Mapping[str, str], program: HostProgram) -> list[FileChange]:
     """What setting up a host would change; nothing where all is there already."""
     changes: list[FileChange] = []
     for file, additions in _by_file(host, environ, program).items():
@@ -43,7 +43,7 @@ def planned(host: Host, environ: Mapping[str, str], program: Program) -> list[Fi
     return changes
 
 
-def _by_file(host: Host, environ: Mapping[str, str], program: Program) -> dict[Path, list[Addition]]:
+def _by_file(host: Host, environ: Mapping[str, str], program: HostProgram) -> dict[Path, list[Addition]]:
     found: dict[Path, list[Addition]] = {}
     for file, addition in host.additions(environ, program):
         found.setdefault(file, []).append(addition)
@@ -131,7 +131,9 @@ class Records:
         (self._folder / f"{host}.json").unlink(missing_ok=True)
 
 
-def undone(host: Host, environ: Mapping[str, str], program: Program, records: Records) -> list[FileChange]:
+def undone(
+    host: Host, environ: Mapping[str, str], program: HostProgram, records: Records
+) -> list[FileChange]:
     """The way back: exactly what was there; of a file that was changed since, only ours is taken out."""
     told = records.read(host.name)
     changes: list[FileChange] = []

@@ -27,7 +27,7 @@ _EVENTS = {
 }
 
 
-class Program(NamedTuple):
+class HostProgram(NamedTuple):
     """How this Scout is called, and what it has to be told about where it lives."""
 
     words: tuple[str, ...]
@@ -40,13 +40,13 @@ class Program(NamedTuple):
         return shlex.join([*(["env", *told] if told else []), *self.words, *words])
 
 
-def program_here(environ: Mapping[str, str]) -> Program:
+def program_here(environ: Mapping[str, str]) -> HostProgram:
     """The command that was typed, by its whole path; a host need not have it on its own."""
     beside = Path(sys.executable).parent / "scout"
     found = str(beside) if beside.exists() else shutil.which("scout")
     words = (found,) if found else (sys.executable, "-m", "scout")
     home = environ.get("SCOUT_HOME")
-    return Program(words, {"SCOUT_HOME": str(Path(home).expanduser().absolute())} if home else {})
+    return HostProgram(words, {"SCOUT_HOME": str(Path(home).expanduser().absolute())} if home else {})
 
 
 class Addition(Protocol):
@@ -131,7 +131,7 @@ class JsonHooks:
     empty = "{}\n"
     what = "hooks"
 
-    def __init__(self, host: str, program: Program) -> None:
+    def __init__(self, host: str, program: HostProgram) -> None:
         self._host = host
         self._entries = {
             name: _entry(program.line("hook", event, "--host", host), seconds)
@@ -252,7 +252,7 @@ class Host(NamedTuple):
     title: str
     programs: tuple[str, ...]
     folder: Callable[[Mapping[str, str]], Path]
-    additions: Callable[[Mapping[str, str], Program], tuple[tuple[Path, Addition], ...]]
+    additions: Callable[[Mapping[str, str], HostProgram], tuple[tuple[Path, Addition], ...]]
     note: str = ""
 
     def is_here(self, environ: Mapping[str, str]) -> bool:
@@ -261,7 +261,7 @@ class Host(NamedTuple):
         return self.folder(environ).is_dir() or any(shutil.which(one, path=search) for one in self.programs)
 
 
-def _stdio(host: str, program: Program, **more: Any) -> dict[str, Any]:
+def _stdio(host: str, program: HostProgram, **more: Any) -> dict[str, Any]:
     told = {"command": program.words[0], "args": [*program.words[1:], "mcp", "--host", host]}
     return {**more, **told, **({"env": program.environ} if program.environ else {})}
 
@@ -274,7 +274,7 @@ def _claude(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("CLAUDE_CONFIG_DIR") or _home(environ) / ".claude")
 
 
-def _claude_files(environ: Mapping[str, str], program: Program) -> tuple[tuple[Path, Addition], ...]:
+def _claude_files(environ: Mapping[str, str], program: HostProgram) -> tuple[tuple[Path, Addition], ...]:
     own = environ.get("CLAUDE_CONFIG_DIR")
     state = Path(own) / ".claude.json" if own else _home(environ) / ".claude.json"
     settings = _claude(environ) / "settings.json"
@@ -293,7 +293,7 @@ def _codex(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("CODEX_HOME") or _home(environ) / ".codex")
 
 
-def _codex_files(environ: Mapping[str, str], program: Program) -> tuple[tuple[Path, Addition], ...]:
+def _codex_files(environ: Mapping[str, str], program: HostProgram) -> tuple[tuple[Path, Addition], ...]:
     folder = _codex(environ)
     approves = {"default_tools_approval_mode": "approve"} if program.allows_tools else {}
     server = {**_stdio("codex", program), **approves}
@@ -318,7 +318,7 @@ def _opencode(environ: Mapping[str, str]) -> Path:
     return _config(environ) / "opencode"
 
 
-def _opencode_files(environ: Mapping[str, str], program: Program) -> tuple[tuple[Path, Addition], ...]:
+def _opencode_files(environ: Mapping[str, str], program: HostProgram) -> tuple[tuple[Path, Addition], ...]:
     folder = _opencode(environ)
     named = [folder / name for name in ("opencode.jsonc", "opencode.json") if (folder / name).exists()]
     words = [*program.words, "mcp", "--host", "opencode"]
@@ -330,8 +330,8 @@ def _opencode_files(environ: Mapping[str, str], program: Program) -> tuple[tuple
 
 def _only_server(
     name: str, folder: Callable[[Mapping[str, str]], Path], file: str, key: str, **more: Any
-) -> Callable[[Mapping[str, str], Program], tuple[tuple[Path, Addition], ...]]:
-    def additions(environ: Mapping[str, str], program: Program) -> tuple[tuple[Path, Addition], ...]:
+) -> Callable[[Mapping[str, str], HostProgram], tuple[tuple[Path, Addition], ...]]:
+    def additions(environ: Mapping[str, str], program: HostProgram) -> tuple[tuple[Path, Addition], ...]:
         entry = JsonEntry("MCP server", (key, "scout"), _stdio(name, program, **more))
         return ((folder(environ) / file, entry),)
 

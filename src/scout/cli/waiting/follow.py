@@ -10,7 +10,7 @@ from scout.cli.connection.call import ROUTES
 from scout.cli.connection.refusal import OPEN, exit_code, tries
 from scout.cli.connection.text import note, out, out_text, paint
 from scout.cli.output.own_name import say_you
-from scout.cli.waiting.progress import Progress, WatchedFlight, asked_of_a_person
+from scout.cli.waiting.progress import ProgressLine, WatchedFlight, asked_of_a_person
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ def follow(line: DaemonCall, flight_id: str, budget: float | None, as_json: bool
     try:
         flight = _wait(line, flight_id, budget)
     except KeyboardInterrupt:
-        Progress.clear()
+        ProgressLine.clear()
         note(f"the work continues; come back with: scout wait {flight_id}")
         return 130
     finally:
-        Progress.clear()
+        ProgressLine.clear()
     return settle(flight if as_json else say_you(line, flight), as_json)
 
 
@@ -95,7 +95,7 @@ def _why(flight: dict[str, Any]) -> str:
 
 def _wait(line: DaemonCall, flight_id: str, budget: float | None) -> dict[str, Any]:
     began = time.monotonic()
-    progress, watched = Progress() if sys.stderr.isatty() else None, WatchedFlight(line)
+    progress, watched = ProgressLine() if sys.stderr.isatty() else None, WatchedFlight(line)
     seen: int | None = None
     while True:
         left = None if budget is None else budget - (time.monotonic() - began)

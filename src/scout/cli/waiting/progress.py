@@ -23,7 +23,7 @@ _QUIET = 10.0  # seconds without a sign of life that are not worth a word
 _WIDE = 110
 
 
-class Progress:
+class ProgressLine:
     """One line that is rewritten: how it is, how long that takes already, the last sign of life."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class WatchedFlight:
         if ref is None or ref in self._told:
             return
         self._told.add(ref)
-        Progress.clear()
+        ProgressLine.clear()
         try:
             self._ask(ref)
         except RefusalError:  # the caller may not see it

@@ -8,7 +8,7 @@ from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.ref import Ref
 
-__all__ = ["Changed", "Event", "Metadata", "PassedOver", "Wake", "record_of"]
+__all__ = ["Changed", "Event", "Metadata", "PassedOver", "WakeFact", "record_of"]
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ class PassedOver(Record, omit_defaults=True):
     why: str
 
 
-class Wake(Record, omit_defaults=True):
+class WakeFact(Record, omit_defaults=True):
     """A wake decision as it is stored: who, by which rule, from which facts, and who was passed over."""
 
     agent_id: str | None = None
@@ -41,7 +41,7 @@ class Metadata(Record, omit_defaults=True):
     mentions: tuple[str, ...] = ()
     target_agents: tuple[str, ...] = ()
     in_reply_to: str | None = None
-    wake: Wake | None = None
+    wake: WakeFact | None = None
     resolved: str | None = None
     alias_id: str | None = None
     alias_revision: int | None = None
