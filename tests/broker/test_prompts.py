@@ -12,7 +12,7 @@ from scout.identity.reserved import HARNESSES
 from scout.model.agent import ToolRole
 from scout.model.delivery import DeliveryState
 from scout.model.events.envelope import record_of
-from scout.model.usage import Ledger, ValueClass
+from scout.model.usage import UsageLedger, ValueClass
 from scout.policy.prompt import LIMIT, SYNTAX
 from scout.ports import HarnessEvent, Prompt, SessionSpec
 from scout.protocol.agents import ConfigureAgent
@@ -161,11 +161,13 @@ async def test_each_text_that_scout_adds_is_counted_by_its_worth(rig: Rig) -> No
     await rig.operator(MakeAsk(to="@bow", body="two", wait=20))
     log = await rig.operator(ReadLog(family="collab.usage.reported", limit=50))
     found = [record_of(one) for one in log.items]
-    mine = [one for one in found if one.category is Ledger.PROTOCOL_OVERHEAD]
+    mine = [one for one in found if one.category is UsageLedger.PROTOCOL_OVERHEAD]
     worth = {one.value_class for one in mine if one.total_tokens}
     assert worth == {ValueClass.ONBOARDING, ValueClass.BOILERPLATE, ValueClass.WORK_CONTEXT}
     assert all(one.message_id and one.ask_id and one.flight_id for one in found)
-    assert any(one.flight_id == asked.flight_id and one.category is Ledger.HARNESS_EXECUTION for one in found)
+    assert any(
+        one.flight_id == asked.flight_id and one.category is UsageLedger.HARNESS_EXECUTION for one in found
+    )
 
 
 @pytest.mark.parametrize("call", re.findall(r"`scout (.*?)`", " ".join(astuple(SYNTAX["command"]))))

@@ -12,7 +12,7 @@ from scout.base.time import Time
 from scout.broker.upkeep import housekeeping
 from scout.model.events.asks import UsageReported
 from scout.model.flight import FlightPhase, FlightState
-from scout.model.usage import Counters, Ledger, Usage, UsageSource, ValueClass
+from scout.model.usage import Counters, Usage, UsageLedger, UsageSource, ValueClass
 from scout.model.waiting import WaitingKind
 from scout.policy.limits import Limits
 from scout.policy.usage import Account
@@ -25,7 +25,7 @@ from scout.protocol.talk import GetMessage, Send
 from tests.broker.rig import Rig, refused, staged
 from tests.broker.stage import ended, later, log, program, set_up, until
 
-EXECUTION, OVERHEAD = str(Ledger.HARNESS_EXECUTION), str(Ledger.PROTOCOL_OVERHEAD)
+EXECUTION, OVERHEAD = str(UsageLedger.HARNESS_EXECUTION), str(UsageLedger.PROTOCOL_OVERHEAD)
 
 
 async def reports(rig: Rig) -> list[Usage]:
@@ -50,11 +50,15 @@ async def test_both_ledgers_are_shown_apart_with_what_is_a_guess(rig: Rig) -> No
     arc = await rig.agent("arc")
     exact = UsageSource.PROVIDER_EXACT
     made = await spend(arc, 700, completion_tokens=300, usage_source=exact, model="opus", harness="claude")
-    assert (made.total_tokens, made.estimated, made.category) == (1000, False, Ledger.HARNESS_EXECUTION)
+    assert (made.total_tokens, made.estimated, made.category) == (1000, False, UsageLedger.HARNESS_EXECUTION)
     await spend(arc, 50)
     wrapped = ValueClass.ROUTING
     await spend(
-        arc, 8, category=Ledger.PROTOCOL_OVERHEAD, value_class=wrapped, counters=Counters(wake_failures=2)
+        arc,
+        8,
+        category=UsageLedger.PROTOCOL_OVERHEAD,
+        value_class=wrapped,
+        counters=Counters(wake_failures=2),
     )
     shown = await arc.call(ShowUsage())
     assert set(shown.totals) == {EXECUTION, OVERHEAD}
@@ -136,13 +140,13 @@ async def test_each_attempt_reports_what_its_contract_costs(rig: Rig) -> None:
     assert asked.output == "HELLO"
     cost, run = await reports(rig)
     assert (cost.category, cost.value_class, cost.estimated) == (
-        Ledger.PROTOCOL_OVERHEAD, ValueClass.ONBOARDING, True,
+        UsageLedger.PROTOCOL_OVERHEAD, ValueClass.ONBOARDING, True,
     )  # fmt: skip
     assert cost.counters == Counters(dispatch_attempts=1)
     assert 400 < cost.total_tokens < 900
     assert (cost.agent_id, cost.flight_id, cost.ask_id) == (asked.target, asked.flight_id, asked.ask_id)
     assert (cost.harness, cost.message_id) == ("command", asked.message_id)
-    assert (run.category, run.flight_id) == (Ledger.HARNESS_EXECUTION, asked.flight_id)
+    assert (run.category, run.flight_id) == (UsageLedger.HARNESS_EXECUTION, asked.flight_id)
 
 
 @staged
@@ -175,7 +179,7 @@ async def test_refusals_and_briefs_are_counted_in_memory_and_reported_together(r
     await housekeeping.flush(rig.broker)
     (only,) = await reports(rig)
     assert only.counters == Counters(diagnostics_generated=5, orientation_commands_avoided=2)
-    assert only.category is Ledger.PROTOCOL_OVERHEAD
+    assert only.category is UsageLedger.PROTOCOL_OVERHEAD
     assert only.total_tokens == 30  # what the five refusals say
     shown = await arc.call(ShowUsage())
     assert shown.totals[OVERHEAD].counters == only.counters

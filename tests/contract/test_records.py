@@ -30,7 +30,7 @@ from scout.model.people.user import User
 from scout.model.ref import Ref, RefKind
 from scout.model.schema import schema
 from scout.model.session import ready_session
-from scout.model.usage import Ledger, Usage, day_of, totals
+from scout.model.usage import Usage, UsageLedger, day_of, totals
 from scout.model.work_item import WorkItem
 from scout.policy.directory import OUTSIDE
 from scout.policy.resolve import resolve
@@ -297,9 +297,9 @@ def test_an_alias_of_a_session_is_pinned_too() -> None:
 
 @pytest.mark.rows("R2.1-32")
 def test_a_report_of_usage_is_in_one_of_two_ledgers() -> None:
-    assert [ledger.value for ledger in Ledger] == ["protocol_overhead", "harness_execution"]
-    own = a_usage(category=Ledger.PROTOCOL_OVERHEAD, prompt_tokens=3, total_tokens=3)
-    work = a_usage(category=Ledger.HARNESS_EXECUTION, prompt_tokens=40, total_tokens=50)
+    assert [ledger.value for ledger in UsageLedger] == ["protocol_overhead", "harness_execution"]
+    own = a_usage(category=UsageLedger.PROTOCOL_OVERHEAD, prompt_tokens=3, total_tokens=3)
+    work = a_usage(category=UsageLedger.HARNESS_EXECUTION, prompt_tokens=40, total_tokens=50)
     sums = {ledger.value: one.total_tokens for ledger, one in totals([day_of(own), day_of(work)]).items()}
     assert sums == {"protocol_overhead": 3, "harness_execution": 50}
     assert {"promptTokens", "completionTokens", "totalTokens", "counters"} <= wire_names(Usage)

@@ -1,5 +1,6 @@
 """The layout rules of CONTRIBUTING.md that a machine can check."""
 
+import ast
 import importlib
 import re
 import tomllib
@@ -71,6 +72,32 @@ def test_a_module_is_named_after_what_it_holds() -> None:
 
 def test_no_file_grows_past_500_lines() -> None:
     assert {file.name: _length(file) for file in MODULES if _length(file) > 500} == {}
+
+
+def test_no_folder_is_too_full() -> None:
+    most = {
+        folder: 30 if folder.parts[-1] in {room.split(".")[1] for room in _PURE} else 24
+        for folder in _folders()
+    }
+    assert {folder.name: _entries(folder) for folder in _folders() if _entries(folder) > most[folder]} == {}
+
+
+def _folders() -> list[Path]:
+    return sorted({file.parent for file in MODULES})
+
+
+def _entries(folder: Path) -> int:
+    return len([file for file in folder.glob("*.py") if file.name != "__init__.py"])
+
+
+def test_a_public_class_name_has_one_meaning() -> None:
+    """`Scout` is one meaning in two places: the protocol, and the client that follows it."""
+    found: dict[str, list[str]] = {}
+    for file in MODULES:
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(_dotted(file))
+    assert {name: files for name, files in found.items() if len(files) > 1 and name != "Scout"} == {}
 
 
 def test_the_readme_stays_a_first_page() -> None:

@@ -25,7 +25,7 @@ from scout.model.question import Question, new_question
 from scout.model.ref import Ref
 from scout.model.session import Session
 from scout.model.token import Token, TokenKind, hash_of
-from scout.model.usage import Ledger, Usage, UsageSource
+from scout.model.usage import Usage, UsageLedger, UsageSource
 from scout.model.work_item import WorkItem, new_work
 
 T0 = Time.parse("2026-11-15T12:00:00.000Z")
@@ -181,7 +181,7 @@ def a_usage(**changes: Any) -> Usage:
     base = Usage(
         id=ident("usg"),
         agent_id=ALICE,
-        category=Ledger.HARNESS_EXECUTION,
+        category=UsageLedger.HARNESS_EXECUTION,
         usage_source=UsageSource.PROVIDER_EXACT,
         created_at=T0,
     )

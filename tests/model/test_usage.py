@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from scout.base.refusal import Refused
 from scout.model.usage import (
     Counters,
-    Ledger,
     Totals,
     Usage,
+    UsageLedger,
     UsageSource,
     ValueClass,
     checked_usage,
@@ -19,7 +19,7 @@ from tests.model.samples import a_usage
 
 REPORTS = st.builds(
     a_usage,
-    category=st.sampled_from(list(Ledger)),
+    category=st.sampled_from(list(UsageLedger)),
     usage_source=st.sampled_from(list(UsageSource)),
     prompt_tokens=st.integers(0, 1000),
     completion_tokens=st.integers(0, 1000),
@@ -90,7 +90,7 @@ def test_numbers_that_cannot_be_are_refused(usage: Usage) -> None:
 @given(st.lists(REPORTS))
 def test_no_sum_mixes_the_ledgers(reports: list[Usage]) -> None:
     sums = totals(map(day_of, reports))
-    assert set(sums) == {Ledger.PROTOCOL_OVERHEAD, Ledger.HARNESS_EXECUTION}
+    assert set(sums) == {UsageLedger.PROTOCOL_OVERHEAD, UsageLedger.HARNESS_EXECUTION}
     for ledger, total in sums.items():
         mine = [usage for usage in reports if usage.category is ledger]
         assert total == Totals(

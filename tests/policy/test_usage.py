@@ -11,7 +11,7 @@ from scout.base.codec import plain
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.base.time import Time
 from scout.model.attention import AttentionKind
-from scout.model.usage import Counters, Ledger, Totals, Usage, UsageSource, ValueClass, day_of
+from scout.model.usage import Counters, Totals, Usage, UsageLedger, UsageSource, ValueClass, day_of
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.limits import Alarm, Limits, raise_limit
 from scout.policy.usage import (
@@ -79,7 +79,7 @@ def test_all_that_scout_adds_is_protocol_overhead(what: Overhead, value_class: V
     assert report == Usage(
         id="usg_1",
         agent_id="agt_1",
-        category=Ledger.PROTOCOL_OVERHEAD,
+        category=UsageLedger.PROTOCOL_OVERHEAD,
         value_class=value_class,
         prompt_tokens=2,
         completion_tokens=2,
@@ -113,7 +113,7 @@ def test_whatever_the_provider_did_not_count_is_marked_as_an_estimate(source: Us
     report = execution("usg_2", ABOUT, NOW, prompt_tokens=7, completion_tokens=5, source=source)
     assert report == Usage(
         id="usg_2",
-        category=Ledger.HARNESS_EXECUTION,
+        category=UsageLedger.HARNESS_EXECUTION,
         value_class=ValueClass.WORK_CONTEXT,
         prompt_tokens=7,
         completion_tokens=5,
@@ -174,14 +174,14 @@ def test_the_ledgers_are_summed_apart_and_exact_numbers_apart_from_guesses() -> 
     ]
     found = accounts(map(day_of, reports))
     assert found == {
-        Ledger.PROTOCOL_OVERHEAD: Account(
+        UsageLedger.PROTOCOL_OVERHEAD: Account(
             totals=Totals(
                 reports=2, prompt_tokens=10, completion_tokens=2, total_tokens=12, estimated_tokens=12
             ),
             exact_tokens=0,
             counters=Counters(dispatch_attempts=4, wake_failures=2),
         ),
-        Ledger.HARNESS_EXECUTION: Account(
+        UsageLedger.HARNESS_EXECUTION: Account(
             totals=Totals(
                 reports=2, prompt_tokens=103, completion_tokens=24, total_tokens=127, estimated_tokens=7
             ),
@@ -192,8 +192,8 @@ def test_the_ledgers_are_summed_apart_and_exact_numbers_apart_from_guesses() -> 
 
 
 @pytest.mark.rows("R3.7-1")
-@given(st.lists(st.tuples(st.sampled_from(Ledger), st.integers(0, 100), st.sampled_from(UsageSource))))
-def test_no_sum_mixes_the_ledgers(rows: list[tuple[Ledger, int, UsageSource]]) -> None:
+@given(st.lists(st.tuples(st.sampled_from(UsageLedger), st.integers(0, 100), st.sampled_from(UsageSource))))
+def test_no_sum_mixes_the_ledgers(rows: list[tuple[UsageLedger, int, UsageSource]]) -> None:
     reports = [
         msgspec.structs.replace(
             execution("u", ABOUT, NOW, prompt_tokens=tokens, completion_tokens=0, source=source),

@@ -12,10 +12,10 @@ from scout.base.time import Time
 
 __all__ = [
     "Counters",
-    "Ledger",
     "Totals",
     "Usage",
     "UsageDay",
+    "UsageLedger",
     "UsageSource",
     "ValueClass",
     "checked_usage",
@@ -27,7 +27,7 @@ __all__ = [
 _MOST = 10**12  # in one report: sums of many of them are still numbers that a store can hold
 
 
-class Ledger(StrEnum):
+class UsageLedger(StrEnum):
     """What the tokens were spent on: Scout's own words, or the harness's work."""
 
     PROTOCOL_OVERHEAD = "protocol_overhead"
@@ -62,7 +62,7 @@ class Usage(Record):
 
     id: str
     agent_id: str
-    category: Ledger
+    category: UsageLedger
     value_class: ValueClass | None = None
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -95,7 +95,7 @@ class UsageDay(Record):
 
     day: str
     agent_id: str
-    category: Ledger
+    category: UsageLedger
     harness: str = ""
     model: str = ""
     totals: Totals
@@ -137,11 +137,12 @@ def day_of(usage: Usage) -> UsageDay:
     )
 
 
-def totals(days: Iterable[UsageDay]) -> dict[Ledger, Totals]:
+def totals(days: Iterable[UsageDay]) -> dict[UsageLedger, Totals]:
     """The sums of each ledger, apart from each other."""
     listed = tuple(days)
     return {
-        ledger: summed(Totals, (one.totals for one in listed if one.category is ledger)) for ledger in Ledger
+        ledger: summed(Totals, (one.totals for one in listed if one.category is ledger))
+        for ledger in UsageLedger
     }
 
 

@@ -29,7 +29,7 @@ from scout.policy.choose import Demand
 from scout.policy.directory import Directory, Viewpoint
 from scout.policy.handle import Handles, Resolution, Stuck, minimal
 
-__all__ = ["HandleStep", "Resolution", "minimal", "resolve"]
+__all__ = ["Resolution", "minimal", "resolve"]
 
 
 def resolve(

@@ -11,10 +11,10 @@ from scout.base.time import Time
 from scout.model.attention import AttentionKind
 from scout.model.usage import (
     Counters,
-    Ledger,
     Totals,
     Usage,
     UsageDay,
+    UsageLedger,
     UsageSource,
     ValueClass,
     checked_usage,
@@ -127,7 +127,7 @@ def overhead(
     """A report of Scout's own words, estimated from their length."""
     report = Usage(
         id=usage_id,
-        category=Ledger.PROTOCOL_OVERHEAD,
+        category=UsageLedger.PROTOCOL_OVERHEAD,
         value_class=value_class or _VALUE[what],
         prompt_tokens=estimate_tokens(prompt).tokens,
         completion_tokens=estimate_tokens(completion).tokens,
@@ -152,7 +152,7 @@ def execution(
     """A report of the harness's work; anything but the provider's own count is marked as an estimate."""
     report = Usage(
         id=usage_id,
-        category=Ledger.HARNESS_EXECUTION,
+        category=UsageLedger.HARNESS_EXECUTION,
         value_class=ValueClass.WORK_CONTEXT,
         prompt_tokens=prompt_tokens,
         completion_tokens=completion_tokens,
@@ -164,7 +164,7 @@ def execution(
     return checked_usage(report)
 
 
-def accounts(days: Iterable[UsageDay]) -> dict[Ledger, Account]:
+def accounts(days: Iterable[UsageDay]) -> dict[UsageLedger, Account]:
     """Both ledgers, apart from each other: there is no sum over both."""
     listed = tuple(days)
     sums = totals(listed)
@@ -174,7 +174,7 @@ def accounts(days: Iterable[UsageDay]) -> dict[Ledger, Account]:
             exact_tokens=sums[ledger].total_tokens - sums[ledger].estimated_tokens,
             counters=summed(Counters, (one.counters for one in listed if one.category is ledger)),
         )
-        for ledger in Ledger
+        for ledger in UsageLedger
     }
 
 

@@ -21,7 +21,7 @@ __all__ = [
     "Consult",
     "DecideAttention",
     "Decided",
-    "Decision",
+    "DecidedItems",
     "DenyAttention",
     "DismissAttention",
     "For",
@@ -245,13 +245,13 @@ class Decided(Record):
     problem: str = ""
 
 
-class Decision(Record):
+class DecidedItems(Record):
     """What came of deciding several items; each was decided by itself."""
 
     items: tuple[Decided, ...]
 
 
-class DecideAttention(Write[Decision]):
+class DecideAttention(Write[DecidedItems]):
     """Decide several items in one act: a selection, or all that one agent or one flight waits for."""
 
     operation: ClassVar[str] = "attention.decide"

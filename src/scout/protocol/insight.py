@@ -8,7 +8,7 @@ from scout.base.refusal import Remedy
 from scout.base.time import Time
 from scout.model.events.envelope import PassedOver
 from scout.model.node import Pause
-from scout.model.usage import Counters, Ledger, Usage, UsageSource, ValueClass
+from scout.model.usage import Counters, Usage, UsageLedger, UsageSource, ValueClass
 from scout.policy.usage import Account
 from scout.protocol.agents import Identity
 from scout.protocol.asks import FlightView
@@ -19,7 +19,7 @@ from scout.protocol.work import WorkView
 
 __all__ = [
     "Brief",
-    "Decision",
+    "ExplainedDecision",
     "Explanation",
     "GroupBy",
     "ReportUsage",
@@ -43,7 +43,7 @@ class Step(Record):
     reason: str = ""
 
 
-class Decision(Record):
+class ExplainedDecision(Record):
     """One wake decision as it was stored; `differs`: what today's policy would decide from its facts.
 
     `outcome` is what became of it: woken, told, queued, failed, not needed, held or nobody.
@@ -69,7 +69,7 @@ class Explanation(Record):
     noun: str
     id: str
     says: str
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[ExplainedDecision, ...] = ()
     steps: tuple[Step, ...] = ()
 
 
@@ -155,7 +155,9 @@ class ReportUsage(Write[Usage]):
     flags: ClassVar[dict[str, str]] = {"sessionId": "session", "flightId": "flight", "workItemId": "work"}
     permission: ClassVar[str] = "the agent that spent them"
 
-    category: Annotated[Ledger, says("protocol_overhead or harness_execution")] = Ledger.HARNESS_EXECUTION
+    category: Annotated[UsageLedger, says("protocol_overhead or harness_execution")] = (
+        UsageLedger.HARNESS_EXECUTION
+    )
     value_class: Annotated[ValueClass, says("what the tokens were for")] = ValueClass.WORK_CONTEXT
     prompt_tokens: Annotated[int, says("tokens read")] = 0
     completion_tokens: Annotated[int, says("tokens written")] = 0

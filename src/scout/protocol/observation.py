@@ -11,7 +11,7 @@ from scout.protocol.request import Request, Seconds, Words, says
 
 __all__ = [
     "Diff",
-    "Looked",
+    "HarnessObservation",
     "ShowDiff",
     "ShowTopology",
     "Sighting",
@@ -49,7 +49,7 @@ class Sighting(Record, omit_defaults=True):
     attach: Remedy | None = None
 
 
-class Looked(Record, omit_defaults=True):
+class HarnessObservation(Record, omit_defaults=True):
     """How a look at one harness went: how much it shows, and why not more."""
 
     harness: str
@@ -62,7 +62,7 @@ class Topology(Record):
     """What harnesses show on this machine; of each the newest."""
 
     items: tuple[Sighting, ...]
-    harnesses: tuple[Looked, ...]
+    harnesses: tuple[HarnessObservation, ...]
 
 
 class ShowTopology(Request[Topology]):

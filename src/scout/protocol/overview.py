@@ -13,7 +13,6 @@ from scout.protocol.request import Page, Request, Words, Write, says
 
 __all__ = [
     "ListNodes",
-    "Looked",
     "MarkLooked",
     "Now",
     "PauseScout",
@@ -21,6 +20,7 @@ __all__ = [
     "ReadLog",
     "ReloadSettings",
     "ResumeScout",
+    "SeenMark",
     "SettingsReloaded",
     "ShowNow",
     "ShowStatus",
@@ -73,13 +73,13 @@ class ShowNow(Request[Now]):
     since: Annotated[Time | None, says("look back to here instead of your last look")] = None
 
 
-class Looked(Record):
+class SeenMark(Record):
     """Since when you have seen everything."""
 
     at: Time
 
 
-class MarkLooked(Write[Looked]):
+class MarkLooked(Write[SeenMark]):
     """Say that you have seen what happened up to a moment."""
 
     operation: ClassVar[str] = "now.seen"

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 
-from scout.model.usage import Counters, Ledger, Totals, UsageDay
+from scout.model.usage import Counters, Totals, UsageDay, UsageLedger
 from scout.store.query import QUERIES
 
 
@@ -16,7 +16,7 @@ def days_since(connection: sqlite3.Connection, day: str) -> Iterator[UsageDay]:
         yield UsageDay(
             day=row["day"],
             agent_id=row["agent_id"],
-            category=Ledger(row["category"]),
+            category=UsageLedger(row["category"]),
             harness=row["harness"],
             model=row["model"],
             totals=Totals(**{name: row[name] for name in Totals.__struct_fields__}),

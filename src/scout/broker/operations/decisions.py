@@ -35,7 +35,7 @@ from scout.protocol.attention import (
     AttentionView,
     DecideAttention,
     Decided,
-    Decision,
+    DecidedItems,
     DenyAttention,
     DismissAttention,
     ListAttention,
@@ -79,14 +79,14 @@ def dismiss(tx: Transaction, request: DismissAttention) -> AttentionView:
     return _decided(tx, request, AttentionMove.DISMISS)
 
 
-def decide_several(tx: Transaction, request: DecideAttention) -> Decision:
+def decide_several(tx: Transaction, request: DecideAttention) -> DecidedItems:
     """Each by itself: what cannot be decided is told, and hinders none of the others."""
     if request.move not in _DECISIONS:
         problem = f"a person can {', '.join(_DECISIONS)}, not {request.move}"
         raise Refused(BadRequest(problem=problem, field="move"))
     if request.always and request.move is not AttentionMove.APPROVE:
         raise Refused(BadRequest(problem="only a yes can hold from now on", field="always"))
-    return Decision(items=tuple(_one_of(tx, request, ident) for ident in _chosen(tx, request)))
+    return DecidedItems(items=tuple(_one_of(tx, request, ident) for ident in _chosen(tx, request)))
 
 
 def _chosen(tx: Transaction, request: DecideAttention) -> list[str]:

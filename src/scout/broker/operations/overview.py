@@ -26,10 +26,10 @@ from scout.policy.permit import Deed
 from scout.protocol.agents import ReadFeed
 from scout.protocol.overview import (
     ListNodes,
-    Looked,
     MarkLooked,
     Now,
     ReadLog,
+    SeenMark,
     ShowNow,
     ShowStatus,
     Status,
@@ -90,11 +90,11 @@ def _last_look(tx: Transaction, me: str) -> Time | None:
     return Time(looked_at) if looked_at is not None else None
 
 
-def mark_seen(tx: Transaction, request: MarkLooked) -> Looked:
+def mark_seen(tx: Transaction, request: MarkLooked) -> SeenMark:
     """Remember how far somebody has seen; a look at the future is one at now."""
     at = Time(min(request.at, tx.now))
     mark_look(tx.ledger.connection, tx.sender, at)
-    return Looked(at=at)
+    return SeenMark(at=at)
 
 
 def list_nodes(tx: Transaction, request: ListNodes) -> Page[Node]:

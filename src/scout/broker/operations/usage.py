@@ -12,7 +12,7 @@ from scout.model.agent import Agent
 from scout.model.flight import Flight
 from scout.model.problems.request import NotOwner
 from scout.model.session import Session
-from scout.model.usage import Ledger, Usage, UsageDay, checked_usage
+from scout.model.usage import Usage, UsageDay, UsageLedger, checked_usage
 from scout.policy.permit import Deed
 from scout.policy.usage import accounts
 from scout.protocol.insight import GroupBy, ReportUsage, ShowUsage, Spent, UsageReport
@@ -129,6 +129,6 @@ def _spent(key: str, days: Iterable[UsageDay]) -> Spent:
     both = accounts(days)
     return Spent(
         key=key,
-        protocol_overhead=both[Ledger.PROTOCOL_OVERHEAD],
-        harness_execution=both[Ledger.HARNESS_EXECUTION],
+        protocol_overhead=both[UsageLedger.PROTOCOL_OVERHEAD],
+        harness_execution=both[UsageLedger.HARNESS_EXECUTION],
     )

@@ -26,7 +26,7 @@ from scout.model.ref import Ref
 from scout.model.work_item import WorkItem
 from scout.policy.reach import WakeAction
 from scout.policy.review import differs
-from scout.protocol.insight import Decision, Explanation, Step, Why
+from scout.protocol.insight import ExplainedDecision, Explanation, Step, Why
 
 _MOST = 500
 _NEAR = 12  # events that one change adds before it routes what it says
@@ -219,10 +219,10 @@ def _outcome(tx: Transaction, event: Event) -> Outcome:
     return _CARRIED.get(delivery.state, Outcome.QUEUED) if delivery.wake else Outcome.TOLD
 
 
-def _decision(tx: Transaction, event: Event) -> Decision:
+def _decision(tx: Transaction, event: Event) -> ExplainedDecision:
     wake = event.metadata.wake
     assert wake is not None  # only facts with a decision are asked for
-    return Decision(
+    return ExplainedDecision(
         seq=event.seq,
         at=event.time,
         event_id=event.id,

@@ -24,7 +24,7 @@ from scout.ports import Harness, Observed, SessionSpec, Tailed
 from scout.protocol.asks import GetFlight
 from scout.protocol.observation import (
     Diff,
-    Looked,
+    HarnessObservation,
     ShowDiff,
     ShowTopology,
     Sighting,
@@ -68,15 +68,15 @@ def _may_look(tx: Transaction) -> None:
         raise Refused(Forbidden(action="look", subject="the sessions of this machine", needs=needs))
 
 
-async def _observed(harness: Harness, request: ShowTopology) -> tuple[Looked, list[Observed]]:
+async def _observed(harness: Harness, request: ShowTopology) -> tuple[HarnessObservation, list[Observed]]:
     """The newest of one harness; one that cannot be looked at says why and hides no other."""
     try:
         every = await harness.observe()
     except Exception as error:  # noqa: BLE001 (whatever an adapter does; it is said)
-        return Looked(harness=harness.name, found=0, shown=0, problem=str(error)), []
+        return HarnessObservation(harness=harness.name, found=0, shown=0, problem=str(error)), []
     wanted = [one for one in every if one.live or not request.live]
     shown = wanted[: request.limit]
-    return Looked(harness=harness.name, found=len(wanted), shown=len(shown)), shown
+    return HarnessObservation(harness=harness.name, found=len(wanted), shown=len(shown)), shown
 
 
 def _sighting(tx: Transaction, seen: Observed) -> Sighting:

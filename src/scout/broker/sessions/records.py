@@ -24,8 +24,8 @@ from scout.model.session import (
     native_id_of,
     resume_session,
 )
-from scout.model.usage import Ledger as Book
 from scout.model.usage import Usage
+from scout.model.usage import UsageLedger as Book
 from scout.policy.choose import Choice, ChoiceAction
 from scout.policy.permit import Deed
 from scout.protocol.request import Page

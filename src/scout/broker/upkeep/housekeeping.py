@@ -27,7 +27,7 @@ _CAPS = 3  # seconds between looks at what runs left on the disk, if there were 
 _LOOK = 60  # seconds between looks at harnesses that lacked something
 
 
-class Kept(Dispatching, Protocol):
+class KeptBroker(Dispatching, Protocol):
     """The broker with what is looked after from time to time."""
 
     warming: WarmKeeper
@@ -64,7 +64,7 @@ class _Sleep:
         return self._gap
 
 
-async def keep(broker: Kept, check: Callable[[], None], every: float = _EVERY) -> None:
+async def keep(broker: KeptBroker, check: Callable[[], None], every: float = _EVERY) -> None:
     """A round every second, until cancelled. A fault of one round does not stop the next."""
     sleep = _Sleep(broker.services)
     beat = 0
@@ -84,7 +84,7 @@ async def keep(broker: Kept, check: Callable[[], None], every: float = _EVERY) -
             await _safely(broker.probe(again=True))
 
 
-async def _round(broker: Kept, check: Callable[[], None], gap: Gap | None) -> None:
+async def _round(broker: KeptBroker, check: Callable[[], None], gap: Gap | None) -> None:
     check()
     await tidy(broker, gap)
 
@@ -96,7 +96,7 @@ async def _safely(work: Awaitable[None]) -> None:
         _LOG.exception("housekeeping")
 
 
-async def tidy(broker: Kept, gap: Gap | None = None) -> None:
+async def tidy(broker: KeptBroker, gap: Gap | None = None) -> None:
     """One round: it writes only when there is something to write."""
     now = broker.services.clock.now()
     await sweeper.sweep(broker, gap)
@@ -110,7 +110,7 @@ async def tidy(broker: Kept, gap: Gap | None = None) -> None:
         await broker.as_system(lambda tx: receipts.forget(tx.ledger.connection, old, _SOME))
 
 
-async def flush(broker: Kept) -> None:
+async def flush(broker: KeptBroker) -> None:
     """Write what was kept in memory: signs of life as rows only, counts as one report for each agent."""
     seen, counts = list(broker.signs_of_life.values()), dict(broker.counts)
     broker.counts.clear()
