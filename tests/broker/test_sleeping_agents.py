@@ -98,10 +98,10 @@ async def test_who_sleeps_writes_nothing_more_and_unread_mail_keeps_nobody_awake
     await rig.operator(Send(to="@ken", body="for later"))
     await later(rig, IDLE)
     assert await asleep(rig)
-    seen = rig.broker.memory.last_seq
+    seen = rig.broker.cache.last_seq
     for _ in range(3):
         await later(rig, IDLE)
-    assert rig.broker.memory.last_seq == seen
+    assert rig.broker.cache.last_seq == seen
     await rig.operator(Send(to="@ken", body="and this"))
     assert await asleep(rig)
     assert (await shown(rig)).unread == 2

@@ -482,7 +482,7 @@ async def _check(rig: Rig) -> None:
             assert item.next_move_owner_id is None
             continue
         for holder in holders:
-            agent = rig.broker.memory.agents.get(holder or "") or await _agent(rig, holder or "")
+            agent = rig.broker.cache.agents.get(holder or "") or await _agent(rig, holder or "")
             assert agent.lifecycle is not Lifecycle.RETIRED, item
 
 

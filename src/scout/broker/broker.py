@@ -87,8 +87,8 @@ class Broker:
         play_check: PlayCheck | None = None,
     ) -> None:
         self._database = database
-        self.memory = Cache()
-        database.undone = self.memory.forget
+        self.cache = Cache()
+        database.undone = self.cache.forget
         self.waiters = Waiters()
         self.services = Services(
             rules=rules,
@@ -211,12 +211,12 @@ class Broker:
         def run(connection: Any) -> T:
             tx = Transaction(
                 self.services,
-                Ledger(connection, self.memory.recent, self.signs_of_life),
+                Ledger(connection, self.cache.recent, self.signs_of_life),
                 who.actor,
                 who.caller,
                 here=who.here,
                 place=place,
-                memory=self.memory,
+                cache=self.cache,
             )
             turns[:] = [tx]
             result = work(tx)
@@ -249,7 +249,7 @@ class Broker:
     def _publish(self, tx: Transaction) -> None:
         """Tell everybody who follows: in the order of the log, after the commit, on the loop."""
         self._tally["events"] += len(tx.events)
-        self.memory.make_room()
+        self.cache.make_room()
         new_roots = [root for root in dict.fromkeys(tx.new_roots) if root not in self.services.roots]
         self.services.roots = (*self.services.roots, *new_roots)  # before a program is started in one
         for event in tx.events:

@@ -55,7 +55,7 @@ class CallBroker(SessionBroker, Protocol):
 
     hub: Hub
     signs_of_life: dict[str, Endpoint]
-    memory: Cache
+    cache: Cache
     identities: dict[tuple[str | None, ...], Identity]
 
     async def looked_round(self) -> None: ...
@@ -343,7 +343,7 @@ class LocalScout:
             broker.signs_of_life.pop(request.endpoint_id, None)  # what is written now is newer
             return await self._plain(request)
         broker.signs_of_life[endpoint.id] = endpoint
-        broker.memory.refresh(endpoint)
+        broker.cache.refresh(endpoint)
         return endpoint
 
     # -- watching ----------------------------------------------------------------------------------

@@ -150,7 +150,7 @@ def _look_at_task(tx: Transaction, agent_id: str) -> None:
     agent = tx.agent(agent_id)
     if agent is not None and agent.kind is Kind.TASK:
         tx.ledger.refresh(replace(agent, last_active_at=None))
-        tx.memory.agents.pop(agent_id, None)
+        tx.cache.agents.pop(agent_id, None)
 
 
 def _unasked(tx: Transaction, before: Flight, after: Flight) -> None:

@@ -49,7 +49,7 @@ def _open_flights(tx: Transaction, agent_id: str) -> set[str]:
     def load() -> list[str]:
         return [ident for (ident,) in tx.ledger.rows("flights_open_ids", agent=agent_id)]
 
-    return tx.memory.open_flights(agent_id, load)
+    return tx.cache.open_flights(agent_id, load)
 
 
 def _check_rate(tx: Transaction, sender_id: str, sender: str) -> None:
@@ -58,7 +58,7 @@ def _check_rate(tx: Transaction, sender_id: str, sender: str) -> None:
     def load() -> list[int]:
         return [moment for (moment,) in tx.ledger.rows("asks_recent", sender=sender_id, since=since)]
 
-    moments = tx.memory.asked_since(sender_id, since, load)
+    moments = tx.cache.asked_since(sender_id, since, load)
     if len(moments) >= limits.asks_per_minute:
         check_ask_rate(sender, [Time(one) for one in reversed(moments)], limits, tx.now)
 

@@ -199,7 +199,7 @@ def heartbeat(tx: Transaction, request: Heartbeat) -> Endpoint:
         routes.announce_presence(tx, endpoint, after, reason)
     else:
         tx.ledger.refresh(after)
-        tx.memory.forget()
+        tx.cache.forget()
     wake_agent(tx, after.agent_id, "it was heard from")
     tx.services.heard[after.id] = tx.now
     seen = Reached(agent_id=after.agent_id, endpoint_id=after.id, last_seen=tx.now)

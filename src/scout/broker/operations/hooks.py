@@ -194,7 +194,7 @@ def _seen(tx: Transaction, session: Session) -> Endpoint | None:
         return endpoint and endpoints.heartbeat(tx, Heartbeat(endpoint_id=endpoint.id))
     seen = heard_from(endpoint, tx.now)
     tx.ledger.refresh(seen)
-    tx.memory.forget()
+    tx.cache.forget()
     return seen
 
 

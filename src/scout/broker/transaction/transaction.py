@@ -45,7 +45,7 @@ def subject_of(agent: Agent) -> Subject:
 class Transaction:
     """Handed to every operation. `place` is what the disk says of the directory that the request names.
 
-    `here` is the directory from which the request is made, if it is in a project. `memory` is shared by
+    `here` is the directory from which the request is made, if it is in a project. `cache` is shared by
     all transactions; who only reads has one of its own.
     """
 
@@ -58,7 +58,7 @@ class Transaction:
         *,
         here: Surroundings | None = None,
         place: Surroundings | None = None,
-        memory: Cache | None = None,
+        cache: Cache | None = None,
     ) -> None:
         self.services = services
         self.rules = services.rules
@@ -69,7 +69,7 @@ class Transaction:
         self.place = place
         self.now: Time = services.clock.now()
         self.events: list[Event] = []
-        self.memory = memory or Cache()
+        self.cache = cache or Cache()
         self.new_roots: list[str] = []
         # The sizes of the stored files that the request names.
         self.files: Mapping[str, int] = {}
@@ -80,7 +80,7 @@ class Transaction:
 
     @cached_property
     def _first(self) -> int:
-        known = self.memory.last_seq
+        known = self.cache.last_seq
         return (self.ledger.last_seq() if known is None else known) + 1
 
     @property
@@ -114,7 +114,7 @@ class Transaction:
         )
         self.ledger.append(event)
         self.events.append(event)
-        self.memory.heard(event)
+        self.cache.heard(event)
         return event
 
     def record(
@@ -160,7 +160,7 @@ class Transaction:
     def _grants(self) -> list[Grant]:
         """What the caller, or every agent of its user, was granted."""
         agent, user = self.actor.agent_id, self.actor.user
-        kept = self.memory.grants
+        kept = self.cache.grants
         if (agent, user) not in kept:
             own = self.ledger.many(Grant, "grants_of_agent", agent=agent) if agent else []
             shared = self.ledger.many(Grant, "grants_of_user", user=user) if user else []
@@ -202,31 +202,31 @@ class Transaction:
     def resolve(self, text: str) -> Resolution:
         """The agent that an address means for the caller, or a refusal; its endpoint is chosen later."""
         key = (text, self.view, self.caller.project_root)
-        found = self.memory.names.get(key)
+        found = self.cache.names.get(key)
         if found is None:
             found = resolve(text, self.directory, self.caller, self.now, needs_endpoint=False)
-            self.memory.keep(key, found, self.endpoints(found.agent.id))
+            self.cache.keep(key, found, self.endpoints(found.agent.id))
         return found
 
     def agent(self, agent_id: str | None) -> Agent | None:
         """An agent by its id; looked up once in a request, unless the request changes it."""
         if agent_id is None:
             return None
-        kept = self.memory.agents
+        kept = self.cache.agents
         if agent_id not in kept:
             kept[agent_id] = self.ledger.get(Agent, agent_id)
         return kept[agent_id]
 
     def endpoints(self, agent_id: str) -> list[Endpoint]:
         """An agent's endpoints; the same."""
-        kept = self.memory.endpoints
+        kept = self.cache.endpoints
         if agent_id not in kept:
             kept[agent_id] = self.ledger.many(Endpoint, "endpoints_of", agent=agent_id)
         return kept[agent_id]
 
     def conversation(self, conversation_id: str) -> Conversation | None:
         """A conversation by its id; the same."""
-        kept = self.memory.conversations
+        kept = self.cache.conversations
         found = kept.get(conversation_id) or self.ledger.get(Conversation, conversation_id)
         if found is not None:
             kept[conversation_id] = found
@@ -238,7 +238,7 @@ class Transaction:
         if agent is None:
             return agent_id or ""
         key = (agent.id, self.actor.user)
-        kept = self.memory.addresses
+        kept = self.cache.addresses
         if key not in kept:
             kept[key] = agent_address(agent, self.everybody, self.services.node)
         return kept[key]

@@ -130,4 +130,4 @@ def _refresh(tx: Transaction, seen: list[Endpoint]) -> None:
         current = tx.ledger.get(Endpoint, endpoint.id)
         if current is not None and current.revision == endpoint.revision:
             tx.ledger.refresh(endpoint)
-            tx.memory.forget()
+            tx.cache.forget()

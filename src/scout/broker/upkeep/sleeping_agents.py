@@ -99,7 +99,7 @@ def follow(tx: Transaction, agent: Agent, action: Sleep | StayAwake | EndTask) -
             credentials.revoke_all(tx, retired, action.rule)
         case StayAwake():
             tx.ledger.refresh(active_at(agent, action.active_at))
-            tx.memory.agents.pop(agent.id, None)
+            tx.cache.agents.pop(agent.id, None)
 
 
 def _fall_asleep(tx: Transaction, agent: Agent, reason: str) -> None:
