@@ -1,8 +1,22 @@
 """One writer, group commit: requests that wait together share one transaction and one sync.
 
-Statements run on the event-loop thread, so a decision is never stale; only COMMIT runs in a thread,
-while the next group gathers. There are no savepoints: when one request of a group fails after it
-wrote something, the group is rolled back and its requests run one by one.
+A sync of the disk costs milliseconds, the statements of a request cost a fraction of one. So requests
+gather while the sync before them runs, and then share the next: under load the number of syncs stays the
+same and the number of requests for each grows.
+
+Statements run on the event-loop thread. Nothing else runs meanwhile, so what a request reads is what it
+decides from, and no lock is needed. Only COMMIT runs in a thread. While it runs, nobody may touch the
+connection: new requests wait in a queue, and `_drain` is the only task that takes them out of it.
+
+An answer is given after the commit and never before. Those who ask wait for a future; `committed` is called
+in the order of the log, so that what is published is on disk and in order.
+
+There are no savepoints, since almost no request fails after it wrote something. When one does, the whole
+group is rolled back and its requests run one by one; that is why `work` may run twice and must only touch
+the store. A request that is refused before it wrote anything leaves the others alone.
+
+A group ends after a number of requests or a slice of processor time, whichever is first, because the loop
+answers nobody while a group runs.
 """
 
 import asyncio

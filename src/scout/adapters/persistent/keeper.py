@@ -1,10 +1,18 @@
 """Holding a program that reads lines for as long as it is wanted: a script on the standard library alone.
 
-The program's output goes straight to the files of its run. What it is told comes through a socket beside
-them; each line is written to the file `in` before the program gets it, with the size that its output had by
-then. So a broker that was killed finds all that was said, and goes on. A keeper to which no broker has been
-connected for a while ends its program, and so does one whose shell was killed: nobody could say then how the
-program ended. What a program leaves running when it ends is ended, too.
+A program that runs for many turns reads its standard input and must not see it close when the broker is
+killed or upgraded. So the broker does not hold that pipe. This process does, and it is small, imports
+nothing of Scout, and has no reason to be restarted; a newer broker understands the keeper of an older one.
+
+The files of a run are all there is to know about it. The program's output goes straight to them. What it is
+told comes through a socket beside them; each line is written to the file `in` before the program gets it,
+with the size that its output had by then. A broker that comes later reads both files from the beginning:
+what was told, what came back, and which output belongs to which turn. It never has to ask the program, and
+tells it nothing twice.
+
+A keeper to which no broker has been connected for a while ends its program, so that nothing runs for ever
+because Scout was removed. One whose shell was killed does the same: nobody could say then how the program
+ended. Processes that the program leaves running become children of the keeper, which ends them, too.
 """
 
 import ctypes

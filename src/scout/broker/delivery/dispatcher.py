@@ -277,7 +277,19 @@ class Dispatcher:
     async def _prepared(
         self, ident: str, prepare: Callable[[Transaction, str], PreparedTurn | None]
     ) -> PreparedTurn | None:
-        """The turn, known to whoever cancels it even if that was committed together with it."""
+        """The turn, known to whoever cancels it even if that was committed together with it.
+
+        Cancelling looks for a turn in `running` and stops it. While a turn is prepared it is not there yet,
+        and the transaction that prepares it and the one that cancels its flight may share a commit, in
+        either order. If the cancelling one came first, `prepare` sees an ended flight and returns nothing.
+        If it came second, its event is published before this task goes on after its commit: the turn is in
+        no table, and nobody would stop it.
+
+        So events of flights that end while anything is being prepared are kept in `_over`, and each turn
+        looks there once, in the same step in which it enters `running`. A turn found there is marked as
+        unwanted: its prompt may be on the way to the program already, so it is stopped as soon as the
+        program has taken it. When nothing is being prepared any more, `_over` is empty again.
+        """
         self._preparing += 1
         try:
             prepared: PreparedTurn | None = await self._write(lambda tx: prepare(tx, ident))

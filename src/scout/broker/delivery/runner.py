@@ -305,7 +305,19 @@ async def _told(events: AsyncIterator[HarnessEvent]) -> AsyncIterator[HarnessEve
 
 
 async def _with_next(events: AsyncIterator[HarnessEvent]) -> AsyncGenerator[_Pair]:
-    """Each event with the one after it, where that is there at once; nobody waits for it."""
+    """Each event with the one after it, where that is there at once; nobody waits for it.
+
+    A commit costs a sync, and many short turns are accepted and completed in the same moment. Seeing both
+    events together, the runner stores them in one transaction instead of two. For a turn that takes time
+    nothing may be held back: the acceptance has to be on disk while the program works, or a restart would
+    not know that the prompt was taken. So the next event is only looked at, never awaited: a task asks for
+    it, the loop gets one step, and if the event is not there by then, the first one is yielded alone and
+    the task is awaited in the next round.
+
+    A harness that fails counts as "not there yet"; its error is raised when its event is awaited. The task
+    must not outlive this generator, because a second `anext` on a running one is an error: it is cancelled
+    at the end.
+    """
     upcoming: asyncio.Task[HarnessEvent] | None = None
     try:
         while True:

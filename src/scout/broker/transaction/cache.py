@@ -1,6 +1,20 @@
 """What many requests look up, kept until something of it changes.
 
-Only transactions use it: they follow each other, so what is kept is never older than the log.
+Only transactions use the cache. They run one after another on one thread, and each event that one of them
+appends passes through `heard` before the next one starts, so an entry is never older than the log. Readers
+beside the writer do not use it: they see the store as of an earlier commit, and would put old records back.
+
+The table in `__init__` says what each kind of record makes untrue. Records by id are replaced or dropped. A
+name is harder, because what it means follows from other records than its agent's own: a new agent, alias,
+session or node may change the meaning of any name, so these forget all of them. An endpoint forgets the
+names of its own agent, and only when it becomes usable or stops being so; taking up a turn and ending one
+changes nothing about how it is reached.
+
+`keep` remembers a name only if its meaning rests on names alone: not on who is online, where the caller
+stands, or which harness somebody may come to have. Everything else is resolved anew each time.
+
+A transaction that is rolled back may have been heard of already. Then everything is forgotten (`forget`),
+which costs a few reads and is always right.
 """
 
 import re
