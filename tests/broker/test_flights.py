@@ -193,7 +193,7 @@ async def test_who_cancels_before_the_start_stops_it_too(rig: Rig) -> None:
     await rig.register("marks", command=command)
     asked = await rig.operator(MakeAsk(to="@marks", body="x"))
     await rig.operator(CancelFlight(flight_id=asked.flight_id))
-    await until(lambda: not rig.broker.dispatcher.carrier.running)
+    await until(lambda: not rig.broker.dispatcher.runner.running)
     view = await rig.operator(GetFlight(flight_id=asked.flight_id))
     assert view.state is FlightState.CANCELLED
 
@@ -207,7 +207,7 @@ async def test_who_replies_from_a_run_is_not_interrupted(rig: Rig) -> None:
     parrot = await rig.agent("parrot")
     await parrot.call(Reply(body="early", in_reply_to=asked.flight_id))
     assert (await ended(rig, asked.flight_id)).output == "early"
-    assert rig.broker.dispatcher.carrier.running
+    assert rig.broker.dispatcher.runner.running
     assert seat is not None
 
 
@@ -219,7 +219,7 @@ async def test_retiring_an_agent_ends_what_it_does(rig: Rig) -> None:
     await rig.operator(RetireAgent(address="@parrot"))
     view = await ended(rig, asked.flight_id)
     assert (view.state, view.error and view.error.code) == (FlightState.FAILED, "retired_target")
-    await until(lambda: not rig.broker.dispatcher.carrier.running)
+    await until(lambda: not rig.broker.dispatcher.runner.running)
 
 
 @staged

@@ -246,7 +246,7 @@ async def test_interrupting_ends_the_turn(rig: Rig, puppet: Puppet) -> None:
     flight = await asked(rig, "wait")
     await until(lambda: puppet.prompts)
     await rig.operator(CancelFlight(flight_id=flight))
-    await until(lambda: not rig.broker.dispatcher.carrier.running)
+    await until(lambda: not rig.broker.dispatcher.runner.running)
     assert (await ended(rig, flight)).state is FlightState.CANCELLED
 
 

@@ -150,9 +150,9 @@ async def test_a_nudge_starts_the_program_of_its_holder_by_a_stored_decision(rig
     ann = await rig.agent("ann")
     await rig.register("parrot", harness="echo")
     item = await ann.call(CreateWork(title="say hello", owner_id="@parrot"))
-    await until(lambda: rig.broker.dispatcher.carrier.turns == 1)
+    await until(lambda: rig.broker.dispatcher.runner.turns == 1)
     await later(rig, 4 * HOUR + 1)
-    await until(lambda: rig.broker.dispatcher.carrier.turns == 2)
+    await until(lambda: rig.broker.dispatcher.runner.turns == 2)
     requested = [one for one in await log(rig, "collab.delivery") if isinstance(one, DeliveryRequested)]
     mine = [one for one in requested if one.source.id == rig.broker.services.sweeper_agent]
     assert [one.payload.record.target for one in mine] == [item.owner_id]

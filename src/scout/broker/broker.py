@@ -121,6 +121,13 @@ class Broker:
         self.counts: dict[str, Counters] = {}
         self.refusal_tokens: dict[str, int] = {}
         self._admitted: dict[tuple[str | None, str | None, str | None], Admitted] = {}
+        self._listeners = (
+            self.dispatcher.on_event,
+            self.suggesting.on_event,
+            self._notifier.on_event,
+            self._tell,
+            self._follow,
+        )
         self._keeper: asyncio.Task[None] | None = None
         self._probing: asyncio.Task[None] | None = None
         self._tally = {"writes": 0, "reads": 0, "refused": 0, "events": 0}
@@ -172,7 +179,7 @@ class Broker:
         """Numbers for those who measure."""
         return {
             **{f"{name}_total": float(count) for name, count in self._tally.items()},
-            "turns_total": float(self.dispatcher.carrier.turns),
+            "turns_total": float(self.dispatcher.runner.turns),
             "lanes": float(self.dispatcher.lanes),
             "streams": float(len(self.hub)),
             "streams_dropped_total": float(self.hub.dropped),
@@ -253,20 +260,22 @@ class Broker:
         new_roots = [root for root in dict.fromkeys(tx.new_roots) if root not in self.services.roots]
         self.services.roots = (*self.services.roots, *new_roots)  # before a program is started in one
         for event in tx.events:
-            self.dispatcher.heard(event)
-            self.suggesting.heard(event)
-            self._notifier.heard(event)
-            self._tell(event)
-            if event_type(type(event)).startswith(_FORGET):
-                self._admitted.clear()
-            if event_type(type(event)).startswith(_RENAME):
-                self.identities.clear()
-            if isinstance(event, SessionEvent):
-                self.terminals.heard(event.payload.record)
-                self.host_processes.heard(event.payload.record)
-            if isinstance(event, TokenRevoked | TokenExpired):
-                self.hub.close(event.target.id)
+            for listen in self._listeners:
+                listen(event)
         self.hub.publish(tx.events)
+
+    def _follow(self, event: Event) -> None:
+        """Forget what an event makes untrue, and close what it ends."""
+        kind = event_type(type(event))
+        if kind.startswith(_FORGET):
+            self._admitted.clear()
+        if kind.startswith(_RENAME):
+            self.identities.clear()
+        if isinstance(event, SessionEvent):
+            self.terminals.on_session(event.payload.record)
+            self.host_processes.on_session(event.payload.record)
+        if isinstance(event, TokenRevoked | TokenExpired):
+            self.hub.close(event.target.id)
 
     def _tell(self, event: Event) -> None:
         """Those who wait for this record, or for something in an inbox."""

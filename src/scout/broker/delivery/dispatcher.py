@@ -77,11 +77,11 @@ class Dispatcher:
         self._read = read
         self._lanes: dict[str, deque[_Carry]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self.carrier = TurnRunner(services, write, self._go_on)
+        self.runner = TurnRunner(services, write, self._go_on)
         self.slots = TurnSlots(services)
         services.forecast = lambda person: self.slots.forecast(person=person)
         self._flights: dict[str, str] = {}  # the flight of each delivery that is in a lane
-        self._doors = LiveSessions(services, write, read)
+        self._live = LiveSessions(services, write, read)
         self._preparing = 0
         self._over: set[str] = set()  # flights that ended while a turn was being prepared
         self._due: list[_Due] = []
@@ -99,31 +99,31 @@ class Dispatcher:
 
     # -- following the log -----------------------------------------------------------------------
 
-    def heard(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """A fact was committed."""
         follow = self._follow.get(event.__class__)
         if follow is not None:
             follow(event)
-        self.slots.heard(event)
+        self.slots.on_event(event)
 
     def _paused(self, event: NodePaused | NodeResumed) -> None:
         """This machine pauses, or no longer; then the live sessions are told what came meanwhile."""
         self._services.paused = event.payload.record.paused
         if event.payload.move == NOW:
-            self.carrier.stop_all()
+            self.runner.stop_all()
         self.slots.admit()
         if self._services.paused is None:
-            for agent_id in self._doors.agents:
+            for agent_id in self._live.agents:
                 self._take_up(agent_id, agent_id)
 
     def _delivery(self, event: DeliveryRequested | DeliveryNacked | DeliveryFailed) -> None:
         self._schedule(event.payload.record)
 
     def _session(self, event: SessionEvent) -> None:
-        self._doors.heard(event.payload.record)
+        self._live.on_session(event.payload.record)
 
     def _session_over(self, event: SessionEvent) -> None:
-        self.carrier.end_session(event.payload.record)
+        self.runner.end_session(event.payload.record)
 
     def _over_with(self, event: FlightCancelled | FlightFailed) -> None:
         flight = event.payload.record
@@ -131,24 +131,22 @@ class Dispatcher:
         if not gave_up:  # else its program has said so, and ends its own turn
             if self._preparing:
                 self._over.add(flight.id)
-            self.carrier.stop(flight)
+            self.runner.stop(flight)
 
     def _decided(self, event: AttentionEvent) -> None:
         if is_decided(event.payload.record):
-            self.carrier.answered(event.payload.record)
+            self.runner.answered(event.payload.record)
 
     def _there(self, event: Event) -> None:
         self.enqueue(event.target.id, event.target.id, self._release)
 
     def _schedule(self, delivery: Delivery) -> None:
-        if not self.carrier.steered(delivery):
+        if not self.runner.steered(delivery):
             self._go_on(delivery)
 
     def _go_on(self, delivery: Delivery) -> None:
         """What is not said into a turn gets one of its own, if it is to wake anybody."""
-        if delivery.state is not DeliveryState.PENDING or not (
-            delivery.wake or self._doors.concern(delivery)
-        ):
+        if delivery.state is not DeliveryState.PENDING or not (delivery.wake or self._live.concern(delivery)):
             return
         ident = delivery.id if delivery.wake else delivery.target
         if delivery.wake and delivery.flight_id is not None:
@@ -168,7 +166,7 @@ class Dispatcher:
     def _take_up(self, agent_id: str, ident: str) -> None:
         """Carry a delivery; or, with the id of the agent itself, knock at its live session."""
         if ident == agent_id:
-            self.enqueue(f"door of {agent_id}", agent_id, self._doors.knock)
+            self.enqueue(f"door of {agent_id}", agent_id, self._live.knock)
         else:
             self.enqueue(agent_id, ident, self._carry)
 
@@ -270,7 +268,7 @@ class Dispatcher:
             prepared = await self._prepared(ident, prepare)
             if prepared is not None:
                 self.slots.begin(ident, prepared.spec.agent_id, prepared.flight_id, awaits)
-                await self.carrier.run(prepared)
+                await self.runner.run(prepared)
         finally:
             self.slots.release(ident)
 
@@ -300,7 +298,7 @@ class Dispatcher:
         else:
             if prepared is not None:
                 prepared.unwanted = prepared.unwanted or prepared.flight_id in self._over
-                self.carrier.running[ident] = prepared
+                self.runner.running[ident] = prepared
             return prepared
         finally:
             self._preparing -= 1
@@ -323,7 +321,7 @@ class Dispatcher:
             self.enqueue(delivery.target, delivery.id, self._reattach)
         for delivery in await self._read(recovery.pending_deliveries):
             self._schedule(delivery)
-        for agent_id in await self._doors.after_a_start():
+        for agent_id in await self._live.after_a_start():
             self._take_up(agent_id, agent_id)
 
     async def _inspect(self, ident: str) -> InspectResult:
@@ -343,7 +341,7 @@ class Dispatcher:
     def is_at(self, delivery: Delivery) -> bool:
         """Whether a delivery is being carried or followed."""
         lane = self._lanes.get(delivery.target, ())
-        return delivery.id in self.carrier.running or any(ident == delivery.id for ident, _ in lane)
+        return delivery.id in self.runner.running or any(ident == delivery.id for ident, _ in lane)
 
     async def look(self, delivery: Delivery) -> InspectResult:
         """Whether its program has it; what nobody follows any more is followed again."""
@@ -375,7 +373,7 @@ class Dispatcher:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self.carrier.close()
+        await self.runner.close()
 
 
 class Dispatching(Transactions, Protocol):

@@ -61,7 +61,7 @@ class LiveSessions:
         self._read = read
         self._agents = set[str]()  # those that have had a session with a door
 
-    def heard(self, session: Session) -> None:
+    def on_session(self, session: Session) -> None:
         """A session began."""
         if self._is_behind_a_door(session):
             self._agents.add(session.agent_id)
@@ -82,7 +82,7 @@ class LiveSessions:
             lambda ledger: ledger.many(Session, "sessions_running", limit=_MANY)
         )
         for session in running:
-            self.heard(session)
+            self.on_session(session)
         return self.agents
 
     def _is_behind_a_door(self, session: Session) -> bool:

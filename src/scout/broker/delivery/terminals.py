@@ -44,7 +44,7 @@ class Terminals:
         )
         self._open = {one.id: one.terminal for one in running if one.terminal is not None}
 
-    def heard(self, session: Session) -> None:
+    def on_session(self, session: Session) -> None:
         """A session was handed over or given back."""
         if session.terminal is None:
             self._open.pop(session.id, None)

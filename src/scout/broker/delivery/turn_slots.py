@@ -121,7 +121,7 @@ class TurnSlots:
 
     # -- following the log -----------------------------------------------------------------------
 
-    def heard(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """A fact was committed: a turn may have begun or ceased to wait for somebody else."""
         if not self._running and not self._waiting:
             return

@@ -186,7 +186,7 @@ class SessionControl:
 
     async def _started(self, opening: SessionOpening) -> None:
         harness = self._harness(opening.harness)
-        problem = await self._broker.dispatcher.carrier.begin(opening, harness, _ready)
+        problem = await self._broker.dispatcher.runner.begin(opening, harness, _ready)
         if problem is not None:
             await self._failed(opening, problem.reason)
             raise Refused(_told(opening, problem))
@@ -246,7 +246,7 @@ class SessionControl:
     async def _stopped(self, request: StopSession) -> SessionView:
         """First nothing more can come to it, then its program ends; asked again, that is made sure of."""
         session = await self._write(lambda tx: records.stop(tx, request))
-        await self._broker.dispatcher.carrier.stop_program(session)
+        await self._broker.dispatcher.runner.stop_program(session)
         return await self._shown(session.id)
 
     async def _opened(self, request: OpenSession) -> SessionOpened:
@@ -280,7 +280,7 @@ class SessionControl:
         harness = self._harness(opening.harness)
         if await harness.is_warm(opening.spec.session_id):
             return woken
-        problem = await self._broker.dispatcher.carrier.begin(opening, harness, _ready)
+        problem = await self._broker.dispatcher.runner.begin(opening, harness, _ready)
         if problem is not None:
             raise Refused(_told(opening, problem))
         return replace(woken, outcome="attached")

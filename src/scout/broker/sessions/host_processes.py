@@ -28,9 +28,9 @@ class HostProcesses:
             lambda ledger: ledger.many(Session, "sessions_running", limit=_MANY)
         )
         for session in running:
-            self.heard(session)
+            self.on_session(session)
 
-    def heard(self, session: Session) -> None:
+    def on_session(self, session: Session) -> None:
         """A session began, moved to another process, or ended."""
         seen = _processes_of(session)
         if seen:

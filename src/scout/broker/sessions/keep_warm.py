@@ -130,7 +130,7 @@ class WarmKeeper:
         if not isinstance(opening, SessionOpening):
             return opening
         harness = self._services.harnesses[opening.harness]
-        problem = await self._dispatcher.carrier.begin(opening, harness, turn_record.record_session_ready)
+        problem = await self._dispatcher.runner.begin(opening, harness, turn_record.record_session_ready)
         if problem is not None:
             await self._write(lambda tx: turn_record.free_endpoint(tx, opening.endpoint_id, problem.reason))
         return problem

@@ -1,7 +1,7 @@
 """What many requests look up, kept until something of it changes.
 
 Only transactions use the cache. They run one after another on one thread, and each event that one of them
-appends passes through `heard` before the next one starts, so an entry is never older than the log. Readers
+appends passes through `apply` before the next one starts, so an entry is never older than the log. Readers
 beside the writer do not use it: they see the store as of an earlier commit, and would put old records back.
 
 The table in `__init__` says what each kind of record makes untrue. Records by id are replaced or dropped. A
@@ -82,7 +82,7 @@ class Cache:
             self.names[key] = found
             self._keys.setdefault(found.agent.id, set()).add(key)
 
-    def heard(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         """A fact was added: what it makes untrue is forgotten."""
         self.last_seq = event.seq
         record = record_of(event)

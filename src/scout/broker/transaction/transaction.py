@@ -114,7 +114,7 @@ class Transaction:
         )
         self.ledger.append(event)
         self.events.append(event)
-        self.cache.heard(event)
+        self.cache.apply(event)
         return event
 
     def record(

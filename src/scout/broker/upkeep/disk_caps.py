@@ -30,7 +30,7 @@ class DiskCaps:
         clock = self._broker.services.clock
         began = clock.monotonic()
         dispatcher = self._broker.dispatcher
-        now = dispatcher.carrier.turns, dispatcher.lanes
+        now = dispatcher.runner.turns, dispatcher.lanes
         if began < self._not_before or (now == self._looked_at and not dispatcher.lanes):
             return
         for folders, cap in self._capped():

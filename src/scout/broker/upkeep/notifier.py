@@ -63,7 +63,7 @@ class Notifier:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def heard(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """A fact was committed."""
         if isinstance(event, AttentionCreated):
             self._ring()

@@ -48,7 +48,7 @@ class Suggesting:
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def heard(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """A fact was committed."""
         if self._router is None or not self._services.rules.routing.model_assisted:
             return
