@@ -38,6 +38,7 @@ from scout.ports import (
 )
 from tests.adapters.conformance import Conformance
 from tests.adapters.turns import Turn, collect, first, turn, until
+from tests.daemon.daemons import eventually
 
 AGENT = Path(__file__).with_name("acp_agent.py")
 DOOR = McpAccess(url="http://127.0.0.1:9/mcp", token="the-token")
@@ -63,9 +64,13 @@ class Stage:
 
     def __init__(self, folder: Path, *words: str) -> None:
         self.sessions = folder / "sessions"
-        store = folder / "agent"
-        store.mkdir(exist_ok=True)
-        self.command = (sys.executable, "-I", "-S", str(AGENT), str(store), *words)
+        self.store = folder / "agent"
+        self.store.mkdir(exist_ok=True)
+        self.command = (sys.executable, "-I", "-S", str(AGENT), str(self.store), *words)
+
+    def has_the_prompt(self) -> bool:
+        """Whether the program has written down what it was told."""
+        return any(file.stat().st_size for file in self.store.iterdir())
 
     def acp(self, **given: Any) -> Acp:
         """An adapter, as after a restart of the broker."""
@@ -295,6 +300,7 @@ def test_a_program_that_was_killed_leaves_a_session_that_goes_on(stage: Stage) -
         _, rest = await first(acp, one)
         assert started.pid is not None
         (wire,) = wires(stage.sessions / "ses_x")
+        await asyncio.to_thread(eventually, stage.has_the_prompt, 30)
         for member in wire.run.members():
             os.kill(member.pid, signal.SIGKILL)
         last = (await rest)[-1]

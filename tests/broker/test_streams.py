@@ -182,7 +182,7 @@ def test_who_has_read_nothing_goes_on_from_where_it_began(tmp_path: Path) -> Non
         events = seat.watch(Watch())
         waiting = asyncio.ensure_future(anext(events))
         await until(lambda: len(rig.broker.hub))
-        await rig.register("several-facts-at-once", harness="echo")
+        await rig.operator(Send(to="@arc", body="several facts at once"))
         told = await refused(waiting)
         assert told.remedies[0].parameters["after"] == began
 

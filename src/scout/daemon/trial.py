@@ -1,6 +1,7 @@
 """The check of a harness: its promises are played in a Scout of its own, of which nothing is left."""
 
 import asyncio
+import importlib
 import os
 import shutil
 import signal
@@ -34,6 +35,9 @@ async def play_check(wish: CheckWish, settings: Settings) -> AsyncGenerator[Chec
 
 def _load_promises() -> Any:
     """The module of the promises, and with it a client of Scout."""
+    importlib.import_module(
+        "anyio._backends._asyncio"
+    )  # the client would load it at its first call, on the loop
     from scout.daemon import promises  # noqa: PLC0415 (its client is large, and few need it)
 
     return promises

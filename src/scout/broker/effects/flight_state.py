@@ -93,7 +93,7 @@ def note_after_end(tx: Transaction, flight: Flight, message: Message) -> Deliver
         return None
     said = replace(message, flight_id=None)  # it is no part of the flight any more
     reason = f"a note after the end: the ask {ask.id} is {flight.state}"
-    return posts.deliver(tx, said, asker.id, rule="record_note", reason=reason)
+    return posts.deliver(tx, said, asker.id, rule="note", reason=reason)
 
 
 def _follow(tx: Transaction, flight: Flight, delivery: Delivery, trouble: Trouble) -> None:
