@@ -175,7 +175,7 @@ ENDS: dict[str, tuple[Mutable, Callable[[Any], Mutable], str, str]] = {
         an_agent(),
         lambda one: agent.move_agent(one, agent.AgentMove.RETIRE, T1),
         "retired",
-        "lifecycle",
+        "lifecycle lastActiveAt",
     ),
     "endpoint": (
         an_endpoint(),

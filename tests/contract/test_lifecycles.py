@@ -85,7 +85,7 @@ def test_an_attention_items_moves(state: str, move: str, after: str) -> None:
 @pytest.mark.rows("R2.2-7")
 def test_the_docs_draw_every_lifecycle_once() -> None:
     page = (Path(__file__).parents[2] / "docs/lifecycles.md").read_text()
-    drawn = re.findall(r"<!-- machine: scout\.model\.(\w+:\w+) -->\n```mermaid\nstateDiagram-v2\n", page)
+    drawn = re.findall(r"<!-- machine: scout\.model\.([\w.]+:\w+) -->\n```mermaid\nstateDiagram-v2\n", page)
     assert len(drawn) == len(set(drawn)) == page.count("```mermaid")
     wanted = "agent:AGENT flight:FLIGHT endpoint:ENDPOINT session:SESSION delivery:DELIVERY question:QUESTION"
     assert {*wanted.split(), "work_item:WORK_ITEM", "attention:ATTENTION"} <= set(drawn)

@@ -98,6 +98,7 @@ MAY_READ = {
     "broker/routing/targets.py": {"lex", "parse_handle"},
     "broker/routing/messages.py": {"lex"},
     "broker/routing/names.py": {"lex", "parse_handle"},
+    "broker/operations/agents.py": {"lex"},
     "broker/nearby_projects.py": {"lex"},
     "broker/sessions/wake_up.py": {"lex", "parse_handle"},
     "mcp/tools/synonyms.py": {"lex"},

@@ -52,7 +52,8 @@ _only_scout = True
 
 def install() -> None:
     """Be told of every step, open file and hash from now on; nothing is counted on a thread not watched."""
-    sys.addaudithook(_audit)
+    if sys.gettrace() is None:  # with a tracer, a hook in Python races with threads that begin to be traced
+        sys.addaudithook(_audit)
     for name in ("md5", "sha1", "sha256", "sha512", "blake2b"):
         setattr(hashlib, name, _checked_hash(getattr(hashlib, name)))
     gc.callbacks.append(_note_collection)
@@ -159,8 +160,12 @@ def _check_time(spent: float, callback: object) -> None:
         _report(what + repr(callback), [])
         return
     coroutine: Any = task.get_coro()  # pyright: ignore[reportUnknownVariableType] (of any task)
-    if not (_only_scout and _is_of_tests(coroutine)):
-        _report(what + repr(coroutine), _lines(_awaiting(coroutine)))
+    lines = _lines(_awaiting(coroutine))
+    starts_process = bool(lines) and lines[-1].endswith(
+        "create_subprocess_exec"
+    )  # the system's time, for the fork
+    if not starts_process and not (_only_scout and _is_of_tests(coroutine)):
+        _report(what + repr(coroutine), lines)
 
 
 def _awaiting(coroutine: Any) -> list[FrameType]:

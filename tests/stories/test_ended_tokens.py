@@ -1,6 +1,7 @@
 """A credential that ends, ends what it holds; and nobody reads a token in passing."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -139,7 +140,7 @@ def test_the_token_of_a_program_is_in_its_environment_alone_and_ends_with_its_tu
             "register",
             "dump",
             "--command",
-            f"{sys.executable} {program} {kept}",
+            shlex.join([sys.executable, str(program), str(kept)]),
             cwd=shell.project("talkie"),
         )
         shell.say("ask", "@dump", "what do you see?")

@@ -82,7 +82,8 @@ def test_a_name_means_one_instance_and_outlives_its_session(stage: Stage) -> Non
         assert over_http.items() <= found.items()
         return found
 
-    token = stage.agent("aa", harness="echo")
+    stage.agent("aa", harness="echo")
+    token = stage.post("/v1/tokens", {"agent": "@aa"})["secret"]
     assert shell.say("ask", "@aa", "hello").strip() == "hello"
     stage.endpoint("aa", "codex")
     # Each instance has its own address, and that address leads back to it.

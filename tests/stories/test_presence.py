@@ -24,7 +24,7 @@ def flight(scout: Daemon, ident: str) -> Any:
 
 def take(scout: Daemon, token: str) -> list[str]:
     """What an agent takes from its inbox; it has read it then."""
-    items = scout.call("POST", "/v1/inbox/claim", {}, token=token).json["items"]
+    items = scout.call("POST", "/v1/inbox/claim", {"wait": 20}, token=token).json["items"]
     taken = [one["deliveryId"] for one in items]
     assert scout.call("POST", "/v1/inbox/ack", {"deliveryIds": taken}, token=token).status == 200
     return [one["message"]["body"] for one in items]

@@ -299,7 +299,7 @@ def _reply(request: str) -> str:
 
 
 async def _rest(wire: Wire, spec: SessionSpec) -> None:
-    if spec.idle is not None and wire.is_running and not _busy(wire):
+    if spec.idle is not None and wire.is_running and not await asyncio.to_thread(_busy, wire):
         await wire.rest(spec.idle)
 
 
