@@ -84,6 +84,12 @@ def test_a_program_that_is_missing_or_broken_is_not_tried(shell: Shell, tmp_path
     assert "try: scout" in done.stderr
 
 
+def test_a_misspelt_harness_is_refused_with_the_same_command_for_the_nearest(shell: Shell) -> None:
+    done = shell.type("runtimes", "--check", "ecko")
+    assert done.returncode == 5
+    assert "try: scout runtimes --check echo" in done.stderr
+
+
 def test_what_costs_tokens_needs_a_yes(shell: Shell, tmp_path: Path) -> None:
     asked = tmp_path / "asked"
     path = a_claude(

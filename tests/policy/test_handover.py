@@ -52,6 +52,7 @@ def test_mail_is_quoted_and_says_how_to_answer() -> None:
         "To answer: `messages_reply {body}` with inReplyTo msg_2."
     )
     assert mail_text([], "codex") == ""
+    assert mail_text(mails, "command").endswith("To answer: `scout reply --to msg_2 TEXT`.")
 
 
 def test_what_is_still_owed_is_named_with_how_to_answer() -> None:

@@ -47,6 +47,9 @@ _FOUND = {
     RunState.ENDED: InspectResult.TAKEN,
     RunState.LOST: InspectResult.UNKNOWN,
 }
+_NOTES = (
+    "its program has your rights: Scout enforces no permission profile on it, and wakes it for each turn",
+)
 
 
 class _Cannot(Exception):  # noqa: N818 (a signal between two methods)
@@ -79,7 +82,7 @@ class Command(Plain):
         self._limits = limits or RunLimits()
 
     async def probe(self) -> Probe:
-        return Probe(ready=True)
+        return Probe(ready=True, notes=_NOTES)
 
     async def start(self, spec: SessionSpec) -> Started:
         """A session is only a name for runs that follow each other."""

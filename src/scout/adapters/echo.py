@@ -24,6 +24,7 @@ from scout.ports import (
 
 _REMEMBERED = 4096
 _Turn = tuple[str, str]
+_NOTES = ("it runs no program, so there is nothing to permit or to wake",)
 
 
 class Echo(Plain):
@@ -36,7 +37,7 @@ class Echo(Plain):
         self._turns: dict[_Turn, asyncio.Event | None] = {}  # the event: interrupted, for one that hangs
 
     async def probe(self) -> Probe:
-        return Probe(ready=True)
+        return Probe(ready=True, notes=_NOTES)
 
     async def start(self, spec: SessionSpec) -> Started:
         return Started(native_ids={"session": spec.session_id}, model=spec.model)

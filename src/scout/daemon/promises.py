@@ -68,6 +68,7 @@ class Play:
         self.agent: AgentDetail | None = None
         self.session: SessionView | None = None
         self.first: tuple[AskReceipt, FlightView] | None = None
+        self.restarted: FlightView | None = None  # answered after a restart of the broker
 
     async def aclose(self) -> None:
         await self.scout.close()
@@ -168,7 +169,7 @@ async def _reports_mismatch(play: Play) -> str:
 async def _documents(play: Play) -> str:
     """Every profile is enforced by the program, or a note says what is not."""
     can, notes = play.can, play.wish.probe.notes
-    if can.starts_programs and not can.native_profiles and not notes and can.calls_model:
+    if not can.native_profiles and not notes:
         raise _Failed("it enforces no permission profile and has no note that says so")
     profiles = ", ".join(can.native_profiles) or "none"
     wake = "reaches an open session" if can.live_wake else "wakes its own sessions only"
@@ -257,6 +258,7 @@ async def _gets_mail(play: Play) -> str:
     await _restart(play)
     flight = await play.finish((await play.ask(_repeat(word))).flight_id)
     _check_answer(play, flight, word)
+    play.restarted = flight
     delivery = await play.scout.call(GetDelivery(delivery_id=sent.deliveries[0].delivery_id))
     if delivery.state is not DeliveryState.ACKED or delivery.carried_with is None:
         raise _Failed(f"the note is still {delivery.state} after the next turn")
@@ -264,12 +266,16 @@ async def _gets_mail(play: Play) -> str:
 
 
 async def _recovers(play: Play) -> str:
-    """The turn before this one came after a restart of the broker."""
+    """The turn before this one came after a restart of the broker: it was answered in the same session."""
     session = play.need_session()
     play.need_first()
-    seen = await play.scout.call(GetSession(session_id=session.id))
-    if seen.state != "live":
-        raise _Failed(f"its session is {seen.state} after a restart of the broker: {seen.reason}")
+    if play.restarted is None:
+        seen = await play.scout.call(GetSession(session_id=session.id))
+        raise _Failed(
+            f"no answer came after a restart of the broker; its session is {seen.state}: {seen.reason}"
+        )
+    if play.restarted.session_id != session.id:
+        raise _Failed(f"another session answered after a restart of the broker: {play.restarted.session_id}")
     return "after a restart of the broker the same session answered"
 
 

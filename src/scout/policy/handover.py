@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scout.base.record import Record
-from scout.policy.prompt import quoted, syntax_of
+from scout.policy.prompt import is_shell, quoted, syntax_of
 
 __all__ = [
     "Mail",
@@ -72,8 +72,7 @@ def unread_line(unread: int, harness: str) -> str:
 
 def mail_text(mails: Sequence[Mail], harness: str) -> str:
     """The mail itself, quoted, so that it cannot pose as anything else; nothing when there is none."""
-    reply = syntax_of(harness).reply_call
-    parts = [_one(mail, reply) for mail in mails]
+    parts = [_one(mail, harness) for mail in mails]
     head = _USER if all(mail.by_user for mail in mails) else _MAIL
     return "\n\n".join([head, *parts]) if parts else ""
 
@@ -85,9 +84,8 @@ def is_mail(prompt: str) -> bool:
 
 def reminder_text(mails: Sequence[Mail], harness: str) -> str:
     """What the agent still owes an answer to, after a turn that was not the ask's alone."""
-    reply = syntax_of(harness).reply_call
     head = "Scout: the last turn was not sent to anybody. This still waits for your answer:"
-    return "\n\n".join([head, *(_one(mail, reply) for mail in mails)])
+    return "\n\n".join([head, *(_one(mail, harness) for mail in mails)])
 
 
 def sent_line(addressees: Sequence[str]) -> str:
@@ -95,9 +93,15 @@ def sent_line(addressees: Sequence[str]) -> str:
     return f"Scout: sent this answer to {', '.join(addressees)}." if addressees else ""
 
 
-def _one(mail: Mail, reply: str) -> str:
+def _one(mail: Mail, harness: str) -> str:
     kind = "asks you, and waits for the result" if mail.asks else "writes"
     repeat = " (this may be a repeat)" if mail.may_repeat else ""
     who = "Your user" if mail.by_user else mail.sender
-    to = f"To answer: {reply} with inReplyTo {mail.message_id}."
-    return f"{who} {kind}{repeat}:\n{quoted(mail.body)}{to}"
+    return f"{who} {kind}{repeat}:\n{quoted(mail.body)}To answer: {_reply_to(mail.message_id, harness)}."
+
+
+def _reply_to(message_id: str, harness: str) -> str:
+    """The call that answers exactly this message, as the harness makes it."""
+    if is_shell(harness):
+        return f"`scout reply --to {message_id} TEXT`"
+    return f"{syntax_of(harness).reply_call} with inReplyTo {message_id}"

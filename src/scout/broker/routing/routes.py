@@ -218,18 +218,21 @@ def can_wake_live(services: Services, harness: str | None) -> bool:
     return found is not None and found.capabilities.live_wake
 
 
+def unknown_harness(services: Services, harness: str, *remedies: Remedy) -> HarnessUnavailable:
+    """The refusal of a harness that this Scout does not have, with the nearest ones."""
+    near = tuple(Candidate(address=name) for name in ranked(harness, services.harnesses, 3))
+    hint = f"this Scout runs {', '.join(services.harnesses)}"
+    return HarnessUnavailable(
+        harness=harness, missing=Missing.BINARY, hint=hint, candidates=near, remedies=remedies
+    )
+
+
 def harness_unavailable(tx: Transaction, harness: str, agent: Agent | None = None) -> HarnessUnavailable:
     """The refusal of a harness that cannot run here."""
     services = tx.services
-    known = ", ".join(services.harnesses)
     look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
     if harness not in services.harnesses:
-        hint = f"this Scout runs {known}"
-        near = ranked(harness, services.harnesses, 3)
-        candidates = tuple(Candidate(address=name) for name in near)
-        return HarnessUnavailable(
-            harness=harness, missing=Missing.BINARY, hint=hint, candidates=candidates, remedies=(look,)
-        )
+        return unknown_harness(services, harness, look)
     needs = services.harnesses[harness].capabilities.needs_command
     if agent is not None and needs and not agent.config.command:
         address = tx.address(agent.id)

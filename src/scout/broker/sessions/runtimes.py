@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from scout.base.refusal import Refused
+from scout.base.refusal import Refused, Remedy
+from scout.broker.routing.routes import unknown_harness
 from scout.broker.sessions.harness_checks import HarnessChecks, turns_of
 from scout.broker.transaction.services import Services
-from scout.model.problems.session import HarnessUnavailable, Missing
+from scout.policy.nearest import ranked
 from scout.ports import Harness, Probe
 from scout.protocol.sessions import Runtime
 
@@ -31,11 +32,15 @@ async def probe_all(services: Services, wanted: Sequence[Harness]) -> None:
 
 
 def harness_named(services: Services, name: str) -> Harness:
-    """A harness of this Scout, or a refusal that lists them."""
-    if name not in services.harnesses:
-        hint = f"this Scout runs {', '.join(services.harnesses)}"
-        raise Refused(HarnessUnavailable(harness=name, missing=Missing.BINARY, hint=hint))
-    return services.harnesses[name]
+    """A harness of this Scout, or a refusal with the nearest one."""
+    if name in services.harnesses:
+        return services.harnesses[name]
+    near = ranked(name, services.harnesses, 1)
+    again = [
+        Remedy(operation="runtimes.check", parameters={"harness": one}, why="the nearest") for one in near
+    ]
+    look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
+    raise Refused(unknown_harness(services, name, *again, look))
 
 
 async def probe_harness(harness: Harness) -> Probe:
