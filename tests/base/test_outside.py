@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scout.base.outside import check_number, check_outside, text_of
+from scout.base.outside import check_each_once, check_number, check_outside, text_of
 from scout.base.refusal import BadRequest, Refused
 
 
@@ -86,3 +86,22 @@ def test_what_is_refused(value: Any, problem: str, field: str) -> None:
     with pytest.raises(Refused) as caught:
         check_outside(value)
     assert _problem(caught) == (problem, field)
+
+
+@pytest.mark.parametrize("data", [b'{"a": 1, "b": {"a": 2}}', b"[1, 2]", b"not JSON", b"[" * 100_000])
+def test_each_key_once_is_accepted_and_other_text_is_left_to_the_decoder(data: bytes) -> None:
+    check_each_once(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (b'{"a": 1, "a": 2}', "a"),
+        (b'[{"x": {"b": 1, "b": 1}}]', "b"),
+        (b'{"\\u0000": 1, "\\u0000": 2}', "\u2400"),
+    ],
+)
+def test_a_key_given_twice_is_refused_at_any_depth(data: bytes, name: str) -> None:
+    with pytest.raises(Refused) as caught:
+        check_each_once(data)
+    assert _problem(caught) == (f"'{name}' is given twice", name)

@@ -121,3 +121,8 @@ def test_an_item_carries_source_risk_actions_and_the_way_back() -> None:
     assert (item.risk, item.return_path.session_id, item.return_path.request) == (Risk.HIGH, "ses_1", "req-7")
     assert item.source.startswith("agent:")
     assert item.actions == actions_for(K.PERMISSION)
+
+
+def test_the_riskiest_item_is_the_most_urgent() -> None:
+    ranks = [an_attention(risk=risk).urgency for risk in (Risk.HIGH, Risk.MEDIUM, Risk.LOW)]
+    assert ranks == sorted({*ranks})

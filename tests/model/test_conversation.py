@@ -12,6 +12,7 @@ from scout.model.conversation import (
     SoftMentions,
     advance_cursor,
     archive_conversation,
+    broadcast_id,
     channel_id,
     check_body,
     check_kind,
@@ -22,6 +23,7 @@ from scout.model.conversation import (
     mute,
     redact,
     set_policy,
+    thread_id,
 )
 from scout.model.problems.request import TooLarge
 from tests.model.samples import ALICE, BOB, T0, T1, a_conversation, a_member, a_message
@@ -166,3 +168,8 @@ def test_redaction_takes_the_body_and_keeps_the_rest() -> None:
     gone = redact(a_message(mentions=("@hudson",), attachments=(file,)), T1)
     assert (gone.body, gone.attachments, gone.redacted_at) == ("", (), T1)
     assert (gone.mentions, gone.sender, gone.created_at) == (("@hudson",), ALICE, T0)
+
+
+def test_broadcasts_and_threads_have_ids_of_their_own() -> None:
+    assert len({broadcast_id("me"), broadcast_id("u1"), thread_id("me"), channel_id("me", "me")}) == 4
+    assert {prefix_of(broadcast_id("me")), prefix_of(thread_id("msg_1"))} == {"cnv"}

@@ -6,6 +6,7 @@ from scout.base.refusal import Refused, WrongState
 from scout.model.problems.session import Layer, SessionNotAttachable
 from scout.model.session import (
     SESSION,
+    LiveTurn,
     SessionClass,
     SessionOrigin,
     SessionState,
@@ -18,6 +19,7 @@ from scout.model.session import (
     is_refused_attach,
     lose_session,
     native_id_of,
+    note_turn,
     observe_session,
     ready_session,
     resume_session,
@@ -151,3 +153,9 @@ def test_a_refused_attach_was_never_a_session() -> None:
     assert not is_refused_attach(replace(tried, native_ids={"session": "s-1"}))
     assert not is_refused_attach(replace(tried, state=SessionState.STARTING))
     assert not is_refused_attach(replace(tried, origin=SessionOrigin.STARTED))
+
+
+def test_only_an_unusual_turn_is_kept() -> None:
+    turn = LiveTurn(alone_for="flt_1")
+    assert note_turn(a_session(), turn, T1).live_turn == turn
+    assert note_turn(a_session(live_turn=turn), LiveTurn(), T1).live_turn is None

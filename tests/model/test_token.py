@@ -12,6 +12,7 @@ from scout.model.token import (
     check_token,
     expire_token,
     hash_of,
+    is_valid,
     require_valid,
     revoke_token,
 )
@@ -85,3 +86,9 @@ def test_a_token_stands_for_somebody(kind: TokenKind, field: str, name: str) -> 
 def test_a_host_or_guest_token_stands_for_nobody(kind: TokenKind) -> None:
     token = a_token(kind=kind, agent_id=None)
     assert check_token(token) is token
+
+
+def test_a_token_is_valid_while_it_is_active_and_not_expired() -> None:
+    assert is_valid(a_token(), T1)
+    assert not is_valid(a_token(expires_at=T1), T1)
+    assert not is_valid(revoke_token(a_token(), "rotated", T1), T1)

@@ -9,6 +9,7 @@ from scout.policy.handover import (
     mail_text,
     opening_lines,
     reminder_text,
+    sent_line,
     unread_line,
 )
 
@@ -66,3 +67,8 @@ def test_mail_is_known_from_what_a_person_types() -> None:
     mail = mail_text([Mail(sender="@bow", message_id="msg_1", body="one")], "claude")
     assert is_mail(mail)
     assert not is_mail("one")
+
+
+def test_the_person_at_the_session_is_shown_where_an_answer_went() -> None:
+    assert sent_line(["@arc", "@hudson"]) == "Scout: sent this answer to @arc, @hudson."
+    assert sent_line([]) == ""
