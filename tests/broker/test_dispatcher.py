@@ -13,7 +13,7 @@ from scout.model.events.envelope import record_of
 from scout.model.flight import FlightState
 from scout.model.problems.session import Layer
 from scout.policy.limits import Limits, Periods
-from scout.ports import Accepted, Completed, Failed, HarnessEvent, Prompt, SessionSpec, Started
+from scout.ports import Accepted, Capabilities, Completed, Failed, HarnessEvent, Prompt, SessionSpec, Started
 from scout.protocol.agents import ShowAgent
 from scout.protocol.asks import CancelFlight, GetFlight, MakeAsk
 from scout.protocol.inbox import GetDelivery, ListDeliveries
@@ -268,6 +268,9 @@ def test_faults_of_an_adapter_end_the_turn_and_not_the_lane(tmp_path: Path) -> N
 
 
 def test_what_cannot_even_be_prepared_is_given_up_with_a_reason(tmp_path: Path) -> None:
+    class Foreign(Echo):
+        capabilities = Capabilities(calls_back=True, starts_programs=False)
+
     async def scene(rig: Rig) -> None:
         await rig.register("foreign", harness="nobodys")  # there is no contract for such a harness
         asked = await rig.operator(MakeAsk(to="@foreign", body="x"))
@@ -275,7 +278,7 @@ def test_what_cannot_even_be_prepared_is_given_up_with_a_reason(tmp_path: Path) 
         assert view.error is not None
         assert (view.error.code, "nobodys" in view.error.message) == ("wake_failed", True)
 
-    set_up(scene, tmp_path, limits=Limits(attempts=1), harnesses={"nobodys": Echo()})
+    set_up(scene, tmp_path, limits=Limits(attempts=1), harnesses={"nobodys": Foreign()})
 
 
 @staged

@@ -14,7 +14,7 @@ from scout.model.delivery import DeliveryState
 from scout.model.events.envelope import record_of
 from scout.model.usage import UsageLedger, ValueClass
 from scout.policy.prompt import LIMIT, SYNTAX
-from scout.ports import HarnessEvent, Prompt, SessionSpec
+from scout.ports import Capabilities, HarnessEvent, Prompt, SessionSpec
 from scout.protocol.agents import ConfigureAgent
 from scout.protocol.asks import MakeAsk
 from scout.protocol.inbox import ListDeliveries
@@ -31,6 +31,8 @@ from tests.broker.stage import program, set_up, until
 
 class Heard(Echo):
     """Any harness that takes prompts: it keeps what it was told."""
+
+    capabilities = Capabilities(calls_back=True, starts_programs=False, calls_model=False)
 
     def __init__(self, name: str) -> None:
         super().__init__()

@@ -257,7 +257,7 @@ def test_an_isolated_session_is_a_route_for_its_caller_alone() -> None:
         (("codex", "claude", "acp"), [], "codex"),
         ((None, "claude", "acp"), [], "claude"),
         ((None, None, "acp"), ["claude", "codex"], "acp"),
-        ((None, None, None), ["claude", "echo"], "claude"),
+        ((None, None, None), ["claude"], "claude"),
         (("echo", None, None), ["claude"], "echo"),
     ],
 )
@@ -268,9 +268,7 @@ def test_the_default_harness(
 
 
 @pytest.mark.rows("R0-62", "R0-63")
-@pytest.mark.parametrize(
-    ("ready", "harnesses"), [(["codex", "claude"], ("claude", "codex")), (["echo"], ()), ([], ())]
-)
+@pytest.mark.parametrize(("ready", "harnesses"), [(["codex", "claude"], ("claude", "codex")), ([], ())])
 def test_no_default_harness_is_guessed(ready: list[str], harnesses: tuple[str, ...]) -> None:
     with pytest.raises(Refused) as caught:
         default_harness(None, None, None, ready, "@arc")

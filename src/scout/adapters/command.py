@@ -71,7 +71,7 @@ class Command(Plain):
 
     name = "command"
     capabilities = Capabilities(
-        usage=UsageKind.ESTIMATED, calls_back=True, needs_command=True, calls_model=False
+        usage=UsageKind.ESTIMATED, calls_back=True, needs_command=True, calls_model=False, plain_body=True
     )
 
     def __init__(

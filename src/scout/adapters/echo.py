@@ -31,7 +31,7 @@ class Echo(Plain):
     """It lives in the broker, so it remembers no turn longer than the broker does."""
 
     name = "echo"
-    capabilities = Capabilities(starts_programs=False, calls_model=False)
+    capabilities = Capabilities(starts_programs=False, calls_model=False, plain_body=True, hidden=True)
 
     def __init__(self) -> None:
         self._turns: dict[_Turn, asyncio.Event | None] = {}  # the event: interrupted, for one that hangs

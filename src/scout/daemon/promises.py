@@ -121,7 +121,7 @@ class Play:
 
     async def hang(self) -> FlightView:
         """A turn that runs now and does not end soon."""
-        if self.wish.harness.name == "echo":
+        if not self.can.starts_programs:
             receipt = await self.ask("!hang")
         elif self.can.calls_model:
             receipt = await self.ask(_COUNT)
@@ -309,7 +309,7 @@ async def _waits(play: Play) -> str:
 async def _fails(play: Play) -> str:
     """A turn that breaks; a program of a model is killed in the middle of one."""
     play.need_first()
-    if play.wish.harness.name == "echo":
+    if not play.can.starts_programs:
         receipt = await play.ask("!fail it broke")
     elif not play.can.calls_model:
         receipt = await play.ask("break", await play.register("breaking", _BREAK))

@@ -84,10 +84,9 @@ def default_harness(
     named = agent or project or configured
     if named:
         return named
-    usable = sorted(set(ready) - {"echo"})
-    if len(usable) == 1:
-        return usable[0]
-    raise Refused(_ambiguous(address, usable))
+    if len(ready) == 1:
+        return next(iter(ready))
+    raise Refused(_ambiguous(address, sorted(ready)))
 
 
 class _Pool:

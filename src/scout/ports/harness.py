@@ -57,7 +57,8 @@ class Capabilities(Record):
     program goes on between turns, so that credential is the session's. `starts_programs`: it runs something
     in the agent's folder, which must be allowed. `needs_command`: the agent's config names the program.
     `live_wake`: a session that a person opened is reached while it is open. `calls_model`: a turn may
-    cost money.
+    cost money. `plain_body`: its program reads the message alone, and the contract is in its environment.
+    `hidden`: it runs an agent only when it is named.
     """
 
     resume: bool = False
@@ -71,6 +72,8 @@ class Capabilities(Record):
     starts_programs: bool = True
     needs_command: bool = False
     calls_model: bool = True
+    plain_body: bool = False
+    hidden: bool = False
     native_profiles: tuple[PermissionProfile, ...] = ()
 
 

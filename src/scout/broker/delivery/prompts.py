@@ -30,7 +30,6 @@ from scout.store.ledger import LAST
 
 _FEW = 20
 _COMMAND_TOOLS = ("the `scout` command",)
-_PLAIN = ("command", "echo")  # they read the message itself, without Scout's lines
 
 
 class PromptText(NamedTuple):
@@ -61,17 +60,18 @@ def build_prompt(
     letters = mail_text([_letter(tx, agent, one) for one in mail], harness)
     facts = _facts(tx, agent, delivery, endpoint, secret)
     context = _context(tx, agent, delivery, endpoint, message)
-    rules = contract(context, harness).text if harness != "echo" else ""
+    can = tx.services.harnesses[harness].capabilities
+    rules = contract(context, harness).text if can.calls_back else ""
     begin = turn_text(replace(context, body=body), harness)
-    first = body if harness in _PLAIN else begin.text
+    first = body if can.plain_body else begin.text
     text = f"{first}\n\n{letters}" if letters else first
-    if harness == "command":
+    if rules and can.plain_body:
         rules = f"{rules}\n{begin.line}\n"
         facts["SCOUT_CONTRACT"] = rules
     environment = {name: value for name, value in facts.items() if value}
-    whole = text if harness in _PLAIN else body
+    whole = text if can.plain_body else body
     prompt = Prompt(delivery_id=turn_record.run_id(delivery), text=text, body=whole, environment=environment)
-    line = "" if harness in _PLAIN else begin.line
+    line = "" if can.plain_body else begin.line
     return PromptText(prompt, rules, line, "\n".join(filter(None, (begin.context, letters))))
 
 
@@ -115,7 +115,7 @@ def charge_overhead(tx: Transaction, made: PromptText, delivery: Delivery, endpo
     session = tx.ledger.get(Session, endpoint.session_id)
     known = session is not None and session.contract_at is not None
     rules = Overhead.WRAPPING if known else Overhead.ONBOARDING
-    again = endpoint.harness == "command" or not known
+    again = tx.services.harnesses[endpoint.harness or ""].capabilities.plain_body or not known
     parts = {
         Overhead.WAKE_PROMPT: made.line,
         rules: made.contract if again else "",

@@ -153,8 +153,9 @@ def _runner(tx: Transaction, agent: Agent, named: str | None, strict: bool) -> t
         return None, "a person is not started"
     harness = named or agent.config.harness or tx.services.default_harness
     if harness is None:
-        ready = [name for name in tx.services.harnesses if not _lacks(tx, agent, name)]
-        if not set(ready) - {"echo"}:
+        offered = [name for name, one in tx.services.harnesses.items() if not one.capabilities.hidden]
+        ready = [name for name in offered if not _lacks(tx, agent, name)]
+        if not ready:
             if strict and is_startable(tx, agent):
                 raise Refused(_none_ready(tx, agent))
             return None, "no live session, and no harness is set for it"
