@@ -1,7 +1,8 @@
-"""Which function answers which request. Those that write run in a transaction, the others on a reader."""
+"""The handler table: which function answers each request, and how it is run."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from enum import Enum, auto
+from typing import Any, NamedTuple
 
 from scout.broker.delivery import pause, terminals
 from scout.broker.operations import (
@@ -11,6 +12,7 @@ from scout.broker.operations import (
     asks,
     attention,
     briefs,
+    channels,
     decisions,
     endpoints,
     enrolment,
@@ -18,182 +20,208 @@ from scout.broker.operations import (
     history,
     hooks,
     inbox,
-    live_settings,
     overview,
     questions,
     usage,
+    waits,
     why,
     work,
 )
-from scout.broker.operations import channels as channel_operations
 from scout.broker.routing import attachments, conversations, credentials, messages, names, registration
-from scout.broker.sessions import records
-from scout.broker.transaction.transaction import Transaction
-from scout.protocol import access, channels, talk
-from scout.protocol import agents as who
-from scout.protocol import allowances as standing
-from scout.protocol import asks as does
-from scout.protocol import attention as needs
-from scout.protocol import enrolment as hosts
-from scout.protocol import inbox as box
-from scout.protocol import insight as tells
-from scout.protocol import overview as whole
-from scout.protocol import questions as wants
-from scout.protocol import sessions as runs
-from scout.protocol import work as owns
+from scout.broker.sessions import control, observation, records, runtimes
+from scout.protocol import access as access_requests
+from scout.protocol import agents as agent_requests
+from scout.protocol import allowances as allowance_requests
+from scout.protocol import asks as ask_requests
+from scout.protocol import attention as attention_requests
+from scout.protocol import channels as channel_requests
+from scout.protocol import enrolment as enrolment_requests
+from scout.protocol import inbox as inbox_requests
+from scout.protocol import insight as insight_requests
+from scout.protocol import observation as observation_requests
+from scout.protocol import overview as overview_requests
+from scout.protocol import questions as question_requests
+from scout.protocol import sessions as session_requests
+from scout.protocol import talk as talk_requests
+from scout.protocol import work as work_requests
 from scout.protocol.request import Request
 
-Handler = Callable[[Transaction, Any], Any]
+
+class Manner(Enum):
+    """How a handler is run.
+
+    READ: `function(tx, request)` on a reader thread.
+    WRITE: `function(tx, request)` in one transaction, once for each idempotency key.
+    DISK: `function(tx, request)` in a thread, because it touches files; it only looks at the store.
+    ASYNC: `await function(call, request)` on the event loop, with transactions of its own.
+    """
+
+    READ = auto()
+    WRITE = auto()
+    DISK = auto()
+    ASYNC = auto()
+
+
+READ, WRITE, DISK, ASYNC = Manner
+
+
+class Handler(NamedTuple):
+    """`wait` answers a request with `wait` seconds. `after_probe`: the harnesses must have been probed."""
+
+    function: Callable[[Any, Any], Any]
+    manner: Manner
+    wait: Callable[[Any, Any], Any] | None = None
+    after_probe: bool = False
+
 
 HANDLERS: Mapping[type[Request[Any]], Handler] = {
-    whole.ShowStatus: overview.status,
-    whole.ShowNow: overview.now,
-    whole.MarkLooked: overview.mark_seen,
-    whole.PauseScout: pause.pause,
-    whole.ResumeScout: pause.resume,
-    whole.ReloadSettings: live_settings.reload,
-    whole.ListNodes: overview.list_nodes,
-    whole.ReadLog: overview.log,
-    who.WhoAmI: agents.who_am_i,
-    who.RegisterAgent: registration.register,
-    who.Who: agents.who,
-    who.ShowAgent: agents.show,
-    who.ConfigureAgent: agents.configure,
-    who.RetireAgent: agents.retire,
-    who.ReviveAgent: agents.revive,
-    who.ReadFeed: overview.read_feed,
-    who.Resolve: agents.resolve_address,
-    who.Parse: addresses.parse,
-    who.RegisterEndpoint: endpoints.register_endpoint,
-    who.Heartbeat: endpoints.heartbeat,
-    who.UpdateEndpoint: endpoints.update,
-    who.RemoveEndpoint: endpoints.remove_endpoint,
-    runs.ListSessions: records.list_sessions,
-    runs.CloseSession: terminals.close,
-    hosts.Enrol: enrolment.enrol,
-    hosts.ReportHook: hooks.report,
-    who.MoveProject: agents.move_project,
-    talk.Send: messages.send,
-    talk.Reply: flights.reply,
-    talk.GetMessage: history.get,
-    talk.ListMessages: history.list_messages,
-    talk.RedactMessage: history.redact_message,
-    box.ListInbox: inbox.list_inbox,
-    box.ClaimInbox: inbox.claim,
-    box.AckInbox: inbox.acknowledge,
-    box.NackInbox: inbox.give_back,
-    box.RenewInbox: inbox.hold_longer,
-    box.ListDeliveries: inbox.list_deliveries,
-    box.GetDelivery: inbox.get_delivery,
-    channels.ListConversations: conversations.list_conversations,
-    channels.GetConversation: conversations.get,
-    channels.MarkRead: inbox.read_conversation,
-    channels.CreateChannel: channel_operations.create,
-    channels.ListChannels: channel_operations.list_channels,
-    channels.ShowChannel: channel_operations.show_channel,
-    channels.JoinChannel: channel_operations.join_channel,
-    channels.LeaveChannel: channel_operations.leave_channel,
-    channels.ChannelPolicy: channel_operations.policy,
-    channels.ArchiveChannel: channel_operations.archive,
-    talk.Latest: conversations.latest,
-    talk.Search: overview.search,
-    talk.PutBlob: attachments.put_blob,
-    talk.GetBlob: attachments.get_blob,
-    does.MakeAsk: asks.make,
-    does.GetAsk: flights.get_ask,
-    does.ListFlights: flights.list_flights,
-    does.GetFlight: flights.get,
-    does.StartFlight: flights.start,
-    does.BlockFlight: flights.block,
-    does.ResumeFlight: flights.resume,
-    does.CompleteFlight: flights.complete,
-    does.FailFlight: flights.fail,
-    does.CancelFlight: flights.cancel,
-    does.RetryFlight: asks.retry,
-    wants.CreateQuestion: questions.create,
-    wants.ListQuestions: questions.list_questions,
-    wants.GetQuestion: questions.get,
-    wants.AnswerQuestion: questions.answer,
-    wants.DeclineQuestion: questions.decline,
-    wants.CloseQuestion: questions.close,
-    wants.ReopenQuestion: questions.reopen,
-    owns.CreateWork: work.create,
-    owns.ListWork: work.list_work,
-    owns.GetWork: work.get,
-    owns.StartWork: work.start,
-    owns.ProgressWork: work.progress,
-    owns.WaitWork: work.wait,
-    owns.ResumeWork: work.resume,
-    owns.SubmitWork: work.submit,
-    owns.AcceptWork: work.accept,
-    owns.ReopenWork: work.reopen,
-    owns.HandOverWork: work.hand_over,
-    owns.CancelWork: work.cancel,
-    owns.UpdateWork: work.update,
-    owns.RelateWork: work.relate,
-    needs.ListAttention: attention.list_attention,
-    needs.GetAttention: attention.get,
-    needs.RaiseAttention: attention.raise_item,
-    needs.Need: attention.need,
-    needs.Consult: attention.consult,
-    needs.Notify: attention.notify,
-    needs.AnswerAttention: decisions.answer,
-    needs.ApproveAttention: decisions.approve,
-    needs.DenyAttention: decisions.deny,
-    needs.DismissAttention: decisions.dismiss,
-    needs.DecideAttention: decisions.decide_several,
-    standing.AddAllowance: allowances.add,
-    standing.GetAllowance: allowances.get,
-    standing.ListAllowances: allowances.list_allowances,
-    standing.RevokeAllowance: allowances.revoke,
-    tells.Why: why.why,
-    tells.ShowBrief: briefs.brief,
-    tells.ShowUsage: usage.show,
-    tells.ReportUsage: usage.report,
-    access.SetAlias: names.set_alias,
-    access.ListAliases: names.list_aliases,
-    access.ShowAlias: names.show_alias,
-    access.RemoveAlias: names.remove,
-    access.RepairAlias: names.repair,
-    access.CreateCard: names.create_card,
-    access.ListCards: names.list_cards,
-    access.ShowCard: names.show_card,
-    access.RevokeCard: names.revoke,
-    access.CreateToken: credentials.create_token,
-    access.ListTokens: credentials.list_tokens,
-    access.RevokeToken: credentials.revoke_token_of,
-    access.RotateToken: credentials.rotate_token,
-    access.AddGrant: credentials.add_grant,
-    access.ListGrants: credentials.list_grants,
-    access.RevokeGrant: credentials.revoke_grant,
+    # -- overview
+    overview_requests.ShowStatus: Handler(overview.status, READ),
+    overview_requests.ShowNow: Handler(overview.now, READ),
+    overview_requests.MarkLooked: Handler(overview.mark_seen, WRITE),
+    overview_requests.PauseScout: Handler(pause.pause, WRITE),
+    overview_requests.ResumeScout: Handler(pause.resume, WRITE),
+    overview_requests.ReloadSettings: Handler(overview.reload_settings, DISK),
+    overview_requests.ListNodes: Handler(overview.list_nodes, READ),
+    overview_requests.ReadLog: Handler(overview.log, READ),
+    # -- agents
+    agent_requests.WhoAmI: Handler(agents.identify, ASYNC),
+    agent_requests.RegisterAgent: Handler(registration.register, WRITE),
+    agent_requests.Who: Handler(agents.who, READ),
+    agent_requests.ShowAgent: Handler(agents.show, READ),
+    agent_requests.ConfigureAgent: Handler(agents.configure, WRITE),
+    agent_requests.RetireAgent: Handler(agents.retire, WRITE),
+    agent_requests.ReviveAgent: Handler(agents.revive, WRITE),
+    agent_requests.ReadFeed: Handler(overview.read_feed, READ),
+    agent_requests.Resolve: Handler(agents.resolve_address, READ),
+    agent_requests.Parse: Handler(addresses.parse, READ),
+    agent_requests.RegisterEndpoint: Handler(endpoints.register_endpoint, WRITE),
+    agent_requests.Heartbeat: Handler(endpoints.receive_heartbeat, ASYNC),
+    agent_requests.UpdateEndpoint: Handler(endpoints.update, WRITE),
+    agent_requests.RemoveEndpoint: Handler(endpoints.remove_endpoint, WRITE),
+    agent_requests.MoveProject: Handler(agents.move_project, WRITE),
+    # -- sessions
+    session_requests.ListSessions: Handler(records.list_sessions, READ),
+    session_requests.CloseSession: Handler(terminals.close, WRITE),
+    session_requests.GetSession: Handler(control.show_session, ASYNC),
+    session_requests.StartSession: Handler(control.start_session, ASYNC),
+    session_requests.ForkSession: Handler(control.fork_session, ASYNC),
+    session_requests.AttachSession: Handler(control.attach_session, ASYNC),
+    session_requests.StopSession: Handler(control.stop_session, ASYNC),
+    session_requests.OpenSession: Handler(control.open_in_terminal, ASYNC),
+    session_requests.Wake: Handler(control.wake_agent, ASYNC),
+    session_requests.Interrupt: Handler(control.interrupt_agent, ASYNC),
+    session_requests.ListRuntimes: Handler(runtimes.list_runtimes, ASYNC),
+    session_requests.CheckRuntime: Handler(runtimes.check_runtime, ASYNC),
+    session_requests.StopCheck: Handler(runtimes.stop_check, ASYNC),
+    # -- enrolment
+    enrolment_requests.Enrol: Handler(enrolment.enrol, WRITE),
+    enrolment_requests.ReportHook: Handler(hooks.report, WRITE),
+    # -- talk
+    talk_requests.Send: Handler(messages.send, WRITE, after_probe=True),
+    talk_requests.Reply: Handler(flights.reply, WRITE),
+    talk_requests.GetMessage: Handler(history.get, READ),
+    talk_requests.ListMessages: Handler(history.list_messages, READ),
+    talk_requests.RedactMessage: Handler(history.redact_message, WRITE),
+    talk_requests.Latest: Handler(conversations.latest, READ),
+    talk_requests.Search: Handler(overview.search, READ),
+    talk_requests.PutBlob: Handler(attachments.put_blob, ASYNC),
+    talk_requests.GetBlob: Handler(attachments.get_blob, READ),
+    # -- inbox
+    inbox_requests.ListInbox: Handler(inbox.list_inbox, READ),
+    inbox_requests.ClaimInbox: Handler(inbox.claim, WRITE, wait=waits.wait_for_mail),
+    inbox_requests.AckInbox: Handler(inbox.acknowledge, WRITE),
+    inbox_requests.NackInbox: Handler(inbox.give_back, WRITE),
+    inbox_requests.RenewInbox: Handler(inbox.hold_longer, WRITE),
+    inbox_requests.ListDeliveries: Handler(inbox.list_deliveries, READ),
+    inbox_requests.GetDelivery: Handler(inbox.get_delivery, READ),
+    # -- channels
+    channel_requests.ListConversations: Handler(conversations.list_conversations, READ),
+    channel_requests.GetConversation: Handler(conversations.get, READ),
+    channel_requests.MarkRead: Handler(inbox.read_conversation, WRITE),
+    channel_requests.CreateChannel: Handler(channels.create, WRITE),
+    channel_requests.ListChannels: Handler(channels.list_channels, READ),
+    channel_requests.ShowChannel: Handler(channels.show_channel, READ),
+    channel_requests.JoinChannel: Handler(channels.join_channel, WRITE),
+    channel_requests.LeaveChannel: Handler(channels.leave_channel, WRITE),
+    channel_requests.ChannelPolicy: Handler(channels.policy, WRITE),
+    channel_requests.ArchiveChannel: Handler(channels.archive, WRITE),
+    # -- asks
+    ask_requests.MakeAsk: Handler(asks.make, WRITE, wait=waits.wait_for_result, after_probe=True),
+    ask_requests.GetAsk: Handler(flights.get_ask, READ),
+    ask_requests.ListFlights: Handler(flights.list_flights, READ),
+    ask_requests.GetFlight: Handler(flights.get, READ, wait=waits.wait_for_flight),
+    ask_requests.StartFlight: Handler(flights.start, WRITE),
+    ask_requests.BlockFlight: Handler(flights.block, WRITE),
+    ask_requests.ResumeFlight: Handler(flights.resume, WRITE),
+    ask_requests.CompleteFlight: Handler(flights.complete, WRITE),
+    ask_requests.FailFlight: Handler(flights.fail, WRITE),
+    ask_requests.CancelFlight: Handler(flights.cancel, WRITE),
+    ask_requests.RetryFlight: Handler(asks.retry, WRITE),
+    # -- observation
+    observation_requests.ShowTopology: Handler(observation.show_topology, ASYNC),
+    observation_requests.TailSession: Handler(observation.tail_session, ASYNC),
+    observation_requests.ShowDiff: Handler(observation.show_diff, ASYNC),
+    # -- questions
+    question_requests.CreateQuestion: Handler(questions.create, WRITE, wait=waits.wait_for_answer),
+    question_requests.ListQuestions: Handler(questions.list_questions, READ),
+    question_requests.GetQuestion: Handler(questions.get, READ, wait=waits.wait_for_answer),
+    question_requests.AnswerQuestion: Handler(questions.answer, WRITE),
+    question_requests.DeclineQuestion: Handler(questions.decline, WRITE),
+    question_requests.CloseQuestion: Handler(questions.close, WRITE),
+    question_requests.ReopenQuestion: Handler(questions.reopen, WRITE),
+    # -- work
+    work_requests.CreateWork: Handler(work.create, WRITE),
+    work_requests.ListWork: Handler(work.list_work, READ),
+    work_requests.GetWork: Handler(work.get, READ),
+    work_requests.StartWork: Handler(work.start, WRITE),
+    work_requests.ProgressWork: Handler(work.progress, WRITE),
+    work_requests.WaitWork: Handler(work.wait, WRITE),
+    work_requests.ResumeWork: Handler(work.resume, WRITE),
+    work_requests.SubmitWork: Handler(work.submit, WRITE),
+    work_requests.AcceptWork: Handler(work.accept, WRITE),
+    work_requests.ReopenWork: Handler(work.reopen, WRITE),
+    work_requests.HandOverWork: Handler(work.hand_over, WRITE),
+    work_requests.CancelWork: Handler(work.cancel, WRITE),
+    work_requests.UpdateWork: Handler(work.update, WRITE),
+    work_requests.RelateWork: Handler(work.relate, WRITE),
+    # -- attention
+    attention_requests.ListAttention: Handler(attention.list_attention, READ),
+    attention_requests.GetAttention: Handler(attention.get, READ, wait=waits.wait_for_decision),
+    attention_requests.RaiseAttention: Handler(attention.raise_item, WRITE, wait=waits.wait_for_decision),
+    attention_requests.Need: Handler(attention.need, WRITE, wait=waits.wait_for_decision),
+    attention_requests.Consult: Handler(attention.consult, WRITE),
+    attention_requests.Notify: Handler(attention.notify, WRITE),
+    attention_requests.AnswerAttention: Handler(decisions.answer, WRITE),
+    attention_requests.ApproveAttention: Handler(decisions.approve, WRITE),
+    attention_requests.DenyAttention: Handler(decisions.deny, WRITE),
+    attention_requests.DismissAttention: Handler(decisions.dismiss, WRITE),
+    attention_requests.DecideAttention: Handler(decisions.decide_several, WRITE),
+    # -- allowances
+    allowance_requests.AddAllowance: Handler(allowances.add, WRITE),
+    allowance_requests.GetAllowance: Handler(allowances.get, READ),
+    allowance_requests.ListAllowances: Handler(allowances.list_allowances, READ),
+    allowance_requests.RevokeAllowance: Handler(allowances.revoke, WRITE),
+    # -- insight
+    insight_requests.Why: Handler(why.why, READ),
+    insight_requests.ShowBrief: Handler(briefs.show_brief, ASYNC),
+    insight_requests.ShowUsage: Handler(usage.show, READ),
+    insight_requests.ReportUsage: Handler(usage.report, WRITE),
+    # -- access
+    access_requests.SetAlias: Handler(names.set_alias, WRITE),
+    access_requests.ListAliases: Handler(names.list_aliases, READ),
+    access_requests.ShowAlias: Handler(names.show_alias, READ),
+    access_requests.RemoveAlias: Handler(names.remove, WRITE),
+    access_requests.RepairAlias: Handler(names.repair, WRITE),
+    access_requests.CreateCard: Handler(names.create_card, WRITE),
+    access_requests.ListCards: Handler(names.list_cards, READ),
+    access_requests.ShowCard: Handler(names.show_card, READ),
+    access_requests.RevokeCard: Handler(names.revoke, WRITE),
+    access_requests.CreateToken: Handler(credentials.create_token, WRITE),
+    access_requests.ListTokens: Handler(credentials.list_tokens, READ),
+    access_requests.RevokeToken: Handler(credentials.revoke_token_of, WRITE),
+    access_requests.RotateToken: Handler(credentials.rotate_token, WRITE),
+    access_requests.AddGrant: Handler(credentials.add_grant, WRITE),
+    access_requests.ListGrants: Handler(credentials.list_grants, READ),
+    access_requests.RevokeGrant: Handler(credentials.revoke_grant, WRITE),
 }
-
-
-def config_of(request: Request[Any]) -> tuple[str, Mapping[str, Any]]:
-    """An agent's settings that a request gives, and its field that holds them."""
-    match request:
-        case who.RegisterAgent() | who.ConfigureAgent():
-            return "config", request.config
-        case talk.Send():
-            return "create", request.create or {}
-        case _:
-            return "", {}
-
-
-def directory_of(request: Request[Any]) -> str | None:
-    """The directory that a request names, to be looked at before its transaction."""
-    match request:
-        case who.RegisterAgent() | who.Who():
-            return request.project_root
-        case who.ConfigureAgent():
-            return request.working_dir
-        case who.MoveProject():
-            return request.new
-        case does.MakeAsk():
-            return request.project_path
-        case standing.AddAllowance():
-            return request.project
-        case hosts.Enrol() | runs.StartSession() | runs.AttachSession():
-            return request.cwd
-        case _:
-            return None

@@ -118,6 +118,8 @@ class RegisterAgent(Write[Registered]):
     words: ClassVar[tuple[str, ...]] = ("definitionId",)
     flags: ClassVar[dict[str, str]] = {"projectRoot": "project"}
     permission: ClassVar[str] = "the operator, or an agent with the role host"
+    folder_field: ClassVar[str] = "project_root"
+    settings_field: ClassVar[str] = "config"
 
     definition_id: Annotated[Words, says("its name; folded to lower case")]
     workspace: Annotated[Words | None, says("which work tree or branch of it")] = None
@@ -141,6 +143,7 @@ class Who(Request[Page[AgentView]]):
     route: ClassVar[str] = "GET /v1/agents"
     words: ClassVar[tuple[str, ...]] = ("query",)
     permission: ClassVar[str] = "what you may see"
+    folder_field: ClassVar[str] = "project_root"
 
     query: Annotated[Words | None, says("names that begin like this, or words of a description")] = None
     project_root: Annotated[Words | None, says("only this project's")] = None
@@ -170,6 +173,8 @@ class ConfigureAgent(Write[AgentDetail]):
     words: ClassVar[tuple[str, ...]] = ("address",)
     flags: ClassVar[dict[str, str]] = {"config": "set"}
     permission: ClassVar[str] = "who controls it"
+    folder_field: ClassVar[str] = "working_dir"
+    settings_field: ClassVar[str] = "config"
 
     address: Address
     config: Annotated[dict[str, Any], says("the settings that change")] = {}
@@ -343,6 +348,7 @@ class MoveProject(Write[Moved]):
     route: ClassVar[str] = "POST /v1/projects/move"
     words: ClassVar[tuple[str, ...]] = ("old", "new")
     permission: ClassVar[str] = "the operator"
+    folder_field: ClassVar[str] = "new"
 
     old: Annotated[Words, says("where it was")]
     new: Annotated[Words, says("where it is")]

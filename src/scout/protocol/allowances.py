@@ -29,6 +29,7 @@ class AddAllowance(Write[AllowanceView]):
     status: ClassVar[int] = 201
     words: ClassVar[tuple[str, ...]] = ("command",)
     permission: ClassVar[str] = "a person"
+    folder_field: ClassVar[str] = "project"
 
     command: Annotated[Words | None, says("this exact command")] = None
     tool: Annotated[Words | None, says("this tool, as its program calls it")] = None

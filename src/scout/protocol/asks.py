@@ -43,6 +43,7 @@ class MakeAsk(Write[AskReceipt]):
         "conversationId": "conversation",
     }
     permission: ClassVar[str] = "who may ask the target"
+    folder_field: ClassVar[str] = "project_path"
 
     to: Annotated[Words | None, says("whom: any address, or a card's id")] = None
     project_path: Annotated[Words | None, says("or a project: its agent is made if there is none")] = None

@@ -47,6 +47,7 @@ class Enrol(Write[Enrolled]):
     words: ClassVar[tuple[str, ...]] = ("cwd",)
     flags: ClassVar[dict[str, str]] = {"nativeSessionId": "native"}
     permission: ClassVar[str] = "a host"
+    folder_field: ClassVar[str] = "cwd"
 
     cwd: Annotated[Words, says("the directory that the session works in")]
     harness: Annotated[Words, says("the program that the person works in")]

@@ -39,7 +39,8 @@ class Request(Record, Generic[T], forbid_unknown_fields=True):
 
     `words` are the parameters that stand without a flag on the command line, `flags` the flags that
     are not spelled as their parameter. `typed` is the command, where that is not the operation's name.
-    `permission` says who may.
+    `permission` says who may. `folder_field` names the parameter that is a folder, `settings_field` the
+    one that holds an agent's settings: the broker looks at these on disk before it answers.
     """
 
     operation: ClassVar[str] = ""
@@ -50,6 +51,8 @@ class Request(Record, Generic[T], forbid_unknown_fields=True):
     flags: ClassVar[dict[str, str]] = {}
     permission: ClassVar[str] = "any credential"
     writes: ClassVar[bool] = False
+    folder_field: ClassVar[str] = ""
+    settings_field: ClassVar[str] = ""
 
 
 class Write(Request[T], Generic[T]):

@@ -104,6 +104,7 @@ class StartSession(Write[SessionView]):
     route: ClassVar[str] = "POST /v1/sessions"
     status: ClassVar[int] = 201
     permission: ClassVar[str] = _CONTROL
+    folder_field: ClassVar[str] = "cwd"
 
     agent: Annotated[Words, says("for whom")]
     harness: Annotated[Words | None, says("the program that runs it; the agent's own unless said")] = None
@@ -122,6 +123,7 @@ class AttachSession(Write[SessionView]):
     route: ClassVar[str] = "POST /v1/sessions/attach"
     words: ClassVar[tuple[str, ...]] = ("session",)
     permission: ClassVar[str] = _CONTROL
+    folder_field: ClassVar[str] = "cwd"
 
     session: Annotated[Words, says("what its harness calls it, or the id that Scout gave it")]
     harness: Annotated[Words | None, says("the program that it is a session of; needed for a new one")] = None

@@ -43,6 +43,7 @@ class Send(Write[Receipt]):
     words: ClassVar[tuple[str, ...]] = ("to", "body")
     flags: ClassVar[dict[str, str]] = {"attachments": "attach", "conversationId": "conversation"}
     permission: ClassVar[str] = "who may address the target, or takes part in the conversation"
+    settings_field: ClassVar[str] = "create"
 
     to: Annotated[Words | None, says("whom: any address, or a card's id")] = None
     body: Body

@@ -10,6 +10,7 @@ from scout.broker.effects import retirement
 from scout.broker.routing import credentials, routes, unread
 from scout.broker.routing.registration import break_alias_named, check_own_folder, checked_config
 from scout.broker.routing.views import agent_view, detail_of
+from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.paging import before, page, size
 from scout.broker.transaction.session_name import alias_of
 from scout.broker.transaction.transaction import Transaction, subject_of
@@ -52,6 +53,18 @@ from scout.store.ledger import LAST
 _NAMES = 20
 _LOOKED_AT = 500  # agents whose descriptions are read for one page
 _COUNTED = 1000
+_IDENTITIES = 10_000  # kept in memory
+
+
+async def identify(call: CallContext[CallBroker], request: WhoAmI) -> Identity:
+    """Answer who the caller is, from memory: MCP asks with every message. A rename empties the memory."""
+    who, known = call.who, call.broker.identities
+    key = (who.actor.token_id, who.actor.agent_id, who.caller.project_root)
+    if key not in known:
+        if len(known) >= _IDENTITIES:
+            known.clear()
+        known[key] = who_am_i(call.glance(), request)
+    return known[key]
 
 
 def who_am_i(tx: Transaction, request: WhoAmI) -> Identity:

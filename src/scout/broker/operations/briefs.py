@@ -9,6 +9,7 @@ from scout.base.refusal import Remedy
 from scout.broker.operations import agents, attention
 from scout.broker.routing.unread import count_unread
 from scout.broker.routing.views import flight_view, question_view, work_view
+from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import Attention
 from scout.model.flight import Flight
@@ -30,6 +31,13 @@ _WORK_STEPS = {
     WorkState.REVIEW: Remedy(operation="work.accept", parameters={"workItemId": ""}),
     WorkState.WAITING: Remedy(operation="work.show", parameters={"workItemId": ""}),
 }
+
+
+async def show_brief(call: CallContext[CallBroker], request: ShowBrief) -> Brief:
+    """Answer with a brief, and count the orientation commands that it saves an agent."""
+    shown = await call.read(lambda tx: brief(tx, request))
+    call.count("orientation_commands_avoided")
+    return shown
 
 
 def brief(tx: Transaction, request: ShowBrief) -> Brief:

@@ -8,6 +8,7 @@ from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.effects import session_end
 from scout.broker.routing import registration, routes
 from scout.broker.routing.agent_wake import wake_agent
+from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.identity.segment import fold
 from scout.model.agent import Agent, Lifecycle
@@ -177,6 +178,27 @@ def remove_endpoint(tx: Transaction, request: RemoveEndpoint) -> Endpoint:
 
 
 # -- signs of life -----------------------------------------------------------------------------------
+
+
+async def receive_heartbeat(call: CallContext[CallBroker], request: Heartbeat) -> Endpoint:
+    """Keep a heartbeat that changes nothing in memory for a while; write one that is news."""
+    broker = call.broker
+    known = broker.signs_of_life.get(request.endpoint_id)
+    endpoint = await call.read(lambda tx: _unchanged(tx, request, known))
+    if endpoint is None:
+        broker.signs_of_life.pop(request.endpoint_id, None)  # what is written now is newer
+        return await call.write(lambda tx: heartbeat(tx, request))
+    broker.signs_of_life[endpoint.id] = endpoint
+    broker.cache.refresh(endpoint)
+    return endpoint
+
+
+def _unchanged(tx: Transaction, request: Heartbeat, known: Endpoint | None) -> Endpoint | None:
+    """Return the endpoint after a heartbeat that is no news, else None."""
+    endpoint = tx.need(Endpoint, "endpoint", request.endpoint_id)
+    if known is not None and known.revision == endpoint.revision:
+        endpoint = known
+    return heard_from(endpoint, tx.now) if is_quiet(tx, endpoint) else None
 
 
 def is_quiet(tx: Transaction, endpoint: Endpoint) -> bool:

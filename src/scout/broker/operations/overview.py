@@ -22,14 +22,16 @@ from scout.model.events.talk import AttentionEvent, MessagePosted
 from scout.model.flight import Flight
 from scout.model.node import Node
 from scout.policy.attention import may_read_attention
-from scout.policy.permit import Deed
+from scout.policy.permit import Deed, Subject
 from scout.protocol.agents import ReadFeed
 from scout.protocol.overview import (
     ListNodes,
     MarkLooked,
     Now,
     ReadLog,
+    ReloadSettings,
     SeenMark,
+    SettingsReloaded,
     ShowNow,
     ShowStatus,
     Status,
@@ -54,6 +56,13 @@ _SEARCHED = 10_000  # events that one page of a filtered log looks at
 def status(tx: Transaction, request: ShowStatus) -> Status:
     """Where the daemon is."""
     return replace(tx.services.status, paused=tx.services.paused)
+
+
+def reload_settings(tx: Transaction, request: ReloadSettings) -> SettingsReloaded:
+    """Read the settings file again. Requests that have begun keep the rules they began with."""
+    tx.permit(Deed.ADMINISTER, Subject(name=tx.services.node))
+    fresh = tx.services.reload()
+    return SettingsReloaded(changed=fresh.changed, needs_restart=fresh.needs_restart)
 
 
 def now(tx: Transaction, request: ShowNow) -> Now:

@@ -1,10 +1,14 @@
 """Attachments: stored once by their hash; read by those who stored them or may read a message with them."""
 
+import asyncio
 import re
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from scout.base.refusal import Refused
 from scout.broker.routing import conversations
+from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.transaction import Transaction
 from scout.model.conversation import Attachment, Conversation, Message
 from scout.model.delivery import Delivery
@@ -26,7 +30,14 @@ def sizes_of(blobs: Blobs, named: Iterable[str]) -> dict[str, int]:
     return {sha256: size for sha256 in hashes if (size := blobs.size(sha256)) is not None}
 
 
-def put_blob(tx: Transaction, request: PutBlob) -> Attachment:
+async def put_blob(call: CallContext[CallBroker], request: PutBlob) -> Attachment:
+    """Store the bytes in a thread, then record who did. The idempotency key stands for the file's hash."""
+    stored = await asyncio.to_thread(_store, call.glance(), request)
+    hashed = replace(request, data=stored.sha256.encode())
+    return await call.write_once(hashed, lambda tx, _: record_upload(tx, stored))
+
+
+def _store(tx: Transaction, request: PutBlob) -> Attachment:
     """Store a file; the same bytes are the same file."""
     if tx.actor.kind is TokenKind.GUEST or tx.actor.agent_id is None:
         raise Refused(Forbidden(action="store", subject="a file", needs=("the token of an agent",)))
@@ -47,7 +58,9 @@ def record_upload(tx: Transaction, stored: Attachment) -> Attachment:
 
 
 def get_blob(tx: Transaction, request: GetBlob) -> Blob:
-    """A stored file; whether the caller may read it was checked before."""
+    """Return a stored file. One that the caller may not read is refused as if there were none."""
+    if not may_read(tx, request.sha256):
+        raise _missing(request.sha256)
     data = tx.services.blobs.get(request.sha256) if _SHA256.fullmatch(request.sha256) else None
     if data is None:
         raise _missing(request.sha256)
@@ -56,12 +69,6 @@ def get_blob(tx: Transaction, request: GetBlob) -> Blob:
 
 
 # -- who may read -------------------------------------------------------------------------------------
-
-
-def check_readable(tx: Transaction, request: GetBlob) -> None:
-    """Refuse a file that the caller may not read, as if there were none."""
-    if not may_read(tx, request.sha256):
-        raise _missing(request.sha256)
 
 
 def may_read(tx: Transaction, sha256: str) -> bool:

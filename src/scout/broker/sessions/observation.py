@@ -4,14 +4,12 @@ The store is only read, in short looks between those at the disk, and nothing th
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import asdict
 
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.operations import flights
-from scout.broker.transaction.services import Services
+from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.model.agent import Agent
 from scout.model.flight import FLIGHT, Flight
@@ -33,32 +31,23 @@ from scout.protocol.observation import (
     TailSession,
     Topology,
 )
-from scout.protocol.request import Request
 
-T = TypeVar("T")
 _PAUSE = 0.3  # seconds between two looks at a transcript
-
-
-class Observer(NamedTuple):
-    """The broker, as far as a look needs it: `read` runs a function of a Turn on a reader."""
-
-    services: Services
-    read: Callable[[Callable[[Transaction], Any]], Awaitable[Any]]
 
 
 # ----------------------------------------------------------------------------------- what there is
 
 
-async def topology(look: Observer, request: ShowTopology) -> Topology:
+async def show_topology(call: CallContext[CallBroker], request: ShowTopology) -> Topology:
     """What the harnesses show, and what of it Scout knows."""
-    await look.read(_may_look)
-    chosen = [one for one in look.services.harnesses.values() if request.harness in (None, one.name)]
+    await call.read(_may_look)
+    chosen = [one for one in call.services.harnesses.values() if request.harness in (None, one.name)]
     if not chosen:
-        known = ", ".join(look.services.harnesses)
+        known = ", ".join(call.services.harnesses)
         raise Refused(BadRequest(problem=f"there is no such harness; there are {known}", field="harness"))
     found = [await _observed(harness, request) for harness in chosen]
     seen = [one for _, some in found for one in some]
-    items: tuple[Sighting, ...] = await look.read(lambda tx: tuple(_sighting(tx, one) for one in seen))
+    items: tuple[Sighting, ...] = await call.read(lambda tx: tuple(_sighting(tx, one) for one in seen))
     return Topology(items=items, harnesses=tuple(looked for looked, _ in found))
 
 
@@ -97,10 +86,10 @@ def _attach(seen: Observed) -> Remedy:
 # ------------------------------------------------------------------------------------ a transcript
 
 
-async def tail(look: Observer, request: TailSession) -> Tail:
+async def tail_session(call: CallContext[CallBroker], request: TailSession) -> Tail:
     """Some of a session's transcript, at once or as soon as there is something new."""
-    spec, harness = await look.read(lambda tx: _looked_at(tx, request.session_id))
-    clock, periods = look.services.clock, look.services.rules.periods
+    spec, harness = await call.read(lambda tx: _looked_at(tx, request.session_id))
+    clock, periods = call.services.clock, call.services.rules.periods
     end = clock.monotonic() + min(request.wait, periods.long_poll)
     after = -1 if request.after is None else request.after
     while True:
@@ -151,10 +140,10 @@ def _unseen(session: Session, reason: str) -> SessionNotAttachable:
 # ------------------------------------------------------------------------------------- a work tree
 
 
-async def diff(look: Observer, request: ShowDiff) -> Diff:
+async def show_diff(call: CallContext[CallBroker], request: ShowDiff) -> Diff:
     """What changed during a flight, by the two pictures of its work tree."""
-    flight: Flight = await look.read(lambda tx: _readable(tx, request.flight_id))
-    kept = look.services.snapshots
+    flight: Flight = await call.read(lambda tx: _readable(tx, request.flight_id))
+    kept = call.services.snapshots
     if kept is None or flight.session_id is None:
         raise Refused(_no_diff(flight, "no program has worked on it yet"))
     change = await asyncio.to_thread(kept.change, flight.session_id, flight.id, patch=not request.stat)
@@ -185,10 +174,3 @@ def _no_diff(flight: Flight, reason: str) -> BadRequest:
         remedies.append(Remedy(operation="session.tail", parameters=told, why="what its program did"))
     problem = f"what {flight.id} changed cannot be said: {reason}"
     return BadRequest(problem=problem, field="flightId", remedies=tuple(remedies))
-
-
-LOOKS: Mapping[type[Request[Any]], Callable[[Observer, Any], Awaitable[Any]]] = {
-    ShowTopology: topology,
-    TailSession: tail,
-    ShowDiff: diff,
-}

@@ -7,22 +7,72 @@ from collections.abc import Sequence
 import msgspec
 
 from scout.base.refusal import Refused, Remedy
+from scout.broker.delivery import pause
 from scout.broker.routing.routes import unknown_harness
-from scout.broker.sessions.harness_checks import HarnessChecks, turns_of
+from scout.broker.sessions.control import SessionBroker
+from scout.broker.sessions.harness_checks import CheckWish, HarnessChecks, check_key, turns_of
+from scout.broker.transaction.call import CallContext
 from scout.broker.transaction.services import Services
+from scout.broker.transaction.transaction import Transaction
 from scout.policy.nearest import ranked
+from scout.policy.permit import Deed, Subject
 from scout.ports import Harness, Probe
-from scout.protocol.sessions import Runtime
+from scout.protocol.request import Page
+from scout.protocol.sessions import CheckRuntime, CheckState, ListRuntimes, Runtime, StopCheck
 
 _LOG = logging.getLogger("scout.runtimes")
 _LOOK = 15.0  # seconds for a program to say that it is there
 
 
-async def list_runtimes(services: Services, checks: HarnessChecks) -> tuple[Runtime, ...]:
-    """All of them, after a look at each."""
-    every = tuple(services.harnesses.values())
-    await probe_all(services, every)
-    return tuple(show_runtime(services, checks, one) for one in every)
+async def list_runtimes(call: CallContext[SessionBroker], request: ListRuntimes) -> Page[Runtime]:
+    """Probe all harnesses, or the one that is named, and list them. `wait` follows a running check."""
+    services, checks = call.services, call.broker.checks
+    if request.check is None:
+        every = tuple(services.harnesses.values())
+        await probe_all(services, every)
+        return Page(items=tuple(show_runtime(services, checks, one) for one in every))
+    harness = harness_named(services, request.check)
+    if request.wait:
+        await _wait_for_verdict(call, request, harness.name)
+    else:
+        await probe_all(services, (harness,))
+    return Page(items=(show_runtime(services, checks, harness),))
+
+
+async def _wait_for_verdict(call: CallContext[SessionBroker], request: ListRuntimes, name: str) -> None:
+    """Wait until there are more verdicts than the caller has seen, the check ends, or the time is up."""
+    left = min(request.wait, call.services.rules.periods.long_poll)
+    with call.broker.waiters.listening(check_key(name)) as listener:
+        state, lines = call.broker.checks.result(name)
+        if state is CheckState.RUNNING and len(lines) <= (request.seen or 0):
+            await listener.wait(left)
+
+
+async def check_runtime(call: CallContext[SessionBroker], request: CheckRuntime) -> Runtime:
+    """Start a check. It takes turns of a model only with consent, and none while Scout is paused."""
+    services, checks = call.services, call.broker.checks
+    harness = harness_named(services, request.harness)
+    await call.read(_may_check)
+    await probe_all(services, (harness,))
+    checks.start(CheckWish(harness, services.ready[harness.name], request.yes, request.command or ()))
+    return show_runtime(services, checks, harness)
+
+
+async def stop_check(call: CallContext[SessionBroker], request: StopCheck) -> Runtime:
+    """Stop a running check and everything it started."""
+    harness = harness_named(call.services, request.harness)
+    await call.read(_may_administer)
+    await call.broker.checks.stop(harness.name)
+    return show_runtime(call.services, call.broker.checks, harness)
+
+
+def _may_administer(tx: Transaction) -> None:
+    tx.permit(Deed.ADMINISTER, Subject(name=tx.services.node))
+
+
+def _may_check(tx: Transaction) -> None:
+    _may_administer(tx)
+    pause.check_not_paused(tx)
 
 
 async def probe_all(services: Services, wanted: Sequence[Harness]) -> None:
