@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scout.client.session import SESSION_MARKS
+from scout.client.environment import SESSION_MARKS
 from tests.cli.running import Shell, a_shell, start_daemon
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scout.client.session import SESSION_MARKS
+from scout.client.environment import SESSION_MARKS
 from scout.daemon.start import Running, start, stop
 
 

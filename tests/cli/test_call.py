@@ -98,7 +98,7 @@ def test_what_is_queued_for_a_day_is_not_waited_for(path: Path) -> None:
 
 @pytest.mark.rows("R0-38")
 def test_another_version_is_said_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DaemonCall, "_skew_said", False)
+    monkeypatch.setattr(DaemonCall, "_has_checked_version", False)
     page = answer(b'{"items": [], "next": null}', 200, b"Scout-Version: 0.0.9")
     with listening(path, page, page):
         first, second = run("who"), run("who")

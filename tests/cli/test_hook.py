@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from scout.cli.connection.host_session import process_of_host
 from scout.cli.hosts.hook import EVENTS
+from scout.client.session_files import find_host_process
 from tests.cli.hosting import Hosted, hosted
 from tests.cli.running import Shell
 
@@ -254,7 +254,7 @@ def test_the_status_line(hosted: Hosted) -> None:
 
 
 def test_shells_between_the_host_and_its_hook_are_passed_over() -> None:
-    ask = "from scout.cli.connection.host_session import process_of_host as p; print(p()[0])"
+    ask = "from scout.client.session_files import find_host_process as p; print(p()[0])"
     done = subprocess.run(
         ["sh", "-c", f'sh -c \'"{sys.executable}" -c "{ask}"; true\'; true'],
         capture_output=True,
@@ -263,7 +263,7 @@ def test_shells_between_the_host_and_its_hook_are_passed_over() -> None:
     )
     mine = int(subprocess.run(["sh", "-c", "echo $PPID"], capture_output=True, text=True, check=True).stdout)
     assert int(done.stdout) == mine
-    assert process_of_host({"CLAUDE_PID": "1"})[0] == 1
+    assert find_host_process({"CLAUDE_PID": "1"})[0] == 1
 
 
 @pytest.mark.rows("R4.1-3")

@@ -8,7 +8,7 @@ import pytest
 from scout.base.refusal import Family
 from scout.cli.connection.catalogue import COMMANDS, GROUPS
 from scout.cli.connection.refusal import DENIED, OPEN, UNANSWERED
-from scout.client.session import SESSION_MARKS
+from scout.client.environment import SESSION_MARKS
 
 PAGE = (Path(__file__).parents[2] / "docs/cli.md").read_text()
 

@@ -19,7 +19,7 @@ from mcp.client.client import Client
 from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from scout.cli.connection.host_session import HostSession
+from scout.cli.hosts.host_session import HostSession
 from scout.cli.hosts.mcp_connection import McpConnection
 from scout.daemon.start import running, stop
 from tests.cli.hosting import Hosted, hosted

@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 import pytest
 
-from scout.client.session import SESSION_MARKS
+from scout.client.environment import SESSION_MARKS
 from tests.cli.running import Shell, a_shell, start_daemon
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from scout import BlockingScout, Scout
 from scout.base.refusal import Refused, Remedy
-from scout.client.wire import UnknownCode, refusal, sent
+from scout.client.wire import UnknownCode, decode_refusal, encode_request
 from scout.model.ask import IfUnreachable
 from scout.model.flight import FlightState
 from scout.model.problems.request import Busy, RateLimited, Unauthenticated
@@ -166,7 +166,7 @@ def test_inside_a_session_the_operator_is_never_spoken_for(
 
     async def main() -> None:
         async with Scout(home=tmp_path) as scout:
-            with pytest.raises(Refused, match="SCOUT_SESSION says that this runs inside a harness session"):
+            with pytest.raises(Refused, match=r"inside a harness session .SCOUT_SESSION is set"):
                 await scout.whoami()
 
     asyncio.run(main())
@@ -223,16 +223,16 @@ _ANSWER = b"HTTP/1.1 201 Created\r\nConnection: close\r\nContent-Length: %d\r\n\
 
 
 def test_requests_travel_by_their_routes() -> None:
-    shown = sent(ShowAgent(address="/u1/agent/a b"))
-    assert (shown.method, shown.target, shown.body) == ("GET", "/v1/agents/%2Fu1%2Fagent%2Fa%20b", None)
+    shown = encode_request(ShowAgent(address="/u1/agent/a b"))
+    assert shown == ("GET", "/v1/agents/%2Fu1%2Fagent%2Fa%20b", b"")
     assert (
-        sent(Who(query="a&b", online=True)).target
+        encode_request(Who(query="a&b", online=True))[1]
         == "/v1/agents?query=a%26b&online=true&retired=false&all=false"
     )
-    posted = sent(Send(to="@a", body="x", idempotency_key="k"))
-    assert posted.target == "/v1/messages"
-    assert posted.body is not None
-    assert b"idempotencyKey" not in posted.body
+    _, target, body = encode_request(Send(to="@a", body="x", idempotency_key="k"))
+    assert target == "/v1/messages"
+    assert body
+    assert b"idempotencyKey" not in body
 
 
 @pytest.mark.parametrize("request_type", REQUESTS, ids=lambda one: one.operation)
@@ -244,7 +244,7 @@ def test_every_request_has_a_route(request_type: type[Request[Any]]) -> None:
 
 def test_a_known_refusal_is_its_own_class() -> None:
     told = b'{"type": "x", "title": "t", "status": 429, "detail": "d", "code": "rate_limited", "message": "m", "what": "asks", "limit": 3, "remedies": [{"operation": "who", "parameters": {}, "why": "", "command": "scout who"}]}'
-    assert refusal(429, told).diagnostic == RateLimited(
+    assert decode_refusal(429, told).diagnostic == RateLimited(
         what="asks", limit=3, remedies=(Remedy(operation="who", parameters={}),)
     )
 
@@ -258,7 +258,7 @@ def test_a_known_refusal_is_its_own_class() -> None:
     ],
 )
 def test_an_unknown_refusal_keeps_its_facts(body: bytes, code: str, message: str) -> None:
-    diagnostic = refusal(502, body).diagnostic
+    diagnostic = decode_refusal(502, body).diagnostic
     assert isinstance(diagnostic, UnknownCode)
     assert (diagnostic.code, diagnostic.message) == (code, message)
     if code == "new_thing":

@@ -249,7 +249,7 @@ def run(argv: list[str]) -> int | None:
         return _DOING.get(verb, _look)(verb, words, {**parameters}, {**given})
     except RefusalError as problem:
         if problem.code == "directory_not_allowed":
-            from scout.cli.connection.consent import allow_directory
+            from scout.cli.connection.refusal import allow_directory
 
             if allow_directory(problem):
                 return run(argv)

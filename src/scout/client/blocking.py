@@ -17,8 +17,6 @@ from scout.protocol.overview import Watch
 from scout.protocol.request import Page, Request
 from scout.protocol.talk import Hit
 
-__all__ = ["BlockingScout"]
-
 T = TypeVar("T")
 
 

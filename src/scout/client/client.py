@@ -4,40 +4,40 @@ import asyncio
 import os
 import secrets
 from collections.abc import AsyncIterator
-from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
-from urllib.parse import quote
 
 import httpx2
+from msgspec.structs import replace
 
 from scout.base.refusal import Refused
-from scout.client.session import in_session
-from scout.client.stream import events
+from scout.client.environment import Environment, NoToken, build_headers, current_directory
+from scout.client.http import quote
+from scout.client.sse import SseEvent, SseParser
 from scout.client.verbs import Verbs
-from scout.client.wire import Sent, lost, no_daemon, read_answer, refusal, sent
+from scout.client.wire import decode_refusal, decode_response, encode_request, report_lost, report_no_daemon
 from scout.model.events.envelope import Event
-from scout.model.problems.request import Unauthenticated
+from scout.model.events.event_types import read_event
+from scout.model.problems.request import Busy, Unauthenticated
 from scout.protocol.overview import Watch
 from scout.protocol.request import Request
-from scout.settings.where import find
-
-__all__ = ["Scout"]
 
 T = TypeVar("T")
-_PAUSES = (0.05, 0.2, 0.8)  # before a request is made again after a lost connection
+_PAUSES = (0.05, 0.2, 0.8)  # seconds before a request is repeated after a lost connection
+_STREAM_PAUSES = (*_PAUSES, 2.0, 5.0)
 _PATIENCE = 75.0  # seconds: longer than any long poll
 
 
 class Scout(Verbs):
-    """A view of Scout, as whoever the token stands for. Refusals are raised as `scout.base.refusal.Refused`.
+    """Scout as the owner of the token sees it. Refusals are raised as `scout.base.refusal.Refused`.
 
     Without arguments it finds the daemon as the command line does: `SCOUT_URL`, else the socket
-    (`SCOUT_SOCKET`, or the one in the data folder); `SCOUT_TOKEN`, else the operator's token file,
-    which is never used inside a harness session. With `home` only that folder counts.
+    (`SCOUT_SOCKET`, or the one in the data folder). The credential is `SCOUT_TOKEN`, else the token of the
+    enrolled session, else the operator's token file, which is never used inside a harness session. With
+    `home` only that folder counts.
 
-    Requests that read, and writes (which always carry an idempotency key), are made again when the
-    connection breaks: nothing is done twice.
+    A request is repeated when the connection breaks. Nothing is done twice, because every write carries an
+    idempotency key.
     """
 
     def __init__(
@@ -49,19 +49,15 @@ class Scout(Verbs):
         home: str | os.PathLike[str] | None = None,
         directory: str | os.PathLike[str] | None = None,
     ) -> None:
-        environ = {**os.environ, **({"SCOUT_HOME": os.fspath(home)} if home is not None else {})}
-        where = find(environ)
-        url = url or (environ.get("SCOUT_URL") if home is None else None)
-        socket = None if url else (environ.get("SCOUT_SOCKET") if home is None else None) or where.socket
-        self._where = url or str(socket)
-        self._token = token or (environ.get("SCOUT_TOKEN") if home is None else None)
-        self._session = in_session(environ)
-        self._token_file = Path(where.token_file)
+        self._environment = Environment(os.environ, os.fspath(home) if home is not None else None)
+        socket = "" if url else self._environment.address.socket
+        self._url = url or self._environment.address.name
+        self._token = token
         self._act_as = act_as
-        self._directory = os.fspath(directory) if directory is not None else str(Path.cwd())
+        self._directory = os.fspath(directory) if directory is not None else current_directory()
         self._http = httpx2.AsyncClient(
-            transport=httpx2.AsyncHTTPTransport(uds=socket),
-            base_url=url or "http://localhost",
+            transport=httpx2.AsyncHTTPTransport(uds=socket or None),
+            base_url="http://localhost" if socket else self._url,
             timeout=httpx2.Timeout(_PATIENCE, connect=5.0),
         )
 
@@ -78,62 +74,78 @@ class Scout(Verbs):
         await self._http.aclose()
 
     async def call(self, request: Request[T]) -> T:
-        """The answer to any request of `scout.protocol`, in its own type."""
+        """Make any request of `scout.protocol` and return its typed result."""
         given: str | None = getattr(request, "idempotency_key", None)
-        headers = self._headers()
+        headers = {**self._headers(), "Accept": "application/json"}
         if type(request).writes:
-            headers["Idempotency-Key"] = quote(given or secrets.token_hex(16), safe="")
-        status, body = await self._exchange(sent(request), headers)
-        return read_answer(request, status, body)
+            headers["Idempotency-Key"] = quote(given or secrets.token_hex(16))
+        status, body = await self._exchange(*encode_request(request), headers)
+        return decode_response(request, status, body)
 
-    async def _exchange(self, out: Sent, headers: dict[str, str]) -> tuple[int, bytes]:
+    async def _exchange(
+        self, method: str, target: str, body: bytes, headers: dict[str, str]
+    ) -> tuple[int, bytes]:
         pauses = iter(_PAUSES)
-        headers = {**headers, "Accept": "application/json"}
         while True:
             try:
-                answer = await self._http.request(out.method, out.target, content=out.body, headers=headers)
+                answer = await self._http.request(method, target, content=body, headers=headers)
             except httpx2.TransportError as error:
                 pause = next(pauses, None)
                 if pause is None:
-                    raise self._broken(error) from None
+                    raise self._report_broken(error) from None
                 await asyncio.sleep(pause)
             else:
                 return answer.status_code, answer.content
 
-    def watch(self, request: Watch | None = None) -> AsyncIterator[Event]:
-        """The facts of the log as they are committed; a lost connection is taken up where it broke."""
-        return events(self._stream, request or Watch())
+    async def watch(self, request: Watch | None = None) -> AsyncIterator[Event]:
+        """The events of the log as they are committed, each once and in order.
 
-    async def _stream(self, request: Watch, last: int | None) -> AsyncIterator[str]:
+        A lost connection is resumed where it broke. The stream ends only when the caller stops, or when the
+        daemon refuses or stays away.
+        """
+        wish = request or Watch()
+        last, failures = "" if wish.after is None else str(wish.after), 0
+        while True:
+            try:
+                async for event in self._stream(replace(wish, after=None), last):
+                    failures = 0
+                    if event.type == "dropped":
+                        why = decode_refusal(0, event.data.encode())
+                        break
+                    last = event.id or last
+                    yield read_event(event.data)
+                else:
+                    why = Refused(Busy(reason="the stream ended"))
+            except httpx2.TransportError as error:
+                why = Refused(Busy(reason=f"the stream broke: {error or type(error).__name__}"))
+            if failures >= len(_STREAM_PAUSES):
+                raise why
+            await asyncio.sleep(_STREAM_PAUSES[failures])
+            failures += 1
+
+    async def _stream(self, request: Watch, last: str) -> AsyncIterator[SseEvent]:
         headers = {**self._headers(), "Accept": "text/event-stream"}
-        if last is not None:
-            headers["Last-Event-ID"] = str(last)
-        async with self._http.stream("GET", sent(request).target, headers=headers) as answer:
+        if last:
+            headers["Last-Event-ID"] = last
+        parser = SseParser()
+        async with self._http.stream("GET", encode_request(request)[1], headers=headers) as answer:
             if answer.status_code >= 400:
-                raise refusal(answer.status_code, await answer.aread())
+                raise decode_refusal(answer.status_code, await answer.aread())
             async for line in answer.aiter_lines():
-                yield line
+                if event := parser.feed(line):
+                    yield event
 
     def _headers(self) -> dict[str, str]:
-        told = {
-            "Authorization": f"Bearer {self._secret()}",
+        try:
+            self._token = self._token or self._environment.find_token()
+        except NoToken as missing:
+            raise Refused(Unauthenticated(reason=missing.reason, needs=missing.needs)) from None
+        return {
+            **build_headers(self._token, self._act_as, self._directory),
             "Content-Type": "application/json",
-            "Scout-Directory": quote(self._directory, safe=""),
         }
-        return told | ({"Scout-As": quote(self._act_as, safe="")} if self._act_as else {})
 
-    def _secret(self) -> str:
-        if self._token is None and self._session is not None:
-            reason = f"{self._session} says that this runs inside a harness session"
-            raise Refused(Unauthenticated(reason=reason, needs=("SCOUT_TOKEN of the session",)))
-        if self._token is None:
-            try:
-                self._token = self._token_file.read_text("utf-8").strip()
-            except OSError as error:
-                reason = f"{self._token_file} cannot be read ({error.strerror})"
-                raise Refused(Unauthenticated(reason=reason, needs=("SCOUT_TOKEN",))) from None
-        return self._token
-
-    def _broken(self, error: httpx2.TransportError) -> Refused:
-        told = no_daemon if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout) else lost
-        return told(self._where, str(error) or type(error).__name__)
+    def _report_broken(self, error: httpx2.TransportError) -> Refused:
+        is_away = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+        report = report_no_daemon if is_away else report_lost
+        return report(self._url, str(error) or type(error).__name__)

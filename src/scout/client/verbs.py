@@ -24,8 +24,6 @@ from scout.protocol.inbox import AckInbox, Claimed, ClaimInbox, InboxItem, ListI
 from scout.protocol.request import Page, Request
 from scout.protocol.talk import Hit, Reply, Search, Send
 
-__all__ = ["Verbs"]
-
 T = TypeVar("T")
 _POLL = 30.0  # seconds of one long poll
 

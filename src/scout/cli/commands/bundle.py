@@ -11,10 +11,9 @@ from typing import Any
 
 from scout import __version__
 from scout.base.codec import plain
-from scout.cli.connection.call import ROUTES, DaemonCall
-from scout.cli.connection.http import Lost
-from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError
+from scout.client.http import Lost
 from scout.settings.load import read
 
 _LINES = 500

@@ -13,14 +13,12 @@ from scout import __version__
 from scout.adapters.process.runs import RunFolders
 from scout.adapters.sinks.desktop import program
 from scout.base.refusal import Refused
-from scout.cli.connection.call import ROUTES, DaemonCall
-from scout.cli.connection.host_session import TOKEN_FILE
-from scout.cli.connection.http import Lost
-from scout.cli.connection.identity import CliIdentity
-from scout.cli.connection.refusal import RefusalError
-from scout.cli.connection.shell_path import explain_path
+from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall
+from scout.cli.connection.refusal import RefusalError, explain_path
+from scout.cli.hosts.host_session import TOKEN_FILE
 from scout.cli.hosts.hosts import HOSTS, Addition, Host, program_here
 from scout.cli.hosts.jsonc import NotJson
+from scout.client.http import Lost
 from scout.daemon.start import running
 from scout.ports.folders import measure
 from scout.protocol.operations import command_line

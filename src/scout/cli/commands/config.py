@@ -7,12 +7,11 @@ from typing import Any, NoReturn
 import click
 
 from scout.base.refusal import Refused
-from scout.cli.connection.call import DaemonCall
-from scout.cli.connection.http import Lost
-from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.call import CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import note, out, paint, table
 from scout.cli.output.show import refusal_json, write_json, write_refusal
+from scout.client.http import Lost
 from scout.daemon.start import running
 from scout.settings.edit import add_root, set_value
 from scout.settings.load import Loaded, load, read

@@ -8,10 +8,7 @@ from typing import Any
 import click
 
 from scout.cli.commands import unit
-from scout.cli.connection.autostart import ensure
-from scout.cli.connection.call import DaemonCall
-from scout.cli.connection.http import Lost
-from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.call import CliIdentity, DaemonCall, start_daemon
 from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import note, out, paint
 from scout.cli.operations.build import epilog, run_guarded
@@ -20,6 +17,7 @@ from scout.cli.operations.overview import show_status
 from scout.cli.operations.verbs import Options
 from scout.cli.output.sessions import run_row
 from scout.cli.output.shapes import flight_rows, show
+from scout.client.http import Lost
 from scout.daemon.start import Running, running, stop
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
@@ -57,7 +55,7 @@ def up(
             return unit.uninstall() if uninstall else unit.install(caller.where.home, printed)
         if foreground:
             return _foreground(caller, arguments)
-        found, began = ensure(caller, arguments)
+        found, began = start_daemon(caller, arguments)
         if address is not None:
             woken = DaemonCall(caller, start=False).call(
                 "POST /v1/agents/{address}/wake", {"address": address}
@@ -196,7 +194,7 @@ def restart(as_json: bool) -> None:
         caller = CliIdentity()
         before = running(caller.where.home)
         _stop(caller.where.home)
-        found, _ = ensure(caller, _same_port(before))
+        found, _ = start_daemon(caller, _same_port(before))
         _show(found, "restarted" if before else "started", as_json)
         return 0
 

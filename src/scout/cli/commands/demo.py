@@ -16,7 +16,7 @@ import click
 
 from scout.cli.connection.text import out, out_text, paint
 from scout.cli.operations.build import epilog
-from scout.client.session import SESSION_MARKS
+from scout.client.environment import SESSION_MARKS
 from scout.daemon.start import stop
 
 _SHOWN = 16  # lines of one answer

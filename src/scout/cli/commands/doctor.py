@@ -8,7 +8,7 @@ import click
 
 from scout.cli.commands.bundle import write_bundle
 from scout.cli.commands.checks import CHECKS, Result
-from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.call import CliIdentity
 from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import note, out, paint
 from scout.cli.operations.build import epilog, run_guarded

@@ -5,10 +5,9 @@ from typing import Any
 
 import click
 
-from scout.cli.connection.call import DaemonCall, on_terminal
-from scout.cli.connection.consent import confirm
+from scout.cli.connection.call import DaemonCall
 from scout.cli.connection.refusal import exit_code, tries
-from scout.cli.connection.text import note, out, wrap
+from scout.cli.connection.text import confirm, is_interactive, note, out, wrap
 from scout.cli.operations.build import epilog, every_option, parameters_of, perform, run_guarded, tidy
 from scout.cli.operations.verbs import Options
 from scout.cli.output.sessions import show_verdict
@@ -32,7 +31,7 @@ def _check(wish: dict[str, Any], manner: Options) -> int:
     """Start the check and show each verdict as it comes; Ctrl-C stops the check."""
     line = manner.line()
     (found,) = line.call(ListRuntimes.route, {"check": wish["harness"]})["items"]
-    if found["turns"] and found["ready"] and not wish.get("yes") and on_terminal():
+    if found["turns"] and found["ready"] and not wish.get("yes") and is_interactive():
         wish["yes"] = _agree(found)
     if not manner.as_json:
         show("runtimes", {"items": [found]})

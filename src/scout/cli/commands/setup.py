@@ -9,12 +9,11 @@ from typing import Any
 import click
 
 from scout.cli.commands.config import EFFECTS, apply_setting
-from scout.cli.connection.call import DaemonCall, on_terminal
-from scout.cli.connection.host_session import TOKEN_FILE
-from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.call import CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError, remedy
-from scout.cli.connection.text import note, out, paint
+from scout.cli.connection.text import is_interactive, note, out, paint
 from scout.cli.hosts.edit_files import FileChange, Records, planned, undone, write
+from scout.cli.hosts.host_session import TOKEN_FILE
 from scout.cli.hosts.hosts import HOSTS, Host, program_here
 from scout.cli.operations.build import epilog, run_guarded
 from scout.daemon.start import running
@@ -156,7 +155,7 @@ def _painted(line: str) -> str:
 def _confirmed(yes: bool, as_json: bool) -> bool:
     if yes or as_json:
         return yes
-    if not on_terminal():
+    if not is_interactive():
         note("nothing was written; to write it: add --yes")
         return False
     return click.confirm("Write this?", default=False)
@@ -239,7 +238,7 @@ def _stop_idle(caller: CliIdentity, host: Host) -> None:
 def _choose_harness(named: str | None, *, asks: bool) -> None:
     """Store the default harness: the one that is named, or the person's choice where several are ready."""
     settings = read().settings
-    if named is None and settings.harness is None and asks and on_terminal():
+    if named is None and settings.harness is None and asks and is_interactive():
         ready = [one for one in ("claude", "codex") if shutil.which(one)]
         if len(ready) > 1:
             choice = click.Choice(ready)

@@ -8,7 +8,7 @@ import click
 
 from scout.base.codec import plain
 from scout.base.refusal import Refused, Remedy
-from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.call import CliIdentity
 from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import note, out, paint
 from scout.cli.operations.build import epilog, run_guarded

@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from scout.cli.connection.call import DaemonCall
-from scout.cli.connection.host_session import started_at
 from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import note, out
 from scout.cli.operations.build import epilog, run_guarded
 from scout.cli.operations.complete import addresses
 from scout.cli.operations.verbs import Options
+from scout.client.session_files import process_start
 
 _NOT_FOUND = 127
 
@@ -68,7 +68,7 @@ def _opened(line: DaemonCall, ident: str) -> int:
         _become(gate)
     os.close(gate)
     try:
-        wish = {"sessionId": ident, "pid": pid, "pidStarted": started_at(pid)}
+        wish = {"sessionId": ident, "pid": pid, "pidStarted": process_start(pid)}
         told = line.call("POST /v1/sessions/{sessionId}/open", wish)
         os.write(key, json.dumps(told).encode())
     except BaseException:

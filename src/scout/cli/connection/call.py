@@ -1,23 +1,23 @@
-"""Calls to the daemon: routed by the operation table, made again when the connection breaks."""
+"""Calls to the daemon: as whom, by which route, repeated when the connection breaks."""
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 
 from scout import __version__
-from scout.cli.connection.http import Lost, exchange, quote, stream
-from scout.cli.connection.identity import CliIdentity
 from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import note
+from scout.client.environment import Environment, NoToken, build_headers, current_directory
+from scout.client.http import Lost, as_object, build_target, exchange, quote, stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from scout.cli.connection.http import HttpResponse
+    from scout.client.http import DaemonAddress, HttpResponse
+    from scout.client.sse import SseEvent
+    from scout.daemon.start import NotAnswering, Running
 
 # The routes of the warm path, as in the operation table (a test compares), which would be costly to load.
 ROUTES = {
@@ -56,95 +56,119 @@ ROUTES = {
     "now.seen": "POST /v1/now/seen",
 }
 
-# Remedies that are the operator's to use, or take no name.
+# Remedies that only the operator may use, or that take no `--as`.
 _NOT_AS = frozenset({"config", "doctor", "explain", "grant", "restart", "runtimes", "token", "up"})
 _PATIENCE = 75.0  # seconds: longer than any long poll
-_PAUSES = (0.05, 0.2, 0.8)  # before asking again after a lost connection
+_PAUSES = (0.05, 0.2, 0.8)  # seconds before a request is repeated after a lost connection
 
 
-def target_of(route: str, parameters: Mapping[str, Any]) -> tuple[str, str, bytes]:
-    """Method, target and body of a request: names in the route's path, then query or JSON."""
-    method, _, path = route.partition(" ")
-    rest = {name: value for name, value in parameters.items() if value is not None}
-    for name in list(rest):
-        if f"{{{name}}}" in path:
-            path = path.replace(f"{{{name}}}", quote(str(rest.pop(name))))
-    if method != "GET":
-        return method, path, json.dumps(rest).encode()
-    pairs = [f"{quote(name)}={quote(text)}" for name, value in rest.items() for text in _texts(value)]
-    return method, f"{path}?{'&'.join(pairs)}" if pairs else path, b""
+class CliIdentity(Environment):
+    """The caller of one command: its environment, and the agent it acts as."""
 
+    def __init__(self, act_as: str | None = None, environ: Mapping[str, str] = os.environ) -> None:
+        super().__init__(environ)
+        self.act_as = act_as
 
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, bool):
-        return ["true" if value else "false"]
-    return [str(one) for one in _many(value)]
+    @property
+    def address(self) -> DaemonAddress:
+        """The daemon's address."""
+        try:
+            return super().address
+        except ValueError as error:
+            raise RefusalError.of("bad_request", f"SCOUT_URL: {error}") from None
 
+    @property
+    def may_start(self) -> bool:
+        """Whether a command may start the daemon: a person typed it, and autostart is not turned off."""
+        return self.where.autostart and not self.session and not self.environ.get("SCOUT_URL")
 
-def _many(value: Any) -> list[Any]:
-    return [*value] if type(value) in (list, tuple) else [value]
+    @property
+    def is_operator(self) -> bool:
+        """Whether the operator's token is used: no other is given, and this runs in no session."""
+        return not (self.given_token or self.session)
+
+    def find_token(self) -> str:
+        """The credential to use."""
+        try:
+            return super().find_token()
+        except NoToken as missing:
+            message = f"not authenticated: {missing.reason}"
+            remedies = [] if self.session else [remedy("doctor")]
+            raise RefusalError.of(
+                "unauthenticated",
+                message,
+                reason=missing.reason,
+                needs=[*missing.needs],
+                remedies=remedies,
+            ) from None
+
+    def headers(self) -> dict[str, str]:
+        """Credential, identity and directory, as every request carries them."""
+        return build_headers(self.find_token(), self.act_as, current_directory())
 
 
 class DaemonCall:
-    """One caller's line to the daemon."""
+    """The daemon, called as one caller."""
 
-    _skew_said = False  # or looked for: once is enough
+    _has_checked_version = False  # once per process is enough
 
     def __init__(self, caller: CliIdentity | None = None, *, start: bool = True) -> None:
         self.caller = caller or CliIdentity()
         self.start = start
 
     def call(self, route: str, parameters: Mapping[str, Any], key: str | None = None) -> Any:
-        """The answer, decoded; `RefusalError` when refused. Writes carry a key, so that repeating is safe."""
-        method, target, body = target_of(route, parameters)
+        """The decoded response; a refusal is raised. Writes carry a key, so that repeating is safe."""
+        method, target, body = build_target(route, parameters)
         headers = {**self._headers(), "Accept": "application/json"}
         if method != "GET":
             headers["Idempotency-Key"] = quote(key) if key else os.urandom(16).hex()
         answer = self._persist(method, target, headers, body)
-        self._mention_skew(answer)
-        return _told(answer, self.caller.act_as)
+        self._warn_of_version(answer)
+        return _decode_response(answer, self.caller.act_as)
 
-    def events(self, target: str, last: str | None = None) -> Iterator[str]:
-        """The lines of an event stream; ends or raises `Lost` when the connection does."""
+    def events(self, target: str, last: str | None = None) -> Iterator[SseEvent]:
+        """The events of a stream. It ends, or raises `Lost`, when the connection does."""
+        from scout.client.http import HttpResponse
+
         headers = {**self._headers(), "Accept": "text/event-stream"}
         if last is not None:
             headers["Last-Event-ID"] = last
-        for part in stream(self.caller.place(), target, headers, _PATIENCE):
-            if isinstance(part, str):
+        for part in stream(self.caller.address, target, headers, _PATIENCE):
+            if not isinstance(part, HttpResponse):
                 yield part
             elif part.status != 200:
-                _told(part)
+                _decode_response(part)
                 return
 
     def _headers(self) -> dict[str, str]:
-        """A first start makes the token: so it is read after the daemon is there."""
-        place = self.caller.place()
-        if not self.caller.has_own_token and place.socket and not os.path.exists(place.socket):  # noqa: PTH110 (pathlib would be loaded for this)
-            self._start_or_say("there is no socket")
+        """The headers of a request. The first start makes the token, so the daemon is started before."""
+        address = self.caller.address
+        if self.caller.is_operator and address.socket and not os.path.exists(address.socket):  # noqa: PTH110 (pathlib would be loaded for this)
+            self._start_or_refuse("there is no socket")
         return self.caller.headers()
 
-    def _start_or_say(self, why: str) -> None:
+    def _start_or_refuse(self, why: str) -> None:
         if not (self.start and self.caller.may_start):
             self._check_daemon()
-            raise self._not_running(why)
-        from scout.cli.connection.autostart import start_for
-
-        start_for(self.caller)
+            raise self._report_not_running(why)
+        running, began = start_daemon(self.caller)
+        if began:
+            note(f"scout: started the daemon (pid {running.pid}, {running.url})")
 
     def _persist(self, method: str, target: str, headers: dict[str, str], body: bytes) -> HttpResponse:
-        place, started, problem = self.caller.place(), False, ""
+        address, started, problem = self.caller.address, False, ""
         for pause in (*_PAUSES, None):
             try:
                 silent = self._check_daemon
-                return exchange(place, method, target, headers, body, timeout=_PATIENCE, silent=silent)
+                return exchange(address, method, target, headers, body, timeout=_PATIENCE, silent=silent)
             except Lost as lost:
-                problem = f"the daemon at {place.name} broke the connection ({lost})"
+                problem = f"the daemon at {address.name} broke the connection ({lost})"
             except OSError as error:
                 if started:
-                    raise self._not_running(error.strerror or str(error)) from None
-                self._start_or_say(error.strerror or str(error))
+                    raise self._report_not_running(error.strerror or str(error)) from None
+                self._start_or_refuse(error.strerror or str(error))
                 started = True
-                headers["Authorization"] = f"Bearer {self.caller.token()}"
+                headers["Authorization"] = f"Bearer {self.caller.find_token()}"
                 continue
             if pause is not None:
                 import time
@@ -155,70 +179,78 @@ class DaemonCall:
         )
 
     def _check_daemon(self) -> None:
-        """Refuse at once when the daemon of this home runs and cannot answer."""
-        if self.caller.place().socket != self.caller.where.socket:
+        """Refuse at once if the daemon of this data folder runs and cannot answer."""
+        if self.caller.address.socket != self.caller.where.socket:
             return
-        from scout.cli.connection.autostart import not_answering
         from scout.daemon.start import NotAnswering, is_hindered, running
 
         found = running(self.caller.where.home)
         if found is not None and is_hindered(found):
-            raise not_answering(NotAnswering(found))
+            raise report_not_answering(NotAnswering(found))
 
-    def _not_running(self, why: str) -> RefusalError:
-        message = f"no daemon answers at {self.caller.place().name} ({why})"
+    def _report_not_running(self, why: str) -> RefusalError:
+        message = f"no daemon answers at {self.caller.address.name} ({why})"
         return RefusalError.of("not_running", message, remedies=[remedy("up")])
 
-    def _written_version(self) -> str:
-        """The version that the daemon wrote beside its lock; ours when another place is asked."""
-        if self.caller.place().socket != self.caller.where.socket:
+    def _read_version(self) -> str:
+        """The version that the daemon wrote beside its lock; ours if the daemon is elsewhere."""
+        if self.caller.address.socket != self.caller.where.socket:
             return __version__
         from scout.daemon.lock import facts
 
         return str(facts(self.caller.where.home).get("version") or __version__)
 
-    def _mention_skew(self, answer: HttpResponse) -> None:
-        if DaemonCall._skew_said:
+    def _warn_of_version(self, answer: HttpResponse) -> None:
+        if DaemonCall._has_checked_version:
             return
-        DaemonCall._skew_said = True
-        other = answer.headers.get("scout-version") or self._written_version()
+        DaemonCall._has_checked_version = True
+        other = answer.headers.get("scout-version") or self._read_version()
         if other != __version__:
             note(f"scout: the daemon is version {other}, this command is {__version__}; try: scout restart")
 
 
-def _told(answer: HttpResponse, act_as: str | None = None) -> Any:
+def start_daemon(caller: CliIdentity, arguments: Sequence[str] = ()) -> tuple[Running, bool]:
+    """The daemon, started unless it runs, and whether this call started it."""
+    from scout.daemon.start import NotAnswering, NotStarted, start
+
     try:
-        data: Any = json.loads(answer.body) if answer.body else None
-    except ValueError:
-        data = None
+        return start(caller.where.home, arguments=arguments, environ=caller.environ)
+    except NotAnswering as silent:
+        raise report_not_answering(silent) from None
+    except NotStarted as refused:
+        code = str(refused.problem.get("code") or "busy")
+        facts = {name: value for name, value in refused.problem.items() if name not in ("code", "message")}
+        raise RefusalError.of(code, str(refused), **{"remedies": [remedy("doctor")], **facts}) from None
+
+
+def report_not_answering(silent: NotAnswering) -> RefusalError:
+    """A daemon that runs and does not answer: only a restart helps."""
+    reason = "the daemon does not answer"
+    return RefusalError.of("busy", str(silent), reason=reason, remedies=[remedy("restart"), remedy("doctor")])
+
+
+def _decode_response(answer: HttpResponse, act_as: str | None = None) -> Any:
+    data = answer.decode()
     if answer.status < 400:
         return data
-    if _is_problem(data):
-        raise RefusalError(_repeated_as(data, act_as) if act_as else data)
-    raise RefusalError.of(
-        "busy", f"the daemon answered {answer.status} without a reason", remedies=[remedy("doctor")]
-    )
+    if "code" in (document := as_object(data)):
+        raise RefusalError(_add_identity(document, act_as) if act_as else document)
+    message = f"the daemon answered {answer.status} without a reason"
+    raise RefusalError.of("busy", message, remedies=[remedy("doctor")])
 
 
-def _repeated_as(data: dict[str, Any], act_as: str) -> dict[str, Any]:
-    """The refusal, with remedies in the name that the refused command was typed in."""
+def _add_identity(data: dict[str, Any], act_as: str) -> dict[str, Any]:
+    """The refusal, with remedies that act as the same agent as the refused command."""
     import shlex
 
     flag = f" --as {shlex.quote(act_as)}"
 
-    def command_of(one: dict[str, Any]) -> str:
+    def build_command(one: dict[str, Any]) -> str:
         words, mark, rest = str(one["command"]).partition(" -- ")
         own = str(one["operation"]).partition(".")[0] not in _NOT_AS
         return f"{words}{flag if own else ''}{mark}{rest}"
 
-    remedies = [{**one, "command": command_of(one)} if "command" in one else one for one in data["remedies"]]
+    remedies = [
+        {**one, "command": build_command(one)} if "command" in one else one for one in data["remedies"]
+    ]
     return {**data, "remedies": remedies}
-
-
-def _is_problem(data: Any) -> bool:
-    return type(data) is dict and "code" in data
-
-
-def on_terminal() -> bool:
-    """Whether a person sits in front of both ends."""
-    return sys.stdin.isatty() and sys.stdout.isatty()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
-from scout.cli.connection.text import note, out, paint
+from scout.cli.connection.text import confirm, is_interactive, note, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 OPEN = 10  # the exit code of a wait whose time was over before the work was
@@ -55,8 +57,8 @@ class RefusalError(Exception):
     def _write(self, command: str) -> None:
         message = str(self.told.get("message") or self.told.get("detail") or self.told.get("title") or "")
         note(f"{paint(self.code, 'red', sys.stderr)}: {message}")
-        if self.told.get("program"):
-            self._write_path()
+        if sentence := explain_path(self.told):
+            note(f"  {sentence}")
         named = [str(one["address"]) for one in self.told.get("candidates") or ()]
         others = [name for name in named if name not in message]
         if others:
@@ -65,12 +67,43 @@ class RefusalError(Exception):
         for line in tries(self.told, fall_back=not helps) or [f"try: {command} --help"]:
             note(line)
 
-    def _write_path(self) -> None:
-        """A program that this shell finds: the daemon has an older PATH."""
-        from scout.cli.connection.shell_path import explain_path
 
-        if sentence := explain_path(self.told):
-            note(f"  {sentence}")
+def explain_path(facts: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> str:
+    """A sentence about a `program` that this shell finds and the daemon does not; else nothing.
+
+    A daemon keeps the PATH it was started with.
+    """
+    program = str(facts.get("program") or "")
+    if not program or environ.get("SCOUT_URL"):  # that daemon has another shell
+        return ""
+    import shutil  # costs more than the rest of a session list
+
+    found = shutil.which(program, path=environ.get("PATH"))
+    return f"your shell finds {found}, the daemon does not: scout restart" if found else ""
+
+
+def run_with_consent(work: Callable[[], int]) -> int:
+    """Do it. If only an allowed folder is missing, ask the person to allow it and do it again."""
+    try:
+        return work()
+    except RefusalError as problem:
+        if not allow_directory(problem):
+            raise
+    return work()
+
+
+def allow_directory(problem: RefusalError) -> bool:
+    """Ask the person to allow the folder that was refused; whether they did. A script is not asked."""
+    directory = str(problem.told.get("directory") or "")
+    if problem.code != "directory_not_allowed" or not directory or not is_interactive():
+        return False
+    if not confirm(f"Scout may not start programs in {directory} yet. Allow it?"):
+        return False
+    from scout.settings.edit import add_root
+    from scout.settings.load import load
+
+    add_root(load().settings, directory)
+    return True
 
 
 def remedy(operation: str, command: str = "", why: str = "") -> dict[str, Any]:

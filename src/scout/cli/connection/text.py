@@ -108,6 +108,17 @@ def _lines_of(text: str) -> list[str]:
     return [line.expandtabs() for line in text.replace("\r\n", "\n").split("\n")]
 
 
+def is_interactive() -> bool:
+    """Whether a person sits at the terminal: standard input and output are both one."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def confirm(question: str) -> bool:
+    """Ask yes or no. No is the default, also at the end of the input."""
+    note(f"{question} [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 _status: list[str] = []  # the line that is shown while a person waits, if one is
 
 

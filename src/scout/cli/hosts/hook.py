@@ -8,9 +8,9 @@ import os
 import sys
 import time
 
-from scout.cli.connection.host_session import HostSession, Refusal, as_object
-from scout.cli.connection.http import quote
 from scout.cli.connection.text import note, out
+from scout.cli.hosts.host_session import HostSession, Refusal
+from scout.client.http import as_object, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

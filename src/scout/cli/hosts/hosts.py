@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from scout.cli.connection.host_session import is_object
 from scout.cli.hosts import jsonc
+from scout.client.http import is_object
 from scout.settings.where import user_home
 
 _WAIT = 30  # seconds for which a permission request waits for a person elsewhere

@@ -10,14 +10,17 @@ import socket
 import threading
 import time
 
-from scout.cli.connection.host_session import HostSession, NotEnrolled, Refusal, as_object
-from scout.cli.connection.http import HttpResponse, Lost, quote, stream
 from scout.cli.connection.text import note
+from scout.cli.hosts.host_session import HostSession, NotEnrolled, Refusal
+from scout.client.environment import build_headers
+from scout.client.http import HttpResponse, Lost, as_object, quote, stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
+
+    from scout.client.sse import SseEvent
 
     Message = dict[str, Any]
 
@@ -187,7 +190,7 @@ class McpConnection:
 
     def _token(self) -> str:
         """The credential that Scout gave to the program it started, else that of the enrolled session."""
-        own = self._host.environ.get("SCOUT_TOKEN", "").strip()
+        own = self._host.environment.given_token
         if own:
             return own
         if not self._session:
@@ -199,7 +202,7 @@ class McpConnection:
 
         `refused`: its credential is over, so that it needs another.
         """
-        if self._host.environ.get("SCOUT_TOKEN", "").strip():
+        if self._host.environment.given_token:
             return
         kept = self._host.kept_here()
         if kept is not None and not (refused and kept.get("token") == self._session.get("token")):
@@ -234,8 +237,8 @@ class McpConnection:
             for part in parts:
                 if isinstance(part, HttpResponse):
                     yield from self._head(part, message, ident)
-                elif part.startswith("data:") and part[5:].strip():
-                    yield json.loads(part[5:])
+                elif part.data.strip():
+                    yield json.loads(part.data)
         except Lost as lost:
             raise Broken(str(lost)) from None
         finally:
@@ -243,10 +246,10 @@ class McpConnection:
 
     def _connected(
         self, method: str, message: Message | None, body: bytes, ident: Any
-    ) -> Iterator[HttpResponse | str]:
+    ) -> Iterator[HttpResponse | SseEvent]:
         """An open connection, tried for as long as a daemon takes to be replaced."""
 
-        def held(line: socket.socket) -> None:
+        def keep_connection(line: socket.socket) -> None:
             if ident is not None:
                 self._lines[ident] = line
 
@@ -254,7 +257,15 @@ class McpConnection:
         for number, pause in enumerate((*_PAUSES, None)):
             try:
                 headers = self._headers(message)
-                parts = stream(self._host.place, _PATH, headers, _LONG, method=method, body=body, held=held)
+                parts = stream(
+                    self._host.address,
+                    _PATH,
+                    headers,
+                    _LONG,
+                    method=method,
+                    body=body,
+                    opened=keep_connection,
+                )
                 first = next(parts)
             except (OSError, NotEnrolled) as error:
                 problem = str(error)
@@ -268,10 +279,8 @@ class McpConnection:
         raise ConnectionGone(problem)
 
     def _headers(self, message: Message | None) -> dict[str, str]:
-        told = {
-            "Authorization": f"Bearer {self._token()}",
-            "Accept": "text/event-stream" if message is None else "application/json, text/event-stream",
-        }
+        accept = "text/event-stream" if message is None else "application/json, text/event-stream"
+        told = {**build_headers(self._token()), "Accept": accept}
         meta = _meta(message)
         if _VERSION in meta:
             told["MCP-Protocol-Version"] = str(meta[_VERSION])
@@ -289,7 +298,7 @@ class McpConnection:
             raise _Unknown(answer)
         if message and message.get("method") == "initialize" and answer.status < 400:
             self._protocol_session = answer.headers.get("mcp-session-id")
-        told = as_object(_decoded(answer.body))
+        told = as_object(answer.decode())
         if told.get("jsonrpc"):
             yield {**told, "id": ident} if told.get("id") is None and "error" in told else told
         elif answer.status >= 400:
@@ -310,7 +319,9 @@ class McpConnection:
             note(f"scout: started the daemon (pid {running.pid}, {running.url})")
 
 
-def _joined(first: HttpResponse | str, rest: Iterator[HttpResponse | str]) -> Iterator[HttpResponse | str]:
+def _joined(
+    first: HttpResponse | SseEvent, rest: Iterator[HttpResponse | SseEvent]
+) -> Iterator[HttpResponse | SseEvent]:
     yield first
     yield from rest
 
@@ -335,14 +346,7 @@ def _plain(text: str) -> str:
     return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
 
 
-def _decoded(body: bytes) -> Any:
-    try:
-        return json.loads(body) if body else None
-    except ValueError:
-        return None
-
-
 def _said(answer: HttpResponse) -> str:
-    told = as_object(_decoded(answer.body))
+    told = as_object(answer.decode())
     words = told.get("message") or told.get("error")
     return f"{words or 'the daemon answered'} ({answer.status})"

@@ -10,9 +10,10 @@ import sys
 import threading
 import time
 
-from scout.cli.connection.host_session import HostSession, NotEnrolled, as_object, is_object
 from scout.cli.connection.text import note
+from scout.cli.hosts.host_session import HostSession, NotEnrolled
 from scout.cli.hosts.mcp_connection import Broken, ConnectionGone, McpConnection
+from scout.client.http import as_object, is_object
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

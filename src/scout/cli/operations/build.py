@@ -9,9 +9,9 @@ from typing import Any, cast
 import click
 from msgspec import inspect
 
-from scout.cli.connection.consent import confirm_retirement, with_consent
-from scout.cli.connection.refusal import RefusalError
-from scout.cli.connection.text import note
+from scout.cli.connection.call import ROUTES, DaemonCall
+from scout.cli.connection.refusal import RefusalError, run_with_consent
+from scout.cli.connection.text import confirm, is_interactive, note
 from scout.cli.operations.complete import ONLY, addresses, completion_of
 from scout.cli.operations.examples import EXAMPLES
 from scout.cli.operations.overview import look
@@ -52,16 +52,25 @@ def perform(row: Operation, parameters: dict[str, Any], manner: Options, agreed:
     if row.name == "inbox":
         return inbox(parameters, manner)
     asks = row.name in _CONFIRMED and not agreed
-    if asks and not confirm_retirement(manner.line(), str(parameters["address"])):
+    if asks and not _confirm_retirement(manner.line(), str(parameters["address"])):
         note("nothing was changed")
         return 1
     return look(row.name, row.request.route, parameters, manner)
 
 
+def _confirm_retirement(line: DaemonCall, address: str) -> bool:
+    """Whether an agent may be retired although it has live sessions. A script is not asked."""
+    if not is_interactive():
+        return True
+    live = line.call(ROUTES["session.list"], {"agent": address, "live": True})["items"]
+    count = f"{len(live)} live session{'' if len(live) == 1 else 's'}"
+    return not live or confirm(f"{address} has {count}; their flights will fail. Retire it?")
+
+
 def run_guarded(work: Callable[[], int], as_json: bool) -> None:
     """Do it; a refusal ends with its words and exit code."""
     try:
-        code = with_consent(work)
+        code = run_with_consent(work)
     except RefusalError as problem:
         code = problem.show(as_json, click.get_current_context().command_path)
     click.get_current_context().exit(code)

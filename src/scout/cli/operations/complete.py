@@ -7,11 +7,10 @@ from typing import Any
 import click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class, split_arg_string
 
-from scout.cli.connection.call import ROUTES, DaemonCall
-from scout.cli.connection.http import Lost
-from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import clean, one_line, short_ids
+from scout.client.http import Lost
 from scout.identity.reserved import HARNESSES
 
 # Parameters that take an agent's address.

@@ -6,11 +6,11 @@ import json
 import sys
 import time
 
-from scout.cli.connection.call import ROUTES, target_of
-from scout.cli.connection.http import Lost
+from scout.cli.connection.call import ROUTES
 from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import note, out
 from scout.cli.output.events import Names, event_line
+from scout.client.http import Lost, build_target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,27 +51,10 @@ def follow_log(parameters: dict[str, Any], manner: Options, count: int | None = 
 def _events(
     line: DaemonCall, parameters: dict[str, Any], last: object
 ) -> Iterator[tuple[object, dict[str, Any]]]:
-    _, target, _ = target_of(ROUTES["watch"], parameters)
-    for kind, number, data in frames(line.events(target, None if last is None else str(last))):
-        if kind == "dropped":
-            note(f"scout: {json.loads(data).get('message', 'the stream was dropped')}")
+    _, target, _ = build_target(ROUTES["watch"], parameters)
+    for event in line.events(target, None if last is None else str(last)):
+        record = json.loads(event.data)
+        if event.type == "dropped":
+            note(f"scout: {record.get('message', 'the stream was dropped')}")
             return
-        yield number or last, json.loads(data)
-
-
-def frames(lines: Iterator[str]) -> Iterator[tuple[str, str, str]]:
-    """Kind, number and data of each event of a stream."""
-    kind, number, data = "", "", list[str]()
-    for line in lines:
-        name, _, value = line.partition(":")
-        value = value.removeprefix(" ")
-        if not line:
-            if data:
-                yield kind, number, "\n".join(data)
-            kind, number, data = "", "", []
-        elif name == "event":
-            kind = value
-        elif name == "id":
-            number = value
-        elif name == "data":
-            data.append(value)
+        yield event.id or last, record

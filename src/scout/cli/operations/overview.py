@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import sys
 
-from scout.cli.connection.call import ROUTES, DaemonCall
-from scout.cli.connection.http import Lost
-from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall, report_not_answering
 from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import age, fields, note, one_line, out, paint, short_ids, table
 from scout.cli.output.own_name import say_you
 from scout.cli.output.shapes import flight_rows, show
+from scout.client.http import Lost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,13 +43,12 @@ def look(operation: str, route: str, parameters: dict[str, Any], manner: Options
 
 def show_status(manner: Options) -> int:
     """Whether the daemon runs, and where; it is never started by this."""
-    from scout.cli.connection.autostart import not_answering
     from scout.daemon.start import NotAnswering, running, wait_ready
 
     home = CliIdentity().where.home
     found = wait_ready(home, _PATIENCE) if running(home) else None
     if found is None and (silent := running(home)):
-        raise not_answering(NotAnswering(silent))
+        raise report_not_answering(NotAnswering(silent))
     if found is None:
         message = f"no daemon runs for {home}"
         raise RefusalError.of("not_running", message, home=home, remedies=[remedy("up")])

@@ -6,10 +6,9 @@ import json
 import os
 import sys
 
-from scout.cli.connection.call import ROUTES, DaemonCall, on_terminal
-from scout.cli.connection.identity import CliIdentity
+from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError, remedy
-from scout.cli.connection.text import note, out, paint
+from scout.cli.connection.text import is_interactive, note, out, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def inbox(parameters: dict[str, Any], manner: Options) -> int:
     from scout.cli.output.inbox import show_items
 
     show_items(page["items"])
-    is_person = not (manner.act_as or line.caller.has_own_token)
+    is_person = line.caller.is_operator and not manner.act_as
     if is_person:
         _mark_read(line, page["items"])
     if page.get("next"):
@@ -160,7 +159,7 @@ def text_of(words: list[str], manner: Options) -> str:
         return _decoded(sys.stdin.buffer.read(), "standard input")
     if words:
         return " ".join(words)
-    if on_terminal():
+    if is_interactive():
         from scout.cli.operations.editor import edit
 
         return edit()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scout.cli.connection.shell_path import explain_path
+from scout.cli.connection.refusal import explain_path
 from scout.cli.connection.text import age, fields, note, out, paint, short_id, table, wrap
 
 TYPE_CHECKING = False

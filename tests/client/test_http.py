@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scout.cli.connection.http import DaemonAddress, HttpResponse, Lost, exchange, quote, stream
+from scout.client.http import DaemonAddress, HttpResponse, Lost, exchange, quote, stream
+from scout.client.sse import SseEvent
 from tests.cli.sockets import listening
 
 
@@ -59,15 +60,15 @@ def test_half_an_answer_is_none(short: Path, sent: bytes) -> None:
         exchange(DaemonAddress(socket=str(short)), "GET", "/", {}, timeout=5)
 
 
-def test_a_stream_gives_its_lines_as_they_come(short: Path) -> None:
+def test_a_stream_gives_its_events_as_they_come(short: Path) -> None:
     sent = (
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
         b"8\r\nid: 1\nda\r\n9\r\nta: {}\r\n\n\r\n0\r\n\r\n"
     )
     with listening(short, sent):
-        head, *lines = stream(DaemonAddress(socket=str(short)), "/", {}, 5)
+        head, *events = stream(DaemonAddress(socket=str(short)), "/", {}, 5)
     assert isinstance(head, HttpResponse)
-    assert lines == ["id: 1", "data: {}", ""]
+    assert [(one.id, one.data) for one in events if isinstance(one, SseEvent)] == [("1", "{}")]
 
 
 def test_a_refused_stream_has_its_whole_answer(short: Path) -> None:
