@@ -1,9 +1,11 @@
-"""`python -m bench.traced FILE MODULE [ARGS]`: run a module and store which of Scout's files its calls go through.
+"""`python -m bench.traced FILE MODULE [ARGS]`: run a module and store the calls of Scout's functions in order.
 
-Only calls between two SIGUSR1 are counted where FILE ends in `.marked`, so that a daemon can start and warm up first.
+If FILE ends in `.marked`, only calls between two SIGUSR1 are stored, so that a daemon can start and warm up first.
 """
 
+import inspect
 import json
+import os
 import runpy
 import signal
 import sys
@@ -17,47 +19,41 @@ _SOURCE = str(Path(scout.__file__).parent) + "/"
 
 
 class Trace:
-    """The files of Scout that were called, and how often a thread changed from one room to another."""
+    """Each call of a function of Scout: its thread, its file below `scout` and its name.
+
+    Running the body of a module or a class (an import) is not a call.
+    """
 
     def __init__(self) -> None:
-        self.counting = False
-        self.files: set[str] = set()
-        self.changes = 0
-        self._room: dict[int, str] = {}
-        self._names: dict[str, str | None] = {}
+        self.is_recording = False
+        self._calls: list[tuple[int, str, str]] = []
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
-        if event != "call" or not self.counting:
+        if event != "call" or not self.is_recording:
             return
-        file = self._short(frame.f_code.co_filename)
-        if file is None:
-            return
-        self.files.add(file)
-        thread, room = threading.get_ident(), file.partition("/")[0]
-        if self._room.get(thread, room) != room:
-            self.changes += 1
-        self._room[thread] = room
-
-    def _short(self, name: str) -> str | None:
-        if name not in self._names:
-            self._names[name] = name.removeprefix(_SOURCE) if name.startswith(_SOURCE) else None
-        return self._names[name]
+        code = frame.f_code
+        if code.co_flags & inspect.CO_OPTIMIZED and code.co_filename.startswith(_SOURCE):
+            file = code.co_filename.removeprefix(_SOURCE)
+            self._calls.append((threading.get_ident(), file, code.co_qualname))
 
     def store(self, file: str) -> None:
-        Path(file).write_text(json.dumps({"files": sorted(self.files), "changes": self.changes}))
+        """Write the calls since the last time; a reader never sees half a file."""
+        Path(f"{file}.new").write_text(json.dumps(self._calls))
+        os.replace(f"{file}.new", file)
+        self._calls = []
 
 
 def main() -> None:
     file, module, *arguments = sys.argv[1:]
-    trace, marked = Trace(), file.endswith(".marked")
+    trace, is_marked = Trace(), file.endswith(".marked")
 
     def mark(*_: object) -> None:
-        if trace.counting:
+        if trace.is_recording:
             trace.store(file)
-        trace.counting = not trace.counting
+        trace.is_recording = not trace.is_recording
 
     signal.signal(signal.SIGUSR1, mark)
-    trace.counting = not marked
+    trace.is_recording = not is_marked
     threading.setprofile(trace)
     sys.setprofile(trace)
     sys.argv = [module, *arguments]
@@ -65,7 +61,7 @@ def main() -> None:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     finally:
         sys.setprofile(None)
-        if not marked:
+        if not is_marked:
             trace.store(file)
 
 
