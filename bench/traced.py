@@ -3,6 +3,7 @@
 If FILE ends in `.marked`, only calls between two SIGUSR1 are stored, so that a daemon can start and warm up first.
 """
 
+import dis
 import inspect
 import json
 import os
@@ -16,12 +17,14 @@ from types import FrameType
 import scout
 
 _SOURCE = str(Path(scout.__file__).parent) + "/"
+_RESUMABLE = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_CREATED = dis.opmap["RETURN_GENERATOR"]  # where a coroutine or a generator stands before its first step
 
 
 class Trace:
     """Each call of a function of Scout: its thread, its file below `scout` and its name.
 
-    Running the body of a module or a class (an import) is not a call.
+    Neither running the body of a module or a class (an import) nor resuming a coroutine or a generator is a call.
     """
 
     def __init__(self) -> None:
@@ -32,9 +35,12 @@ class Trace:
         if event != "call" or not self.is_recording:
             return
         code = frame.f_code
-        if code.co_flags & inspect.CO_OPTIMIZED and code.co_filename.startswith(_SOURCE):
-            file = code.co_filename.removeprefix(_SOURCE)
-            self._calls.append((threading.get_ident(), file, code.co_qualname))
+        if not code.co_filename.startswith(_SOURCE) or not code.co_flags & inspect.CO_OPTIMIZED:
+            return
+        if code.co_flags & _RESUMABLE and code.co_code[frame.f_lasti] != _CREATED:
+            return
+        file = code.co_filename.removeprefix(_SOURCE)
+        self._calls.append((threading.get_ident(), file, code.co_qualname))
 
     def store(self, file: str) -> None:
         """Write the calls since the last time; a reader never sees half a file."""
