@@ -72,7 +72,7 @@ class Floor:
         self.number += 1
         ident = ""
         for place, (table, size) in enumerate(self.rows):
-            ident = self.ids.mint("msg")
+            ident = f"msg_{next(self.ids.series())}"
             values = self._values(table, ident, self.number * 16 + place, b"x" * size)
             connection.execute(_INSERT[table], values)
         return ident

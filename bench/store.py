@@ -19,6 +19,7 @@ from scout.model.events.talk import MessagePosted, Posted
 from scout.model.ref import Ref
 from scout.store.database import Database, connect
 from scout.store.directory import StoredDirectory, View
+from scout.store.ledger import Ledger
 from scout.store.log import append, last_seq
 from scout.store.migrate import migrate
 
@@ -72,7 +73,7 @@ def _resolving(folder: Path) -> Iterator[Figure]:
         connection = connect(folder / f"fleet{size}.db")
         migrate(connection)
         _fill(connection, size)
-        directory = StoredDirectory(connection, View("me", everybody=True), NOW)
+        directory = StoredDirectory(Ledger(connection), View("me", everybody=True), NOW)
         for name, text in (("hit", f"@{name_of(size // 2)}"), ("miss", "@zzzzzz")):
             result = microseconds(partial(try_resolve, text, directory), 100)
             times.setdefault(name, []).append(result)

@@ -47,7 +47,9 @@ class Walk(NamedTuple):
 
     @property
     def changes(self) -> int:
-        by_thread = itertools.groupby(sorted(self.calls, key=lambda call: call.thread), lambda call: call.thread)
+        by_thread = itertools.groupby(
+            sorted(self.calls, key=lambda call: call.thread), lambda call: call.thread
+        )
         return sum(
             before.room != after.room for _, calls in by_thread for before, after in itertools.pairwise(calls)
         )

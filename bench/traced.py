@@ -6,7 +6,6 @@ If FILE ends in `.marked`, only calls between two SIGUSR1 are stored, so that a 
 import dis
 import inspect
 import json
-import os
 import runpy
 import signal
 import sys
@@ -44,8 +43,9 @@ class Trace:
 
     def store(self, file: str) -> None:
         """Write the calls since the last time; a reader never sees half a file."""
-        Path(f"{file}.new").write_text(json.dumps(self._calls))
-        os.replace(f"{file}.new", file)
+        new = Path(f"{file}.new")
+        new.write_text(json.dumps(self._calls))
+        new.replace(file)
         self._calls = []
 
 

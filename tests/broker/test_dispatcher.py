@@ -228,10 +228,9 @@ async def test_everything_after_the_commit_may_happen_twice(rig: Rig) -> None:
     asked = await rig.operator(MakeAsk(to="@counts", body="x"))
     request = next(one for one in await log(rig) if isinstance(one, DeliveryRequested))
     for _ in range(3):
-        rig.broker.dispatcher.on_event(request)
+        rig.broker.call_listeners([request])
     view = await ended(rig, asked.flight_id)
-    for event in await log(rig):
-        rig.broker.dispatcher.on_event(event)
+    rig.broker.call_listeners(await log(rig))
     await rig.operator(MakeAsk(to="@counts", body="y", wait=20))
     assert (rig.home / "runs").read_text().split() == ["run", "run"]
     assert (await of(rig, asked.flight_id)).revision == view.revision

@@ -18,12 +18,13 @@ from scout.model.delivery import DeliveryState
 from scout.model.endpoint import ENDPOINT, EndpointMove, EndpointState
 from scout.model.events.asks import Nudge as StoredNudge
 from scout.model.flight import Flight, FlightError, FlightPhase, FlightState, retry_remedy
+from scout.model.owed_move import OwedMove, owed_move
 from scout.model.question import QuestionState
 from scout.model.ref import Ref
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkState
 from scout.policy.limits import Alarm, Gap, Periods, Sweeps
-from scout.policy.sweep import Owed, due_for, owed
+from scout.policy.sweep import due_for
 from scout.policy.swept import (
     CheckFlight,
     Delegation,
@@ -219,17 +220,17 @@ def test_a_nudge_that_was_said_to_come_then_comes_then_whatever_the_settings_say
     assert nudged(a_question(), 9 * ASKED, **facts).count == 2
 
 
-def test_since_when_a_move_is_owed() -> None:
-    assert owed(a_question()) == Owed("question_open", T0)
-    assert owed(a_question(state=QuestionState.CLOSED)) is None
+def test_since_when_a_move_is_owed_move() -> None:
+    assert owed_move(a_question()) == OwedMove("question_open", T0)
+    assert owed_move(a_question(state=QuestionState.CLOSED)) is None
     on = WaitingOn(kind=WaitingKind.CONDITION, until=T0.plus(HOUR))
     held = a_work_item(state=WorkState.WAITING, waiting_on=on)
-    assert owed(held) == Owed("work_waiting", T0.plus(HOUR))
-    assert owed(a_work_item()) == Owed("work_open", T0)
-    assert owed(a_work_item(state=WorkState.DONE)) is None
-    assert owed(waiting(WaitingOn(kind=WaitingKind.ACTOR))) == Owed("work_waiting", T0)
-    assert owed(waiting(on)) is None
-    assert owed(running()) is None
+    assert owed_move(held) == OwedMove("work_waiting", T0.plus(HOUR))
+    assert owed_move(a_work_item()) == OwedMove("work_open", T0)
+    assert owed_move(a_work_item(state=WorkState.DONE)) is None
+    assert owed_move(waiting(WaitingOn(kind=WaitingKind.ACTOR))) == OwedMove("work_waiting", T0)
+    assert owed_move(waiting(on)) is None
+    assert owed_move(running()) is None
 
 
 @pytest.mark.parametrize(

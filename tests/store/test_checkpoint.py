@@ -4,8 +4,7 @@ import asyncio
 import threading
 from pathlib import Path
 
-from scout.store.checkpoint import Checkpointer, checkpoint
-from scout.store.database import Database, connect
+from scout.store.database import Checkpointer, Database, checkpoint, connect
 from scout.store.migrate import migrate
 from tests.store.facts import said
 

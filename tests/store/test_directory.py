@@ -21,6 +21,7 @@ from scout.policy.nearest import keys_of
 from scout.policy.resolve import resolve
 from scout.store.database import connect
 from scout.store.directory import StoredDirectory, View
+from scout.store.ledger import Ledger
 from scout.store.migrate import migrate
 from tests.policy.fleets import NOW, agent, alias, endpoint, session
 from tests.store.facts import known
@@ -104,7 +105,7 @@ def both(
     for one, endpoints in roster:
         fleet.add(one, endpoints if one.lifecycle is not Lifecycle.RETIRED else [])
         known(store, one, *endpoints)
-    return StoredDirectory(store, View("me", everybody=True), NOW), fleet
+    return StoredDirectory(Ledger(store), View("me", everybody=True), NOW), fleet
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -150,7 +151,7 @@ def test_each_lookup(store: sqlite3.Connection) -> None:
     talk = session(root, ident("ses", "s"), native_ids={"thread": "0f"})
     name = alias("huddy", AliasTarget(agent_id=root.id), id=ident("als", "a"))
     known(store, root, gone, tree, way, talk, name)
-    directory = StoredDirectory(store, View("me", everybody=True), NOW)
+    directory = StoredDirectory(Ledger(store), View("me", everybody=True), NOW)
     assert directory.agent(gone.id) == directory.at_path(AgentPath("/me/agent/bow")) == gone
     assert directory.at_branch("/src/a", "main") == root
     assert directory.at_branch("/src/a", "main.x") is None
@@ -161,13 +162,13 @@ def test_each_lookup(store: sqlite3.Connection) -> None:
     assert directory.session(talk.id) == directory.native_session("claude", "0f") == talk
     assert directory.native_session("codex", "0f") is None
     assert directory.alias("huddy") == name
-    assert StoredDirectory(store, View("ada", everybody=True), NOW).alias("huddy") is None
+    assert StoredDirectory(Ledger(store), View("ada", everybody=True), NOW).alias("huddy") is None
     assert (list(directory.aliases_of(root.id, 5)), list(directory.aliases_of(tree.id, 5))) == ([name], [])
     assert directory.node("mini") is None
     assert list(directory.near(keys_of("hudy"), 5)) == ["huddy"]
     assert list(directory.near(keys_of("bwo"), 5)) == []  # only a retired agent had that name
     assert list(directory.prefixed("hu", 5)) == ["huddy"]
-    assert list(StoredDirectory(store, View("ada", everybody=True), NOW).prefixed("hu", 5)) == []
+    assert list(StoredDirectory(Ledger(store), View("ada", everybody=True), NOW).prefixed("hu", 5)) == []
     assert list(directory.in_workspace("fix", 5)) == [tree]
 
 
@@ -212,7 +213,7 @@ def test_no_lookup_of_the_resolver_scans_a_table(tmp_path: Path, text: str, view
     known(connection, first, second)
     connection.asked.clear()
     with contextlib.suppress(Refused):
-        resolve(text, StoredDirectory(connection, view, NOW), OUTSIDE, NOW)
+        resolve(text, StoredDirectory(Ledger(connection), view, NOW), OUTSIDE, NOW)
     assert connection.asked
     for sql, values in list(connection.asked):
         plan = [row[3] for row in sqlite3.Connection.execute(connection, f"EXPLAIN QUERY PLAN {sql}", values)]

@@ -8,8 +8,7 @@ import pytest
 
 from scout.store.database import connect
 from scout.store.migrate import migrate
-from scout.store.query import QUERIES
-from scout.store.table import TABLES, Table
+from scout.store.table import QUERIES, TABLES, Table
 
 # Indexes that hold only what is in use now: as small as the work under way.
 SMALL = (

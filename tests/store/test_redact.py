@@ -11,8 +11,7 @@ from scout.base.time import Time
 from scout.model.conversation import Attachment, Message, MessageKind
 from scout.model.events.envelope import Changed, Event
 from scout.model.events.talk import MessagePosted, MessageRedacted, Posted
-from scout.store.checkpoint import checkpoint
-from scout.store.database import connect
+from scout.store.database import checkpoint, connect
 from scout.store.integrity.verify import verify
 from scout.store.log import events_after
 from scout.store.migrate import migrate

@@ -21,6 +21,8 @@ _HEAD_SHIFTS = range(40, -1, -10)
 _TAIL_SHIFTS = range(70, -1, -10)
 _WELL_FORMED = re.compile(rf"([a-z]+)_[0-7][{_ALPHABET}]{{25}}")
 _VARIANT = 0b10 << 62
+# Three characters each: the version of a UUIDv7 and the eleven bits after it.
+_COUNTERS = [first + pair for first in _ALPHABET[14:16] for pair in _PAIRS]
 
 
 def mint(prefix: str, milliseconds: int, entropy: bytes) -> str:
@@ -39,15 +41,9 @@ def series(milliseconds: int, entropy: bytes) -> Iterator[str]:
     They count up from a random number right after the time, so the first 13 characters tell them apart.
     """
     text = mint("", milliseconds, entropy)[1:]
-    time, chance = text[:_TIME], text[_TIME + 3 :]
+    form = f"{text[:_TIME]}%s{text[_TIME + 3 :]}"
     start = int.from_bytes(entropy[:2], "big") & 1023
-    return (f"{time}{_counted(start + step)}{chance}" for step in range(1024))
-
-
-def _counted(number: int) -> str:
-    """Three characters: the version of a UUIDv7 and the eleven bits after it."""
-    bits = 0x7 << 11 | number
-    return _ALPHABET[bits >> 10] + _PAIRS[bits & 1023]
+    return map(form.__mod__, _COUNTERS[start : start + 1024])
 
 
 def derived(prefix: str, *parts: str) -> str:

@@ -1,7 +1,7 @@
 """The broker: admits, answers, publishes what was committed, and keeps everything going."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -28,15 +28,14 @@ from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import housekeeping
 from scout.broker.upkeep.disk_caps import DiskCaps
 from scout.broker.upkeep.notifier import Notifier
-from scout.broker.upkeep.tie_break import Suggesting
-from scout.model.conversation import Member
-from scout.model.delivery import Delivery
+from scout.broker.upkeep.tie_break import TieBreaker
 from scout.model.endpoint import Endpoint
-from scout.model.events.directory import TokenExpired, TokenRevoked
-from scout.model.events.envelope import Event, record_of
-from scout.model.events.event_types import event_type
-from scout.model.events.presence import SessionEvent
-from scout.model.flight import Flight
+from scout.model.events.asks import DeliveryEvent, FlightEvent
+from scout.model.events.directory import AliasEvent, GrantEvent, TokenEvent, TokenExpired, TokenRevoked
+from scout.model.events.envelope import Event
+from scout.model.events.event_types import ALL
+from scout.model.events.presence import AgentEvent, EndpointEvent, ReachEvent, SessionEvent
+from scout.model.events.talk import AttentionCreated, MemberEvent, MessagePosted
 from scout.model.problems.session import DirectoryNotAllowed
 from scout.model.usage import Counters
 from scout.policy.limits import Rules
@@ -51,9 +50,7 @@ from scout.store.ledger import Ledger
 
 T = TypeVar("T")
 _KEPT = 10_000  # admissions remembered
-_PAGE = 500
-_FORGET = ("collab.token.", "collab.agent.", "collab.grant.", "collab.alias.")
-_RENAME = (*_FORGET, "collab.endpoint.")  # after which somebody may be called otherwise
+_NAMING = (TokenEvent, AgentEvent, ReachEvent, GrantEvent, AliasEvent)  # they may change who an actor is
 
 
 async def _play_nothing(_: CheckWish) -> AsyncGenerator[CheckLine]:
@@ -115,19 +112,13 @@ class Broker:
         self.disk_caps = DiskCaps(self)
         self.terminals = Terminals(self)
         self.host_processes = HostProcesses(self)
-        self.suggesting = Suggesting(self.services, self.as_system, self.read, router)
+        self.tie_breaker = TieBreaker(self.services, self.as_system, self.read, router)
         self.signs_of_life: dict[str, Endpoint] = {}
         self.identities: dict[tuple[str | None, ...], Identity] = {}
         self.counts: dict[str, Counters] = {}
         self.refusal_tokens: dict[str, int] = {}
         self._admitted: dict[tuple[str | None, str | None, str | None], Admitted] = {}
-        self._listeners = (
-            self.dispatcher.on_event,
-            self.suggesting.on_event,
-            self._notifier.on_event,
-            self._tell,
-            self._follow,
-        )
+        self._listeners = self._subscribe()
         self._keeper: asyncio.Task[None] | None = None
         self._probing: asyncio.Task[None] | None = None
         self._tally = {"writes": 0, "reads": 0, "refused": 0, "events": 0}
@@ -168,7 +159,7 @@ class Broker:
         await self.checks.close()
         await self._notifier.close()
         await self.dispatcher.close()
-        await self.suggesting.close()
+        await self.tie_breaker.close()
         for task in (self._keeper, self._probing):
             if task is not None:
                 task.cancel()
@@ -189,13 +180,11 @@ class Broker:
 
     async def read(self, work: Callable[[Ledger], T]) -> T:
         """Run `work` on a reader."""
-        return await self._database.read(
-            lambda connection: work(Ledger(connection, signs=self.signs_of_life))
-        )
+        return await self._database.read(lambda connection: work(Ledger(connection, self.signs_of_life)))
 
     def glance(self) -> Ledger:
         """What is committed, for a short look on the loop itself."""
-        return Ledger(self._database.glance(), signs=self.signs_of_life)
+        return Ledger(self._database.glance(), self.signs_of_life)
 
     async def as_system(self, work: Callable[[Transaction], T]) -> T:
         """Run `work` in a transaction, as the broker itself."""
@@ -213,35 +202,41 @@ class Broker:
         self, who: Admitted, work: Callable[[Transaction], T], place: Surroundings | None = None
     ) -> T:
         """Run `work` in a transaction; what it added to the log is published once it is on disk."""
-        turns: list[Transaction] = []
+        last: list[Transaction] = []  # a group that is rolled back runs again: the last run counts
 
         def run(connection: Any) -> T:
+            ledger = Ledger(connection, self.signs_of_life)
             tx = Transaction(
-                self.services,
-                Ledger(connection, self.cache.recent, self.signs_of_life),
-                who.actor,
-                who.caller,
-                here=who.here,
-                place=place,
-                cache=self.cache,
+                self.services, ledger, who.actor, who.caller, here=who.here, place=place, cache=self.cache
             )
-            turns[:] = [tx]
-            result = work(tx)
-            if tx.events and tx.actor.agent_id not in self.services.own_agents:
-                wake_agent(tx, tx.actor.agent_id, "it did something itself")
-            return result
+            last[:] = [tx]
+            return self._run(tx, work)
 
         try:
-            result = await self._database.write(run, lambda: self._publish(turns[0]))
+            result = await self._database.write(run, lambda: self._publish(last[0]))
         except Refused as refusal:
             if isinstance(refusal.diagnostic, DirectoryNotAllowed) and await self._has_new_roots():
                 return await self.write(who, work, place)
-            if turns and turns[0].alarms:
-                alarms = turns[0].alarms
+            if last and last[0].alarms:
+                alarms = last[0].alarms
                 await self.as_system(lambda tx: [operator_alarms.raise_alarm(tx, one) for one in alarms])
             raise
-        for root in dict.fromkeys(turns[0].new_roots):
+        for root in dict.fromkeys(last[0].new_roots):
             await asyncio.to_thread(self._allow_root, root)
+        return result
+
+    def _run(self, tx: Transaction, work: Callable[[Transaction], T]) -> T:
+        """Run `work`, then write its events. If that fails, the cache forgets what it learned from them."""
+        try:
+            result = work(tx)
+            if tx.events and tx.actor.agent_id not in self.services.own_agents:
+                wake_agent(tx, tx.actor.agent_id, "it did something itself")
+            if tx.ledger.unwritten:
+                tx.ledger.flush()
+        except BaseException:
+            if tx.events:
+                self.cache.forget()
+            raise
         return result
 
     async def _has_new_roots(self) -> bool:
@@ -254,39 +249,66 @@ class Broker:
         return any(root not in known for root in fresh.roots)
 
     def _publish(self, tx: Transaction) -> None:
-        """Tell everybody who follows: in the order of the log, after the commit, on the loop."""
+        """Tell whoever waits, listens or streams: in the order of the log, after the commit, on the loop."""
         self._tally["events"] += len(tx.events)
         self.cache.make_room()
         new_roots = [root for root in dict.fromkeys(tx.new_roots) if root not in self.services.roots]
         self.services.roots = (*self.services.roots, *new_roots)  # before a program is started in one
-        for event in tx.events:
-            for listen in self._listeners:
-                listen(event)
+        self.waiters.tell(*{event.target.id for event in tx.events})
+        self.call_listeners(tx.events)
         self.hub.publish(tx.events)
 
-    def _follow(self, event: Event) -> None:
-        """Forget what an event makes untrue, and close what it ends."""
-        kind = event_type(type(event))
-        if kind.startswith(_FORGET):
-            self._admitted.clear()
-        if kind.startswith(_RENAME):
-            self.identities.clear()
-        if isinstance(event, SessionEvent):
-            self.terminals.on_session(event.payload.record)
-            self.host_processes.on_session(event.payload.record)
-        if isinstance(event, TokenRevoked | TokenExpired):
-            self.hub.close(event.target.id)
+    def call_listeners(self, events: Iterable[Event]) -> None:
+        """Call what listens to each event. It may happen twice: whatever listens looks at the store first."""
+        for event in events:
+            for listen in self._listeners.get(event.__class__, ()):
+                listen(event)
 
-    def _tell(self, event: Event) -> None:
-        """Those who wait for this record, or for something in an inbox."""
-        record = record_of(event)
-        self.waiters.tell(event.target.id)
-        if isinstance(record, Delivery):
-            self.waiters.tell(f"inbox {record.target}")
-        elif isinstance(record, Member):
-            self.waiters.tell(f"inbox {record.agent_id}")  # there is one more conversation to listen to
-        elif isinstance(record, Flight) and (record.finished_at is not None or record.is_asking):
-            self.waiters.tell(f"end of {record.id}")
+    def _subscribe(self) -> dict[type[Event], list[Callable[[Any], None]]]:
+        """The functions that are called for each committed event, by its class and in this order."""
+        found: dict[type[Event], list[Callable[[Any], None]]] = {}
+        for listen, kinds in (
+            *self.dispatcher.subscriptions(),
+            (self.tie_breaker.on_message, (MessagePosted,)),
+            (self._notifier.on_attention, (AttentionCreated,)),
+            (self._tell_inbox_of_delivery, (DeliveryEvent,)),
+            (self._tell_inbox_of_member, (MemberEvent,)),
+            (self._tell_flight_end, (FlightEvent,)),
+            (self._forget_admissions, _NAMING),
+            (self._forget_identities, (*_NAMING, EndpointEvent)),
+            (self._on_session, (SessionEvent,)),
+            (self._close_streams, (TokenRevoked, TokenExpired)),
+        ):
+            for kind in ALL:
+                if issubclass(kind, kinds):
+                    found.setdefault(kind, []).append(listen)
+        return found
+
+    def _forget_admissions(self, _: Event) -> None:
+        self._admitted.clear()
+
+    def _forget_identities(self, _: Event) -> None:
+        self.identities.clear()
+
+    def _on_session(self, event: SessionEvent) -> None:
+        self.terminals.on_session(event.payload.record)
+        self.host_processes.on_session(event.payload.record)
+
+    def _close_streams(self, event: TokenRevoked | TokenExpired) -> None:
+        self.hub.close(event.payload.record.id)
+
+    def _tell_inbox_of_delivery(self, event: DeliveryEvent) -> None:
+        self.waiters.tell(f"inbox {event.payload.record.target}")
+
+    def _tell_inbox_of_member(self, event: MemberEvent) -> None:
+        """An agent has one more conversation to read."""
+        self.waiters.tell(f"inbox {event.payload.record.agent_id}")
+
+    def _tell_flight_end(self, event: FlightEvent) -> None:
+        """Long polls for the end of a flight also end when it waits for an answer."""
+        flight = event.payload.record
+        if flight.finished_at is not None or flight.waiting_on is not None:
+            self.waiters.tell(f"end of {flight.id}")
 
     # -- the door ----------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from scout.base import ids
@@ -40,28 +41,26 @@ def _seconds_in(file: str) -> int:
 class SystemIds:
     """Ids by time and chance; secrets that a log filter and a leak scanner recognise.
 
-    Within one millisecond ids count up from a random number, so that they are in order, and so that
-    asking the system for chance is not the dearest part of a message.
+    Within one millisecond ids count up from a random number. They are in order, and the system is not asked
+    for random bytes for each of them.
     """
 
     def __init__(self) -> None:
         self._moment = 0
         self._series: Iterator[str] = iter(())
 
-    def mint(self, prefix: str) -> str:
+    def series(self) -> Iterator[str]:
         moment = time.time_ns() // 1_000_000
         if moment > self._moment:
-            self._begin(moment)
-        text = next(self._series, None)
-        if text is None:
-            self._begin(self._moment + 1)
-            text = next(self._series)
-        return f"{prefix}_{text}"
+            self._moment = moment
+            self._series = chain.from_iterable(self._from_now_on())
+        return self._series
 
-    def _begin(self, moment: int) -> None:
-        """The ids of a millisecond; of the next one where those of this are used up."""
-        self._moment = moment
-        self._series = ids.series(moment, secrets.token_bytes(_CHANCE))
+    def _from_now_on(self) -> Iterator[Iterator[str]]:
+        """The ids of this millisecond; when they are used up, those of the next."""
+        while True:
+            yield ids.series(self._moment, secrets.token_bytes(_CHANCE))
+            self._moment += 1
 
     def secret(self) -> str:
         return f"sct_{secrets.token_urlsafe(32)}"

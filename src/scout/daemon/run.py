@@ -19,7 +19,7 @@ from scout.model.problems.request import Forbidden, StoreFull
 from scout.settings.folder import prepare
 from scout.settings.load import Loaded
 from scout.settings.record import Settings
-from scout.store.faults import Fault, fault_of
+from scout.store.disk import Fault, fault_of
 
 _LOG = logging.getLogger("scout.daemon")
 

@@ -15,12 +15,13 @@ from scout.model.delivery import Delivery, DeliveryState, is_from_the_future
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointMove
 from scout.model.flight import FLIGHT, Flight, FlightPhase, FlightState, error_of, retry_remedy
 from scout.model.grant import Grant, GrantState
+from scout.model.owed_move import OwedMove, owed_move
 from scout.model.problems.session import Layer, SessionFailed
 from scout.model.problems.target import TargetOffline
-from scout.model.question import Question, QuestionState
+from scout.model.question import Question
 from scout.model.token import Token, TokenState
 from scout.model.waiting import WaitingKind, WaitingOn
-from scout.model.work_item import WorkItem, WorkState
+from scout.model.work_item import WorkItem
 from scout.policy.limits import Alarm
 from scout.policy.sleep import rest_due
 from scout.policy.swept import (
@@ -41,19 +42,10 @@ from scout.policy.swept import (
     WaitFlight,
 )
 
-__all__ = ["PERIODS", "Owed", "due_for", "owed"]
+__all__ = ["due_for"]
 
 _LONGEST = 3600.0  # seconds between two looks at a flight that does not move
 
-_QUESTION = {QuestionState.OPEN: "question_open", QuestionState.ANSWERED: "question_answered"}
-_WORK = {
-    WorkState.OPEN: "work_open",
-    WorkState.WORKING: "work_working",
-    WorkState.WAITING: "work_waiting",
-    WorkState.REVIEW: "work_review",
-}
-# The settings by which a move that is owed becomes overdue.
-PERIODS = tuple(dict.fromkeys((*_QUESTION.values(), *_WORK.values())))
 _IN_FORCE = frozenset(
     {
         CardState.ACTIVE,
@@ -62,27 +54,6 @@ _IN_FORCE = frozenset(
         *(state for state in ATTENTION.states if state not in ATTENTION.terminal),
     }
 )
-
-
-class Owed(NamedTuple):
-    """Since when somebody owes the next move, and after which period of the settings it is overdue."""
-
-    period: str
-    since: Time
-
-
-def owed(record: Question | WorkItem | Flight) -> Owed | None:
-    """Since when a move of somebody is owed; nothing when none is."""
-    match record:
-        case Question(state=state) if state in _QUESTION:
-            return Owed(_QUESTION[state], record.updated_at)
-        case WorkItem(state=state, waiting_on=on) if state in _WORK:
-            until = on.until if on is not None else None
-            return Owed(_WORK[state], max(record.updated_at, until or record.updated_at))
-        case Flight(waiting_on=WaitingOn(until=None)):
-            return Owed("work_waiting", record.updated_at)
-        case _:
-            return None
 
 
 def due_for(watch: SweepSubject, this: Round) -> Swept | None:
@@ -107,7 +78,7 @@ def due_for(watch: SweepSubject, this: Round) -> Swept | None:
 
 
 def _owed(record: Question | WorkItem, watch: SweepSubject, this: Round) -> SweepNudge | None:
-    late = owed(record)
+    late = owed_move(record)
     if late is None:
         return None
     if isinstance(record, Question):
@@ -118,7 +89,7 @@ def _owed(record: Question | WorkItem, watch: SweepSubject, this: Round) -> Swee
 
 
 def _delegation(one: Delegation, watch: SweepSubject, this: Round) -> SweepNudge | None:
-    late = _Late("message", one.id, f"{one.kind} without an answer", Owed("delegation", one.created_at))
+    late = _Late("message", one.id, f"{one.kind} without an answer", OwedMove("delegation", one.created_at))
     return _nudge(late, (one.target_id, one.sender_id), watch, this)
 
 
@@ -128,7 +99,7 @@ class _Late(NamedTuple):
     noun: str
     id: str
     rule: str
-    owed: Owed
+    owed: OwedMove
     same: str = ""
 
 
@@ -221,7 +192,7 @@ def _waits(flight: Flight, watch: SweepSubject, this: Round) -> WaitFlight:
 def _held(flight: Flight, on: WaitingOn, watch: SweepSubject, this: Round) -> Swept | None:
     """Waiting for somebody is a matter of nudges; waiting for a time or a sign of life ends by itself."""
     queued = flight.state is FlightState.QUEUED
-    late = owed(flight)
+    late = owed_move(flight)
     if late is not None:
         by_hand = queued and on.kind is WaitingKind.OPERATOR  # the operator has one item for the agent
         same = f"held:{flight.target}" if by_hand else ""

@@ -1,5 +1,6 @@
 """The clock, chance, the disk, and the ways to a person."""
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from scout.base.record import Record
@@ -30,9 +31,12 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """Chance: ids for records, secrets for credentials."""
+    """Chance: ids for records, secrets for credentials.
 
-    def mint(self, prefix: str) -> str: ...
+    `series` is an endless run of ids without their prefix, each greater than all that were given out before.
+    """
+
+    def series(self) -> Iterator[str]: ...
     def secret(self) -> str: ...
 
 

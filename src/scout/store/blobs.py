@@ -13,7 +13,7 @@ from scout.base.refusal import Refused
 from scout.model.problems.request import StoreFull, TooLarge
 from scout.policy.limits import Limits, check_attachments_total
 from scout.ports.folders import measure, size_on_disk
-from scout.store.copying import sync_folder
+from scout.store.disk import sync_folder
 
 _NAME = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})

@@ -9,13 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from scout.store.checkpoint import Checkpointer, checkpoint
 from scout.store.migrate import migrate
 from scout.store.writer import Writer, refusal_of
 
 T = TypeVar("T")
 
 _READERS = 4
+_CHECKPOINT = 1.0  # seconds between two checkpoints
+_LARGE = 256 * 1024 * 1024  # bytes of the write-ahead log that are too many
 _CACHE = 64 * 1024  # KiB of pages kept by who writes: the upper levels of every index, whatever the history
 
 
@@ -108,3 +109,42 @@ def _private(path: Path) -> None:
     path.parent.chmod(0o700)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     path.chmod(0o600)
+
+
+def checkpoint(connection: sqlite3.Connection, path: Path, *, idle: bool) -> str:
+    """Fold what can be folded now; when nothing is written, or too much has gathered, empty the log too."""
+    log = path.with_name(f"{path.name}-wal")
+    large = log.exists() and log.stat().st_size > _LARGE
+    mode = "TRUNCATE" if idle or large else "PASSIVE"
+    connection.execute(f"PRAGMA wal_checkpoint({mode})")
+    return mode
+
+
+class Checkpointer:
+    """A thread that checkpoints each second; it tells idleness by the number of `commits`."""
+
+    def __init__(
+        self, open_connection: Callable[[], sqlite3.Connection], path: Path, commits: Callable[[], int]
+    ) -> None:
+        self._open = open_connection
+        self._path = path
+        self._commits = commits
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="scout-checkpoint", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        connection = self._open()
+        connection.execute("PRAGMA busy_timeout = 0")  # whoever is busy goes first
+        seen = folded = self._commits()
+        while not self._stop.wait(_CHECKPOINT):
+            now = self._commits()
+            if now != folded:
+                mode = checkpoint(connection, self._path, idle=now == seen)
+                folded = now if mode == "TRUNCATE" else folded
+            seen = now
+        connection.close()

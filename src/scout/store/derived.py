@@ -1,7 +1,7 @@
-"""What the resolver looks for besides the rows themselves: model words, native ids, nearest names."""
+"""Rows derived from the log besides the records: what the resolver, the sweeper and lists look up."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from msgspec.structs import astuple
@@ -13,13 +13,17 @@ from scout.model.alias import Alias
 from scout.model.conversation import Member, Message
 from scout.model.delivery import Delivery
 from scout.model.endpoint import ACTIVE, Endpoint
+from scout.model.events.asks import SweepNudged, SweepSettled
+from scout.model.events.envelope import Event
+from scout.model.events.talk import AttachmentStored
 from scout.model.flight import Flight
+from scout.model.owed_move import owed_move
 from scout.model.question import Question
 from scout.model.session import Session
-from scout.model.usage import Counters, Totals, Usage, day_of
+from scout.model.usage import Counters, Totals, Usage, UsageDay, UsageLedger, day_of
 from scout.model.work_item import WorkItem
 from scout.policy.nearest import keys_of
-from scout.store import files, followed, owed
+from scout.store.table import QUERIES
 
 _DAY_KEYS = ("day", "agent_id", "category", "harness", "model")
 _DAY_SUMS = (*Totals.__struct_fields__, *Counters.__struct_fields__)
@@ -41,23 +45,33 @@ DERIVED_TABLES = {
 
 
 def derive(connection: sqlite3.Connection, record: Record) -> None:
-    """Bring the derived rows of a record up to date."""
-    follow = _DERIVE.get(type(record))
-    if follow is not None:
-        follow(connection, record)
+    """Bring the rows derived from a record up to date."""
+    write = _BY_RECORD.get(type(record))
+    if write is not None:
+        write(connection, record)
 
 
-def _endpoint(connection: sqlite3.Connection, endpoint: Endpoint) -> None:
+def derive_from_event(connection: sqlite3.Connection, event: Event) -> None:
+    """Write the rows derived from an event that changes no record."""
+    write = _BY_EVENT.get(type(event))
+    if write is not None:
+        write(connection, event)
+
+
+# -- names and endpoints ---------------------------------------------------------------------------
+
+
+def _write_endpoint(connection: sqlite3.Connection, endpoint: Endpoint) -> None:
     words = {"", *(model_words(endpoint.model) if endpoint.model else ())}
     entered = connection.execute("SELECT word FROM endpoint_words WHERE endpoint_id = ?", (endpoint.id,))
     if {word for (word,) in entered} != words:
         rows = [(endpoint.agent_id, endpoint.harness or "", word, endpoint.id) for word in sorted(words)]
         connection.execute("DELETE FROM endpoint_words WHERE endpoint_id = ?", (endpoint.id,))
         connection.executemany("INSERT INTO endpoint_words VALUES (?, ?, ?, ?)", rows)
-    _reachable(connection, endpoint)
+    _write_reachable(connection, endpoint)
 
 
-def _reachable(connection: sqlite3.Connection, endpoint: Endpoint) -> None:
+def _write_reachable(connection: sqlite3.Connection, endpoint: Endpoint) -> None:
     agent_id = endpoint.agent_id
     active = "SELECT 1 FROM endpoints WHERE agent_id = ? AND state IN ('idle', 'working') LIMIT 1"
     name = "(SELECT definition_id FROM agents WHERE id = ? AND definition_id IS NOT NULL)"
@@ -70,40 +84,127 @@ def _reachable(connection: sqlite3.Connection, endpoint: Endpoint) -> None:
         )
 
 
-def _session(connection: sqlite3.Connection, session: Session) -> None:
+def _write_session(connection: sqlite3.Connection, session: Session) -> None:
     rows = [(session.harness, native, session.id) for native in session.native_ids.values()]
     connection.executemany("INSERT OR IGNORE INTO native_sessions VALUES (?, ?, ?)", rows)
 
 
-def _name(connection: sqlite3.Connection, name: str) -> None:
-    """A name is entered once; whether somebody still has it is asked when it is offered."""
+def _write_name(connection: sqlite3.Connection, name: str) -> None:
+    """Enter a name once; whether an agent still has it is checked when it is offered."""
     added = connection.execute("INSERT OR IGNORE INTO names VALUES (?)", (name,)).rowcount
     if added:
         rows = [(key, name) for key in keys_of(name)]
         connection.executemany("INSERT INTO name_keys VALUES (?, ?)", rows)
 
 
-def _agent(connection: sqlite3.Connection, agent: Agent) -> None:
+def _write_agent(connection: sqlite3.Connection, agent: Agent) -> None:
     if agent.definition_id is not None:
-        _name(connection, agent.definition_id)
+        _write_name(connection, agent.definition_id)
 
 
-def _alias(connection: sqlite3.Connection, alias: Alias) -> None:
-    _name(connection, alias.name)
+def _write_alias(connection: sqlite3.Connection, alias: Alias) -> None:
+    _write_name(connection, alias.name)
 
 
-def _work_item(connection: sqlite3.Connection, item: WorkItem) -> None:
-    """Its next move is owed or not; a relation is never taken back, so each is entered once."""
-    owed.follow(connection, item)
+# -- moves that are owed ---------------------------------------------------------------------------
+
+# Another moment is another move that is owed: the reminders of the last one are over.
+_OWED = """
+INSERT INTO sweeps VALUES (?, ?, ?, 0, NULL, NULL) ON CONFLICT (id) DO UPDATE
+SET period = excluded.period, since = excluded.since, nudges = 0, nudged_at = NULL, next_at = NULL
+WHERE period <> excluded.period OR since <> excluded.since
+"""
+# What has no row yet is a message: a record whose move is owed has had one since then.
+_NUDGED = """
+INSERT INTO sweeps VALUES (?, 'delegation', ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE
+SET nudges = excluded.nudges, nudged_at = excluded.nudged_at, next_at = excluded.next_at
+"""
+_OVER = "DELETE FROM sweeps WHERE id = ?"
+
+
+def _write_sweep(connection: sqlite3.Connection, record: Question | WorkItem | Flight) -> None:
+    """Store since when the next move of a changed record is owed, or that none is."""
+    late = owed_move(record)
+    if late is not None:
+        connection.execute(_OWED, (record.id, late.period, int(late.since)))
+    elif record.revision > 1:  # a new record had no earlier move
+        connection.execute(_OVER, (record.id,))
+
+
+def _write_nudge(connection: sqlite3.Connection, event: SweepNudged) -> None:
+    nudge, moment = event.payload, int(event.time)
+    next_at = None if nudge.next_at is None else int(nudge.next_at)
+    connection.execute(_NUDGED, (nudge.about.id, moment, nudge.count, moment, next_at))
+
+
+def _end_sweep(connection: sqlite3.Connection, event: SweepSettled) -> None:
+    connection.execute(_OVER, (event.payload.about.id,))
+
+
+def _write_work_item(connection: sqlite3.Connection, item: WorkItem) -> None:
+    """Its next move, and its relations: none is ever removed, so each is entered once."""
+    _write_sweep(connection, item)
     rows = [(one.work_item_id, item.id, str(one.kind)) for one in item.relations]
     connection.executemany("INSERT OR IGNORE INTO work_relations VALUES (?, ?, ?)", rows)
 
 
-def _message(connection: sqlite3.Connection, message: Message) -> None:
-    followed.follow_message(connection, message)
-    if message.attachments or message.redacted_at is not None:
-        files.follow_message(connection, message)
+# -- how far each member has read ------------------------------------------------------------------
 
+_JOIN = """
+INSERT INTO followed SELECT ?, id, ? FROM conversations WHERE id = ? AND kind <> 'dm'
+ON CONFLICT DO UPDATE SET read_seq = max(read_seq, excluded.read_seq)
+"""
+_LEAVE = "DELETE FROM followed WHERE agent_id = ? AND conversation_id = ?"
+# Up to the last message before the first that is unread: neither its own, nor delivered to it.
+_CATCH_UP = """
+UPDATE followed SET read_seq = coalesce((
+    SELECT m.seq FROM messages m
+    WHERE m.conversation_id = followed.conversation_id AND m.seq > followed.read_seq AND m.seq < coalesce((
+        SELECT u.seq FROM messages u
+        WHERE u.conversation_id = followed.conversation_id AND u.seq > followed.read_seq
+            AND u.sender <> followed.agent_id
+            AND NOT EXISTS (
+                SELECT 1 FROM deliveries d WHERE d.message_id = u.id AND d.target = followed.agent_id
+            )
+        ORDER BY u.seq LIMIT 1
+    ), 1 << 62)
+    ORDER BY m.seq DESC LIMIT 1
+), read_seq)
+WHERE agent_id = ? AND conversation_id = ?
+"""
+
+
+def _write_member(connection: sqlite3.Connection, member: Member) -> None:
+    """An agent joined, left, or has read further."""
+    if member.left_at is not None:
+        connection.execute(_LEAVE, (member.agent_id, member.conversation_id))
+        return
+    connection.execute(_JOIN, (member.agent_id, member.read_seq, member.conversation_id))
+    connection.execute(_CATCH_UP, (member.agent_id, member.conversation_id))
+
+
+def _write_delivery(connection: sqlite3.Connection, delivery: Delivery) -> None:
+    """A message that is delivered to an agent is in its inbox: it is not unread in the conversation too."""
+    if delivery.revision == 1 and delivery.conversation_id is not None:
+        connection.execute(_CATCH_UP, (delivery.target, delivery.conversation_id))
+
+
+def _write_message(connection: sqlite3.Connection, message: Message) -> None:
+    """Its sender has read it; it carries its files until it is redacted."""
+    connection.execute(_CATCH_UP, (message.sender, message.conversation_id))
+    if message.redacted_at is not None:
+        connection.execute("DELETE FROM file_messages WHERE message_id = ?", (message.id,))
+    if message.attachments:
+        rows = [(one.sha256, message.id) for one in message.attachments]
+        connection.executemany("INSERT OR IGNORE INTO file_messages VALUES (?, ?)", rows)
+
+
+def _write_upload(connection: sqlite3.Connection, event: AttachmentStored) -> None:
+    row = (event.payload.sha256, event.source.id)
+    connection.execute("INSERT OR IGNORE INTO file_uploads VALUES (?, ?)", row)
+
+
+# -- usage by day ----------------------------------------------------------------------------------
 
 _ADD_TO_DAY = (
     f"INSERT INTO usage_days ({', '.join((*_DAY_KEYS, *_DAY_SUMS))}) "
@@ -113,23 +214,45 @@ _ADD_TO_DAY = (
 )
 
 
-def _usage(connection: sqlite3.Connection, usage: Usage) -> None:
-    """A report is a fact of its own and never changes: it is added once."""
+def _write_usage(connection: sqlite3.Connection, usage: Usage) -> None:
+    """A report never changes, so it is added once."""
     day = day_of(usage)
     keys = (day.day, day.agent_id, str(day.category), day.harness, day.model)
     connection.execute(_ADD_TO_DAY, (*keys, *astuple(day.totals), *astuple(day.counters)))
 
 
-_DERIVE: dict[type[Record], Callable[[sqlite3.Connection, Any], None]] = {
-    Agent: _agent,
-    Alias: _alias,
-    Delivery: followed.follow_delivery,
-    Endpoint: _endpoint,
-    Flight: owed.follow,
-    Member: followed.follow_member,
-    Message: _message,
-    Question: owed.follow,
-    Session: _session,
-    Usage: _usage,
-    WorkItem: _work_item,
+def days_since(connection: sqlite3.Connection, day: str) -> Iterator[UsageDay]:
+    """The usage of each day since `day`, oldest first; read from sums, not from reports."""
+    found = connection.execute(QUERIES["usage_since"], {"day": day})
+    names = [column[0] for column in found.description]
+    for values in found:
+        row = dict(zip(names, values, strict=True))
+        yield UsageDay(
+            day=row["day"],
+            agent_id=row["agent_id"],
+            category=UsageLedger(row["category"]),
+            harness=row["harness"],
+            model=row["model"],
+            totals=Totals(**{name: row[name] for name in Totals.__struct_fields__}),
+            counters=Counters(**{name: row[name] for name in Counters.__struct_fields__}),
+        )
+
+
+_BY_RECORD: dict[type[Record], Callable[[sqlite3.Connection, Any], None]] = {
+    Agent: _write_agent,
+    Alias: _write_alias,
+    Delivery: _write_delivery,
+    Endpoint: _write_endpoint,
+    Flight: _write_sweep,
+    Member: _write_member,
+    Message: _write_message,
+    Question: _write_sweep,
+    Session: _write_session,
+    Usage: _write_usage,
+    WorkItem: _write_work_item,
+}
+_BY_EVENT: dict[type[Event], Callable[[sqlite3.Connection, Any], None]] = {
+    AttachmentStored: _write_upload,
+    SweepNudged: _write_nudge,
+    SweepSettled: _end_sweep,
 }

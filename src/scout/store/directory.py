@@ -1,7 +1,6 @@
 """The directory on disk: every lookup of the resolver as one indexed query."""
 
-import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from scout.base.codec import decode
@@ -13,7 +12,7 @@ from scout.model.endpoint import Endpoint
 from scout.model.node import Node
 from scout.model.session import Session
 from scout.policy.directory import Wanted
-from scout.store.signs import as_heard
+from scout.store.ledger import Ledger
 from scout.store.table import table_of
 
 _COUNTED = 1000
@@ -49,21 +48,13 @@ class View(NamedTuple):
 
 
 class StoredDirectory:
-    """What one caller sees through one connection at one time. It holds nothing itself."""
+    """What one caller sees at one time. It holds nothing itself."""
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        view: View,
-        now: Time,
-        online_within: float = 90,
-        signs: Mapping[str, Endpoint] = {},
-    ) -> None:
-        self._connection = connection
+    def __init__(self, ledger: Ledger, view: View, now: Time, online_within: float = 90) -> None:
+        self._ledger = ledger
         self._view = view
         self._user = view.user
         self._since = int(now.plus(-online_within))
-        self._signs = signs
 
     def find(self, wanted: Wanted, limit: int) -> tuple[Agent, ...]:
         where, values = self._where(wanted)
@@ -100,7 +91,7 @@ class StoredDirectory:
         return " AND ".join(terms), values
 
     def agent(self, agent_id: str) -> Agent | None:
-        return self._seen(table_of(Agent).get(self._connection, agent_id))
+        return self._seen(self._ledger.get(Agent, agent_id))
 
     def at_path(self, path: AgentPath) -> Agent | None:
         return self._seen(self._one(Agent, "SELECT data FROM agents WHERE path = ?", str(path)))
@@ -125,14 +116,13 @@ class StoredDirectory:
     def endpoints(self, agent_id: str) -> Sequence[Endpoint]:
         query = "SELECT data FROM endpoints WHERE agent_id = ? ORDER BY id"
         read = table_of(Endpoint).read
-        return [as_heard(read(data), self._signs) for (data,) in self._rows(query, agent_id)]
+        return [self._ledger.with_sign(read(data)) for (data,) in self._rows(query, agent_id)]
 
     def endpoint(self, endpoint_id: str) -> Endpoint | None:
-        found = table_of(Endpoint).get(self._connection, endpoint_id)
-        return as_heard(found, self._signs) if found is not None else None
+        return self._ledger.get(Endpoint, endpoint_id)
 
     def session(self, session_id: str) -> Session | None:
-        return table_of(Session).get(self._connection, session_id)
+        return self._ledger.get(Session, session_id)
 
     def native_session(self, harness: str, native_id: str) -> Session | None:
         known = "SELECT session_id FROM native_sessions WHERE harness = ? AND native_id = ?"
@@ -188,7 +178,7 @@ class StoredDirectory:
         return table_of(kind).read(found[0]) if found else None
 
     def _rows(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        return iter(self._connection.execute(query, values))
+        return iter(self._ledger.connection.execute(query, values))
 
 
 # Who is online is looked for among those that can be: CROSS JOIN keeps SQLite to this order.

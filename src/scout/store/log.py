@@ -1,7 +1,7 @@
-"""The log and what is projected from it: one append writes the fact and its rows in one transaction."""
+"""The log and what is projected from it: facts and their rows are written in one transaction."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from scout.base.codec import stored
 from scout.base.record import Record
@@ -9,45 +9,49 @@ from scout.model.events.concern import concerned_agents
 from scout.model.events.envelope import Changed, Event
 from scout.model.events.event_types import event_type, read_event
 from scout.model.events.talk import ConversationCreated, MessagePosted, message_of
-from scout.store import files, owed
-from scout.store.derived import derive
+from scout.store.derived import derive, derive_from_event
 from scout.store.table import table_of
 
 
 def last_seq(connection: sqlite3.Connection) -> int:
-    """The number of the newest fact; 0 when there is none."""
+    """The number of the newest event; 0 when there is none."""
     return int(connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
 
 
-def append(connection: sqlite3.Connection, event: Event) -> None:
-    """Store one fact under the number it carries, and bring its rows up to date."""
-    values = (
-        event.seq,
-        event.id,
-        int(event.time),
-        event_type(type(event)),
-        str(event.source),
-        str(event.target),
-        stored(event),
-    )
-    connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", values)
-    project(connection, event)
+def append(connection: sqlite3.Connection, *events: Event) -> None:
+    """Store events under the numbers they carry, and bring their rows up to date."""
+    rows = [
+        (
+            event.seq,
+            event.id,
+            int(event.time),
+            event_type(type(event)),
+            str(event.source),
+            str(event.target),
+            stored(event),
+        )
+        for event in events
+    ]
+    connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    project(connection, *events)
 
 
-def project(connection: sqlite3.Connection, event: Event) -> None:
-    """Write the rows that follow from a fact. Replay does just this: nothing is decided again."""
-    for record in records_of(event):
-        table = table_of(type(record))
-        connection.execute(table.upsert, table.row(record))
-        derive(connection, record)
-    owed.heard(connection, event)
-    files.follow_upload(connection, event)
-    rows = [(agent_id, event.seq) for agent_id in concerned_agents(event)]
+def project(connection: sqlite3.Connection, *events: Event) -> None:
+    """Write the rows that follow from events, in their order. Replay does just this and decides nothing."""
+    changes = [(event, records_of(event)) for event in events]
+    encoded = iter([stored(record) for _, records in changes for record in records])
+    for event, records in changes:
+        for record in records:
+            table = table_of(type(record))
+            connection.execute(table.upsert, table.row(record, next(encoded)))
+            derive(connection, record)
+        derive_from_event(connection, event)
+    rows = [(agent_id, event.seq) for event in events for agent_id in concerned_agents(event)]
     connection.executemany("INSERT INTO concerned VALUES (?, ?)", rows)
 
 
-def records_of(event: Event) -> Iterable[Record]:
-    """The records as they are after the fact; facts that change no row have none."""
+def records_of(event: Event) -> Sequence[Record]:
+    """The records as they are after an event; none for an event that changes no record."""
     if isinstance(event, MessagePosted):
         return (message_of(event),)
     if isinstance(event, ConversationCreated):
@@ -57,7 +61,7 @@ def records_of(event: Event) -> Iterable[Record]:
 
 
 def events_after(connection: sqlite3.Connection, seq: int, limit: int) -> Iterator[Event]:
-    """Facts in their order, from the one after `seq`."""
+    """Events in their order, from the one after `seq`."""
     query = "SELECT data FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
     for (data,) in connection.execute(query, (seq, limit)):
         yield read_event(data)

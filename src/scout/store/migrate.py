@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 
 from scout.base.refusal import BadRequest, Refused, Remedy
-from scout.store.copying import copy_to, sync_folder
+from scout.store.disk import copy_to, sync_folder
 
 
 def scripts() -> dict[int, str]:

@@ -1,6 +1,8 @@
 """The only change of history: the body of a message leaves the log, the row and the search index."""
 
+import contextlib
 import sqlite3
+from collections.abc import Generator
 from typing import NamedTuple
 
 from scout.base.refusal import Refused
@@ -8,7 +10,6 @@ from scout.base.time import Time
 from scout.model.conversation import Message
 from scout.model.conversation import redact as tombstone
 from scout.model.problems.request import NotFound
-from scout.store.erase import overwriting
 from scout.store.table import table_of
 
 # The very expression that the trigger on the log lets pass.
@@ -39,7 +40,7 @@ def redact(connection: sqlite3.Connection, message_id: str, now: Time) -> Redact
     gone = tombstone(message, now)
     with overwriting(connection):
         _empty(connection, message)
-        connection.execute(table.upsert, table.row(gone))
+        table.write(connection, gone)
     return Redaction(gone, first=True)
 
 
@@ -50,3 +51,13 @@ def _empty(connection: sqlite3.Connection, message: Message) -> None:
         connection.execute("DELETE FROM search WHERE rowid = ?", posted)
         connection.execute("UPDATE indexed SET stale = 2")
     connection.execute(f"UPDATE events SET data = {_EMPTIED} WHERE seq = ?", posted)
+
+
+@contextlib.contextmanager
+def overwriting(connection: sqlite3.Connection) -> Generator[None]:
+    """Freed bytes of the file are overwritten with zeros, not merely marked as free."""
+    connection.execute("PRAGMA secure_delete = ON").fetchall()
+    try:
+        yield
+    finally:
+        connection.execute("PRAGMA secure_delete = OFF").fetchall()

@@ -10,7 +10,7 @@ from scout.base.time import Time
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import event_type, read_event
 from scout.model.events.talk import MessagePosted, WorkItemCreated, WorkItemEvent, WorkItemUpdated
-from scout.store.erase import overwriting
+from scout.store.redact import overwriting
 
 _WORDS = 32  # of one query; more would be a pasted text
 _PREFIX = 3  # letters that a word with a star needs, so that it does not stand for half of all words

@@ -1,10 +1,12 @@
-"""The tables that are projected from the log: one per noun, its columns read off the record.
+"""The tables that are projected from the log, one per noun, and the named queries of `sql/queries.sql`.
 
 A row holds the whole record as JSON (`data`) and, as columns, only what queries look for.
 """
 
 import functools
+import re
 import sqlite3
+from importlib import resources
 from operator import attrgetter
 from typing import Any
 
@@ -55,9 +57,13 @@ class Table:
         # With `id` first, so that there are always several and the result is always a tuple.
         self._cells = attrgetter("id", *fields)
 
-    def row(self, record: Record) -> tuple[Any, ...]:
-        """The values of a record's row."""
-        return (*map(_cell, self._cells(record)), stored(record))
+    def row(self, record: Record, data: bytes) -> tuple[Any, ...]:
+        """The values of a record's row; `data` is the record as it is stored."""
+        return (*map(_cell, self._cells(record)), data)
+
+    def write(self, connection: sqlite3.Connection, record: Record) -> None:
+        """Insert or replace one row."""
+        connection.execute(self.upsert, self.row(record, stored(record)))
 
     def get(self, connection: sqlite3.Connection, ident: str) -> Any:
         """The record with this id, or None."""
@@ -70,7 +76,7 @@ class Table:
         return [ident for (ident,) in found]
 
     def read(self, data: bytes) -> Any:
-        """The record of a row; what every request reads is kept, for a record never changes."""
+        """The record of a row; the kinds that every request reads are decoded once."""
         return _shared(data, self.record) if self.record in _SHARED else decode(data, self.record)
 
 
@@ -174,3 +180,14 @@ _BY_RECORD = {table.record: table for table in _TABLES}
 def table_of(record: type[Record]) -> Table:
     """The table that holds records of this type."""
     return _BY_RECORD[record]
+
+
+_NAMED = re.compile(r"^-- (?P<name>[a-z_]+): .+\n(?P<statement>(?:(?!--).*\n?)+)", re.MULTILINE)
+
+
+def _read_queries() -> dict[str, str]:
+    text = (resources.files("scout.store") / "sql" / "queries.sql").read_text()
+    return {found["name"]: found["statement"].strip().rstrip(";") for found in _NAMED.finditer(text)}
+
+
+QUERIES: dict[str, str] = _read_queries()

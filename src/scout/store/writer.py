@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from scout.base.refusal import Refused, Remedy
 from scout.model.problems.request import StoreDamaged, StoreFull
-from scout.store.faults import Fault, fault_of
+from scout.store.disk import Fault, fault_of
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], Any]

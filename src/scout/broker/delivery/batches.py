@@ -18,7 +18,7 @@ def lease_mail(tx: Transaction, first: Delivery, by: str) -> list[tuple[Delivery
     """
     waiting = tx.ledger.many(Delivery, "inbox", agent=first.target, after="", limit=_MOST)
     quiet = [one for one in waiting if not (one.wake or one.flight_id) and _is_free(tx, one, first)]
-    found = [(one, tx.ledger.get(Message, one.message_id)) for one in quiet[:_LETTERS]]
+    found = [(one, tx.get(Message, one.message_id)) for one in quiet[:_LETTERS]]
     return [_with(tx, one, message, first, by) for one, message in found if message is not None]
 
 
@@ -34,10 +34,10 @@ def _with(
 
 def lease_batch(tx: Transaction, first: Delivery, by: str) -> list[tuple[Delivery, Message]]:
     """What else is told in the turn of a delivery that is leased; each of them is leased with it."""
-    if not _is_plain(tx.ledger.get(Message, first.message_id), first):
+    if not _is_plain(tx.get(Message, first.message_id), first):
         return []
     waiting = tx.ledger.many(Delivery, "inbox", agent=first.target, after=first.id, limit=_MOST)
-    found = [(one, tx.ledger.get(Message, one.message_id)) for one in waiting if _fits(tx, one, first)]
+    found = [(one, tx.get(Message, one.message_id)) for one in waiting if _fits(tx, one, first)]
     return [
         _with(tx, one, message, first, by)
         for one, message in found

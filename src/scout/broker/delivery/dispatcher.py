@@ -22,6 +22,7 @@ from scout.broker.delivery.turn_slots import TurnSlots, open_asks, queued_turn
 from scout.broker.effects import held_flights
 from scout.broker.routing.held_items import has_item
 from scout.broker.transaction.services import Services
+from scout.broker.transaction.streams import Subscriptions
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.transaction.transactions import Transactions
 from scout.model.delivery import Delivery, DeliveryState, InspectResult, is_from_the_future
@@ -30,6 +31,7 @@ from scout.model.events.asks import (
     DeliveryNacked,
     DeliveryRequested,
     FlightCancelled,
+    FlightEvent,
     FlightFailed,
 )
 from scout.model.events.directory import NodePaused, NodeResumed
@@ -42,7 +44,7 @@ from scout.model.events.presence import (
     SessionResumed,
     SessionStarted,
 )
-from scout.model.events.talk import ATTENTION_EVENTS, AttentionEvent
+from scout.model.events.talk import AttentionEvent, QuestionEvent
 from scout.model.problems.session import Layer
 from scout.policy.queue import place_behind_target
 from scout.store.ledger import Ledger
@@ -87,26 +89,23 @@ class Dispatcher:
         self._due: list[_Due] = []
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
-        self._follow: dict[type[Event], Callable[[Any], None]] = {
-            **dict.fromkeys((DeliveryRequested, DeliveryNacked, DeliveryFailed), self._delivery),
-            **dict.fromkeys((FlightCancelled, FlightFailed), self._over_with),
-            **dict.fromkeys(ATTENTION_EVENTS.values(), self._decided),
-            **dict.fromkeys((AgentOnline, AgentUpdated), self._there),
-            **dict.fromkeys((SessionStarted, SessionResumed), self._session),
-            SessionEnded: self._session_over,
-            **dict.fromkeys((NodePaused, NodeResumed), self._paused),
-        }
 
     # -- following the log -----------------------------------------------------------------------
 
-    def on_event(self, event: Event) -> None:
-        """A fact was committed."""
-        follow = self._follow.get(event.__class__)
-        if follow is not None:
-            follow(event)
-        self.slots.on_event(event)
+    def subscriptions(self) -> Subscriptions:
+        """What to call for which committed events."""
+        return (
+            (self._on_delivery, (DeliveryRequested, DeliveryNacked, DeliveryFailed)),
+            (self._on_flight_end, (FlightCancelled, FlightFailed)),
+            (self._on_decision, (AttentionEvent,)),
+            (self._on_agent, (AgentOnline, AgentUpdated)),
+            (self._on_session_start, (SessionStarted, SessionResumed)),
+            (self._on_session_end, (SessionEnded,)),
+            (self._on_pause, (NodePaused, NodeResumed)),
+            (self.slots.on_event, (FlightEvent, QuestionEvent, AttentionEvent)),
+        )
 
-    def _paused(self, event: NodePaused | NodeResumed) -> None:
+    def _on_pause(self, event: NodePaused | NodeResumed) -> None:
         """This machine pauses, or no longer; then the live sessions are told what came meanwhile."""
         self._services.paused = event.payload.record.paused
         if event.payload.move == NOW:
@@ -116,16 +115,16 @@ class Dispatcher:
             for agent_id in self._live.agents:
                 self._take_up(agent_id, agent_id)
 
-    def _delivery(self, event: DeliveryRequested | DeliveryNacked | DeliveryFailed) -> None:
+    def _on_delivery(self, event: DeliveryRequested | DeliveryNacked | DeliveryFailed) -> None:
         self._schedule(event.payload.record)
 
-    def _session(self, event: SessionEvent) -> None:
+    def _on_session_start(self, event: SessionEvent) -> None:
         self._live.on_session(event.payload.record)
 
-    def _session_over(self, event: SessionEvent) -> None:
+    def _on_session_end(self, event: SessionEvent) -> None:
         self.runner.end_session(event.payload.record)
 
-    def _over_with(self, event: FlightCancelled | FlightFailed) -> None:
+    def _on_flight_end(self, event: FlightCancelled | FlightFailed) -> None:
         flight = event.payload.record
         gave_up = isinstance(event, FlightFailed) and event.payload.by == flight.target
         if not gave_up:  # else its program has said so, and ends its own turn
@@ -133,11 +132,11 @@ class Dispatcher:
                 self._over.add(flight.id)
             self.runner.stop(flight)
 
-    def _decided(self, event: AttentionEvent) -> None:
+    def _on_decision(self, event: AttentionEvent) -> None:
         if is_decided(event.payload.record):
             self.runner.answered(event.payload.record)
 
-    def _there(self, event: Event) -> None:
+    def _on_agent(self, event: Event) -> None:
         self.enqueue(event.target.id, event.target.id, self._release)
 
     def _schedule(self, delivery: Delivery) -> None:

@@ -27,7 +27,7 @@ def ask_person(tx: Transaction, prepared: PreparedTurn, need: NeedsHuman) -> Att
 
     Its flight waits for exactly this. Without an answer in time the program is told no.
     """
-    flight = tx.ledger.get(Flight, prepared.flight_id)
+    flight = tx.get(Flight, prepared.flight_id)
     item = _item_of(tx, prepared, need.request)
     if item is None:
         item = let_through(tx, _put(tx, prepared, need, flight))

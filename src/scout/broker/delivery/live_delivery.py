@@ -136,7 +136,7 @@ def _handed_over(tx: Transaction, agent_id: str) -> _Knock | None:
 
 def _wakes(tx: Transaction, delivery: Delivery) -> bool:
     """Whether it was decided that its target is woken; a plain message waits for a natural moment."""
-    flight = tx.ledger.get(Flight, delivery.flight_id)
+    flight = tx.get(Flight, delivery.flight_id)
     if flight is not None and flight.phase is FlightPhase.HELD:
         return False
     return delivery.endpoint_id is not None or (flight is not None and flight.state is FlightState.QUEUED)
@@ -147,7 +147,7 @@ def _idle_session(tx: Transaction, delivery: Delivery) -> Session | None:
     ways = [one for one in tx.endpoints(delivery.target) if _is_idle(one)]
     ways.sort(key=lambda one: (one.id == delivery.endpoint_id, one.last_seen or 0), reverse=True)
     for way in ways:
-        session = tx.ledger.get(Session, way.session_id)
+        session = tx.get(Session, way.session_id)
         if session is not None and _can_be_woken(tx, session) and delivery.session_id in (None, session.id):
             return session
     return None
@@ -198,7 +198,7 @@ def _given_back(tx: Transaction, knock: _Knock) -> None:
 def _tell_what_stays(tx: Transaction, waiting: list[Delivery]) -> None:
     """A flight that nobody knocks for any more says so."""
     for delivery in waiting:
-        flight = tx.ledger.get(Flight, delivery.flight_id)
+        flight = tx.get(Flight, delivery.flight_id)
         tried = delivery.state is DeliveryState.PENDING and delivery.attempts >= _KNOCKS
         if tried and flight is not None and flight.phase is FlightPhase.RETRYING:
             reason = f"{_STAYS.format(delivery.attempts)} ({delivery.problem})"

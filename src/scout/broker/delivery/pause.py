@@ -57,7 +57,7 @@ def _interrupt_all(tx: Transaction) -> tuple[str, ...]:
         if endpoint.state is not EndpointState.WORKING:
             continue
         delivery = recovery.delivery_of_endpoint(tx.ledger, endpoint)
-        flight = tx.ledger.get(Flight, delivery.flight_id) if delivery is not None else None
+        flight = tx.get(Flight, delivery.flight_id) if delivery is not None else None
         if flight is not None and flight.state not in FLIGHT.terminal:
             reason = "interrupted: Scout was paused"
             flight_state.finish_flight(tx, flight, cancel_flight(flight, reason, tx.now))

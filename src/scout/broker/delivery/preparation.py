@@ -26,7 +26,7 @@ _MANY = 1000
 
 def prepare(tx: Transaction, ident: str) -> PreparedTurn | None:
     """Begin an attempt: it is counted and committed before the program hears of it."""
-    delivery = tx.ledger.get(Delivery, ident)
+    delivery = tx.get(Delivery, ident)
     if delivery is None or not is_due(delivery, tx.now):
         return None
     agent = tx.need(Agent, "agent", delivery.target)
@@ -70,7 +70,7 @@ def prepare(tx: Transaction, ident: str) -> PreparedTurn | None:
 
 def _asked_by(tx: Transaction, delivery: Delivery) -> Ask | None:
     """The ask that a delivery carries; what is said to its flight later goes to the session that has it."""
-    ask = tx.ledger.get(Ask, delivery.ask_id) if delivery.flight_id else None
+    ask = tx.get(Ask, delivery.ask_id) if delivery.flight_id else None
     return ask if ask is not None and ask.message_id == delivery.message_id else None
 
 
@@ -152,7 +152,7 @@ def _is_let_go(tx: Transaction, route: routes.AgentRoute) -> bool:
     endpoint = route.endpoint
     if endpoint is None or not routes.is_let_go(endpoint) or endpoint.harness != route.harness:
         return False
-    session = tx.ledger.get(Session, endpoint.session_id)
+    session = tx.get(Session, endpoint.session_id)
     if session is None or session.state is not SessionState.ENDED:
         return False
     return session.session_class is SessionClass.RESUMABLE
@@ -197,8 +197,8 @@ def _prepared(
 
 def resume(tx: Transaction, ident: str) -> PreparedTurn | None:
     """A turn that goes on after a restart: the same delivery, so nothing is started twice."""
-    delivery = tx.ledger.get(Delivery, ident)
-    endpoint = tx.ledger.get(Endpoint, delivery.endpoint_id) if delivery else None
+    delivery = tx.get(Delivery, ident)
+    endpoint = tx.get(Endpoint, delivery.endpoint_id) if delivery else None
     if delivery is None or endpoint is None or endpoint.harness not in tx.services.harnesses:
         return None
     agent = tx.need(Agent, "agent", delivery.target)
@@ -206,7 +206,7 @@ def resume(tx: Transaction, ident: str) -> PreparedTurn | None:
     token_id = next((one.id for one in tokens if one.label == delivery.id), None)
     told = prompts.build_prompt(tx, agent, delivery, endpoint, None)
     prepared = _prepared(tx, agent, delivery, endpoint, told, fresh=False, token_id=token_id)
-    flight = tx.ledger.get(Flight, delivery.flight_id)
+    flight = tx.get(Flight, delivery.flight_id)
     prepared.accepted = True
     prepared.unwanted = flight is not None and flight.state in (FlightState.CANCELLED, FlightState.FAILED)
     return prepared

@@ -55,7 +55,7 @@ def build_prompt(
 
     A plain program reads the messages alone; the contract is in its environment.
     """
-    message, harness = tx.ledger.get(Message, delivery.message_id), endpoint.harness or ""
+    message, harness = tx.get(Message, delivery.message_id), endpoint.harness or ""
     body = "\n\n".join(one.body for one in (message, *more) if one is not None)
     letters = mail_text([_letter(tx, agent, one) for one in mail], harness)
     facts = _facts(tx, agent, delivery, endpoint, secret)
@@ -112,7 +112,7 @@ def issue_mcp_access(tx: Transaction, spec: SessionSpec) -> tuple[McpAccess, dic
 def charge_overhead(tx: Transaction, made: PromptText, delivery: Delivery, endpoint: Endpoint) -> None:
     """Report what Scout adds to one attempt, each part by its worth."""
     about = budget.usage_subject(delivery, endpoint.harness, endpoint.model)
-    session = tx.ledger.get(Session, endpoint.session_id)
+    session = tx.get(Session, endpoint.session_id)
     known = session is not None and session.contract_at is not None
     rules = Overhead.WRAPPING if known else Overhead.ONBOARDING
     again = tx.services.harnesses[endpoint.harness or ""].capabilities.plain_body or not known
@@ -191,8 +191,8 @@ def _question(tx: Transaction, agent: Agent, message: Message | None) -> str | N
 
 def _work(tx: Transaction, delivery: Delivery) -> WorkContext | None:
     """The work item that the message is about, or that its flight belongs to."""
-    flight = tx.ledger.get(Flight, delivery.flight_id)
-    item = tx.ledger.get(WorkItem, delivery.work_item_id or (flight.work_item_id if flight else None))
+    flight = tx.get(Flight, delivery.flight_id)
+    item = tx.get(WorkItem, delivery.work_item_id or (flight.work_item_id if flight else None))
     if item is None:
         return None
     return WorkContext(

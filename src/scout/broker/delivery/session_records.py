@@ -90,7 +90,7 @@ def take_up_again(tx: Transaction, endpoint: Endpoint) -> Endpoint:
 def spec_of(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionSpec:
     """What the harness is told of a session, with what it calls it or the one that it is a copy of."""
     can = tx.services.harnesses[endpoint.harness or ""].capabilities
-    session = tx.ledger.get(Session, endpoint.session_id) if can.starts_programs else None
+    session = tx.get(Session, endpoint.session_id) if can.starts_programs else None
     keeps = wake_policy_of(agent, endpoint) is WakePolicy.KEEP_WARM
     return SessionSpec(
         session_id=endpoint.session_id or "",

@@ -31,8 +31,8 @@ def may_be_steered(delivery: Delivery, prepared: PreparedTurn) -> bool:
 def lease_for_turn(tx: Transaction, ident: str, prepared: PreparedTurn) -> Steered | None:
     """Lease it for the turn; nothing if it begins an ask, or somebody else has it by now."""
     delivery = tx.need(Delivery, "delivery", ident)
-    message = tx.ledger.get(Message, delivery.message_id)
-    ask = tx.ledger.get(Ask, delivery.ask_id)
+    message = tx.get(Message, delivery.message_id)
+    ask = tx.get(Ask, delivery.ask_id)
     if message is None or not is_due(delivery, tx.now) or (ask and ask.message_id == message.id):
         return None
     leased = lease(delivery, HOLDER, tx.now, seconds=tx.rules.periods.lease)

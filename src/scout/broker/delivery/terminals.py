@@ -105,11 +105,11 @@ def open_terminal(tx: Transaction, request: OpenSession) -> Session:
 
 def hold(tx: Transaction, delivery: Delivery, endpoint: Endpoint) -> bool:
     """Let a turn wait while a person has its session open; whether it has to. This is no attempt."""
-    session = tx.ledger.get(Session, endpoint.session_id)
+    session = tx.get(Session, endpoint.session_id)
     if session is None or session.terminal is None:
         return False
     check = tx.now.plus(_CHECK)
-    flight = tx.ledger.get(Flight, delivery.flight_id)
+    flight = tx.get(Flight, delivery.flight_id)
     if flight is not None and flight.state is FlightState.QUEUED:
         on = WaitingOn(kind=WaitingKind.OPERATOR, ref=session.id)
         owner = tx.services.operator_agent
@@ -150,7 +150,7 @@ def take_back(tx: Transaction, ident: str) -> Session:
 
 def _goes_on(tx: Transaction, delivery: Delivery) -> None:
     reason = "its session was given back"
-    flight = tx.ledger.get(Flight, delivery.flight_id)
+    flight = tx.get(Flight, delivery.flight_id)
     if flight is not None and flight.phase is FlightPhase.HELD:
         free = {"waiting_on": None, "next_move_owner_id": flight.target, "reason": reason}
         flight_state.record_note(tx, note_flight(flight, FlightPhase.ACCEPTED, tx.now, **free))

@@ -108,7 +108,7 @@ def _carried(tx: Transaction, prepared: PreparedTurn) -> list[Delivery]:
 
 def record_sign_of_life(tx: Transaction, prepared: PreparedTurn, text: str) -> None:
     """What the program says it is doing, as the reason of its flight."""
-    flight = tx.ledger.get(Flight, prepared.flight_id)
+    flight = tx.get(Flight, prepared.flight_id)
     if flight is not None and flight.state not in FLIGHT.terminal and flight.started_at is not None:
         reason = hide_secrets(" ".join(text.split()), find_secrets(text))[:200] or flight.reason
         flight_state.record_note(tx, note_flight(flight, FlightPhase.WORKING, tx.now, reason=reason))
@@ -163,7 +163,7 @@ def _limited(tx: Transaction, prepared: PreparedTurn, limit: Limited) -> None:
     record_acceptance(tx, prepared)
     until = max(limit.until or tx.now.plus(_LIMITED), tx.now.plus(1))
     delivery = tx.need(Delivery, "delivery", prepared.delivery_id)
-    flight = tx.ledger.get(Flight, prepared.flight_id)
+    flight = tx.get(Flight, prepared.flight_id)
     reason = f"a usage limit of {prepared.harness}: {limit.reason}"
     if flight is None:
         flight_state.report_failure(tx, delivery, reason)
@@ -177,7 +177,7 @@ def _limited(tx: Transaction, prepared: PreparedTurn, limit: Limited) -> None:
 def _completed(tx: Transaction, prepared: PreparedTurn, done: Completed) -> None:
     """The final text is the reply, unless somebody answered before."""
     record_acceptance(tx, prepared)
-    flight = tx.ledger.get(Flight, prepared.flight_id)
+    flight = tx.get(Flight, prepared.flight_id)
     if flight is None:
         _said(tx, prepared, done)
     elif flight.is_asking:
@@ -194,7 +194,7 @@ def _said(tx: Transaction, prepared: PreparedTurn, done: Completed) -> None:
     delivery = tx.need(Delivery, "delivery", prepared.delivery_id)
     if not done.text.strip() or delivery.conversation_id is None:
         return
-    asked = tx.ledger.get(Message, delivery.message_id)
+    asked = tx.get(Message, delivery.message_id)
     question = answers.question_answered_by(tx, asked, delivery.target) if asked else None
     if question is not None:
         answers.answer(tx, question, done.text, sender=delivery.target)
@@ -244,7 +244,7 @@ def record_failure(tx: Transaction, prepared: PreparedTurn, problem: Failed) -> 
 
 def fail_begun_turn(tx: Transaction, delivery: Delivery, problem: Failed) -> None:
     """A turn that had begun came to nothing: its flight has failed, or the sender of a message is told."""
-    flight = tx.ledger.get(Flight, delivery.flight_id)
+    flight = tx.get(Flight, delivery.flight_id)
     told = SessionFailed(
         session_id=delivery.session_id or "",
         layer=problem.layer,
@@ -290,14 +290,14 @@ def retry_or_give_up(tx: Transaction, delivery: Delivery, problem: Failed) -> No
 def _released(tx: Transaction, prepared: PreparedTurn, reason: str = "it did not start") -> None:
     """The endpoint is free again, and the run's credential is over."""
     free_endpoint(tx, prepared.endpoint_id, reason)
-    token = tx.ledger.get(Token, prepared.token_id)
+    token = tx.get(Token, prepared.token_id)
     if token is not None:
         revoke_run_token(tx, token)
 
 
 def free_endpoint(tx: Transaction, endpoint_id: str | None, reason: str) -> None:
     """An endpoint without a turn does not work; one that was being started has failed with its session."""
-    endpoint = tx.ledger.get(Endpoint, endpoint_id)
+    endpoint = tx.get(Endpoint, endpoint_id)
     if endpoint is not None and endpoint.state is EndpointState.WORKING:
         routes.record_endpoint_move(tx, endpoint, EndpointMove.RELEASE)
     elif endpoint is not None and endpoint.state is EndpointState.WAKING:

@@ -15,7 +15,8 @@ from scout.identity.path import Kind
 from scout.model.agent import Agent
 from scout.model.attention import Attention, is_blocking
 from scout.model.delivery import Delivery
-from scout.model.events.envelope import Event, record_of
+from scout.model.events.asks import FlightEvent
+from scout.model.events.talk import AttentionEvent, QuestionEvent
 from scout.model.flight import FLIGHT, Flight, FlightState
 from scout.model.question import Question, QuestionState
 from scout.policy.queue import Queued, order_queue, place_in_line
@@ -121,12 +122,12 @@ class TurnSlots:
 
     # -- following the log -----------------------------------------------------------------------
 
-    def on_event(self, event: Event) -> None:
-        """A fact was committed: a turn may have begun or ceased to wait for somebody else."""
+    def on_event(self, event: FlightEvent | QuestionEvent | AttentionEvent) -> None:
+        """A turn may have begun or ceased to wait for another agent or a person."""
         if not self._running and not self._waiting:
             return
-        record = record_of(event)
-        new = getattr(record, "created_at", None) == event.time
+        record = event.payload.record
+        new = record.created_at == event.time
         match record:
             case Flight():
                 ended = record.state in FLIGHT.terminal

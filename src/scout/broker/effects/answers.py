@@ -63,7 +63,7 @@ def _begin(tx: Transaction, question: Question, item: WorkItem) -> None:
         notices.record_and_wake(
             tx, WorkItemCreated, item, move="create", cause=Cause.ASSIGNMENT, text=assigned
         )
-    about = tx.ledger.get(WorkItem, question.work_item_id)
+    about = tx.get(WorkItem, question.work_item_id)
     if about is not None:
         related = relate_work(about, RelationKind.SPAWNS, item.id, tx.now)
         notices.record_and_notify(
@@ -130,7 +130,7 @@ def close(tx: Transaction, question: Question, reason: str, *, seen: int | None 
 
 def _resumed(tx: Transaction, question: Question) -> Flight | None:
     """The flight that waited for the question, running again."""
-    flight = tx.ledger.get(Flight, question.flight_id)
+    flight = tx.get(Flight, question.flight_id)
     on = flight.waiting_on if flight is not None and flight.is_asking else None
     if flight is None or on is None or on.ref != question.id:
         return None

@@ -64,7 +64,7 @@ def hold_for_budget(tx: Transaction, agent: Agent, delivery: Delivery) -> bool:
         return False
     on, why = decision.waiting_on, decision.alarm.body
     check = min(on.until or tx.now, tx.now.plus(_CHECK))
-    flight = tx.ledger.get(Flight, delivery.flight_id)
+    flight = tx.get(Flight, delivery.flight_id)
     if flight is not None and flight.state is FlightState.QUEUED:
         owner = tx.services.operator_agent
         held = hold_flight(flight, on, tx.now, next_move_owner_id=owner, reason=why)

@@ -56,7 +56,7 @@ def _other(tx: Transaction, item: WorkItem, ident: str) -> WorkItem:
             look = Remedy(operation="work.show", parameters={"workItemId": other.id})
             problem = f"{other.id} waits for {item.id} itself: neither could ever go on"
             raise Refused(BadRequest(problem=problem, field="ref", remedies=(look,)))
-        chain = tx.ledger.get(WorkItem, chain.awaits)
+        chain = tx.get(WorkItem, chain.awaits)
     return other
 
 

@@ -69,7 +69,7 @@ def record_delivery(
     dead = after.state is DeliveryState.DEAD_LETTERED
     kind = DeliveryDeadLettered if dead else DELIVERY_EVENTS[move]
     tx.record(kind, after, move=move, reason=after.problem)
-    flight = tx.ledger.get(Flight, after.flight_id)
+    flight = tx.get(Flight, after.flight_id)
     if flight is not None:
         _follow(tx, flight, after, Trouble(layer, log, remedies))
     elif dead:
@@ -84,7 +84,7 @@ def record_wake(tx: Transaction, delivery: Delivery, reason: str) -> None:
 
 def note_after_end(tx: Transaction, flight: Flight, message: Message) -> Delivery | None:
     """The asker finds what was said after an ask came to nothing: it may be the answer. Nobody is woken."""
-    ask = tx.ledger.get(Ask, flight.ask_id)
+    ask = tx.get(Ask, flight.ask_id)
     came_to_nothing = flight.state in (FlightState.FAILED, FlightState.CANCELLED)
     if ask is None or not came_to_nothing or ask.reply_mode is ReplyMode.NONE:
         return None
@@ -156,14 +156,14 @@ def _look_at_task(tx: Transaction, agent_id: str) -> None:
 def _unasked(tx: Transaction, before: Flight, after: Flight) -> None:
     """A flight that is over needs no answer any more."""
     asked = before.waiting_on.ref if before.is_asking and before.waiting_on else None
-    question = tx.ledger.get(Question, asked)
+    question = tx.get(Question, asked)
     if question is not None and question.state is QuestionState.OPEN:
         answers.close(tx, question, f"flight {after.id} is {after.state}")
 
 
 def _work(tx: Transaction, flight: Flight) -> None:
     """The flight's work item follows it; who is to review it is told, unless the flight's answer tells it."""
-    item = tx.ledger.get(WorkItem, flight.work_item_id)
+    item = tx.get(WorkItem, flight.work_item_id)
     if item is None:
         return
     sender = None if flight.state is FlightState.CANCELLED else flight.target
@@ -220,7 +220,7 @@ def complete_with_answer(
 
 def _tell_failure(tx: Transaction, flight: Flight) -> None:
     """Nobody is left to find out by chance that an ask came to nothing."""
-    ask = tx.ledger.get(Ask, flight.ask_id)
+    ask = tx.get(Ask, flight.ask_id)
     if ask is None or ask.reply_mode is ReplyMode.NONE or _knows(tx, flight, ask):
         return
     remedies = flight.error.remedies if flight.error else (retry_remedy(flight),)

@@ -37,7 +37,7 @@ def release_all(tx: Transaction, agent_id: str) -> None:
 
 def try_to_release(tx: Transaction, flight: Flight) -> bool:
     """Whether a flight that was held can go on now; then it has been sent on its way."""
-    ask, agent = tx.ledger.get(Ask, flight.ask_id), tx.ledger.get(Agent, flight.target)
+    ask, agent = tx.get(Ask, flight.ask_id), tx.get(Agent, flight.target)
     pending = _in_the_inbox(tx, flight)
     if flight.phase is not FlightPhase.HELD or ask is None or agent is None or not pending:
         return False

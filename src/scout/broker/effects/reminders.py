@@ -101,8 +101,8 @@ def title_of_record(tx: Transaction, record: Any) -> str:
         case WorkItem():
             return attention_items.title_of(record.title)
         case Flight():
-            ask = tx.ledger.get(Ask, record.ask_id)
-            message = tx.ledger.get(Message, ask.message_id) if ask is not None else None
+            ask = tx.get(Ask, record.ask_id)
+            message = tx.get(Message, ask.message_id) if ask is not None else None
             return attention_items.title_of(message.body if message is not None else record.reason)
         case Question() | Message():
             return attention_items.title_of(record.body)

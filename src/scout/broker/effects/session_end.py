@@ -44,7 +44,7 @@ def end(
 
 def fail_start(tx: Transaction, session_id: str | None, reason: str, layer: Layer = Layer.HARNESS) -> None:
     """End a session that never became live."""
-    session = tx.ledger.get(Session, session_id)
+    session = tx.get(Session, session_id)
     if session is not None and session.state is SessionState.STARTING:
         end(tx, session, f"it did not start: {reason}", layer=layer)
 
@@ -85,7 +85,7 @@ def _settle_flights(tx: Transaction, session: Session, reason: str, layer: Layer
 
 def _may_wait(tx: Transaction, flight: Flight) -> bool:
     """Whether a flight for exactly this session was not taken, and its asker lets it wait."""
-    ask = tx.ledger.get(Ask, flight.ask_id)
+    ask = tx.get(Ask, flight.ask_id)
     waits = ask is not None and ask.if_unreachable is IfUnreachable.QUEUE
     return waits and flight.state is FlightState.QUEUED
 
@@ -100,7 +100,7 @@ def _route_again(tx: Transaction, flight: Flight, reason: str) -> None:
     """Find another way for a flight whose target was to take it through an endpoint that is gone."""
     deliveries = tx.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
     pending = [one for one in deliveries if one.state is DeliveryState.PENDING]
-    ways = [tx.ledger.get(Endpoint, one.endpoint_id) for one in pending]
+    ways = [tx.get(Endpoint, one.endpoint_id) for one in pending]
     if flight.state is FlightState.QUEUED and any(one is None or one.state in BROKEN for one in ways):
         held_flights.route_again(tx, flight, reason)
 

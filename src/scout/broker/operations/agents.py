@@ -70,7 +70,7 @@ async def identify(call: CallContext[CallBroker], request: WhoAmI) -> Identity:
 def who_am_i(tx: Transaction, request: WhoAmI) -> Identity:
     """Whom the credential stands for."""
     actor, services = tx.actor, tx.services
-    agent = tx.ledger.get(Agent, actor.agent_id)
+    agent = tx.get(Agent, actor.agent_id)
     own = tx.instance(agent, actor.session_id) if agent else None
     return Identity(
         kind=actor.kind,

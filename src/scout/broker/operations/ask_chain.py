@@ -90,7 +90,7 @@ def ancestors_of(tx: Transaction, ask: Ask) -> list[Link]:
 
 def _link(tx: Transaction, ask: Ask) -> Link:
     flights = tx.ledger.many(Flight, "flights_of_ask", ask=ask.id)
-    message = tx.ledger.get(Message, ask.message_id)
+    message = tx.get(Message, ask.message_id)
     return Link(
         asker=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
         asker_address=tx.address(ask.sender),

@@ -39,7 +39,7 @@ def create(tx: Transaction, request: CreateChannel) -> ChannelView:
     """Make a channel; the same name of the same user is the same channel."""
     owner, name = tx.actor.user or tx.services.operator, segment(request.name)
     ident = channel_id(owner, name)
-    channel = tx.ledger.get(Conversation, ident)
+    channel = tx.get(Conversation, ident)
     if channel is None:
         master = _addressed(tx, request.master) if request.master else None
         channel = Conversation(

@@ -163,7 +163,7 @@ def expired(tx: Transaction, item: Attention) -> Attention:
 
 def _travel(tx: Transaction, item: Attention, move: AttentionMove) -> None:
     """To the record that it is about, or to whoever raised it."""
-    match tx.ledger.get(Question, item.source.id), tx.ledger.get(WorkItem, item.source.id):
+    match tx.get(Question, item.source.id), tx.get(WorkItem, item.source.id):
         case Question() as question, _:
             _to_question(tx, question, item, move)
         case _, WorkItem() as found:
@@ -267,5 +267,5 @@ def _carry(tx: Transaction, message: Message, asker: Party, place: Conversation)
 
 def _session(tx: Transaction, item: Attention) -> str | None:
     """The session that asked, if it is still there."""
-    session = tx.ledger.get(Session, item.return_path.session_id)
+    session = tx.get(Session, item.return_path.session_id)
     return session.id if session is not None and session.state is SessionState.LIVE else None

@@ -86,7 +86,7 @@ def get_ask(tx: Transaction, request: GetAsk) -> AskView:
     ask = tx.need(Ask, "ask", request.ask_id)
     flights = tx.ledger.many(Flight, "flights_of_ask", ask=ask.id)
     _readable(tx, flights[-1])
-    message = tx.ledger.get(Message, ask.message_id)
+    message = tx.get(Message, ask.message_id)
     return AskView(ask=ask, body=message.body if message else "", flights=tuple(flights))
 
 

@@ -74,7 +74,7 @@ def _listed(tx: Transaction, request: ListMessages) -> Conversation | None:
         return conversations.channel_named(tx, request.channel)
     if request.to is not None:
         other = agents.find(tx, request.to).id
-        return tx.ledger.get(Conversation, dm_id(tx.sender, other))
+        return tx.get(Conversation, dm_id(tx.sender, other))
     problem = "which conversation? give conversation, channel or to"
     raise Refused(BadRequest(problem=problem, field="conversation"))
 

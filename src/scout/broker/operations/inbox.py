@@ -69,7 +69,7 @@ def _item(tx: Transaction, one: Unread, *, read: bool = False) -> InboxItem:
 
 def _about(tx: Transaction, message: Message | None) -> str:
     """What an answer answers, in a line."""
-    asked = tx.ledger.get(Message, message.in_reply_to) if message else None
+    asked = tx.get(Message, message.in_reply_to) if message else None
     return title_of(asked.body) if asked else ""
 
 
@@ -153,7 +153,7 @@ def is_for(delivery: Delivery, session_id: str) -> bool:
 def lease_deliveries(tx: Transaction, deliveries: Sequence[Delivery]) -> tuple[InboxItem, ...]:
     """Lease exactly these to the caller."""
     taken = [_leased(tx, one) for one in deliveries]
-    return tuple(_item(tx, Unread(tx.ledger.get(Message, one.message_id), one)) for one in taken)
+    return tuple(_item(tx, Unread(tx.get(Message, one.message_id), one)) for one in taken)
 
 
 def _holder(tx: Transaction) -> str:
@@ -279,7 +279,7 @@ def _mine(tx: Transaction, ident: str) -> Delivery:
 def answers_to(tx: Transaction, flight_id: str) -> tuple[str, ...]:
     """The deliveries to the caller that say how a flight ended, as far as they are unread."""
     flight = tx.need(Flight, "flight", flight_id)
-    ask = tx.ledger.get(Ask, flight.ask_id)
+    ask = tx.get(Ask, flight.ask_id)
     if ask is None or ask.sender != tx.sender:
         return ()
     said = tx.ledger.many(Message, "replies_to", message=ask.message_id, limit=_REPLIES)

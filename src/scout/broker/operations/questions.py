@@ -36,7 +36,7 @@ _LINE = 120
 
 def create(tx: Transaction, request: CreateQuestion) -> QuestionView:
     """Ask: the responder holds the next move and is told; a flight that is named waits for the answer."""
-    asked_in = tx.ledger.get(Flight, request.to) if request.to.startswith("flt_") else None
+    asked_in = tx.get(Flight, request.to) if request.to.startswith("flt_") else None
     body = check_body(request.body)
     responder = _responder(tx, asked_in.requester_id if asked_in else request.to)
     flight = _waiting_flight(tx, request, asked_in)

@@ -16,7 +16,7 @@ from scout.model.usage import Usage, UsageDay, UsageLedger, checked_usage
 from scout.policy.permit import Deed
 from scout.policy.usage import accounts
 from scout.protocol.insight import GroupBy, ReportUsage, ShowUsage, Spent, UsageReport
-from scout.store.spending import days_since
+from scout.store.derived import days_since
 
 _DAY = 86_400
 _MOST_DAYS = 366

@@ -120,7 +120,7 @@ def _ask(tx: Transaction, ident: str) -> _Story:
     ask = tx.need(Ask, "ask", ident)
     ownership.require_reader(tx, ask.target, ask.sender)
     flights = tx.ledger.many(Flight, "flights_of_ask", ask=ident)
-    made = _posted(tx, tx.ledger.get(Message, ask.message_id))
+    made = _posted(tx, tx.get(Message, ask.message_id))
     flown = [event for one in flights for event in _flown(tx, one)]
     return _Story("ask", ident, [*made, *_at(tx, ident), *flown])
 
@@ -211,7 +211,7 @@ def _outcome(tx: Transaction, event: Event) -> Outcome:
     action = WakeAction(wake.action) if wake else WakeAction.NOBODY
     if action is not WakeAction.WAKE:
         return _DECIDED[action]
-    delivery = tx.ledger.get(Delivery, event.target.id)
+    delivery = tx.get(Delivery, event.target.id)
     if delivery is None:
         return Outcome.QUEUED
     if any(isinstance(one, DeliveryWoken) for one in _at(tx, delivery.id)):

@@ -133,7 +133,7 @@ def _is_same(item: Attention, matter: _Matter, holder: Agent | None) -> bool:
 def _asked(tx: Transaction, record: Question | WorkItem | Flight) -> Attention | None:
     """The open item that a record waits for, if it waits for one."""
     on = None if isinstance(record, Question) else record.waiting_on
-    item = tx.ledger.get(Attention, on.ref) if on is not None else None
+    item = tx.get(Attention, on.ref) if on is not None else None
     return item if item is not None and item.state not in ATTENTION.terminal else None
 
 
@@ -214,7 +214,7 @@ def release_blocked(tx: Transaction, item: Attention) -> list[Flight]:
     for flight in flights:
         tx.record(FLIGHT_EVENTS[step], flight, move=step, reason=reason)
         _block_again(tx, item, flight)
-    work = tx.ledger.get(WorkItem, item.return_path.work_item_id)
+    work = tx.get(WorkItem, item.return_path.work_item_id)
     if work is not None and work.state is WorkState.WAITING and _waits_for(work, item):
         tx.record(WorkItemUpdated, resume_work(work, tx.now), move=WorkMove.RESUME, reason=reason)
     return flights

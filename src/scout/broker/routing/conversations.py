@@ -121,7 +121,7 @@ def default_recipients(tx: Transaction, conversation: Conversation) -> list[str]
         return [one.agent_id for one in members_of(tx, conversation.id) if one.agent_id != tx.sender]
     if conversation.kind is not ConversationKind.THREAD:
         return []
-    root = tx.ledger.get(Message, conversation.root_message_id)
+    root = tx.get(Message, conversation.root_message_id)
     if root is not None and root.sender != tx.sender:
         return [root.sender]
     return default_recipients(tx, tx.need(Conversation, "conversation", conversation.parent_id or ""))
@@ -182,7 +182,7 @@ def latest(tx: Transaction, request: Latest) -> Page[LatestItem]:
     said = tx.ledger.facts("said_by", ref=str(Ref.to(tx.sender)), limit=reach)
     ours = [message_of(event) for event in said if isinstance(event, MessagePosted)]
     came = tx.ledger.many(Delivery, "deliveries_to", agent=tx.sender, before=LAST, limit=reach)
-    got = [tx.ledger.get(Message, one.message_id) for one in came]
+    got = [tx.get(Message, one.message_id) for one in came]
     joined = tx.ledger.many(Member, "memberships", agent=tx.sender, before=_NEWEST, limit=reach)
     places = [one.conversation_id for one in (*ours, *(one for one in got if one), *joined)]
     broadcast = broadcast_for(tx, tx.sender)
@@ -211,7 +211,7 @@ def channel_named(tx: Transaction, name: str) -> Conversation:
     owner = tx.actor.user or tx.services.operator
     folded = name if name.startswith("cnv_") else segment(name.removeprefix("channel:").lstrip("#"))
     ident = folded if name.startswith("cnv_") else channel_id(owner, folded)
-    found = tx.ledger.get(Conversation, ident)
+    found = tx.get(Conversation, ident)
     if found is None or found.kind is not ConversationKind.CHANNEL:
         make = Remedy(operation="channel.create", parameters={"name": folded}, why="make it")
         look = Remedy(operation="channel.list", parameters={}, why="the channels there are")

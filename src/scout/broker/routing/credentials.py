@@ -80,7 +80,7 @@ def create_token(tx: Transaction, request: CreateToken) -> Minted:
     tx.permit(Deed.ADMINISTER, Subject(name="credentials"))
     agent = tx.resolve(request.agent).agent if request.agent else None
     if agent is None and request.kind is TokenKind.OPERATOR:
-        agent = tx.ledger.get(Agent, tx.services.operator_agent)
+        agent = tx.get(Agent, tx.services.operator_agent)
     session = tx.need(Session, "session", request.session_id) if request.session_id else None
     if session is not None and (agent is None or session.agent_id != agent.id):
         raise tx.missing("session of this agent", session.id)
@@ -163,7 +163,7 @@ def add_grant(tx: Transaction, request: AddGrant) -> Grant:
 
 def _channel(tx: Transaction, name: str) -> str:
     """A channel by its name, or any conversation by its id."""
-    found = tx.ledger.get(Conversation, name)
+    found = tx.get(Conversation, name)
     return found.id if found is not None else conversations.channel_named(tx, name).id
 
 

@@ -322,7 +322,7 @@ def _metadata(
     tx: Transaction, request: Send, targeting: Targeting, decision: WakeDecision, conversation: Conversation
 ) -> Metadata:
     target = targeting.target
-    replied = tx.ledger.get(Message, request.in_reply_to) if request.in_reply_to else None
+    replied = tx.get(Message, request.in_reply_to) if request.in_reply_to else None
     if request.in_reply_to and (replied is None or replied.conversation_id != conversation.id):
         raise Refused(NotFound(noun="message of this conversation", id=request.in_reply_to[:60]))
     leading = (targeting.leading.canonical,) if targeting.leading else ()

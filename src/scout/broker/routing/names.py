@@ -187,7 +187,7 @@ def _session_of(tx: Transaction, agent: Agent, session_id: str | None) -> str | 
 
 def session_of_card(tx: Transaction, card: Card) -> str | None:
     """The session that wants what is sent to a card, while it lives; then any session of its agent does."""
-    session = tx.ledger.get(Session, card.reply_to_session_id)
+    session = tx.get(Session, card.reply_to_session_id)
     live = session is not None and session.state in (SessionState.STARTING, SessionState.LIVE)
     return card.reply_to_session_id if live else None
 

@@ -43,7 +43,7 @@ def _about(tx: Transaction, user: str, wish: PermissionRequest) -> list[Allowanc
 def asker_of(tx: Transaction, item: Attention) -> Asker:
     """Whose program asks: its session says where it works and what it may do."""
     agent = tx.agent(item.agent_id)
-    session = tx.ledger.get(Session, item.return_path.session_id)
+    session = tx.get(Session, item.return_path.session_id)
     profile = session.permission_profile if session else None
     own = agent.config.permission_profile if agent else None
     return Asker(

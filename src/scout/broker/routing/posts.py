@@ -46,7 +46,7 @@ def direct_conversation(tx: Transaction, one: str, other: str) -> Conversation:
 def broadcast_conversation(tx: Transaction, user: str) -> Conversation:
     """The one conversation in which a user's agents are told something all together."""
     ident = broadcast_id(user)
-    found = tx.ledger.get(Conversation, ident)
+    found = tx.get(Conversation, ident)
     return found or create_conversation(tx, _made(tx, ident, ConversationKind.BROADCAST, owner=user))
 
 

@@ -76,7 +76,7 @@ def _check_owner(tx: Transaction, holder: Agent, owner: str) -> None:
 
 
 def _may_register(tx: Transaction) -> None:
-    agent = tx.ledger.get(Agent, tx.actor.agent_id)
+    agent = tx.get(Agent, tx.actor.agent_id)
     hosts = agent is not None and agent.tool_role is ToolRole.HOST
     if not hosts:
         tx.permit(Deed.ADMINISTER, Subject(name="the directory", user=tx.actor.user))

@@ -83,7 +83,7 @@ def _resolved(tx: Transaction, request: MakeAsk, found: Resolution) -> Target:
 
 
 def _spelt(tx: Transaction, found: Resolution) -> Handle | AliasTarget | None:
-    alias = tx.ledger.get(Alias, found.alias_id)
+    alias = tx.get(Alias, found.alias_id)
     if alias is not None:
         return alias.target
     return parse_handle(found.text) if isinstance(lex(found.text), HandleName) else None

@@ -77,7 +77,7 @@ def _list_delivered(
         if len(rows) < limit:
             break
         after = rows[-1].id
-    return [Unread(tx.ledger.get(Message, one.message_id), one) for one in found[:limit]]
+    return [Unread(tx.get(Message, one.message_id), one) for one in found[:limit]]
 
 
 def _list_said(tx: Transaction, agent_id: str, limit: int, after: int) -> list[Message]:
@@ -95,7 +95,7 @@ def _list_said(tx: Transaction, agent_id: str, limit: int, after: int) -> list[M
 def list_read(tx: Transaction, agent_id: str, limit: int, before: Position) -> list[Unread]:
     """Everything that ever came, newest first, read or not; from before a position."""
     mail = tx.ledger.many(Delivery, "deliveries_to", agent=agent_id, before=before.delivery_id, limit=limit)
-    delivered = [Unread(tx.ledger.get(Message, one.message_id), one) for one in mail]
+    delivered = [Unread(tx.get(Message, one.message_id), one) for one in mail]
     said = [Unread(one) for one in _list_said_before(tx, agent_id, limit, before.seq)]
     return list(heapq.merge(delivered, said, key=lambda one: one.at, reverse=True))[:limit]
 

@@ -103,7 +103,7 @@ def flight_view(tx: Transaction, flight: Flight) -> FlightView:
 def _with_reason(tx: Transaction, record: W) -> W:
     """A record that waits for a person; whoever may read what is asked is shown it as the reason."""
     on = record.waiting_on
-    item = tx.ledger.get(Attention, on.ref) if on is not None and (on.ref or "").startswith("att_") else None
+    item = tx.get(Attention, on.ref) if on is not None and (on.ref or "").startswith("att_") else None
     if item is None or not may_read_attention(tx.actor, item):
         return record
     return replace(record, reason=f"waiting for an answer to: {item.title}")
@@ -123,7 +123,7 @@ def question_view(tx: Transaction, question: Question, notes: tuple[str, ...] = 
         question,
         asker_address=tx.address(question.asker_id),
         responder_address=tx.address(question.responder_id),
-        work_item=tx.ledger.get(WorkItem, question.work_item_id),
+        work_item=tx.get(WorkItem, question.work_item_id),
         notes=notes,
     )
 

@@ -62,7 +62,7 @@ def _unknown(tx: Transaction) -> list[Session]:
     """The live sessions of held endpoints; one of which nothing is known already stays so."""
     found: list[Session] = []
     for endpoint in tx.ledger.many(Endpoint, "endpoints_held", limit=_MANY):
-        session = tx.ledger.get(Session, endpoint.session_id)
+        session = tx.get(Session, endpoint.session_id)
         if session is not None and session.state is SessionState.LIVE:
             found.append(_classed(tx, session, SessionClass.REACHABILITY_UNKNOWN))
     return found

@@ -194,7 +194,7 @@ class Taking(NamedTuple):
 
 def find_session(tx: Transaction, request: AttachSession) -> tuple[Session | None, str]:
     """The session that is meant, if Scout knows it, and its harness; another harness is refused."""
-    session = tx.ledger.get(Session, request.session) if request.session.startswith("ses_") else None
+    session = tx.get(Session, request.session) if request.session.startswith("ses_") else None
     if session is None and request.session.startswith("ses_"):
         raise tx.missing("session", request.session)
     if session is None and request.harness is None:

@@ -61,7 +61,7 @@ def _woken(tx: Transaction, agent: Agent, endpoint: Endpoint) -> Woken:
 def _resting(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionOpening | None:
     """What would start its program, where one goes on between turns and nobody else has the session."""
     harness = tx.services.harnesses.get(endpoint.harness or "")
-    session = tx.ledger.get(Session, endpoint.session_id)
+    session = tx.get(Session, endpoint.session_id)
     if not endpoint.held or harness is None or session is None or session.terminal is not None:
         return None
     if endpoint.state is not EndpointState.IDLE or not harness.capabilities.keeps_process:
@@ -89,7 +89,7 @@ def interrupt(tx: Transaction, request: Interrupt) -> tuple[Interrupted, list[Un
     flights: list[str] = []
     others: list[Unnamed] = []
     for endpoint, delivery in _at_work(tx, agent):
-        flight = tx.ledger.get(Flight, delivery.flight_id)
+        flight = tx.get(Flight, delivery.flight_id)
         if flight is not None and flight.state not in FLIGHT.terminal:
             flight_state.finish_flight(tx, flight, cancel_flight(flight, reason, tx.now))
             flights.append(flight.id)

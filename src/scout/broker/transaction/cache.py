@@ -29,11 +29,11 @@ from scout.model.ask import Ask
 from scout.model.conversation import Conversation
 from scout.model.delivery import Delivery
 from scout.model.endpoint import ACTIVE, Endpoint
-from scout.model.events.envelope import Event, record_of
 from scout.model.flight import Flight
 from scout.model.grant import Grant
 from scout.model.node import Node
 from scout.model.session import Session
+from scout.model.token import Token
 from scout.policy.resolve import Resolution
 
 _ROOM = 50_000
@@ -65,11 +65,12 @@ class Cache:
             Conversation: lambda one: self.conversations.pop(one.id, None),
             Grant: lambda _: self.grants.clear(),
             Alias: lambda _: self._forget_addresses(),
-            Session: lambda _: self._forget_names(),
+            Session: self._session,
             Node: lambda _: self._forget_names(),
             Ask: self._ask,
             Delivery: self._follow,
             Flight: self._flight,
+            Token: self._follow,
         }
 
     def keep(self, key: Hashable, found: Resolution, endpoints: Iterable[Endpoint]) -> None:
@@ -82,10 +83,9 @@ class Cache:
             self.names[key] = found
             self._keys.setdefault(found.agent.id, set()).add(key)
 
-    def apply(self, event: Event) -> None:
-        """A fact was added: what it makes untrue is forgotten."""
-        self.last_seq = event.seq
-        record = record_of(event)
+    def apply(self, seq: int, record: object) -> None:
+        """An event was appended: forget what the record that it changed makes untrue."""
+        self.last_seq = seq
         learn = self._learn.get(record.__class__)
         if learn is not None:
             learn(record)
@@ -108,11 +108,15 @@ class Cache:
         for key in self._keys.pop(endpoint.agent_id, ()):
             self.names.pop(key, None)
 
-    def _follow(self, record: Ask | Delivery | Flight) -> None:
-        """What an ask goes through is read again at each of its next steps."""
+    def _follow(self, record: Ask | Delivery | Flight | Session | Token) -> None:
+        """The records of an ask are read again at each of its next steps."""
         self.recent[record.id] = record
         if len(self.recent) > _RECENT:
             del self.recent[next(iter(self.recent))]
+
+    def _session(self, session: Session) -> None:
+        self._follow(session)
+        self._forget_names()
 
     def _ask(self, ask: Ask) -> None:
         self._follow(ask)

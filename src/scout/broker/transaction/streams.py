@@ -4,12 +4,15 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
+from typing import Any
 
 from scout.base.refusal import Refused, Remedy
 from scout.model.events.envelope import Event
 from scout.model.problems.request import RateLimited
 
 EventFilter = Callable[[Event], bool]
+# What to call for the committed events of which classes.
+Subscriptions = tuple[tuple[Callable[[Any], None], tuple[type[Event], ...]], ...]
 ReadEvents = Callable[[int], Awaitable[list[Event]]]
 
 
@@ -42,10 +45,11 @@ class Waiters:
     def is_awaited(self, key: str) -> bool:
         return key in self._waiting
 
-    def tell(self, key: str) -> None:
-        """Something changed about it."""
-        for listener in self._waiting.get(key, ()):
-            listener.tell()
+    def tell(self, *keys: str) -> None:
+        """Something changed about these."""
+        for key in keys:
+            for listener in self._waiting.get(key, ()):
+                listener.tell()
 
     @contextmanager
     def listening(self, *keys: str) -> Generator[Listener]:

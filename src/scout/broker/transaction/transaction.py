@@ -68,6 +68,7 @@ class Transaction:
         self.here = here
         self.place = place
         self.now: Time = services.clock.now()
+        self._ids = services.ids.series()
         self.events: list[Event] = []
         self.cache = cache or Cache()
         self.new_roots: list[str] = []
@@ -104,7 +105,7 @@ class Transaction:
             needs = ("the token of an agent",)
             raise Refused(Forbidden(action="change", subject="this Scout", needs=needs))
         event = kind(
-            id=self.services.ids.mint("evt"),
+            id=self.mint("evt"),
             seq=self._first + len(self.events),
             time=self.now,
             source=Ref.to(source or self.sender),
@@ -112,9 +113,9 @@ class Transaction:
             payload=payload,
             metadata=replace(metadata, token_id=self.actor.token_id or None),
         )
-        self.ledger.append(event)
+        self.ledger.unwritten.append(event)
         self.events.append(event)
-        self.cache.apply(event)
+        self.cache.apply(event.seq, getattr(payload, "record", payload))
         return event
 
     def record(
@@ -137,7 +138,7 @@ class Transaction:
 
     def mint(self, prefix: str) -> str:
         """A new id."""
-        return self.services.ids.mint(prefix)
+        return f"{prefix}_{next(self._ids)}"
 
     # -- who may -----------------------------------------------------------------------------------
 
@@ -191,13 +192,13 @@ class Transaction:
     @cached_property
     def directory(self) -> StoredDirectory:
         """The directory as the caller sees it."""
-        return self.ledger.directory(self.view, self.now, self.rules.periods.online_within)
+        return StoredDirectory(self.ledger, self.view, self.now, self.rules.periods.online_within)
 
     @cached_property
     def everybody(self) -> StoredDirectory:
         """The whole directory: for what must be unique among all."""
         view = View(self.actor.user, everybody=True)
-        return self.ledger.directory(view, self.now, self.rules.periods.online_within)
+        return StoredDirectory(self.ledger, view, self.now, self.rules.periods.online_within)
 
     def resolve(self, text: str) -> Resolution:
         """The agent that an address means for the caller, or a refusal; its endpoint is chosen later."""
@@ -259,9 +260,14 @@ class Transaction:
         """The shortest address that reaches an instance."""
         return minimal(instance, self.directory, self.now)
 
+    def get(self, kind: type[T], ident: str | None) -> T | None:
+        """The record with this id."""
+        known = self.cache.recent.get(ident or "")
+        return known if isinstance(known, kind) else self.ledger.get(kind, ident)
+
     def need(self, kind: type[T], noun: str, ident: str) -> T:
         """The record with this id, or the refusal that there is none."""
-        found = self.ledger.get(kind, ident)
+        found = self.get(kind, ident)
         if found is None:
             raise self.missing(noun, ident)
         return found

@@ -57,7 +57,7 @@ def _program(ledger: Ledger, flight_id: str) -> Delivery | None:
 
 def watch_flight(tx: Transaction, flight: Flight, alive: Liveness | None) -> SweepSubject:
     """A flight with what is known of it: what became of its program, or when its agent was heard from."""
-    named = tx.ledger.get(Endpoint, flight.endpoint_id)
+    named = tx.get(Endpoint, flight.endpoint_id)
     known = [one for one in ([named] if named else tx.endpoints(flight.target)) if not one.held]
     within = tx.rules.periods.online_within
     if alive is None and any(is_online(one, tx.now, within) for one in known):

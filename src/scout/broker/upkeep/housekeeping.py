@@ -127,7 +127,7 @@ async def flush(broker: KeptBroker) -> None:
 
 def _refresh(tx: Transaction, seen: list[Endpoint]) -> None:
     for endpoint in seen:
-        current = tx.ledger.get(Endpoint, endpoint.id)
+        current = tx.get(Endpoint, endpoint.id)
         if current is not None and current.revision == endpoint.revision:
             tx.ledger.refresh(endpoint)
             tx.cache.forget()

@@ -13,7 +13,6 @@ from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import Attention, AttentionMove, AttentionState, notify_attention
 from scout.model.delivery import back_off
-from scout.model.events.envelope import Event
 from scout.model.events.talk import AttentionCreated, AttentionNotified
 from scout.model.permission import text_of_request
 from scout.ports import Notice, Sink
@@ -63,10 +62,9 @@ class Notifier:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def on_event(self, event: Event) -> None:
-        """A fact was committed."""
-        if isinstance(event, AttentionCreated):
-            self._ring()
+    def on_attention(self, _: AttentionCreated) -> None:
+        """An attention item was committed."""
+        self._ring()
 
     def _ring(self) -> None:
         for lane in self._lanes:
@@ -147,6 +145,6 @@ def _notice(items: Sequence[Attention]) -> Notice:
 def _record(tx: Transaction, idents: Sequence[str]) -> None:
     """That a person was told: once, and not of what was decided meanwhile."""
     for ident in idents:
-        item = tx.ledger.get(Attention, ident)
+        item = tx.get(Attention, ident)
         if item is not None and item.state is AttentionState.OPEN:
             tx.record(AttentionNotified, notify_attention(item, tx.now), move=AttentionMove.NOTIFY)

@@ -72,7 +72,7 @@ def _is_live(tx: Transaction, endpoints: Sequence[Endpoint]) -> bool:
 def _resting(tx: Transaction, endpoints: Sequence[Endpoint]) -> list[Session]:
     """The sessions of Scout's in which nothing is done."""
     idle = [one.session_id for one in endpoints if one.state is EndpointState.IDLE]
-    found = [tx.ledger.get(Session, ident) for ident in idle]
+    found = [tx.get(Session, ident) for ident in idle]
     return [one for one in found if one is not None]
 
 
@@ -114,7 +114,7 @@ def _fall_asleep(tx: Transaction, agent: Agent, reason: str) -> None:
 def _let_go(tx: Transaction, endpoint: Endpoint) -> None:
     """End the program of a session at rest; the session and the way to it stay, to be taken up again."""
     routes.record_endpoint_move(tx, endpoint, EndpointMove.EXPIRE, _LET_GO)
-    session = tx.ledger.get(Session, endpoint.session_id)
+    session = tx.get(Session, endpoint.session_id)
     if session is not None:
         tx.record(SessionEnded, end_session(session, _LET_GO, tx.now), move="end", reason=_LET_GO)
         credentials.revoke_of_session(tx, session, _LET_GO)

@@ -31,11 +31,12 @@ from scout.model.events.directory import AliasRemoved, CardExpired, GrantExpired
 from scout.model.flight import FLIGHT, Flight, note_flight
 from scout.model.grant import Grant, GrantMove, end_grant
 from scout.model.noun import NOUNS
+from scout.model.owed_move import PERIODS
 from scout.model.ref import Ref
 from scout.model.session import Session, SessionState
 from scout.model.token import Token, expire_token
 from scout.policy.limits import Gap
-from scout.policy.sweep import PERIODS, due_for
+from scout.policy.sweep import due_for
 from scout.policy.swept import (
     EndTask,
     Expire,
@@ -98,7 +99,7 @@ def _from_the_future(ledger: Ledger, now: Time) -> list[str]:
 def _look_soon(tx: Transaction, idents: Sequence[str]) -> None:
     delegations.rewind_mark(tx.ledger, tx.now)
     for ident in idents:
-        flight = tx.ledger.get(Flight, ident)
+        flight = tx.get(Flight, ident)
         if flight is not None and flight.state not in FLIGHT.terminal:
             soon = tx.now.plus(tx.rules.periods.sweeps.flight_check)
             flight_state.record_note(
@@ -159,7 +160,7 @@ def _owed(ledger: Ledger, this: Round) -> Iterator[str]:
 
 def _attend(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap | None) -> None:
     """The one action that is due for a record, if any still is."""
-    record: Any = tx.ledger.get(NOUNS[Ref.to(ident).kind].record, ident)
+    record: Any = tx.get(NOUNS[Ref.to(ident).kind].record, ident)
     watch = _watched(tx, record, alive)
     action = due_for(watch, _round(tx.services, tx.now, gap)) if watch is not None else None
     match action:
@@ -190,7 +191,7 @@ def _watched(tx: Transaction, record: Any, alive: Liveness | None) -> SweepSubje
         case Agent():
             return sleeping_agents.watch(tx, record)
         case Alias():
-            session = tx.ledger.get(Session, record.target.session_id)
+            session = tx.get(Session, record.target.session_id)
             over = session is not None and session.state in (SessionState.ENDED, SessionState.LOST)
             return SweepSubject(record=record, session_over=over)
         case _:

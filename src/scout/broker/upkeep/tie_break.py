@@ -18,7 +18,6 @@ from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Agent, Lifecycle
 from scout.model.conversation import Member, Message
-from scout.model.events.envelope import Event
 from scout.model.events.talk import MessagePosted, message_of
 from scout.policy.directory import Instance
 from scout.policy.duty import Party
@@ -26,12 +25,12 @@ from scout.policy.wake import WakeFacts, may_suggest
 from scout.ports import Router
 from scout.store.ledger import Ledger
 
-_LOG = logging.getLogger("scout.suggesting")
+_LOG = logging.getLogger("scout.tie_break")
 _AT_ONCE = 4
 _MANY = 200
 
 
-class Suggesting:
+class TieBreaker:
     """Follows the log; without a router, or with `routing.modelAssisted` off, it does nothing."""
 
     def __init__(
@@ -48,11 +47,11 @@ class Suggesting:
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def on_event(self, event: Event) -> None:
-        """A fact was committed."""
+    def on_message(self, event: MessagePosted) -> None:
+        """A message was committed."""
         if self._router is None or not self._services.rules.routing.model_assisted:
             return
-        if isinstance(event, MessagePosted) and event.metadata.wake is not None:
+        if event.metadata.wake is not None:
             facts = decode(event.metadata.wake.facts, WakeFacts)
             if may_suggest(facts):
                 self._begin(self._ask(self._router, message_of(event), facts))

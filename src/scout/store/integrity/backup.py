@@ -8,9 +8,8 @@ from pathlib import Path
 
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.model.problems.request import StoreDamaged, StoreFull
-from scout.store.copying import copy_to, sync_folder
 from scout.store.database import connect
-from scout.store.faults import Fault, fault_of
+from scout.store.disk import Fault, copy_to, fault_of, sync_folder
 from scout.store.migrate import CURRENT, version_of
 
 _HALF, _WHOLE = ".restoring", ".restored"  # a copy that is being made; one that only has to be put in place

@@ -2,7 +2,7 @@
 
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,16 @@ from scout.store.table import TABLES, Table
 
 _SHOWN = 100
 
-# Fields that change without an event: heartbeats, last use.
-_VOLATILE = {noun.record: noun.volatile for noun in NOUNS.values()}
+# What may change without an event: it is not compared, and is lost without harm or rebuilt.
+VOLATILE_TABLES: Mapping[str, str] = {
+    "search": "the words of messages and work; rebuilt from the log",
+    "indexed": "how far the search index has followed the log",
+    "indexed_work": "which event stands in the search index for a work item",
+    "receipts": "what was answered to an idempotency key, for a day",
+    "looks": "when a person last looked, and up to when the sweeper has",
+}
+# Heartbeats and last use: fields of replayed tables, which the model names beside each noun.
+VOLATILE_FIELDS = {noun.record: noun.volatile for noun in NOUNS.values() if noun.volatile}
 
 
 class Difference(Record):
@@ -142,7 +150,7 @@ def _merged(ours: Iterator[_Row], theirs: Iterator[_Row]) -> Iterator[tuple[_Row
 
 
 def _rows(table: Table, connection: sqlite3.Connection) -> Iterator[_Row]:
-    volatile = _VOLATILE.get(table.record, frozenset())
+    volatile = VOLATILE_FIELDS.get(table.record, frozenset())
     left_out = {field.encode_name for field in msgspec.structs.fields(table.record) if field.name in volatile}
     columns = tuple(name for name in table.columns if name not in volatile)
     query = f"SELECT id, data{''.join(f', {name}' for name in columns)} FROM {table.name} ORDER BY id"

@@ -1,0 +1,67 @@
+"""The disk below the store: what its errors mean, and files that are copied and synced."""
+
+import errno
+import os
+import sqlite3
+from enum import Enum, auto
+from pathlib import Path
+
+_PAGES = 4096  # copied at a time, so that the writer is never held up for long
+
+
+class Fault(Enum):
+    """A condition that stops writing until a person changes it."""
+
+    FULL = auto()
+    READ_ONLY = auto()
+    DAMAGED = auto()
+
+
+_SQLITE = {
+    sqlite3.SQLITE_FULL: Fault.FULL,
+    sqlite3.SQLITE_READONLY: Fault.READ_ONLY,
+    sqlite3.SQLITE_CANTOPEN: Fault.READ_ONLY,
+    sqlite3.SQLITE_CORRUPT: Fault.DAMAGED,
+    sqlite3.SQLITE_NOTADB: Fault.DAMAGED,
+}
+_SYSTEM = {
+    errno.ENOSPC: Fault.FULL,
+    errno.EDQUOT: Fault.FULL,
+    errno.EROFS: Fault.READ_ONLY,
+    errno.EACCES: Fault.READ_ONLY,
+    errno.EPERM: Fault.READ_ONLY,
+}
+
+
+def fault_of(error: Exception) -> Fault | None:
+    """The fault behind an error of SQLite or of the system, if it is one of these."""
+    if isinstance(error, OSError):
+        return _SYSTEM.get(error.errno or 0)
+    return _SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+
+
+def copy_to(source: sqlite3.Connection, target: Path) -> int:
+    """Copy an open store to a new file that only its owner may read, and sync it; returns its size.
+
+    Raises FileExistsError if the file exists.
+    """
+    os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    copy = sqlite3.connect(target)
+    try:
+        source.backup(copy, pages=_PAGES)
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
+    finally:
+        copy.close()
+    with target.open("rb") as file:
+        os.fsync(file.fileno())
+    sync_folder(target.parent)
+    return target.stat().st_size
+
+
+def sync_folder(folder: Path) -> None:
+    """Sync a folder: a new file name is on disk only when its folder is."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
