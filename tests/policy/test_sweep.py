@@ -220,7 +220,7 @@ def test_a_nudge_that_was_said_to_come_then_comes_then_whatever_the_settings_say
     assert nudged(a_question(), 9 * ASKED, **facts).count == 2
 
 
-def test_since_when_a_move_is_owed_move() -> None:
+def test_since_when_a_move_is_owed() -> None:
     assert owed_move(a_question()) == OwedMove("question_open", T0)
     assert owed_move(a_question(state=QuestionState.CLOSED)) is None
     on = WaitingOn(kind=WaitingKind.CONDITION, until=T0.plus(HOUR))
