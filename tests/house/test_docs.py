@@ -1,7 +1,8 @@
 """Every example in the docs is run: a page that says what is not so fails the build.
 
 - console: each `$ ` line is run; the lines below it are all that it prints, `…` being any lines
-- python: runs in a fresh interpreter, with warnings as errors; after `<!-- daemon -->`, beside a daemon
+- python: runs in a fresh interpreter, with warnings as errors
+- both: after `<!-- daemon -->`, a daemon is running already
 - json, toml: parse
 - mermaid: after `<!-- machine: package.module:NAME -->`, equals that machine's own diagram
 - bash: is not run and says why on the line before: `<!-- not run: reason -->`
@@ -139,6 +140,8 @@ def _matches(expected: list[str], printed: str) -> bool:
 def _check_console(block: Block) -> None:
     turns = _turns(block.text)
     with _home() as home:
+        if block.before == _DAEMON:
+            start(home, environ=_environment(home))
         results = _run([turn.command for turn in turns], home)
     if len(results) != len(turns):
         raise Untrue(f"the shell ended after {len(results)} of {len(turns)} commands")

@@ -2,16 +2,20 @@
 
 import ast
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from scout.cli.connection.catalogue import COMMANDS, GROUPS, SAME_AS
+from scout.cli.main import scout
 from scout.mcp.tools.table import TOOLS
 
 SOURCE = Path(__file__).parents[2] / "src" / "scout"
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 _COMMAND = re.compile(r"`scout ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?")
 _TOOL = re.compile(r"`([a-z]+(?:_[a-z]+)+)(?: \{.*?\})?`")
 
@@ -40,9 +44,44 @@ def test_every_command_that_a_text_of_the_code_names_exists() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
 def test_every_command_that_a_page_names_exists(page: Path) -> None:
     assert missing(page.read_text()) == []
+
+
+_LINE = re.compile(r"`(scout [^`\n]+)`|^\$? ?(scout [^\n]+)$", re.MULTILINE)
+
+
+def unknown_options(line: str) -> list[str]:
+    """The options in a command line that its command does not have."""
+    words = shlex.split(line.partition("  #")[0].partition(" | ")[0].partition(" > ")[0])[1:]
+    command: click.Command = scout
+    context = click.Context(command, info_name="scout")
+    while isinstance(command, click.Group) and words and words[0] in command.list_commands(context):
+        found = command.get_command(context, words.pop(0))
+        assert found is not None
+        command, context = found, click.Context(found, parent=context)
+    if isinstance(command, click.Group) and "add" in command.list_commands(context):
+        command = command.get_command(context, "add") or command  # `scout allow X` is `scout allow add X`
+    known = {name for one in command.get_params(context) for name in (*one.opts, *one.secondary_opts)}
+    return [word for word in words if word.startswith("--") and word.partition("=")[0] not in known]
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_every_option_that_a_page_names_exists(page: Path) -> None:
+    lines = [inline or block for inline, block in _LINE.findall(page.read_text())]
+    assert [(line, wrong) for line in lines if can_split(line) and (wrong := unknown_options(line))] == []
+
+
+def can_split(line: str) -> bool:
+    """Whether a shell could read the line; what is cut off in the middle of a quotation is no command."""
+    try:
+        shlex.split(line)
+    except ValueError:
+        return False
+    return True
 
 
 def test_every_tool_that_a_text_for_agents_names_exists() -> None:

@@ -45,7 +45,7 @@ def _texts() -> Iterator[Path]:
     """What is written here by hand, ignored and generated files aside."""
     yield from (ROOT / name for name in ("dev", "pyproject.toml", ".ci/run"))
     yield from ROOT.glob("*.md")
-    for folder in ("bench", "docs", "examples", "src", "tests"):
+    for folder in ("bench", "docs", "examples", "src", "tests", "tools"):
         yield from (file for file in (ROOT / folder).rglob("*") if file.is_file() and file.suffix != ".pyc")
 
 

@@ -382,15 +382,6 @@ async def test_the_cost_of_the_list_and_of_one_round(stage: Served) -> None:
 PAGE = (Path(__file__).parents[2] / "docs/mcp.md").read_text()
 
 
-def test_the_page_has_each_tool_with_its_arguments_and_its_role() -> None:
-    rows = {found[1]: line for line in PAGE.splitlines() if (found := re.match(r"\| `(\w+)` \|", line))}
-    assert list(rows) == list(TOOLS)
-    for name, line in rows.items():
-        _, _, takes, role, _ = line.split("|")
-        assert set(re.findall(r"`(\w+)`", takes)) == set(TOOLS[name].schema["properties"]), name
-        assert role.strip() == roles_with(name)[0], name
-
-
 def test_the_page_names_what_is_left_out() -> None:
     """The tools of the specification that wait for the operations of later parts."""
     left_out = PAGE.partition("Not there yet:")[2].partition("\n\n")[0]
