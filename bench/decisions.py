@@ -5,7 +5,7 @@ from functools import partial
 
 from bench.figure import Figure, microseconds
 from scout.model.conversation import ConversationKind
-from scout.policy.duty import Duty, Party
+from scout.policy.obligation import Obligation, Party
 from scout.policy.reach import Reach
 from scout.policy.wake import Cause, Occasion, WakeContext, decide_wake
 
@@ -27,7 +27,7 @@ def _channel(members: int) -> tuple[Occasion, dict[str, Reach]]:
         channel_owner_id=names[-1],
         others=members - 1,
     )
-    duty = Duty(
+    duty = Obligation(
         noun="work item", id="wrk_1", state="working", owner_id=names[0], next_move_owner_id=names[-1]
     )
     occasion = Occasion(cause=Cause.ASSIGNMENT, sender=Party(agent_id=names[0]), duty=duty, place=place)

@@ -6,7 +6,7 @@
 import sys
 
 from scout import BlockingScout
-from scout.protocol.agents import RegisterEndpoint
+from scout.protocol.endpoints import RegisterEndpoint
 
 with BlockingScout() as scout:
     me = scout.whoami()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from scout.api.docs_page import page
 from scout.api.openapi import document
-from scout.api.page import page
 from scout.protocol.operations import REQUESTS
 from tests.daemon.daemons import Daemon, daemon
 

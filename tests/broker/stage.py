@@ -17,8 +17,8 @@ from scout.model.endpoint import EndpointState, Transport
 from scout.model.events.envelope import Event, record_of
 from scout.policy.limits import Limits, Periods, Routing, Rules
 from scout.ports import Harness, Router, Sink, Snapshots
-from scout.protocol.agents import RegisterEndpoint
 from scout.protocol.asks import FlightView, GetFlight
+from scout.protocol.endpoints import RegisterEndpoint
 from scout.protocol.inbox import InboxItem, ListInbox
 from scout.protocol.overview import ReadLog
 from scout.store.blobs import FolderBlobs

@@ -12,16 +12,15 @@ from scout.protocol.agents import (
     ConfigureAgent,
     MoveProject,
     RegisterAgent,
-    RegisterEndpoint,
     Resolve,
     RetireAgent,
     ReviveAgent,
     ShowAgent,
-    UpdateEndpoint,
     Who,
     WhoAmI,
 )
 from scout.protocol.asks import GetFlight, IfUnreachable, MakeAsk
+from scout.protocol.endpoints import RegisterEndpoint, UpdateEndpoint
 from scout.protocol.inbox import ListInbox
 from scout.protocol.talk import ListMessages, Send
 from tests.broker.neighbours import stranger, wishes

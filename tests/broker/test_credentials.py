@@ -8,8 +8,9 @@ from scout.protocol.access import (
     RotateToken,
     SetAlias,
 )
-from scout.protocol.agents import RegisterEndpoint, ShowAgent, Who, WhoAmI
+from scout.protocol.agents import ShowAgent, Who, WhoAmI
 from scout.protocol.channels import CreateChannel, JoinChannel, ShowChannel
+from scout.protocol.endpoints import RegisterEndpoint
 from scout.protocol.inbox import ClaimInbox
 from scout.protocol.overview import MarkLooked, ReadLog, ShowNow
 from scout.protocol.talk import ListMessages, PutBlob, Send

@@ -17,10 +17,11 @@ from scout.model.flight import FlightState
 from scout.model.waiting import WaitingKind
 from scout.policy.limits import Limits
 from scout.policy.wake import WakeFacts, decide_wake
-from scout.protocol.agents import RegisterEndpoint, RetireAgent
+from scout.protocol.agents import RetireAgent
 from scout.protocol.asks import CompleteFlight, GetFlight, MakeAsk, StartFlight
 from scout.protocol.attention import ListAttention
 from scout.protocol.channels import CreateChannel, GetConversation
+from scout.protocol.endpoints import RegisterEndpoint
 from scout.protocol.inbox import GetDelivery
 from scout.protocol.questions import AnswerQuestion, CreateQuestion
 from scout.protocol.talk import GetMessage, ListMessages, Send

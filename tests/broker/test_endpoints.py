@@ -10,14 +10,8 @@ from scout.model.events.presence import SessionStarted
 from scout.model.session import Session
 from scout.model.status import AgentStatus
 from scout.protocol.access import SetAlias
-from scout.protocol.agents import (
-    Heartbeat,
-    RegisterEndpoint,
-    RemoveEndpoint,
-    Resolve,
-    ShowAgent,
-    UpdateEndpoint,
-)
+from scout.protocol.agents import Resolve, ShowAgent
+from scout.protocol.endpoints import Heartbeat, RegisterEndpoint, RemoveEndpoint, UpdateEndpoint
 from scout.protocol.overview import ReadLog
 from scout.protocol.sessions import GetSession, ListSessions
 from scout.protocol.talk import Send

@@ -12,17 +12,10 @@ from scout.model.endpoint import EndpointState, Transport
 from scout.model.session import SessionOrigin, SessionState
 from scout.model.token import TokenKind
 from scout.protocol.access import CreateToken, ListAliases
-from scout.protocol.agents import (
-    RegisterAgent,
-    RegisterEndpoint,
-    Resolve,
-    RetireAgent,
-    ShowAgent,
-    Who,
-    WhoAmI,
-)
+from scout.protocol.agents import RegisterAgent, Resolve, RetireAgent, ShowAgent, Who, WhoAmI
 from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.attention import ApproveAttention, GetAttention, ListAttention
+from scout.protocol.endpoints import RegisterEndpoint
 from scout.protocol.enrolment import Enrol, Enrolled, HookAnswer, HookEvent, ReportHook
 from scout.protocol.inbox import ClaimInbox, GetDelivery, ListInbox
 from scout.protocol.overview import PauseScout, ReadLog, ResumeScout, ShowNow, ShowStatus, Watch

@@ -6,8 +6,9 @@ from scout.broker.upkeep import housekeeping
 from scout.model.flight import FlightState
 from scout.policy.limits import Gap, Periods
 from scout.protocol.access import CreateCard, ShowCard
-from scout.protocol.agents import Heartbeat, ShowAgent
+from scout.protocol.agents import ShowAgent
 from scout.protocol.asks import GetFlight, MakeAsk
+from scout.protocol.endpoints import Heartbeat
 from scout.protocol.inbox import ClaimInbox, GetDelivery
 from scout.protocol.talk import Search, Send
 from tests.broker.rig import Rig, played, staged

@@ -15,17 +15,10 @@ from scout.model.flight import FlightState
 from scout.model.problems.session import HarnessUnavailable, Missing
 from scout.policy.limits import Limits
 from scout.ports import SessionSpec, Started
-from scout.protocol.agents import (
-    ConfigureAgent,
-    Heartbeat,
-    RegisterEndpoint,
-    RemoveEndpoint,
-    RetireAgent,
-    ShowAgent,
-    UpdateEndpoint,
-)
+from scout.protocol.agents import ConfigureAgent, RetireAgent, ShowAgent
 from scout.protocol.asks import CompleteFlight, GetFlight, MakeAsk, StartFlight
 from scout.protocol.attention import ListAttention
+from scout.protocol.endpoints import Heartbeat, RegisterEndpoint, RemoveEndpoint, UpdateEndpoint
 from scout.protocol.inbox import ClaimInbox
 from scout.protocol.sessions import ListSessions
 from scout.protocol.talk import Send

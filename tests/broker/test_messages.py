@@ -9,9 +9,10 @@ import pytest
 from scout.base.codec import decode
 from scout.base.refusal import Refused
 from scout.model.conversation import BODY_LIMIT, MessageKind
-from scout.protocol.agents import RegisterEndpoint, RetireAgent, ShowAgent, Who
+from scout.protocol.agents import RetireAgent, ShowAgent, Who
 from scout.protocol.asks import ListFlights
 from scout.protocol.channels import CreateChannel, GetConversation, ListConversations, MarkRead
+from scout.protocol.endpoints import RegisterEndpoint
 from scout.protocol.inbox import AckInbox, ClaimInbox, ListInbox
 from scout.protocol.operations import REQUESTS
 from scout.protocol.overview import ReadLog

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scout.model.events.event_types import read_event
-from scout.policy.review import differs, in_words
+from scout.policy.wake import differs, in_words
 from scout.store.database import connect
 from scout.store.integrity.review import review
 from scout.store.integrity.verify import verify

@@ -15,8 +15,9 @@ from scout.model.ask import IfUnreachable
 from scout.model.endpoint import EndpointState, Transport
 from scout.model.session import SessionState
 from scout.ports import SessionSpec, Started
-from scout.protocol.agents import Heartbeat, RegisterEndpoint, RemoveEndpoint, RetireAgent, ShowAgent
+from scout.protocol.agents import RetireAgent, ShowAgent
 from scout.protocol.asks import GetFlight, MakeAsk, RetryFlight
+from scout.protocol.endpoints import Heartbeat, RegisterEndpoint, RemoveEndpoint
 from scout.protocol.enrolment import Enrolled, HookEvent
 from scout.protocol.inbox import AckInbox, ClaimInbox
 from scout.protocol.operations import command_line

@@ -14,17 +14,10 @@ from scout.model.endpoint import EndpointState, Transport
 from scout.model.events.presence import AgentEvent
 from scout.model.session import SessionState
 from scout.model.status import AgentStatus
-from scout.protocol.agents import (
-    AgentDetail,
-    ConfigureAgent,
-    Heartbeat,
-    RegisterEndpoint,
-    RetireAgent,
-    ShowAgent,
-    Who,
-)
+from scout.protocol.agents import AgentDetail, ConfigureAgent, RetireAgent, ShowAgent, Who
 from scout.protocol.asks import CompleteFlight, GetFlight, MakeAsk
 from scout.protocol.attention import RaiseAttention
+from scout.protocol.endpoints import Heartbeat, RegisterEndpoint
 from scout.protocol.enrolment import Enrol
 from scout.protocol.inbox import AckInbox, ClaimInbox
 from scout.protocol.sessions import GetSession, ListSessions, OpenSession, StartSession, Wake

@@ -21,8 +21,8 @@ from scout.model.endpoint import EndpointState, Transport
 from scout.model.flight import FlightState
 from scout.model.waiting import WaitingKind
 from scout.policy.limits import Limits, Rules
-from scout.protocol.agents import Heartbeat, RegisterEndpoint
 from scout.protocol.asks import CancelFlight, CompleteFlight, GetFlight, MakeAsk, RetryFlight
+from scout.protocol.endpoints import Heartbeat, RegisterEndpoint
 from scout.protocol.inbox import AckInbox, ClaimInbox, GetDelivery, ListDeliveries, NackInbox, RenewInbox
 from scout.protocol.talk import GetMessage, Send
 from scout.store.blobs import FolderBlobs

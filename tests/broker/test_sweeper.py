@@ -33,12 +33,13 @@ from scout.model.session import Session, end_session
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import new_work
 from scout.policy.limits import Limits
-from scout.policy.swept import Round
+from scout.policy.sweep_actions import Round
 from scout.ports import Accepted, HarnessEvent, Prompt, SessionSpec
 from scout.protocol.access import AddGrant, CreateToken, ListAliases, ListGrants, ListTokens
-from scout.protocol.agents import Heartbeat, RetireAgent, ShowAgent
+from scout.protocol.agents import RetireAgent, ShowAgent
 from scout.protocol.asks import BlockFlight, GetFlight, MakeAsk, StartFlight
 from scout.protocol.attention import AnswerAttention, Consult, GetAttention, ListAttention
+from scout.protocol.endpoints import Heartbeat
 from scout.protocol.inbox import ClaimInbox, GetDelivery
 from scout.protocol.questions import AnswerQuestion, CloseQuestion, CreateQuestion
 from scout.protocol.sessions import ListSessions

@@ -27,7 +27,7 @@ from scout.model.ref import Ref
 from scout.policy.directory import OUTSIDE, Viewpoint
 from scout.policy.fleet import Fleet
 from scout.policy.foreground import most_recent_foreground
-from scout.policy.register import RegistrationWish, decide_registration
+from scout.policy.registration import RegistrationWish, decide_registration
 from scout.policy.resolve import resolve
 from tests.model.samples import ALICE, BOB, CAROL, OPERATOR, T0, T1, an_agent
 from tests.policy.fleets import NOW, agent, fleet

@@ -31,7 +31,7 @@ from scout.model.events.talk import MessagePosted, message_of, posted
 from scout.model.people import binding, schedule, user
 from scout.model.ref import Ref
 from scout.policy.sweep import due_for
-from scout.policy.swept import MarkStale, Round, SweepSubject
+from scout.policy.sweep_actions import MarkStale, Round, SweepSubject
 from tests.model.samples import (
     ALICE,
     CONVERSATION,

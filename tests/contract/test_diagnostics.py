@@ -36,7 +36,7 @@ from scout.model.problems.session import (
 )
 from scout.model.session import SessionClass, SessionState, resume_session
 from scout.policy.limits import Limits, check_ask_rate, check_attachment, check_open_flights
-from scout.policy.register import RegistrationWish, decide_registration
+from scout.policy.registration import RegistrationWish, decide_registration
 from scout.protocol.operations import check_remedy, command_line
 from tests.model.samples import T0, T1, a_flight, a_session, an_ask
 from tests.policy.fleets import agent, fleet

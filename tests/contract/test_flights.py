@@ -43,7 +43,7 @@ from scout.model.noun import NOUNS
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import wait_work
 from scout.policy.sweep import due_for
-from scout.policy.swept import Liveness, Round, SweepResume, SweepSubject
+from scout.policy.sweep_actions import Liveness, Round, SweepResume, SweepSubject
 from tests.model.generate import wire_names
 from tests.model.samples import (
     ALICE,

@@ -6,8 +6,8 @@ import pytest
 
 from scout.base.codec import decode, encode, plain
 from scout.base.refusal import BadRequest, Refused
+from scout.model.coupling import follow_flight
 from scout.model.flight import Flight, FlightError, cancel_flight, complete_flight, fail_flight, start_flight
-from scout.model.outcome import follow_flight
 from scout.model.question import (
     SpawnWork,
     answer_question,

@@ -101,7 +101,7 @@ MAY_READ = {
     "broker/operations/agents.py": {"lex"},
     "broker/nearby_projects.py": {"lex"},
     "broker/sessions/wake_up.py": {"lex", "parse_handle"},
-    "mcp/tools/synonyms.py": {"lex"},
+    "mcp/tools/table.py": {"lex"},
 }
 NAMES = {"definition_id", "workspace", "workspace_qualifier", "profile", "birth_branch", "canonical"}
 RESOLVER = {"handle", "resolve", "fleet", "fleet_file", "nearest", "directory"}

@@ -2,8 +2,7 @@
 
 from scout.base.time import Time
 from scout.model.events.asks import FlightQueued, Nudge, SweepNudged
-from scout.model.events.concern import concerned_agents, concerns
-from scout.model.events.envelope import Changed, Metadata
+from scout.model.events.envelope import Changed, Metadata, concerned_agents, concerns
 from scout.model.ref import Ref
 from tests.model.samples import a_flight, ident
 

@@ -7,8 +7,7 @@ from scout.identity.path import AgentPath
 from scout.model.attention import Attention, AttentionKind, actions_for
 from scout.model.ref import Ref
 from scout.model.token import TokenKind
-from scout.policy.attention import may_read_attention
-from scout.policy.permit import Actor
+from scout.policy.permit import Actor, may_read_attention
 
 NOW = Time(1_000_000)
 

@@ -6,8 +6,7 @@ import pytest
 from scout.model.agent import Lifecycle, WakePolicy
 from scout.model.events.envelope import WakeFact
 from scout.policy.limits import Limits
-from scout.policy.review import differs, in_words
-from scout.policy.wake import Cause, WakeDecision, budgeted
+from scout.policy.wake import Cause, WakeDecision, budgeted, differs, in_words
 from tests.policy.test_wake import NOW, channel, decide, occasion, party, work
 
 DECISIONS = {

@@ -7,7 +7,7 @@ from scout.identity.path import AgentPath
 from scout.model.agent import Agent, Lifecycle
 from scout.policy.limits import Gap, Periods
 from scout.policy.sweep import due_for
-from scout.policy.swept import EndTask, Rest, Round, Sleep, StayAwake, SweepSubject
+from scout.policy.sweep_actions import EndTask, Rest, Round, Sleep, StayAwake, SweepSubject
 from tests.model.samples import T0, an_agent
 
 IDLE = 300.0

@@ -25,7 +25,7 @@ from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkState
 from scout.policy.limits import Alarm, Gap, Periods, Sweeps
 from scout.policy.sweep import due_for
-from scout.policy.swept import (
+from scout.policy.sweep_actions import (
     CheckFlight,
     Delegation,
     Expire,

@@ -15,8 +15,8 @@ from scout.model.agent import Lifecycle, WakePolicy
 from scout.model.conversation import ConversationKind, MessageKind, SoftMentions
 from scout.model.events.envelope import Metadata, PassedOver, WakeFact
 from scout.model.events.event_types import ALL, event_type
-from scout.policy.duty import Duty, Party
 from scout.policy.limits import Limits, Routing, raise_limit
+from scout.policy.obligation import Obligation, Party
 from scout.policy.reach import Reach, WakeAction
 from scout.policy.wake import (
     Cause,
@@ -48,8 +48,10 @@ def roster(**changes: dict[str, Any]) -> dict[str, Reach]:
     return {name: msgspec.structs.replace(reach, **changes.get(name, {})) for name, reach in plain.items()}
 
 
-def work(**changes: Any) -> Duty:
-    item = Duty(noun="work item", id="wrk_1", state="working", owner_id="owner", next_move_owner_id="mover")
+def work(**changes: Any) -> Obligation:
+    item = Obligation(
+        noun="work item", id="wrk_1", state="working", owner_id="owner", next_move_owner_id="mover"
+    )
     return msgspec.structs.replace(item, **changes)
 
 

@@ -6,13 +6,13 @@ import secrets
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from scout.api.answer import encoded, internal, problem
 from scout.api.asgi import AsgiSend, Gone, Mount, Receive, Response, Scope, WatchedResponse, sent
+from scout.api.docs_page import page
 from scout.api.guard import Guard, header_values
 from scout.api.metrics import metrics
 from scout.api.openapi import openapi
-from scout.api.page import page
-from scout.api.reading import WrongMedia, body_of, read
+from scout.api.requests import WrongMedia, body_of, read
+from scout.api.responses import encoded, internal, problem
 from scout.api.routes import RouteMatch, Routes, WrongMethod
 from scout.api.stream import Frames, disconnected, follow
 from scout.base.codec import encode

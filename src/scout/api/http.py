@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from scout.api.answer import problem
+from scout.api.responses import problem
 from scout.base.refusal import BadRequest
 
 _HEAD_LIMIT = 64 * 1024

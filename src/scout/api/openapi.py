@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from scout.api.answer import INTERNAL
 from scout.api.asgi import Response
+from scout.api.responses import INTERNAL
 from scout.api.routes import HttpRoute, Routes
 from scout.base.codec import encode
 from scout.base.refusal import code_of, status_of

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from scout.api.answer import encoded, problem_document
 from scout.api.asgi import AsgiSend, Headers, Receive, Response
+from scout.api.responses import encoded, problem_document
 from scout.base.codec import encode
 from scout.base.refusal import Diagnostic, Refused
 from scout.model.events.envelope import Event

@@ -35,6 +35,7 @@ from scout.protocol import allowances as allowance_requests
 from scout.protocol import asks as ask_requests
 from scout.protocol import attention as attention_requests
 from scout.protocol import channels as channel_requests
+from scout.protocol import endpoints as endpoint_requests
 from scout.protocol import enrolment as enrolment_requests
 from scout.protocol import inbox as inbox_requests
 from scout.protocol import insight as insight_requests
@@ -95,10 +96,10 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     agent_requests.ReadFeed: Handler(overview.read_feed, READ),
     agent_requests.Resolve: Handler(agents.resolve_address, READ),
     agent_requests.Parse: Handler(addresses.parse, READ),
-    agent_requests.RegisterEndpoint: Handler(endpoints.register_endpoint, WRITE),
-    agent_requests.Heartbeat: Handler(endpoints.receive_heartbeat, ASYNC),
-    agent_requests.UpdateEndpoint: Handler(endpoints.update, WRITE),
-    agent_requests.RemoveEndpoint: Handler(endpoints.remove_endpoint, WRITE),
+    endpoint_requests.RegisterEndpoint: Handler(endpoints.register_endpoint, WRITE),
+    endpoint_requests.Heartbeat: Handler(endpoints.receive_heartbeat, ASYNC),
+    endpoint_requests.UpdateEndpoint: Handler(endpoints.update, WRITE),
+    endpoint_requests.RemoveEndpoint: Handler(endpoints.remove_endpoint, WRITE),
     agent_requests.MoveProject: Handler(agents.move_project, WRITE),
     # -- sessions
     session_requests.ListSessions: Handler(records.list_sessions, READ),

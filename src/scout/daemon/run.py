@@ -111,7 +111,7 @@ def _of_the_disk(error: Exception, settings: Settings) -> Diagnostic | None:
 
 def refuse(diagnostic: Diagnostic, *, announce: bool) -> int:
     """Say why there will be no daemon; the exit code."""
-    from scout.api.answer import problem_document
+    from scout.api.responses import problem_document
 
     document = problem_document(diagnostic)
     _LOG.error("not started: %s", document["message"])

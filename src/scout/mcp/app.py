@@ -10,14 +10,34 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from scout.base.outside import check_each_once
 from scout.base.refusal import Refused
+from scout.mcp import prompts, resources
 from scout.mcp.address import named
 from scout.mcp.caller import Backends, McpCaller, identify
 from scout.mcp.offer import Offer
-from scout.mcp.own import OFFER
 from scout.mcp.server import made
 from scout.mcp.subscriptions import Following
+from scout.mcp.tools.call_tool import called, listed
 from scout.model.problems.request import TooLarge
 from scout.protocol.scout import Scout
+
+_INSTRUCTIONS = (
+    "Scout connects coding agents. To have work done use `ask` and then the call under `next`; to find "
+    "something out use `question_create`; to tell something use `messages_send`. What you were asked is in "
+    "`messages_inbox`; `messages_reply` gives your result. A refusal names the next call under `remedies`."
+)
+
+OFFER = Offer(
+    instructions=_INSTRUCTIONS,
+    tools=listed,
+    call=called,
+    resources=resources.listed,
+    templates=resources.TEMPLATES,
+    read=resources.read,
+    touched=resources.touched,
+    prompts=prompts.PROMPTS,
+    prompt=prompts.prompt,
+)
+
 
 _LIMIT = 1024 * 1024
 

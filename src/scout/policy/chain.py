@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from scout.base.record import Record
 from scout.base.refusal import PLACEHOLDER, Refused, Remedy
 from scout.model.problems.session import AskLoop
-from scout.policy.duty import Party
 from scout.policy.limits import Limits, raise_limit
+from scout.policy.obligation import Party
 
 __all__ = ["ChainDecision", "Link", "check_chain", "clarification"]
 

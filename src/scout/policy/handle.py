@@ -14,7 +14,7 @@ from scout.model.alias import Alias, AliasState
 from scout.model.node import NodeState
 from scout.model.problems.target import AmbiguousEndpoint, HarnessMismatch, ModelMismatch
 from scout.model.session import Session
-from scout.policy import unresolved
+from scout.policy import resolve_refusals
 from scout.policy.agent_address import agent_address, exact_match, find_address, wanted_by
 from scout.policy.choose import Choice, ChoiceAction, Demand, choose
 from scout.policy.directory import (
@@ -153,11 +153,13 @@ class Handles:
             *found,
             *([target] if target and target.lifecycle is not Lifecycle.RETIRED else []),
         ]
-        return unresolved.alias_broken(alias, fault, self._named(readings), target, is_taken=bool(found))
+        return resolve_refusals.alias_broken(
+            alias, fault, self._named(readings), target, is_taken=bool(found)
+        )
 
     def session(self, session: Session | None) -> Resolution:
         if session is None:
-            raise Stuck(lambda: unresolved.no_session(self.text))
+            raise Stuck(lambda: resolve_refusals.no_session(self.text))
         agent = self.directory.agent(session.agent_id)
         return self.known(agent, "session", "its agent is gone", session_id=session.id)
 
@@ -231,7 +233,7 @@ class Handles:
         if agent is None:
             raise self.unknown(otherwise)
         if agent.lifecycle is Lifecycle.RETIRED:
-            raise Stuck(lambda: unresolved.retired(self.text, agent))
+            raise Stuck(lambda: resolve_refusals.retired(self.text, agent))
         return self.instance(agent, Demand(session_id=session_id), rule, endpoint_id)
 
     def instance(self, agent: Agent, demand: Demand, rule: str, endpoint_id: str | None = None) -> Resolution:
@@ -286,7 +288,7 @@ class Handles:
         return self.directory.at_branch(project, branch) if project is not None else None
 
     def unknown(self, reason: str, *remedies: Remedy) -> Stuck:
-        return Stuck(lambda: unresolved.unknown(self.text, reason, (), *remedies))
+        return Stuck(lambda: resolve_refusals.unknown(self.text, reason, (), *remedies))
 
     def _address(self, agent: Agent) -> str:
         return agent_address(agent, self.directory, self.caller.node)
@@ -319,26 +321,28 @@ class Handles:
     def _ambiguous(self, pool: Wanted) -> Diagnostic:
         asked = Demand(harness=pool.harness, model=pool.model)
         found = self._named(self.directory.find(pool, _SHOWN), asked)
-        return unresolved.ambiguous(self.text, self.directory.count(pool), found)
+        return resolve_refusals.ambiguous(self.text, self.directory.count(pool), found)
 
     def _mismatch(self, address: Address, pool: Wanted) -> Diagnostic:
         found = self.directory.find(replace(pool, harness=None, model=None), _SHOWN)
         endpoints = [one for agent in found for one in self.directory.endpoints(agent.id)]
         with_harness = self.directory.find(replace(pool, model=None), 1)
         near = self._instances(found, Demand(harness=pool.harness, model=pool.model))
-        return unresolved.mismatch(self.text, address, endpoints, bool(with_harness), near)
+        return resolve_refusals.mismatch(self.text, address, endpoints, bool(with_harness), near)
 
     def _nothing(self, address: Address, wanted: Wanted) -> Diagnostic:
         node = self.directory.node(address.node) if address.node else None
         if node is not None and node.state is not NodeState.ONLINE:
-            return unresolved.peer_unreachable(node)
+            return resolve_refusals.peer_unreachable(node)
         tombstone = self.directory.retired(wanted)
         if tombstone is not None:
-            return unresolved.retired(self.text, tombstone)
+            return resolve_refusals.retired(self.text, tombstone)
         siblings = self.directory.find(Wanted(definition_id=address.definition_id), _SHOWN)
         if siblings:
-            near = sorted(self._named(siblings), key=lambda one: unresolved.distance(self.text, one.address))
-            return unresolved.no_such_qualifier(self.text, address, tuple(near))
+            near = sorted(
+                self._named(siblings), key=lambda one: resolve_refusals.distance(self.text, one.address)
+            )
+            return resolve_refusals.no_such_qualifier(self.text, address, tuple(near))
         places = self._named(self.directory.in_workspace(address.definition_id, _SHOWN))
-        names = unresolved.nearest_names(address.definition_id, self.directory)
-        return unresolved.unknown(self.text, "", [*names, *(one.address for one in places)])
+        names = resolve_refusals.nearest_names(address.definition_id, self.directory)
+        return resolve_refusals.unknown(self.text, "", [*names, *(one.address for one in places)])

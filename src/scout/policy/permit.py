@@ -8,6 +8,7 @@ from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.base.time import Time
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent
+from scout.model.attention import Attention
 from scout.model.grant import Action, Grant, GrantScope, is_valid_grant
 from scout.model.problems.request import Forbidden, NotOwner, Unauthenticated
 from scout.model.problems.session import DirectoryNotAllowed
@@ -25,6 +26,7 @@ __all__ = [
     "check_operation",
     "check_project",
     "is_person_for",
+    "may_read_attention",
     "permit",
 ]
 
@@ -343,3 +345,13 @@ def _parts(directory: str) -> list[str]:
         problem = f"expected a real absolute path, got {directory:.60}"
         raise Refused(BadRequest(problem=problem, field="directory"))
     return parts
+
+
+def may_read_attention(actor: Actor, item: Attention) -> bool:
+    """Whether an item, its question and its answer are shown to an actor."""
+    if actor.kind is TokenKind.OPERATOR:
+        return True
+    if actor.kind is not TokenKind.AGENT:
+        return False
+    raised = actor.agent_id is not None and actor.agent_id == item.agent_id
+    return raised or is_person_for(actor, item.user)

@@ -24,7 +24,7 @@ from scout.identity.path import AgentPath
 from scout.identity.problem import require_text
 from scout.model.agent import Agent
 from scout.model.session import Session
-from scout.policy import unresolved
+from scout.policy import resolve_refusals
 from scout.policy.choose import Demand
 from scout.policy.directory import Directory, Viewpoint
 from scout.policy.handle import Handles, Resolution, Stuck, minimal
@@ -104,7 +104,7 @@ class _Forms:
             other = born
         if other.id != born.id:
             both = (f"branch:{self.text}", f"@{self.text}")
-            raise Stuck(lambda: unresolved.two_readings(self.text, both))
+            raise Stuck(lambda: resolve_refusals.two_readings(self.text, both))
         return self.handles.instance(born, Demand(), "birth branch")
 
     def _at_path(self, path: AgentPath) -> Resolution:
@@ -112,7 +112,9 @@ class _Forms:
         if agent is None:
             project = Remedy(operation="ask", parameters={"projectPath": str(path), "body": PLACEHOLDER})
             ancestors = self._ancestors(path)
-            raise Stuck(lambda: unresolved.unknown(self.text, "no agent has this path", ancestors, project))
+            raise Stuck(
+                lambda: resolve_refusals.unknown(self.text, "no agent has this path", ancestors, project)
+            )
         return self.handles.known(agent, "path", "")
 
     def _ancestors(self, path: AgentPath) -> list[str]:

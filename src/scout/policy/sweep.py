@@ -7,7 +7,8 @@ import msgspec
 
 from scout.base.refusal import Diagnostic, Remedy
 from scout.base.time import Time
-from scout.model.agent import Agent
+from scout.identity.path import Kind
+from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import Alias, AliasState
 from scout.model.attention import ATTENTION, Attention, AttentionKind
 from scout.model.card import Card, CardState
@@ -23,17 +24,20 @@ from scout.model.token import Token, TokenState
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkItem
 from scout.policy.limits import Alarm
-from scout.policy.sleep import rest_due
-from scout.policy.swept import (
+from scout.policy.sweep_actions import (
     CheckFlight,
     Delegation,
+    EndTask,
     Expire,
     Level,
     Liveness,
     LookLater,
     MarkStale,
     Release,
+    Rest,
     Round,
+    Sleep,
+    StayAwake,
     SweepFail,
     SweepNudge,
     SweepResume,
@@ -287,3 +291,36 @@ def _endpoint(endpoint: Endpoint, this: Round) -> MarkStale | None:
 def _alias(alias: Alias, watch: SweepSubject) -> Expire | None:
     over = alias.until_session_ends and watch.session_over and alias.state is not AliasState.REMOVED
     return Expire(noun="alias", id=alias.id, rule="its session is over") if over else None
+
+
+# What keeps an agent awake, by the fields of `Rest`, in the order in which it is told.
+_AWAKE = {
+    "flights": "a flight to it is open",
+    "leased": "it has taken something from its inbox",
+    "attention": "something of it needs a person",
+    "working": "it works, or is being started",
+    "live": "a session of it is live by itself",
+    "terminal": "a session of it is open in a terminal",
+    "unresumable": "a program of it runs that could not be resumed",
+    "kept_warm": "it is kept warm",
+    "by_hand": "it was started by hand",
+    "elsewhere": "another node looks after it",
+}
+_NEVER = frozenset({Kind.CONNECTOR, Kind.SYSTEM})
+
+
+def rest_due(agent: Agent, rest: Rest, this: Round) -> Sleep | StayAwake | EndTask | None:
+    """Put it to sleep or end a task that is done, each with the reason; else when it was last active."""
+    if agent.lifecycle is not Lifecycle.ACTIVE or agent.kind in _NEVER:
+        return None
+    task_is_done = agent.kind is Kind.TASK and rest.done and not rest.flights
+    if task_is_done and rest.working:
+        return None  # its turn ends soon: the next round looks again
+    for field, why in _AWAKE.items():
+        if getattr(rest, field):
+            return StayAwake(noun="agent", id=agent.id, rule=why, active_at=this.now)
+    if task_is_done:
+        return EndTask(noun="agent", id=agent.id, rule="its task is done")
+    if not this.is_past(rest.active_at.plus(this.periods.agent_idle)):
+        return StayAwake(noun="agent", id=agent.id, rule="it was active lately", active_at=rest.active_at)
+    return Sleep(noun="agent", id=agent.id, rule=f"idle since {rest.active_at}")

@@ -5,15 +5,17 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from scout.base.codec import decode, encode
 from scout.base.record import Record
-from scout.base.refusal import Refused, Remedy
+from scout.base.refusal import Refused, Remedy, code_of
 from scout.base.time import Time
 from scout.model.conversation import ConversationKind, MessageKind, SoftMentions
 from scout.model.events.envelope import PassedOver, WakeFact
-from scout.policy.duty import Duty, Party
+from scout.model.problems.session import WakeBudget
 from scout.policy.limits import Limits, Routing, check_wake_budget
+from scout.policy.obligation import Obligation, Party
 from scout.policy.reach import Reach, WakeAction
 
 __all__ = [
@@ -26,6 +28,8 @@ __all__ = [
     "WakeFacts",
     "budgeted",
     "decide_wake",
+    "differs",
+    "in_words",
     "may_suggest",
 ]
 
@@ -79,7 +83,7 @@ class Occasion(Record, omit_defaults=True):
     targets: tuple[Party, ...] = ()
     leading: Party | None = None
     soft: tuple[Party, ...] = ()
-    duty: Duty | None = None
+    duty: Obligation | None = None
     place: WakeContext | None = None
     suggestion: Party | None = None
 
@@ -304,3 +308,30 @@ def _reason(missed: Considered, reaches: Mapping[str, Reach]) -> str:
     reach = reaches.get(missed.party.agent_id)
     name = reach.address if reach else missed.party.agent_id
     return f"{missed.role} {name}: {missed.why_not}"
+
+
+_BUDGET = code_of(WakeBudget)
+
+
+def in_words(wake: WakeFact) -> str:
+    """A decision in a line: what is done, to whom, by which rule, and who was passed over."""
+    session = f" in {wake.session_id}" if wake.session_id else ""
+    whom = f" {wake.agent_id}{session}" if wake.agent_id else ""
+    instead = f", instead of {wake.instead_of}" if wake.instead_of else ""
+    passed = "".join(f"; not {one.agent_id} ({one.role}: {one.why})" for one in wake.passed_over)
+    return f"{wake.action}{whom} ({wake.rule}){instead}{passed}"
+
+
+def differs(stored: WakeFact) -> str:
+    """What today's policy decides from the facts of a stored decision; nothing when that is the same."""
+    try:
+        facts = decode(stored.facts, WakeFacts)
+    except Refused as refusal:
+        return f"cannot be decided again: {refusal.diagnostic.message}"
+    reaches = {reach.agent_id: reach for reach in facts.reaches}
+    today = decide_wake(facts.occasion, reaches, facts.routing).stored
+    if stored.rule == _BUDGET and today.action == WakeAction.WAKE:
+        # How often others were woken before is not in the facts: what was held is a wake but for that.
+        today = replace(today, action=WakeAction.HOLD, rule=_BUDGET)
+    words = in_words(today)
+    return "" if words == in_words(stored) else words

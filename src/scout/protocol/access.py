@@ -7,8 +7,8 @@ from scout.model.alias import Alias
 from scout.model.card import Card
 from scout.model.grant import Action, Grant
 from scout.model.token import Token, TokenKind
-from scout.protocol.agents import Address, Cursor, Limit, Seen
-from scout.protocol.request import Page, Request, Seconds, Words, Write, says
+from scout.protocol.parameters import Address, Cursor, Limit, Revision, Seconds, Words, says
+from scout.protocol.request import Page, Request, Write
 
 __all__ = [
     "AddGrant",
@@ -50,7 +50,7 @@ class SetAlias(Write[AliasView]):
 
     name: Annotated[Words, says("the short name")]
     target: Annotated[Words, says("an address, with harness, model and node if they matter, or a session")]
-    revision: Seen = None
+    revision: Revision = None
 
 
 class ListAliases(Request[Page[AliasView]]):

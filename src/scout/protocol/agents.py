@@ -8,17 +8,17 @@ from scout.base.record import Record
 from scout.base.refusal import Candidate
 from scout.base.time import Time
 from scout.model.agent import Agent, PermissionProfile, ToolRole, WakePolicy
-from scout.model.endpoint import Endpoint, EndpointState, Transport
+from scout.model.endpoint import Endpoint
 from scout.model.events.event_types import AnyEvent
 from scout.model.session import Session
 from scout.model.status import AgentStatus
-from scout.protocol.request import Page, Request, Words, Write, says
+from scout.protocol.parameters import Address, Cursor, Limit, Revision, Words, says
+from scout.protocol.request import Page, Request, Write
 
 __all__ = [
     "AgentDetail",
     "AgentView",
     "ConfigureAgent",
-    "Heartbeat",
     "Identity",
     "MoveProject",
     "Moved",
@@ -26,23 +26,15 @@ __all__ = [
     "Parsed",
     "ReadFeed",
     "RegisterAgent",
-    "RegisterEndpoint",
     "Registered",
-    "RemoveEndpoint",
     "Resolve",
     "Resolved",
     "RetireAgent",
     "ReviveAgent",
     "ShowAgent",
-    "UpdateEndpoint",
     "Who",
     "WhoAmI",
 ]
-
-Address = Annotated[Words, says("any spelling: a handle, path, birth branch, alias, id or project:DIR")]
-Cursor = Annotated[Words | None, says("`next` of the page before")]
-Limit = Annotated[int | None, says("how many; 50 unless said, at most 200")]
-Seen = Annotated[int | None, says("the revision you saw; refused if somebody changed it since")]
 
 
 class AgentView(Agent):
@@ -180,7 +172,7 @@ class ConfigureAgent(Write[AgentDetail]):
     config: Annotated[dict[str, Any], says("the settings that change")] = {}
     tool_role: Annotated[ToolRole | None, says("tl, dev, worker or host")] = None
     working_dir: Annotated[Words | None, says("where its program runs")] = None
-    revision: Seen = None
+    revision: Revision = None
 
 
 class RetireAgent(Write[AgentDetail]):
@@ -270,68 +262,6 @@ class Parse(Request[Parsed]):
 
     texts: Annotated[tuple[Words, ...], says("the texts to read")]
     mentions: Annotated[bool, says("find the mentions of each text instead")] = False
-
-
-class RegisterEndpoint(Write[Endpoint]):
-    """Say that an agent can be reached here: a new process, node or session is a new endpoint."""
-
-    operation: ClassVar[str] = "endpoint.register"
-    route: ClassVar[str] = "POST /v1/endpoints"
-    status: ClassVar[int] = 201
-    permission: ClassVar[str] = "the agent itself, or who controls it"
-
-    agent_id: Annotated[Words | None, says("whose; yours unless said")] = None
-    harness: Words | None = None
-    model: Words | None = None
-    node: Words | None = None
-    transport: Transport = Transport.PULL
-    session_id: Words | None = None
-    state: EndpointState = EndpointState.IDLE
-    preferred: bool = False
-    wake_policy: WakePolicy | None = None
-    permission_profile: PermissionProfile | None = None
-
-
-class Heartbeat(Request[Endpoint]):
-    """Give a sign of life."""
-
-    operation: ClassVar[str] = "endpoint.heartbeat"
-    route: ClassVar[str] = "POST /v1/endpoints/{endpointId}/heartbeat"
-    words: ClassVar[tuple[str, ...]] = ("endpointId",)
-    permission: ClassVar[str] = "the agent itself, or who controls it"
-    writes: ClassVar[bool] = True
-
-    endpoint_id: Words
-
-
-class UpdateEndpoint(Write[Endpoint]):
-    """Change an endpoint's state (only as its table allows) or settings."""
-
-    operation: ClassVar[str] = "endpoint.update"
-    route: ClassVar[str] = "PATCH /v1/endpoints/{endpointId}"
-    words: ClassVar[tuple[str, ...]] = ("endpointId",)
-    permission: ClassVar[str] = "the agent itself, or who controls it"
-
-    endpoint_id: Words
-    state: EndpointState | None = None
-    preferred: bool | None = None
-    model: Words | None = None
-    session_id: Words | None = None
-    wake_policy: WakePolicy | None = None
-    permission_profile: PermissionProfile | None = None
-    reason: Annotated[Words, says("why it failed or was lost")] = ""
-    revision: Seen = None
-
-
-class RemoveEndpoint(Write[Endpoint]):
-    """Say that an agent is not reached here any more; the record stays, stopped."""
-
-    operation: ClassVar[str] = "endpoint.remove"
-    route: ClassVar[str] = "DELETE /v1/endpoints/{endpointId}"
-    words: ClassVar[tuple[str, ...]] = ("endpointId",)
-    permission: ClassVar[str] = "the agent itself, or who controls it"
-
-    endpoint_id: Words
 
 
 class Moved(Record):

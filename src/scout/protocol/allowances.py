@@ -4,9 +4,9 @@ from typing import Annotated, ClassVar
 
 from scout.base.time import Time
 from scout.model.allowance import Allowance
-from scout.protocol.agents import Address, Cursor, Limit
 from scout.protocol.attention import AttentionView
-from scout.protocol.request import Page, Request, Words, Write, says
+from scout.protocol.parameters import Address, Cursor, Limit, Words, says
+from scout.protocol.request import Page, Request, Write
 
 __all__ = ["AddAllowance", "AllowanceView", "GetAllowance", "ListAllowances", "RevokeAllowance"]
 

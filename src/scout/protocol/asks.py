@@ -7,9 +7,8 @@ from scout.base.refusal import Remedy
 from scout.model.ask import Ask, AskReceipt, IfUnreachable, ReplyMode, SessionPolicy
 from scout.model.flight import Flight, FlightState
 from scout.model.waiting import WaitingKind
-from scout.protocol.agents import Cursor, Limit, Seen
-from scout.protocol.request import Page, Request, Seconds, Words, Write, says
-from scout.protocol.talk import Body
+from scout.protocol.parameters import Body, Cursor, Limit, Revision, Seconds, Words, says
+from scout.protocol.request import Page, Request, Write
 
 __all__ = [
     "AskView",
@@ -140,7 +139,7 @@ class StartFlight(Write[FlightView]):
     permission: ClassVar[str] = "the target's credential"
 
     flight_id: FlightId
-    revision: Seen = None
+    revision: Revision = None
 
 
 class BlockFlight(Write[FlightView]):
@@ -155,7 +154,7 @@ class BlockFlight(Write[FlightView]):
     on: Annotated[WaitingKind, says("what kind of thing it waits for")]
     ref: Annotated[Words | None, says("which one: an agent's address or a record's id")] = None
     reason: Annotated[Words, says("why")] = ""
-    revision: Seen = None
+    revision: Revision = None
 
 
 class ResumeFlight(Write[FlightView]):
@@ -167,7 +166,7 @@ class ResumeFlight(Write[FlightView]):
     permission: ClassVar[str] = "the target's credential"
 
     flight_id: FlightId
-    revision: Seen = None
+    revision: Revision = None
 
 
 class CompleteFlight(Write[FlightView]):
@@ -180,7 +179,7 @@ class CompleteFlight(Write[FlightView]):
 
     flight_id: FlightId
     output: Annotated[str, says("the answer")]
-    revision: Seen = None
+    revision: Revision = None
 
 
 class FailFlight(Write[FlightView]):
@@ -194,7 +193,7 @@ class FailFlight(Write[FlightView]):
     flight_id: FlightId
     reason: Annotated[Words, says("why")]
     code: Annotated[Words, says("a word for the kind of failure")] = "failed"
-    revision: Seen = None
+    revision: Revision = None
 
 
 class CancelFlight(Write[FlightView]):
@@ -207,7 +206,7 @@ class CancelFlight(Write[FlightView]):
 
     flight_id: FlightId
     reason: Annotated[Words, says("why")] = ""
-    revision: Seen = None
+    revision: Revision = None
 
 
 class RetryFlight(Write[AskReceipt]):

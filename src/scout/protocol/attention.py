@@ -6,9 +6,8 @@ from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.allowance import AllowanceScope
 from scout.model.attention import Attention, AttentionKind, AttentionMove, Risk
-from scout.protocol.agents import Address, Cursor, Limit, Seen
-from scout.protocol.request import Key, Request, Seconds, Words, Write, says
-from scout.protocol.talk import Body
+from scout.protocol.parameters import Address, Body, Cursor, Key, Limit, Revision, Seconds, Words, says
+from scout.protocol.request import Request, Write
 
 __all__ = [
     "AgentNeeds",
@@ -195,7 +194,7 @@ class AnswerAttention(Write[AttentionView]):
     attention_id: AttentionId
     answer: Annotated[str, says("the answer, or one of the options")]
     reason: Annotated[Words, says("why")] = ""
-    revision: Seen = None
+    revision: Revision = None
 
 
 class _Decide(Write[AttentionView]):
@@ -204,7 +203,7 @@ class _Decide(Write[AttentionView]):
 
     attention_id: AttentionId
     reason: Annotated[Words, says("why")] = ""
-    revision: Seen = None
+    revision: Revision = None
 
 
 class ApproveAttention(_Decide, Write[AttentionView]):

@@ -4,8 +4,8 @@ from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from scout.model.conversation import Conversation, Member, SoftMentions
-from scout.protocol.agents import Cursor, Limit
-from scout.protocol.request import Page, Request, Words, Write, says
+from scout.protocol.parameters import Cursor, Limit, Words, says
+from scout.protocol.request import Page, Request, Write
 
 __all__ = [
     "ArchiveChannel",

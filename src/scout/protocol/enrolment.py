@@ -5,7 +5,8 @@ from typing import Annotated, Any, ClassVar
 
 from scout.base.record import Record
 from scout.model.session import Session
-from scout.protocol.request import Words, Write, says
+from scout.protocol.parameters import Words, says
+from scout.protocol.request import Write
 
 __all__ = ["Enrol", "Enrolled", "HookAnswer", "HookEvent", "ReportHook"]
 

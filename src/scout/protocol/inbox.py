@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar
 from scout.base.record import Record
 from scout.model.conversation import Message
 from scout.model.delivery import Delivery, DeliveryState
-from scout.protocol.agents import Cursor, Limit
-from scout.protocol.request import Page, Request, Seconds, Words, Write, says
+from scout.protocol.parameters import Cursor, Limit, Seconds, Words, says
+from scout.protocol.request import Page, Request, Write
 
 __all__ = [
     "AckInbox",

@@ -13,8 +13,9 @@ from scout.policy.usage import Account
 from scout.protocol.agents import Identity
 from scout.protocol.asks import FlightView
 from scout.protocol.attention import AttentionView
+from scout.protocol.parameters import Words, says
 from scout.protocol.questions import QuestionView
-from scout.protocol.request import Request, Words, Write, says
+from scout.protocol.request import Request, Write
 from scout.protocol.work import WorkView
 
 __all__ = [

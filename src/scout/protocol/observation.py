@@ -7,7 +7,8 @@ import msgspec
 from scout.base.record import Record
 from scout.base.refusal import Remedy
 from scout.base.time import Time
-from scout.protocol.request import Request, Seconds, Words, says
+from scout.protocol.parameters import Seconds, Words, says
+from scout.protocol.request import Request
 
 __all__ = [
     "Diff",

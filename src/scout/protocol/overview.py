@@ -6,10 +6,11 @@ from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.events.event_types import AnyEvent
 from scout.model.node import Node, Pause
-from scout.protocol.agents import AgentView, Cursor, Limit
+from scout.protocol.agents import AgentView
 from scout.protocol.asks import FlightView
 from scout.protocol.attention import AgentNeeds, AttentionView
-from scout.protocol.request import Page, Request, Words, Write, says
+from scout.protocol.parameters import Cursor, Limit, Words, says
+from scout.protocol.request import Page, Request, Write
 
 __all__ = [
     "ListNodes",

@@ -5,9 +5,8 @@ from typing import Annotated, ClassVar
 from scout.base.record import Record
 from scout.model.question import Question, QuestionState
 from scout.model.work_item import WorkItem
-from scout.protocol.agents import Cursor, Limit, Seen
-from scout.protocol.request import Page, Request, Seconds, Words, Write, says
-from scout.protocol.talk import Body
+from scout.protocol.parameters import Body, Cursor, Limit, Revision, Seconds, Words, says
+from scout.protocol.request import Page, Request, Write
 
 __all__ = [
     "AnswerQuestion",
@@ -101,7 +100,7 @@ class AnswerQuestion(Write[QuestionView]):
     question_id: Words
     answer: Annotated[str, says("the answer, or one of the options")]
     spawn_work: Annotated[Spawn | None, says("work to begin with the answer: title and ownerId")] = None
-    revision: Seen = None
+    revision: Revision = None
 
 
 class DeclineQuestion(Write[QuestionView]):
@@ -114,7 +113,7 @@ class DeclineQuestion(Write[QuestionView]):
 
     question_id: Words
     reason: Annotated[Words, says("why not")] = ""
-    revision: Seen = None
+    revision: Revision = None
 
 
 class CloseQuestion(Write[QuestionView]):
@@ -127,7 +126,7 @@ class CloseQuestion(Write[QuestionView]):
 
     question_id: Words
     reason: Annotated[Words, says("why")] = ""
-    revision: Seen = None
+    revision: Revision = None
 
 
 class ReopenQuestion(Write[QuestionView]):
@@ -141,4 +140,4 @@ class ReopenQuestion(Write[QuestionView]):
     question_id: Words
     to: Annotated[Words | None, says("another who is to answer")] = None
     reason: Annotated[Words, says("what was missing")] = ""
-    revision: Seen = None
+    revision: Revision = None

@@ -6,25 +6,13 @@ Routes, OpenAPI, the client, the command line and remedies are all read off thes
 import re
 from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_args
 
-import msgspec
-
 from scout.base.record import Record
+from scout.protocol.parameters import Key, says
 
-__all__ = ["Key", "Page", "Request", "Seconds", "Words", "Write", "flag_of", "result_of", "says"]
+__all__ = ["Page", "Request", "Write", "flag_of", "result_of"]
 
 T = TypeVar("T")
 _CAPITAL = re.compile(r"[A-Z]")
-
-
-def says(text: str) -> msgspec.Meta:
-    """What a parameter means, for every surface that explains it."""
-    return msgspec.Meta(description=text)
-
-
-# Longer texts than these can be no name, id or key: they are refused before anything looks at them.
-Words = Annotated[str, msgspec.Meta(max_length=4096)]
-Key = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-Seconds = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class Page(Record, Generic[T]):

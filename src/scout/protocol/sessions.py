@@ -11,7 +11,8 @@ from scout.base.refusal import Remedy
 from scout.model.agent import PermissionProfile
 from scout.model.problems.session import Missing
 from scout.model.session import Session
-from scout.protocol.request import Page, Request, Seconds, Words, Write, says
+from scout.protocol.parameters import Cursor, Limit, Seconds, Words, says
+from scout.protocol.request import Page, Request, Write
 
 __all__ = [
     "AttachSession",
@@ -39,8 +40,6 @@ __all__ = [
     "Woken",
 ]
 
-Cursor = Annotated[Words | None, says("`next` of the page before")]
-Limit = Annotated[int | None, says("how many; 50 unless said, at most 200")]
 SessionId = Annotated[Words, says("the session's id")]
 _CONTROL = "the operator, the agent itself, or who controls it"
 

@@ -11,8 +11,8 @@ from scout.model.conversation import (
     MessageKind,
     Receipt,
 )
-from scout.protocol.agents import Cursor, Limit
-from scout.protocol.request import Page, Request, Words, Write, says
+from scout.protocol.parameters import Body, Cursor, Limit, Words, says
+from scout.protocol.request import Page, Request, Write
 
 __all__ = [
     "Blob",
@@ -30,8 +30,6 @@ __all__ = [
     "Search",
     "Send",
 ]
-
-Body = Annotated[str, says("the text, as Markdown; at most 256 KiB")]
 
 
 class Send(Write[Receipt]):

@@ -6,8 +6,8 @@ from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.waiting import WaitingKind
 from scout.model.work_item import Priority, Relation, RelationKind, WorkItem, WorkState
-from scout.protocol.agents import Cursor, Limit, Seen
-from scout.protocol.request import Page, Request, Words, Write, says
+from scout.protocol.parameters import Cursor, Limit, Revision, Words, says
+from scout.protocol.request import Page, Request, Write
 
 __all__ = [
     "AcceptWork",
@@ -122,7 +122,7 @@ class StartWork(Write[WorkView]):
     permission: ClassVar[str] = "the owner"
 
     work_item_id: WorkId
-    revision: Seen = None
+    revision: Revision = None
 
 
 class ProgressWork(Write[WorkView]):
@@ -138,7 +138,7 @@ class ProgressWork(Write[WorkView]):
     done: Annotated[int | None, says("steps done")] = None
     total: Annotated[int | None, says("steps in all")] = None
     percent: Annotated[float | None, says("0 to 100; from the steps, unless said")] = None
-    revision: Seen = None
+    revision: Revision = None
 
 
 class WaitWork(Write[WorkView]):
@@ -158,7 +158,7 @@ class WaitWork(Write[WorkView]):
     ] = None
     until: Annotated[Time | None, says("when it is over by itself")] = None
     reason: Annotated[Words, says("why")] = ""
-    revision: Seen = None
+    revision: Revision = None
 
 
 class ResumeWork(Write[WorkView]):
@@ -171,7 +171,7 @@ class ResumeWork(Write[WorkView]):
 
     work_item_id: WorkId
     reason: Annotated[Words, says("what happened")] = ""
-    revision: Seen = None
+    revision: Revision = None
 
 
 class SubmitWork(Write[WorkView]):
@@ -186,7 +186,7 @@ class SubmitWork(Write[WorkView]):
     work_item_id: WorkId
     summary: Annotated[Words, says("what was done")] = ""
     reviewer_id: Annotated[Words | None, says("who looks at it; the requester, unless said")] = None
-    revision: Seen = None
+    revision: Revision = None
 
 
 class AcceptWork(Write[WorkView]):
@@ -199,7 +199,7 @@ class AcceptWork(Write[WorkView]):
 
     work_item_id: WorkId
     reason: Annotated[Words, says("a word about it")] = ""
-    revision: Seen = None
+    revision: Revision = None
 
 
 class ReopenWork(Write[WorkView]):
@@ -212,7 +212,7 @@ class ReopenWork(Write[WorkView]):
 
     work_item_id: WorkId
     reason: Annotated[Words, says("what is missing")]
-    revision: Seen = None
+    revision: Revision = None
 
 
 class HandOverWork(Write[WorkView]):
@@ -226,7 +226,7 @@ class HandOverWork(Write[WorkView]):
     work_item_id: WorkId
     to: Annotated[Words, says("the new owner: any address")]
     reason: Annotated[Words, says("why")] = ""
-    revision: Seen = None
+    revision: Revision = None
 
 
 class CancelWork(Write[WorkView]):
@@ -239,7 +239,7 @@ class CancelWork(Write[WorkView]):
 
     work_item_id: WorkId
     reason: Annotated[Words, says("why")] = ""
-    revision: Seen = None
+    revision: Revision = None
 
 
 class UpdateWork(Write[WorkView]):
@@ -260,7 +260,7 @@ class UpdateWork(Write[WorkView]):
     )
     reviewer_id: Annotated[Words | None, says("who accepts it")] = None
     due_at: Annotated[Time | None, says("when it should be done")] = None
-    revision: Seen = None
+    revision: Revision = None
 
 
 class RelateWork(Write[WorkView]):

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from scout.base.codec import stored
 from scout.base.record import Record
-from scout.model.events.concern import concerned_agents
-from scout.model.events.envelope import Changed, Event
+from scout.model.events.envelope import Changed, Event, concerned_agents
 from scout.model.events.event_types import event_type, read_event
 from scout.model.events.talk import ConversationCreated, MessagePosted, message_of
 from scout.store.derived import derive, derive_from_event

@@ -19,7 +19,7 @@ from scout.model.delivery import Backoff, Delivery, DeliveryState, back_off, is_
 from scout.model.endpoint import Endpoint, EndpointState, Transport
 from scout.model.flight import Flight, FlightPhase, FlightState, note_flight
 from scout.model.session import Session, SessionOrigin, SessionState
-from scout.policy.handover import mail_text
+from scout.policy.host_text import mail_text
 from scout.protocol.inbox import NackInbox
 from scout.store.ledger import Ledger
 

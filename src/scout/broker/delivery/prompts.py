@@ -20,7 +20,7 @@ from scout.model.question import Question
 from scout.model.session import Session
 from scout.model.usage import Counters
 from scout.model.work_item import WorkItem
-from scout.policy.handover import Mail, mail_text
+from scout.policy.host_text import Mail, mail_text
 from scout.policy.prompt import PromptContext, WorkContext, contract, is_shell, turn_text
 from scout.policy.prompt import Turn as PromptTurn
 from scout.policy.usage import Overhead, overhead

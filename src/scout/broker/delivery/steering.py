@@ -11,7 +11,7 @@ from scout.model.agent import Agent
 from scout.model.ask import Ask
 from scout.model.conversation import Message
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, ack, is_due, lease, nack
-from scout.policy.handover import Mail, mail_text
+from scout.policy.host_text import Mail, mail_text
 
 
 class Steered(NamedTuple):

@@ -11,7 +11,7 @@ from scout.model.events.asks import AskCreated, SweepSettled, Unwatched
 from scout.model.events.envelope import Event
 from scout.model.events.talk import MessagePosted, QuestionCreated, WorkItemEvent
 from scout.model.ref import Ref
-from scout.policy.swept import Delegation, Round, SweepSubject
+from scout.policy.sweep_actions import Delegation, Round, SweepSubject
 from scout.policy.wake import Role
 from scout.store import receipts
 from scout.store.ledger import Ledger

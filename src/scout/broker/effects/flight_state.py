@@ -13,7 +13,7 @@ from scout.model.agent import Lifecycle
 from scout.model.ask import Ask, ReplyMode
 from scout.model.attention import AttentionKind
 from scout.model.conversation import Attachment, Message, MessageKind
-from scout.model.coupling import Trouble, close_delivery, follow_delivery, on_dead_lettered
+from scout.model.coupling import Trouble, close_delivery, follow_delivery, follow_flight, on_dead_lettered
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, bounce_of
 from scout.model.events.asks import (
     DELIVERY_EVENTS,
@@ -35,7 +35,6 @@ from scout.model.flight import (
     retry_remedy,
     start_flight,
 )
-from scout.model.outcome import follow_flight
 from scout.model.problems.session import Layer
 from scout.model.question import Question, QuestionState
 from scout.model.work_item import WorkItem, WorkMove, WorkState

@@ -15,7 +15,7 @@ from scout.model.events.talk import WorkItemUpdated
 from scout.model.flight import Flight
 from scout.model.question import Question
 from scout.model.work_item import WORK_ITEM, WorkItem, WorkMove, WorkState, resume_work
-from scout.policy.duty import Party, duty_of
+from scout.policy.obligation import Party, obligation_of
 from scout.policy.wake import Cause, Occasion, WakeDecision
 
 T = TypeVar("T", Question, WorkItem)
@@ -64,7 +64,7 @@ def record_and_wake(
         sender=Party(agent_id=by, session_id=tx.actor.session_id if by == tx.actor.agent_id else None),
         kind=message_kind,
         targets=(target,) if target else (),
-        duty=duty_of(record),
+        duty=obligation_of(record),
         place=messages.wake_context(tx, place) if place else None,
     )
     decision = messages.decide_who_is_woken(tx, occasion)
@@ -113,7 +113,7 @@ def record_and_notify(
     message = _said(tx, record, place, _Words(said, text, message_kind, by, heard))
     if awaited:
         return Noticed(record, None, message)
-    why = f"{duty_of(record).noun} {record.id}: {move}"
+    why = f"{obligation_of(record).noun} {record.id}: {move}"
     return Noticed(record, None, message, posts.deliver(tx, message, heard, rule="notice", reason=why))
 
 

@@ -15,8 +15,8 @@ from scout.model.events.envelope import Metadata
 from scout.model.flight import Flight
 from scout.model.question import Question, QuestionState
 from scout.model.work_item import WorkItem, WorkState
-from scout.policy.duty import Party
-from scout.policy.swept import Level, SweepNudge, SweepSubject
+from scout.policy.obligation import Party
+from scout.policy.sweep_actions import Level, SweepNudge, SweepSubject
 from scout.policy.wake import Cause, Occasion
 from scout.protocol.operations import command_line
 

@@ -10,8 +10,8 @@ from scout.model.ask import Ask
 from scout.model.conversation import Message
 from scout.model.flight import Flight
 from scout.policy.chain import Link, check_chain
-from scout.policy.duty import Party
 from scout.policy.limits import check_ask_rate, check_open_flights
+from scout.policy.obligation import Party
 from scout.store.ledger import LAST
 
 _MINUTE = 60

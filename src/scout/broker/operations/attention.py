@@ -28,8 +28,7 @@ from scout.model.flight import FLIGHT, Flight, FlightMove
 from scout.model.permission import PermissionRequest, title_of_request
 from scout.model.ref import RefKind
 from scout.model.work_item import WorkItem, WorkState
-from scout.policy.attention import may_read_attention
-from scout.policy.permit import Deed, Subject, is_person_for
+from scout.policy.permit import Deed, Subject, is_person_for, may_read_attention
 from scout.protocol.attention import (
     AgentNeeds,
     AttentionPage,

@@ -32,12 +32,7 @@ from scout.model.events.presence import (
 from scout.model.problems.target import HarnessMismatch
 from scout.model.session import Session
 from scout.policy.permit import Deed
-from scout.protocol.agents import (
-    Heartbeat,
-    RegisterEndpoint,
-    RemoveEndpoint,
-    UpdateEndpoint,
-)
+from scout.protocol.endpoints import Heartbeat, RegisterEndpoint, RemoveEndpoint, UpdateEndpoint
 
 # The moves that lead from a new endpoint to the state it says it is in.
 _FIRST = {

@@ -34,7 +34,7 @@ from scout.model.flight import (
 from scout.model.problems.request import NotFound
 from scout.model.question import Question
 from scout.model.waiting import WaitingKind, WaitingOn
-from scout.policy.duty import Party
+from scout.policy.obligation import Party
 from scout.policy.permit import Deed
 from scout.policy.wake import Cause, Occasion
 from scout.protocol.asks import (

@@ -18,10 +18,10 @@ from scout.model.endpoint import Endpoint, EndpointMove, EndpointState, heard_fr
 from scout.model.permission import request_of
 from scout.model.session import SESSION, Session, SessionMove, SessionState
 from scout.model.token import TokenKind
-from scout.policy.handover import Mail, Standing, is_mail, mail_text, opening_lines, unread_line
+from scout.policy.host_text import Mail, Standing, is_mail, mail_text, opening_lines, unread_line
 from scout.policy.permit import Deed
-from scout.protocol.agents import Heartbeat
 from scout.protocol.attention import DismissAttention
+from scout.protocol.endpoints import Heartbeat
 from scout.protocol.enrolment import HookAnswer, HookEvent, ReportHook
 from scout.protocol.inbox import AckInbox, InboxItem
 from scout.protocol.insight import ShowBrief

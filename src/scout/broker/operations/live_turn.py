@@ -17,7 +17,7 @@ from scout.model.final_text import make_storable
 from scout.model.flight import CompletedBy, Flight, FlightMove, FlightState, wait_flight
 from scout.model.session import LiveTurn, Session, note_turn
 from scout.model.waiting import WaitingKind, WaitingOn
-from scout.policy.handover import Mail, reminder_text, sent_line
+from scout.policy.host_text import Mail, reminder_text, sent_line
 from scout.policy.live_turn import TurnStep, step_after_turn
 from scout.protocol.operations import command_line
 from scout.store.ledger import LAST

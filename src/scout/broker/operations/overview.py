@@ -16,13 +16,11 @@ from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent
 from scout.model.conversation import Conversation, Member, broadcast_id
-from scout.model.events.concern import concerns
-from scout.model.events.envelope import Event
+from scout.model.events.envelope import Event, concerns
 from scout.model.events.talk import AttentionEvent, MessagePosted
 from scout.model.flight import Flight
 from scout.model.node import Node
-from scout.policy.attention import may_read_attention
-from scout.policy.permit import Deed, Subject
+from scout.policy.permit import Deed, Subject, may_read_attention
 from scout.protocol.agents import ReadFeed
 from scout.protocol.overview import (
     ListNodes,

@@ -14,8 +14,7 @@ from scout.model.ask import Ask
 from scout.model.conversation import Conversation, Message
 from scout.model.delivery import Delivery, DeliveryState
 from scout.model.events.asks import DeliveryWoken
-from scout.model.events.concern import concerns
-from scout.model.events.envelope import Event, WakeFact, record_of
+from scout.model.events.envelope import Event, WakeFact, concerns, record_of
 from scout.model.events.event_types import event_type
 from scout.model.events.talk import MessagePosted
 from scout.model.flight import Flight
@@ -25,7 +24,7 @@ from scout.model.question import Question
 from scout.model.ref import Ref
 from scout.model.work_item import WorkItem
 from scout.policy.reach import WakeAction
-from scout.policy.review import differs
+from scout.policy.wake import differs
 from scout.protocol.insight import ExplainedDecision, Explanation, Step, Why
 
 _MOST = 500

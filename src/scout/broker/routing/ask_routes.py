@@ -15,7 +15,7 @@ from scout.model.flight import Flight, hold_flight
 from scout.model.problems.session import WakeBudget
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.choose import Choice, Demand
-from scout.policy.duty import Party
+from scout.policy.obligation import Party
 from scout.policy.reach import WakeAction, check_reach
 from scout.policy.wake import Cause, Occasion, WakeDecision
 

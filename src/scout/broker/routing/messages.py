@@ -35,8 +35,8 @@ from scout.model.events.envelope import Metadata
 from scout.model.problems.request import NotFound
 from scout.model.problems.session import WakeBudget
 from scout.model.token import TokenKind
-from scout.policy.duty import Party
 from scout.policy.limits import check_person_rate
+from scout.policy.obligation import Party
 from scout.policy.permit import Deed, Subject
 from scout.policy.reach import Reach, WakeAction
 from scout.policy.resolve import Resolution, resolve

@@ -37,7 +37,7 @@ from scout.model.session import Session, SessionState
 from scout.model.token import TokenKind
 from scout.policy.handle import alias_fault
 from scout.policy.permit import Deed, Subject
-from scout.policy.register import check_alias
+from scout.policy.registration import check_alias
 from scout.protocol.access import (
     AliasView,
     CreateCard,

@@ -32,7 +32,7 @@ from scout.model.problems.request import Forbidden
 from scout.model.problems.target import NameTaken
 from scout.policy.directory import Wanted
 from scout.policy.permit import Deed, Subject, check_directory
-from scout.policy.register import Registration, RegistrationWish, decide_registration
+from scout.policy.registration import Registration, RegistrationWish, decide_registration
 from scout.ports import Surroundings
 from scout.protocol.agents import RegisterAgent, Registered
 

@@ -19,8 +19,8 @@ from scout.model.question import Question
 from scout.model.session import Session
 from scout.model.status import AgentStatus, agent_status
 from scout.model.work_item import WorkItem
-from scout.policy.attention import may_read_attention
 from scout.policy.directory import Instance
+from scout.policy.permit import may_read_attention
 from scout.protocol.agents import AgentDetail, AgentView
 from scout.protocol.asks import FlightView
 from scout.protocol.questions import QuestionView

@@ -19,7 +19,15 @@ from scout.model.flight import (
     wait_flight,
 )
 from scout.model.waiting import WaitingKind
-from scout.policy.swept import CheckFlight, Liveness, SweepFail, SweepResume, SweepSubject, Swept, WaitFlight
+from scout.policy.sweep_actions import (
+    CheckFlight,
+    Liveness,
+    SweepFail,
+    SweepResume,
+    SweepSubject,
+    Swept,
+    WaitFlight,
+)
 from scout.store.ledger import Ledger
 
 _SEEN = {

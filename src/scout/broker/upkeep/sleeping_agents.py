@@ -13,7 +13,7 @@ from scout.model.endpoint import Endpoint, EndpointMove, EndpointState, is_onlin
 from scout.model.events.presence import AgentRetired, AgentSleeping, SessionEnded
 from scout.model.flight import Flight, FlightState
 from scout.model.session import Session, end_session
-from scout.policy.swept import EndTask, Rest, Sleep, StayAwake, SweepSubject
+from scout.policy.sweep_actions import EndTask, Rest, Sleep, StayAwake, SweepSubject
 from scout.store.ledger import LAST
 
 _FEW = 20

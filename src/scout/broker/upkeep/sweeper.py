@@ -37,7 +37,7 @@ from scout.model.session import Session, SessionState
 from scout.model.token import Token, expire_token
 from scout.policy.limits import Gap
 from scout.policy.sweep import due_for
-from scout.policy.swept import (
+from scout.policy.sweep_actions import (
     EndTask,
     Expire,
     Liveness,

@@ -20,7 +20,7 @@ from scout.model.agent import Agent, Lifecycle
 from scout.model.conversation import Member, Message
 from scout.model.events.talk import MessagePosted, message_of
 from scout.policy.directory import Instance
-from scout.policy.duty import Party
+from scout.policy.obligation import Party
 from scout.policy.wake import WakeFacts, may_suggest
 from scout.ports import Router
 from scout.store.ledger import Ledger

@@ -4,8 +4,7 @@ import asyncio
 from typing import Any
 
 from scout.mcp.call import LONGEST, STEP, UNASKED, Call
-from scout.mcp.tools.flight_text import flight_facts
-from scout.mcp.tools.result import compact, next_call
+from scout.mcp.tools.result import compact, flight_facts, next_call
 from scout.mcp.tools.tasks import speaks_tasks, started
 from scout.model.ask import AskReceipt, ReplyMode
 from scout.model.events.envelope import Event, record_of

@@ -8,6 +8,8 @@ from mcp_types import CallToolResult, TextContent
 from scout.base.codec import encode, plain, render
 from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.mcp.tools.tool import Tool
+from scout.model.flight import FLIGHT
+from scout.protocol.asks import FlightView
 from scout.protocol.correction import remedies_of
 from scout.protocol.operations import command_line
 from scout.protocol.request import Page
@@ -83,3 +85,24 @@ def _kept(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_kept(one) for one in cast("list[Any]", value)]
     return value
+
+
+def flight_facts(view: FlightView) -> dict[str, Any]:
+    """Its state and result, and how to wait for it while it is open."""
+    shown = {
+        "flightId": view.id,
+        "askId": view.ask_id,
+        "state": view.state,
+        "phase": view.phase,
+        "target": view.target_address,
+        "output": view.output,
+        "error": view.error,
+        "reason": view.reason,
+        "waitingOn": view.waiting_on,
+        "nextMoveOwnerId": view.next_move_owner_id,
+        "workItemId": view.work_item_id,
+        "mayRepeat": view.may_repeat,
+        "revision": view.revision,
+    }
+    after = next_call("invocations_wait", flightId=view.id) if view.state not in FLIGHT.terminal else None
+    return {**compact(shown), **({"next": after} if after else {})}

@@ -1,11 +1,16 @@
 """The tools: one row each. Which role has which is said in `protocol.tools`."""
 
 from collections.abc import Mapping
+from typing import Any
 
-from scout.mcp.tools import acts, asking, lines, synonyms
+from scout.base.refusal import Refused
+from scout.identity.lexer import lex
+from scout.identity.name import HandleName, OperatorName, PathName
+from scout.mcp.tools import acts, asking, lines
 from scout.mcp.tools.session_tools import SESSION_TOOLS
 from scout.mcp.tools.tool import Argument, Tool, arguments, one
 from scout.model.agent import ToolRole
+from scout.model.waiting import WaitingKind
 from scout.protocol import (
     access,
     agents,
@@ -19,6 +24,46 @@ from scout.protocol import (
     work,
 )
 from scout.protocol.tools import ROLE_TOOLS
+
+_MOVES: Mapping[str, str] = {
+    "waiting": "wait",
+    "review": "submit",
+    "working": "start",
+    "done": "accept",
+    "cancelled": "cancel",
+}
+
+
+def _read_question(given: dict[str, Any]) -> dict[str, Any]:
+    """Without a target, a question goes to the one who asked in the flight."""
+    return given if "to" in given or "flightId" not in given else {**given, "to": given["flightId"]}
+
+
+def _read_work(given: dict[str, Any]) -> dict[str, Any]:
+    """A state is the move that leads to it; a next owner alone is a handover."""
+    rest = dict(given)
+    if "move" not in rest and "state" in rest:
+        state = rest.pop("state")
+        rest["move"] = _MOVES.get(str(state), state)
+    if "move" not in rest and "nextMoveOwnerId" in rest:
+        rest.update(move="hand_over", to=rest.pop("nextMoveOwnerId"))
+    if "waitingOn" in rest:
+        on = rest.pop("waitingOn")
+        rest.update(on=_kind_of(str(on)), ref=on)
+    return rest
+
+
+def _kind_of(text: str) -> WaitingKind:
+    """What a text names that something waits for."""
+    if text.startswith("wrk_"):
+        return WaitingKind.WORK_ITEM
+    try:
+        name = lex(text)
+    except Refused:
+        return WaitingKind.CONDITION
+    names_agent = isinstance(name, HandleName | PathName | OperatorName) and " " not in text.strip()
+    return WaitingKind.ACTOR if names_agent else WaitingKind.CONDITION
+
 
 _LIMIT = "how many"
 _AGENT = (
@@ -178,7 +223,7 @@ _TABLE = (
         arguments("to", "body", "options", "flightId", "workItemId"),
         lines.question,
         shows=_QUESTION,
-        read=synonyms.question,
+        read=_read_question,
         optional=("to",),
     ),
     Tool(
@@ -242,7 +287,7 @@ _TABLE = (
         ),
         lines.work,
         shows=_WORK,
-        read=synonyms.work,
+        read=_read_work,
     ),
     Tool("work_get", "A work item and its steps.", one(work.GetWork), arguments("workItemId"), lines.work),
     Tool(

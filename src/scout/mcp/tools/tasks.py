@@ -25,9 +25,8 @@ from scout.base.refusal import Refused, WrongState, code_of
 from scout.mcp.call import Call
 from scout.mcp.caller import McpCaller, caller_of
 from scout.mcp.tools import lines
-from scout.mcp.tools.flight_text import flight_facts
 from scout.mcp.tools.forms import answer_of, form, offers_forms
-from scout.mcp.tools.result import answered
+from scout.mcp.tools.result import answered, flight_facts
 from scout.model.attention import AttentionMove
 from scout.model.flight import FlightState
 from scout.model.problems.diagnostics import ALL

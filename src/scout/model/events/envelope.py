@@ -8,7 +8,16 @@ from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.ref import Ref
 
-__all__ = ["Changed", "Event", "Metadata", "PassedOver", "WakeFact", "record_of"]
+__all__ = [
+    "Changed",
+    "Event",
+    "Metadata",
+    "PassedOver",
+    "WakeFact",
+    "concerned_agents",
+    "concerns",
+    "record_of",
+]
 
 T = TypeVar("T")
 
@@ -73,3 +82,39 @@ class Event(Record, tag_field="type"):
 def record_of(event: Event) -> Any:
     """The record as it is after the fact; the payload itself, where a fact changes none."""
     return getattr(event.payload, "record", event.payload)
+
+
+_FIELDS = (
+    "id",
+    "agent_id",
+    "sender",
+    "target",
+    "requester_id",
+    "owner_id",
+    "next_move_owner_id",
+    "holder_id",
+    "asker_id",
+    "responder_id",
+    "conversation_id",
+    "session_id",
+    "flight_id",
+    "ask_id",
+    "work_item_id",
+    "message_id",
+)
+
+
+def concerns(event: Event) -> frozenset[str]:
+    """The ids of every agent, conversation and record that a fact is about."""
+    found = {event.source.id, event.target.id, *event.metadata.target_agents}
+    record = record_of(event)
+    for name in _FIELDS:
+        value = getattr(record, name, None)
+        if isinstance(value, str):
+            found.add(value)
+    return frozenset(found)
+
+
+def concerned_agents(event: Event) -> list[str]:
+    """The agents among them, in a fixed order."""
+    return sorted(ident for ident in concerns(event) if ident.startswith("agt_"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from scout.base.record import Record
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import read_event
-from scout.policy.review import differs, in_words
+from scout.policy.wake import differs, in_words
 from scout.store.database import connect
 
 _SHOWN = 100

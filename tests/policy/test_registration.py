@@ -8,7 +8,7 @@ from scout.base.refusal import Refused
 from scout.identity.problem import ReservedName
 from scout.model.agent import Lifecycle, ToolRole
 from scout.model.problems.target import AliasShadows, NameTaken
-from scout.policy.register import Registration, RegistrationWish, check_alias, decide_registration
+from scout.policy.registration import Registration, RegistrationWish, check_alias, decide_registration
 from tests.policy.fleets import agent, fleet
 
 

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scout.api.asgi import Gone
-from scout.api.reading import WrongMedia, body_of, read
+from scout.api.requests import WrongMedia, body_of, read
 from scout.api.routes import Routes
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.base.time import Time
 from scout.model.problems.request import TooLarge
-from scout.protocol import agents, asks, overview, talk
+from scout.protocol import agents, asks, endpoints, overview, talk
 from scout.protocol.request import Request
 
 ROUTES = Routes()
@@ -50,7 +50,7 @@ def test_a_body_is_read_with_what_the_path_says() -> None:
     assert posted("/v1/agents/arc", b'{"config":{"a":1}}', method="PATCH") == agents.ConfigureAgent(
         address="arc", config={"a": 1}
     )
-    assert posted("/v1/endpoints/ep_1", b"", method="DELETE") == agents.RemoveEndpoint(endpoint_id="ep_1")
+    assert posted("/v1/endpoints/ep_1", b"", method="DELETE") == endpoints.RemoveEndpoint(endpoint_id="ep_1")
 
 
 def test_names_of_other_integrations_are_read() -> None:
@@ -70,7 +70,7 @@ def test_the_key_may_stand_in_the_header() -> None:
     assert refusal(posted, "/v1/messages", with_key, b"other").field == "idempotencyKey"
     assert refusal(posted, "/v1/messages", body, b"k" * 201).field == "Idempotency-Key"
     assert refusal(posted, "/v1/messages", body, b"").field == "Idempotency-Key"
-    assert isinstance(posted("/v1/endpoints/ep_1/heartbeat", b"", b"k"), agents.Heartbeat)
+    assert isinstance(posted("/v1/endpoints/ep_1/heartbeat", b"", b"k"), endpoints.Heartbeat)
 
 
 @pytest.mark.parametrize(

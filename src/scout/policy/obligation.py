@@ -5,7 +5,7 @@ from scout.model.flight import FLIGHT, Flight, FlightState
 from scout.model.question import QUESTION, Question
 from scout.model.work_item import WORK_ITEM, WorkItem, WorkState
 
-__all__ = ["Duty", "Party", "duty_of"]
+__all__ = ["Obligation", "Party", "obligation_of"]
 
 
 class Party(Record, omit_defaults=True):
@@ -19,7 +19,7 @@ class Party(Record, omit_defaults=True):
         return self.agent_id == other.agent_id and other.session_id in (None, self.session_id)
 
 
-class Duty(Record, omit_defaults=True):
+class Obligation(Record, omit_defaults=True):
     """Who owes what in the question, work item or flight that something is about."""
 
     noun: str
@@ -31,7 +31,7 @@ class Duty(Record, omit_defaults=True):
     next_move_owner_id: str | None = None
 
 
-def duty_of(record: Question | WorkItem | Flight) -> Duty:
+def obligation_of(record: Question | WorkItem | Flight) -> Obligation:
     """Who owes what in a record: of a question the asker, of a flight the requester is the owner."""
     if isinstance(record, Question):
         noun, owner, settled = "question", record.asker_id, record.state in QUESTION.settled
@@ -39,7 +39,7 @@ def duty_of(record: Question | WorkItem | Flight) -> Duty:
         noun, owner, settled = "work item", record.owner_id, record.state in WORK_ITEM.settled
     else:
         noun, owner, settled = "flight", record.requester_id, record.state in FLIGHT.settled
-    return Duty(
+    return Obligation(
         noun=noun,
         id=record.id,
         state=record.state,

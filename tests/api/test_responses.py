@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from scout.api.answer import encoded, internal, problem, problem_document
+from scout.api.responses import encoded, internal, problem, problem_document
 from scout.base.refusal import BadRequest, Diagnostic, Remedy
 from scout.model.events.envelope import Changed
 from scout.model.problems.diagnostics import ALL

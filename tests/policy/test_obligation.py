@@ -5,37 +5,39 @@ import msgspec
 from scout.model.flight import FlightState
 from scout.model.question import QuestionState
 from scout.model.work_item import WorkState
-from scout.policy.duty import Duty, duty_of
+from scout.policy.obligation import Obligation, obligation_of
 from tests.model.samples import ALICE, BOB, CAROL, a_flight, a_question, a_work_item
 
 
 def test_what_is_owed_in_a_question() -> None:
     question = a_question()
-    owed = Duty(noun="question", id=question.id, state="open", owner_id=ALICE, next_move_owner_id=BOB)
-    assert duty_of(question) == owed
+    owed = Obligation(noun="question", id=question.id, state="open", owner_id=ALICE, next_move_owner_id=BOB)
+    assert obligation_of(question) == owed
     answered = a_question(state=QuestionState.ANSWERED, next_move_owner_id=ALICE)
-    assert duty_of(answered) == msgspec.structs.replace(owed, state="answered", next_move_owner_id=ALICE)
+    assert obligation_of(answered) == msgspec.structs.replace(
+        owed, state="answered", next_move_owner_id=ALICE
+    )
     for state in (QuestionState.CLOSED, QuestionState.DECLINED):
-        assert duty_of(a_question(state=state, next_move_owner_id=None)) == msgspec.structs.replace(
+        assert obligation_of(a_question(state=state, next_move_owner_id=None)) == msgspec.structs.replace(
             owed, state=state, settled=True, next_move_owner_id=None
         )
 
 
 def test_what_is_owed_in_a_work_item() -> None:
     item = a_work_item(state=WorkState.WORKING)
-    owed = Duty(noun="work item", id=item.id, state="working", owner_id=BOB, next_move_owner_id=BOB)
-    assert duty_of(item) == owed
+    owed = Obligation(noun="work item", id=item.id, state="working", owner_id=BOB, next_move_owner_id=BOB)
+    assert obligation_of(item) == owed
     waiting = a_work_item(state=WorkState.WAITING, next_move_owner_id=CAROL)
-    assert duty_of(waiting) == msgspec.structs.replace(
+    assert obligation_of(waiting) == msgspec.structs.replace(
         owed, state="waiting", waiting=True, next_move_owner_id=CAROL
     )
-    done = duty_of(a_work_item(state=WorkState.DONE, next_move_owner_id=None))
+    done = obligation_of(a_work_item(state=WorkState.DONE, next_move_owner_id=None))
     assert (done.settled, done.waiting) == (True, False)
 
 
 def test_what_is_owed_in_a_flight() -> None:
     flight = a_flight(state=FlightState.WAITING, next_move_owner_id=CAROL)
-    assert duty_of(flight) == Duty(
+    assert obligation_of(flight) == Obligation(
         noun="flight",
         id=flight.id,
         state="waiting",
@@ -43,6 +45,6 @@ def test_what_is_owed_in_a_flight() -> None:
         owner_id=ALICE,
         next_move_owner_id=CAROL,
     )
-    failed = duty_of(a_flight(state=FlightState.FAILED, next_move_owner_id=None))
+    failed = obligation_of(a_flight(state=FlightState.FAILED, next_move_owner_id=None))
     assert (failed.settled, failed.waiting) == (True, False)
-    assert not duty_of(a_flight()).settled
+    assert not obligation_of(a_flight()).settled

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scout.policy.handover import (
+from scout.policy.host_text import (
     Mail,
     Standing,
     is_mail,

@@ -1,0 +1,72 @@
+"""Requests about endpoints: the places where an agent can be reached."""
+
+from typing import Annotated, ClassVar
+
+from scout.model.agent import PermissionProfile, WakePolicy
+from scout.model.endpoint import Endpoint, EndpointState, Transport
+from scout.protocol.parameters import Revision, Words, says
+from scout.protocol.request import Request, Write
+
+__all__ = ["Heartbeat", "RegisterEndpoint", "RemoveEndpoint", "UpdateEndpoint"]
+
+
+class RegisterEndpoint(Write[Endpoint]):
+    """Say that an agent can be reached here: a new process, node or session is a new endpoint."""
+
+    operation: ClassVar[str] = "endpoint.register"
+    route: ClassVar[str] = "POST /v1/endpoints"
+    status: ClassVar[int] = 201
+    permission: ClassVar[str] = "the agent itself, or who controls it"
+
+    agent_id: Annotated[Words | None, says("whose; yours unless said")] = None
+    harness: Words | None = None
+    model: Words | None = None
+    node: Words | None = None
+    transport: Transport = Transport.PULL
+    session_id: Words | None = None
+    state: EndpointState = EndpointState.IDLE
+    preferred: bool = False
+    wake_policy: WakePolicy | None = None
+    permission_profile: PermissionProfile | None = None
+
+
+class Heartbeat(Request[Endpoint]):
+    """Give a sign of life."""
+
+    operation: ClassVar[str] = "endpoint.heartbeat"
+    route: ClassVar[str] = "POST /v1/endpoints/{endpointId}/heartbeat"
+    words: ClassVar[tuple[str, ...]] = ("endpointId",)
+    permission: ClassVar[str] = "the agent itself, or who controls it"
+    writes: ClassVar[bool] = True
+
+    endpoint_id: Words
+
+
+class UpdateEndpoint(Write[Endpoint]):
+    """Change an endpoint's state (only as its table allows) or settings."""
+
+    operation: ClassVar[str] = "endpoint.update"
+    route: ClassVar[str] = "PATCH /v1/endpoints/{endpointId}"
+    words: ClassVar[tuple[str, ...]] = ("endpointId",)
+    permission: ClassVar[str] = "the agent itself, or who controls it"
+
+    endpoint_id: Words
+    state: EndpointState | None = None
+    preferred: bool | None = None
+    model: Words | None = None
+    session_id: Words | None = None
+    wake_policy: WakePolicy | None = None
+    permission_profile: PermissionProfile | None = None
+    reason: Annotated[Words, says("why it failed or was lost")] = ""
+    revision: Revision = None
+
+
+class RemoveEndpoint(Write[Endpoint]):
+    """Say that an agent is not reached here any more; the record stays, stopped."""
+
+    operation: ClassVar[str] = "endpoint.remove"
+    route: ClassVar[str] = "DELETE /v1/endpoints/{endpointId}"
+    words: ClassVar[tuple[str, ...]] = ("endpointId",)
+    permission: ClassVar[str] = "the agent itself, or who controls it"
+
+    endpoint_id: Words

@@ -1,0 +1,24 @@
+"""Parameter types that many requests share, each described once for every surface."""
+
+from typing import Annotated
+
+import msgspec
+
+__all__ = ["Address", "Body", "Cursor", "Key", "Limit", "Revision", "Seconds", "Words", "says"]
+
+
+def says(text: str) -> msgspec.Meta:
+    """Attach a description to a parameter; help, OpenAPI and MCP schemas show it."""
+    return msgspec.Meta(description=text)
+
+
+# No name, id or key is longer than this. Longer text is refused before anything reads it.
+Words = Annotated[str, msgspec.Meta(max_length=4096)]
+Key = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+Seconds = Annotated[float, msgspec.Meta(ge=0)]
+
+Address = Annotated[Words, says("a handle, path, birth branch, alias, id or project:DIR")]
+Body = Annotated[str, says("Markdown text, maximum 256 KiB")]
+Cursor = Annotated[Words | None, says("the `next` value of the previous page")]
+Limit = Annotated[int | None, says("page size; default 50, maximum 200")]
+Revision = Annotated[int | None, says("the revision you read; refused if the record has changed since")]
