@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from scout.adapters.acp.adapter import Acp
-from scout.adapters.persistent.pipe import wires
+from scout.adapters.persistent.pipe import list_pipes
 from scout.adapters.process.spawn import reap
 from scout.base.refusal import Refused
 from scout.model.problems.session import Layer
@@ -216,7 +216,7 @@ async def _goes_on(stage: Stage, acp: Acp) -> None:
     events = await played(acp, stage.turn("and now <<say second>>", door=None))
     assert events[-1] == Completed(text="second")
     assert "blue door" in stage.heard
-    assert len(wires(stage.sessions / "ses_1")) == 1
+    assert len(list_pipes(stage.sessions / "ses_1")) == 1
 
 
 async def _permissions(stage: Stage, acp: Acp) -> None:
@@ -249,11 +249,11 @@ async def _rest(stream: AsyncIterator[HarnessEvent]) -> list[HarnessEvent]:
 
 async def _killed(stage: Stage, acp: Acp, native: str) -> None:
     """After its program was killed the same session goes on in another."""
-    (wire,) = wires(stage.sessions / "ses_1")
-    for member in wire.run.members():
+    (pipe,) = list_pipes(stage.sessions / "ses_1")
+    for member in pipe.run.members():
         with contextlib.suppress(ProcessLookupError):
             os.kill(member.pid, signal.SIGKILL)
-    await until(lambda: not wire.is_running)
+    await until(lambda: not pipe.is_running)
     events = await played(acp, stage.turn("back <<say third>>", native_ids={"session": native}))
     assert events[-1] == Completed(text="third")
     assert next(one for one in events if isinstance(one, Identified)).native_ids == {"session": native}

@@ -7,19 +7,20 @@ from typing import Any
 
 import pytest
 
-from scout.adapters.acp.events import AcpReader, chosen, problem_of, reason_of
-from scout.adapters.acp.turn import TurnOn
-from scout.adapters.persistent.pipe import Wire, WireLimits
+from scout.adapters.acp.events import AcpReader, choose_option, problem_of, reason_of
+from scout.adapters.acp.turn import AcpTurn
+from scout.adapters.persistent.pipe import Pipe
 from scout.model.problems.session import Layer, Missing
 from scout.ports import (
+    Accepted,
     Completed,
     Failed,
     HarnessEvent,
     HumanAnswer,
+    Identified,
     Limited,
     NeedsHuman,
     Other,
-    Prompt,
     Said,
     ToolUse,
     TurnProgress,
@@ -59,11 +60,13 @@ def replayed(file: str, folder: Path) -> list[list[HarnessEvent]]:
     (run / "in").write_text("".join(journal))
     for name, content in (("pid", "1\n1\nno boot\n"), ("exit", "0\n"), ("stderr", "")):
         (run / name).write_text(content)
-    wire = Wire(run)
+    pipe = Pipe(run)
 
     async def read(ident: str) -> list[HarnessEvent]:
-        prompt = Prompt(delivery_id=ident, text="a prompt", body="")
-        return [event async for event in TurnOn(wire, prompt, None, WireLimits()).events()]
+        accepted, identified, *events = [event async for event in AcpTurn(pipe, ident, "a prompt").events()]
+        assert isinstance(accepted, Accepted)
+        assert isinstance(identified, Identified)
+        return events
 
     return [asyncio.run(read(ident)) for ident in turns]
 
@@ -237,6 +240,6 @@ def test_the_words_of_a_refusal(message: str, data: object, reason: str) -> None
 
 def test_a_yes_is_never_made_out_of_nothing() -> None:
     only_no = [{"optionId": "n", "name": "No", "kind": "reject_always"}]
-    assert chosen(only_no, HumanAnswer(allow=True)) is None
-    assert chosen(only_no, HumanAnswer(allow=False)) == {"outcome": "selected", "optionId": "n"}
-    assert chosen([], HumanAnswer(allow=False)) == {"outcome": "cancelled"}
+    assert choose_option(only_no, HumanAnswer(allow=True)) is None
+    assert choose_option(only_no, HumanAnswer(allow=False)) == {"outcome": "selected", "optionId": "n"}
+    assert choose_option([], HumanAnswer(allow=False)) == {"outcome": "cancelled"}

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from scout.ports import (
     Asked,
     Completed,
     Failed,
-    Harness,
     HarnessEvent,
     HumanAnswer,
     Identified,
@@ -33,16 +32,22 @@ from scout.ports import (
     ToolUse,
     TurnUsage,
 )
-from tests.adapters.claude_stage import ClaudeStage, claude_stage, of
-from tests.adapters.conformance import Conformance
-from tests.adapters.turns import Turn, collect, first, left_over, run_on, until
+from tests.adapters.program_stage import (
+    ProgramConformance,
+    ProgramStage,
+    asked,
+    claude_stage,
+    files_below,
+    of,
+)
+from tests.adapters.turns import collect, first, left_over, run_on, until
 
 # The first to come here installs the program; once it is there, a test takes a second or two.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClaudeStage]:
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProgramStage[Claude]]:
     with claude_stage(tmp_path, monkeypatch) as made:
         yield made
 
@@ -53,51 +58,12 @@ def loop() -> str:
     return "uvloop"
 
 
-class TestClaude(Conformance):
-    at_once = 3
-    stage: ClaudeStage
-    _sessions = 0
-
-    @pytest.fixture(autouse=True)
-    def _staged(self, stage: ClaudeStage) -> None:  # pyright: ignore[reportUnusedFunction] (pytest calls it)
-        self.stage = stage
-
-    def make(self, folder: Path) -> Harness:
-        return self.stage.claude()
-
-    def answering(self, body: str) -> Turn:
-        return self._turn(f"<<say {body}>>", body)
-
-    def failing(self) -> Turn:
-        return self._turn("<<error 400 it broke>>")
-
-    def hanging(self) -> Turn:
-        return self._turn("<<stall 30>> ++ <<say too late>>")
-
-    def _turn(self, script: str, body: str = "") -> Turn:
-        self._sessions += 1
-        return self.stage.turn(script, f"ses_{self._sessions}", body)
+class TestClaude(ProgramConformance):
+    hang = "<<stall 30>>"
 
 
 def bash(words: str) -> str:
     return f"<<tool Bash {json.dumps({'command': words})}>>"
-
-
-async def _rest(stream: AsyncIterator[HarnessEvent]) -> list[HarnessEvent]:
-    return [event async for event in stream]
-
-
-async def asked(claude: Claude, one: Turn) -> tuple[NeedsHuman, asyncio.Task[list[HarnessEvent]]]:
-    """What it asks in this turn, and the rest as it comes."""
-    stream = claude.deliver(one.spec, one.prompt)
-    async for event in stream:
-        if isinstance(event, NeedsHuman):
-            return event, asyncio.create_task(_rest(stream))
-    raise AssertionError("it asked nothing")
-
-
-def files_below(folder: Path) -> dict[str, bytes]:
-    return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
 def failure(events: list[HarnessEvent]) -> Failed:
@@ -109,8 +75,8 @@ def failure(events: list[HarnessEvent]) -> Failed:
 # -- its session ---------------------------------------------------------------------------------------
 
 
-def test_a_session_goes_on_in_the_same_program_and_after_it(stage: ClaudeStage, loop: str) -> None:
-    claude = stage.claude()
+def test_a_session_goes_on_in_the_same_program_and_after_it(stage: ProgramStage[Claude], loop: str) -> None:
+    claude = stage.harness()
 
     async def main() -> None:
         one = stage.turn('Remember blue. <<force mcp__scout_run__count {"word": "w"}>> <<say noted>>')
@@ -157,8 +123,10 @@ def test_a_session_goes_on_in_the_same_program_and_after_it(stage: ClaudeStage, 
     assert (stage.sessions / "ses_1" / "1" / "mcp.json").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_session_that_is_lost_or_open_elsewhere_is_left_alone(stage: ClaudeStage, loop: str) -> None:
-    claude = stage.claude()
+def test_a_session_that_is_lost_or_open_elsewhere_is_left_alone(
+    stage: ProgramStage[Claude], loop: str
+) -> None:
+    claude = stage.harness()
 
     async def main() -> None:
         one = stage.turn("<<say begun>>")
@@ -196,7 +164,7 @@ def test_a_session_that_is_lost_or_open_elsewhere_is_left_alone(stage: ClaudeSta
     run_on(loop, main(), 90)
 
 
-def _opened(stage: ClaudeStage, native: str) -> "subprocess.Popen[bytes]":
+def _opened(stage: ProgramStage[Claude], native: str) -> "subprocess.Popen[bytes]":
     """Another program that has the session open."""
     words = ["claude", "-p", "--input-format=stream-json", "--output-format=stream-json", "--verbose"]
     return subprocess.Popen(
@@ -208,12 +176,12 @@ def _opened(stage: ClaudeStage, native: str) -> "subprocess.Popen[bytes]":
 
 
 def test_a_turn_goes_on_without_its_broker_and_is_collected_by_the_next(
-    stage: ClaudeStage, loop: str
+    stage: ProgramStage[Claude], loop: str
 ) -> None:
     one = stage.turn(f"{bash('echo x >> ran; sleep 1')} <<say all done>>")
 
     async def before() -> None:
-        claude = stage.claude()
+        claude = stage.harness()
         event, rest = await first(claude, one)
         assert isinstance(event, Accepted)
         await until((stage.work / "ran").exists, 60)
@@ -221,12 +189,12 @@ def test_a_turn_goes_on_without_its_broker_and_is_collected_by_the_next(
         rest.cancel()
 
     async def after() -> None:
-        claude = stage.claude()
+        claude = stage.harness()
         assert await claude.inspect("ses_1", one.prompt.delivery_id) is InspectResult.TAKEN
         assert await claude.is_warm("ses_1")
         events = await collect(claude, one)
         assert events[-1] == Completed(text="all done")
-        assert (await collect(stage.claude(), one))[-3:] == events[-3:]
+        assert (await collect(stage.harness(), one))[-3:] == events[-3:]
         assert (stage.work / "ran").read_text() == "x\n"
 
     run_on(loop, before(), 90)
@@ -234,19 +202,19 @@ def test_a_turn_goes_on_without_its_broker_and_is_collected_by_the_next(
 
 
 def test_what_a_person_decides_reaches_the_program_also_after_a_restart(
-    stage: ClaudeStage, loop: str
+    stage: ProgramStage[Claude], loop: str
 ) -> None:
     one = stage.turn(f"{bash('chmod 600 secret; curl x')} <<echo>>")
 
     async def before() -> str:
-        need, rest = await asked(stage.claude(), one)
+        need, rest = await asked(stage.harness(), one)
         assert need.kind is Asked.PERMISSION
         assert need.question == "Bash: chmod 600 secret; curl x"
         rest.cancel()
         return need.request
 
     async def after(request: str) -> None:
-        claude = stage.claude()
+        claude = stage.harness()
         need, rest = await asked(claude, one)
         assert need.request == request
         assert not await claude.respond("ses_1", "no-such-request", HumanAnswer(allow=True))
@@ -255,7 +223,7 @@ def test_what_a_person_decides_reaches_the_program_also_after_a_restart(
         events = await rest
         assert events[0] == RequestSettled(request=request)
         assert events[-1] == Completed(text="not that file")
-        assert of(NeedsHuman, await collect(stage.claude(), one)) == []
+        assert of(NeedsHuman, await collect(stage.harness(), one)) == []
 
         two = stage.turn(f"{bash('touch made; git init -q other')} <<say made it>>")
         need, rest = await asked(claude, two)
@@ -286,8 +254,8 @@ def test_what_a_person_decides_reaches_the_program_also_after_a_restart(
 # -- how it fails --------------------------------------------------------------------------------------
 
 
-def test_a_program_that_is_killed_says_so_at_once(stage: ClaudeStage, loop: str) -> None:
-    claude, one = stage.claude(), stage.turn("<<stall 30>> ++ <<say too late>>")
+def test_a_program_that_is_killed_says_so_at_once(stage: ProgramStage[Claude], loop: str) -> None:
+    claude, one = stage.harness(), stage.turn("<<stall 30>> ++ <<say too late>>")
 
     async def main() -> None:
         _, rest = await first(claude, one)
@@ -303,7 +271,7 @@ def test_a_program_that_is_killed_says_so_at_once(stage: ClaudeStage, loop: str)
         assert (await collect(claude, one))[-1] == lost
 
         slow = stage.turn("<<stall 30>> ++ <<say too late>>", "ses_2")
-        late = failure(await collect(stage.claude(turn=1.5, grace=0.5), slow))
+        late = failure(await collect(stage.harness(turn=1.5, grace=0.5), slow))
         assert (late.layer, late.reason) == (
             Layer.PROCESS,
             "its program ended: the turn took longer than 1.5 s",
@@ -313,9 +281,9 @@ def test_a_program_that_is_killed_says_so_at_once(stage: ClaudeStage, loop: str)
 
 
 def test_its_provider_may_refuse(
-    stage: ClaudeStage, loop: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    stage: ProgramStage[Claude], loop: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    claude = stage.claude()
+    claude = stage.harness()
 
     async def main() -> None:
         limited = (await collect(claude, stage.turn("<<error 429 slow down>>")))[-1]
@@ -346,8 +314,10 @@ def test_its_provider_may_refuse(
 
 
 @pytest.mark.parametrize("profile", [PermissionProfile.OBSERVE, PermissionProfile.REVIEW])
-def test_who_only_reads_cannot_write(stage: ClaudeStage, loop: str, profile: PermissionProfile) -> None:
-    claude = stage.claude()
+def test_who_only_reads_cannot_write(
+    stage: ProgramStage[Claude], loop: str, profile: PermissionProfile
+) -> None:
+    claude = stage.harness()
     (stage.work / "here").write_text("something")
     before = files_below(stage.work)
     write = f'<<force Write {{"file_path": "{stage.work}/new", "content": "x"}}>>'
@@ -374,7 +344,7 @@ def test_who_only_reads_cannot_write(stage: ClaudeStage, loop: str, profile: Per
 
 
 def test_only_the_program_itself_writes_into_its_home_and_nothing_is_left(
-    stage: ClaudeStage, loop: str, tmp_path: Path
+    stage: ProgramStage[Claude], loop: str, tmp_path: Path
 ) -> None:
     """The settings of a user stay as they are, byte by byte."""
     stage.home.mkdir()
@@ -383,7 +353,7 @@ def test_only_the_program_itself_writes_into_its_home_and_nothing_is_left(
     (stage.work / ".claude").mkdir()
     (stage.work / ".claude" / "settings.json").write_text("{}")
     before = files_below(stage.work), settings.read_bytes()
-    claude = stage.claude()
+    claude = stage.harness()
 
     async def main() -> None:
         spec: dict[str, Any] = {"idle": 0.2}

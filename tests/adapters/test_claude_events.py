@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from scout.adapters.claude import flags
-from scout.adapters.claude.events import Reading, answers, asked
-from scout.adapters.claude.login import is_logged_in
-from scout.adapters.claude.programs import ident_of
+from scout.adapters.claude.events import ClaudeReader, answer_request, read_request
+from scout.adapters.claude.flags import is_logged_in
+from scout.adapters.claude.turn import make_uuid
 from scout.adapters.persistent.rpc import message_of
 from scout.base.time import Time
 from scout.model.agent import PermissionProfile
@@ -42,9 +42,9 @@ def messages(name: str) -> list[dict[str, Any]]:
 
 
 def events_of(said: list[dict[str, Any]], ident: str, steered: Collection[str] = ()) -> list[HarnessEvent]:
-    reading, events = Reading(ident), list[HarnessEvent]()
+    reading, events = ClaudeReader(ident), list[HarnessEvent]()
     for message in said:
-        events += reading.hear(message, steered)
+        events += reading.read(message, steered)
         if reading.over:
             break
     assert reading.over
@@ -54,7 +54,7 @@ def events_of(said: list[dict[str, Any]], ident: str, steered: Collection[str] =
 
 def played(name: str, steered: Collection[str] = ()) -> list[HarnessEvent]:
     """The events of a recorded turn, without those that mean nothing to Scout."""
-    events = events_of(messages(name), ident_of(name), [ident_of(one) for one in steered])
+    events = events_of(messages(name), make_uuid(name), [make_uuid(one) for one in steered])
     return [event for event in events if not isinstance(event, Other)]
 
 
@@ -81,28 +81,33 @@ def test_a_permission_is_asked_for_and_settled() -> None:
     assert (need.wish.tool, need.wish.command, need.wish.arguments) == ("Bash", "touch f; curl x", "")
     assert RequestSettled(request=need.request) in events
     (request,) = (one for one in messages("permission") if one["type"] == "control_request")
-    assert answers(request, True, "") == {"behavior": "allow", "updatedInput": {"command": "touch f; curl x"}}
-    assert answers(request, False, "") == {"behavior": "deny", "message": "A person said no."}
-    assert answers(request, False, "Use git.") == {"behavior": "deny", "message": "Use git."}
+    assert answer_request(request, True, "") == {
+        "behavior": "allow",
+        "updatedInput": {"command": "touch f; curl x"},
+    }
+    assert answer_request(request, False, "") == {"behavior": "deny", "message": "A person said no."}
+    assert answer_request(request, False, "Use git.") == {"behavior": "deny", "message": "Use git."}
 
 
 def test_questions_are_answered_in_the_shape_of_the_program() -> None:
     (one,) = (one for one in messages("question") if one["type"] == "control_request")
-    need = asked(one)
+    need = read_request(one)
     assert need is not None
     assert (need.kind, need.question, need.options) == (Asked.QUESTION, "Which color?", ("Red", "Blue"))
-    assert answers(one, True, "Red\nor so")["updatedInput"]["answers"] == {"Which color?": "Red\nor so"}
+    assert answer_request(one, True, "Red\nor so")["updatedInput"]["answers"] == {
+        "Which color?": "Red\nor so"
+    }
     (two,) = (one for one in messages("questions") if one["type"] == "control_request")
-    need = asked(two)
+    need = read_request(two)
     assert need is not None
     assert (need.question, need.options) == ("Which color? / Size?", ())
     assert need.detail == "A line for each:\nWhich color? (Red, Blue)\nSize? (S, L)"
-    given = answers(two, True, "Red\nL")["updatedInput"]
+    given = answer_request(two, True, "Red\nL")["updatedInput"]
     assert given["answers"] == {"Which color?": "Red", "Size?": "L"}
     assert given["questions"] == two["request"]["input"]["questions"]
-    both = answers(two, True, "whatever")["updatedInput"]["answers"]
+    both = answer_request(two, True, "whatever")["updatedInput"]["answers"]
     assert both == {"Which color?": "whatever", "Size?": "whatever"}
-    assert answers(two, False, "")["behavior"] == "deny"
+    assert answer_request(two, False, "")["behavior"] == "deny"
 
 
 @pytest.mark.parametrize(
@@ -155,11 +160,11 @@ def test_helpers_in_the_background_belong_to_the_turn() -> None:
     said = messages("helper")
     results = [one for one in said if one["type"] == "result"]
     held_back = [one for one in said if one["type"] != "result"] + results
-    assert events_of(held_back, ident_of("helper"))[-1] == Completed(text="Wait.\n\nIt found it.")
+    assert events_of(held_back, make_uuid("helper"))[-1] == Completed(text="Wait.\n\nIt found it.")
 
 
 def test_what_is_unknown_is_kept_by_its_name() -> None:
-    reading = Reading("me")
+    reading = ClaudeReader("me")
     lines: list[dict[str, Any]] = [
         {"type": "stream_event"},
         {"type": "system", "subtype": "compact_boundary"},
@@ -167,7 +172,7 @@ def test_what_is_unknown_is_kept_by_its_name() -> None:
         {"type": "control_request", "request_id": "1", "request": {"subtype": "hook_callback"}},
         {},
     ]
-    found = [event for line in lines for event in reading.hear(line)]
+    found = [event for line in lines for event in reading.read(line)]
     assert found == [
         Other(kind="stream_event"),
         Other(kind="system/compact_boundary"),
@@ -176,7 +181,7 @@ def test_what_is_unknown_is_kept_by_its_name() -> None:
         Other(kind="None"),
     ]
     retry = {"type": "system", "subtype": "api_retry", "attempt": 2, "error": "overloaded"}
-    assert list(reading.hear(retry)) == [TurnProgress(text="attempt 2 at its provider failed: overloaded")]
+    assert list(reading.read(retry)) == [TurnProgress(text="attempt 2 at its provider failed: overloaded")]
 
 
 def _result(**fields: Any) -> dict[str, Any]:
@@ -192,17 +197,17 @@ def _result(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_a_usage_limit_by_its_words_or_number(fields: dict[str, Any], until: Time | None) -> None:
-    (end,) = Reading("me").hear(_result(**fields))
+    (end,) = ClaudeReader("me").read(_result(**fields))
     assert isinstance(end, Limited)
     assert (end.reason, end.until) == (fields["result"], until)
 
 
 def test_the_provider_says_when_the_limit_is_over() -> None:
-    reading = Reading("me")
+    reading = ClaudeReader("me")
     info = {"status": "rejected", "resetsAt": 1794808405, "rateLimitType": "five_hour"}
-    list(reading.hear({"type": "rate_limit_event", "rate_limit_info": {"status": "allowed", "resetsAt": 5}}))
-    list(reading.hear({"type": "rate_limit_event", "rate_limit_info": info}))
-    (end,) = reading.hear(_result(result="limit reached"))
+    list(reading.read({"type": "rate_limit_event", "rate_limit_info": {"status": "allowed", "resetsAt": 5}}))
+    list(reading.read({"type": "rate_limit_event", "rate_limit_info": info}))
+    (end,) = reading.read(_result(result="limit reached"))
     assert end == Limited(reason="limit reached", until=Time(1794808405 * 1_000_000))
 
 
@@ -225,18 +230,18 @@ def test_the_provider_says_when_the_limit_is_over() -> None:
     ],
 )
 def test_other_ends(fields: dict[str, Any], end: HarnessEvent) -> None:
-    assert list(Reading("me").hear(_result(**fields))) == [end]
+    assert list(ClaudeReader("me").read(_result(**fields))) == [end]
 
 
 def test_tokens_of_a_cache_count_as_read() -> None:
     usage = {"input_tokens": 1, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 300}
     older = _result(is_error=False, result="x", usage={**usage, "output_tokens": 4})
-    assert next(Reading("me").hear(older)) == TurnUsage(
+    assert next(ClaudeReader("me").read(older)) == TurnUsage(
         prompt_tokens=321, completion_tokens=4, estimated=False
     )
     each = {"inputTokens": 1, "cacheReadInputTokens": 20, "cacheCreationInputTokens": 300, "outputTokens": 4}
     newer = _result(is_error=False, result="x", model_usage_since_last_result={"a": each, "b": each})
-    assert [one.model for one in Reading("me").hear(newer) if isinstance(one, TurnUsage)] == ["a", "b"]
+    assert [one.model for one in ClaudeReader("me").read(newer) if isinstance(one, TurnUsage)] == ["a", "b"]
 
 
 # -- its command line ----------------------------------------------------------------------------------

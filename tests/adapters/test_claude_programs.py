@@ -10,15 +10,15 @@ import pytest
 from msgspec.structs import replace
 
 from scout.adapters.claude.adapter import Claude
-from scout.adapters.claude.programs import ident_of
-from scout.adapters.persistent.pipe import WireLimits
+from scout.adapters.claude.turn import make_uuid
+from scout.adapters.persistent.pipe import PipeLimits
 from scout.base.refusal import Refused
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer
 from scout.ports import Accepted, Completed, Failed, HumanAnswer, McpAccess, Other
 from tests.adapters.turns import Turn, collect, run_on, turn
 
-LIMITS = WireLimits(grace=0.5)
+LIMITS = PipeLimits(grace=0.5)
 
 
 class Stage:
@@ -39,7 +39,7 @@ class Stage:
         self.program.write_text(f"#!/bin/sh\n{script}\n")
         self.program.chmod(0o700)
 
-    def claude(self, limits: WireLimits = LIMITS) -> Claude:
+    def claude(self, limits: PipeLimits = LIMITS) -> Claude:
         return Claude(self.folder / "sessions", ("ALSO_THIS",), limits)
 
     def turn(self, text: str = "hello", **spec: Any) -> Turn:
@@ -75,7 +75,7 @@ def test_what_the_program_is_given(stage: Stage, loop: str, monkeypatch: pytest.
     assert (given["SCOUT_TOKEN"], given["SCOUT_AGENT"]) == ("the-token", "@tester")
     words = (stage.work / "words").read_text().splitlines()
     assert not any("the-token" in word for word in words)
-    assert {f"--session-id={ident_of('ses_1')}", "--model=opus", "--allowedTools=mcp__scout_run"} <= set(
+    assert {f"--session-id={make_uuid('ses_1')}", "--model=opus", "--allowedTools=mcp__scout_run"} <= set(
         words
     )
     (servers,) = (word.partition("=")[2] for word in words if word.startswith("--mcp-config="))
@@ -89,11 +89,11 @@ def _answer(text: str, why: str = "end_turn") -> dict[str, Any]:
 
 
 def _prompt(delivery: str) -> dict[str, Any]:
-    return {"type": "user", "uuid": ident_of(delivery), "message": {"role": "user", "content": "hello"}}
+    return {"type": "user", "uuid": make_uuid(delivery), "message": {"role": "user", "content": "hello"}}
 
 
 def test_an_answer_that_only_the_transcript_has_is_collected(stage: Stage, loop: str) -> None:
-    native = ident_of("ses_1")
+    native = make_uuid("ses_1")
     said = json.dumps({"type": "command_lifecycle", "session_id": native, "state": "started"})
     stage.does(f"read -r line; echo '{said}'; kill -9 $$")
     one, other = stage.turn(), stage.turn()
@@ -130,10 +130,10 @@ def test_a_program_that_cannot_go_on_is_a_refusal_with_its_words(stage: Stage, l
         stage.does("echo out of order >&2; exit 7")
         with pytest.raises(Refused, match="exit 7: out of order"):
             await claude.start(one.spec)
-        with pytest.raises(Refused, match="is not there"):
+        with pytest.raises(Refused, match="does not exist"):
             await claude.start(replace(one.spec, cwd=str(stage.folder / "nowhere")))
         with pytest.raises(Refused, match="to begin from"):
-            await claude.start(replace(one.spec, fork_of=ident_of("another")))
+            await claude.start(replace(one.spec, fork_of=make_uuid("another")))
         with pytest.raises(Refused, match="nothing was said"):
             await claude.open(one.spec)
 
@@ -143,7 +143,7 @@ def test_a_program_that_cannot_go_on_is_a_refusal_with_its_words(stage: Stage, l
 def test_what_nobody_can_answer_is_refused_at_once(stage: Stage, loop: str) -> None:
     request = {"type": "control_request", "request_id": "r1", "request": {"subtype": "hook_callback"}}
     delivered = stage.turn()
-    ident = ident_of(delivered.prompt.delivery_id)
+    ident = make_uuid(delivered.prompt.delivery_id)
     end = {"type": "result", "is_error": False, "result": "done", "user_message_uuids": [ident]}
     stage.does(f"read -r line; echo '{json.dumps(request)}'; read -r answer; echo '{json.dumps(end)}'; cat")
 
@@ -165,7 +165,7 @@ def test_a_turn_that_says_too_much_or_does_not_listen_is_ended(stage: Stage, loo
         loud = (await collect(stage.claude(LIMITS._replace(output=1 << 20)), stage.turn()))[-1]
         assert loud == Failed(
             layer=Layer.PROCESS,
-            reason="its program ended: it said too much",
+            reason="its program ended: it wrote more than 1048576 bytes",
             log=str(stage.folder / "sessions" / "ses_1" / "1" / "stderr"),
         )
         stage.does("trap '' TERM; while :; do read -r line; sleep 0.05; done")

@@ -1,13 +1,11 @@
 """The real Codex, by the suite that every adapter runs and by what only it does."""
 
-import asyncio
 import json
 import os
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -21,18 +19,22 @@ from scout.ports import (
     Asked,
     Completed,
     Failed,
-    Harness,
-    HarnessEvent,
     HumanAnswer,
     Identified,
     Limited,
-    NeedsHuman,
     RequestSettled,
     ToolUse,
     TurnUsage,
 )
-from tests.adapters.codex_stage import CodexStage, codex_stage, of
-from tests.adapters.conformance import Conformance
+from tests.adapters.program_stage import (
+    ProgramConformance,
+    ProgramStage,
+    asked,
+    codex_stage,
+    files_below,
+    of,
+    rest_of,
+)
 from tests.adapters.turns import Turn, collect, left_over, run_on, until
 
 # The first to come here installs the program; once it is there, a test takes a second or two.
@@ -40,7 +42,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
-def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CodexStage]:
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProgramStage[Codex]]:
     with codex_stage(tmp_path, monkeypatch) as made:
         yield made
 
@@ -51,30 +53,8 @@ def loop() -> str:
     return "uvloop"
 
 
-class TestCodex(Conformance):
-    at_once = 3
-    stage: CodexStage
-    _sessions = 0
-
-    @pytest.fixture(autouse=True)
-    def _staged(self, stage: CodexStage) -> None:  # pyright: ignore[reportUnusedFunction] (pytest calls it)
-        self.stage = stage
-
-    def make(self, folder: Path) -> Harness:
-        return self.stage.codex()
-
-    def answering(self, body: str) -> Turn:
-        return self._turn(f"<<say {body}>>", body)
-
-    def failing(self) -> Turn:
-        return self._turn("<<error 400 it broke>>")
-
-    def hanging(self) -> Turn:
-        return self._turn("<<sleep 30>> ++ <<say too late>>")
-
-    def _turn(self, script: str, body: str = "") -> Turn:
-        self._sessions += 1
-        return self.stage.turn(script, f"ses_{self._sessions}", body)
+class TestCodex(ProgramConformance):
+    hang = "<<sleep 30>>"
 
 
 def command(words: str, **more: str) -> str:
@@ -86,29 +66,11 @@ def outside(words: str) -> str:
     return command(words, sandbox_permissions="require_escalated", justification="It must be.")
 
 
-async def asked(codex: Codex, one: Turn) -> tuple[NeedsHuman, asyncio.Task[list[HarnessEvent]]]:
-    """What it asks in this turn, and the rest as it comes."""
-    stream = codex.deliver(one.spec, one.prompt)
-    async for event in stream:
-        if isinstance(event, NeedsHuman):
-            rest = asyncio.create_task(_rest(stream))
-            return event, rest
-    raise AssertionError("it asked nothing")
-
-
-async def _rest(stream: Any) -> list[HarnessEvent]:
-    return [event async for event in stream]
-
-
-def files_below(folder: Path) -> dict[str, bytes]:
-    return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-
-
 # -- its session ---------------------------------------------------------------------------------------
 
 
-def test_a_session_goes_on_in_the_same_program_and_after_it(stage: CodexStage, loop: str) -> None:
-    codex = stage.codex()
+def test_a_session_goes_on_in_the_same_program_and_after_it(stage: ProgramStage[Codex], loop: str) -> None:
+    codex = stage.harness()
 
     async def main() -> None:
         one = stage.turn('Remember blue. <<tool count {"word": "w"}>> <<say noted>>')
@@ -153,16 +115,16 @@ def test_a_session_goes_on_in_the_same_program_and_after_it(stage: CodexStage, l
     assert not [name for name, data in files_below(stage.sessions).items() if b"a-token" in data]
 
 
-def test_exactly_this_thread_or_none(stage: CodexStage, loop: str) -> None:
+def test_exactly_this_thread_or_none(stage: ProgramStage[Codex], loop: str) -> None:
     """Attached, held by one program only, forked; and one in which nothing was said is begun anew."""
-    codex = stage.codex()
+    codex = stage.harness()
 
     async def main() -> None:
         one = stage.turn("Remember blue. <<say noted>>")
         (identified,) = of(Identified, await collect(codex, one))
         thread = identified.native_ids["thread"]
         other = stage.turn("", session="ses_2").spec
-        for wanted, reason in ((thread, "another program writes to it now"), ("nobody", "no such thread")):
+        for wanted, reason in ((thread, "it is open in another program"), ("nobody", "no such session")):
             with pytest.raises(Refused, match=reason):
                 await codex.attach(other, wanted)
         with pytest.raises(Refused, match="already has an active writer") as refused:
@@ -182,7 +144,7 @@ def test_exactly_this_thread_or_none(stage: CodexStage, loop: str) -> None:
 
         unsaid = stage.turn("<<say first>>", session="ses_4")
         ids = (await codex.start(unsaid.spec)).native_ids
-        with pytest.raises(Refused, match="nothing has been said"):
+        with pytest.raises(Refused, match="it has no turns yet"):
             await codex.open(replace(unsaid.spec, native_ids=ids))
         await codex.stop("ses_4")
         begun = Turn(replace(unsaid.spec, native_ids=ids), unsaid.prompt)
@@ -201,8 +163,10 @@ def test_exactly_this_thread_or_none(stage: CodexStage, loop: str) -> None:
 # -- people --------------------------------------------------------------------------------------------
 
 
-def test_a_person_allows_or_denies_also_after_a_restart(stage: CodexStage, loop: str, tmp_path: Path) -> None:
-    before, after = stage.codex(), stage.codex()
+def test_a_person_allows_or_denies_also_after_a_restart(
+    stage: ProgramStage[Codex], loop: str, tmp_path: Path
+) -> None:
+    before, after = stage.harness(), stage.harness()
     made = tmp_path / "made"
 
     async def main() -> None:
@@ -244,8 +208,8 @@ def test_a_person_allows_or_denies_also_after_a_restart(stage: CodexStage, loop:
     run_on(loop, main())
 
 
-def test_something_is_said_into_a_turn(stage: CodexStage, loop: str) -> None:
-    codex = stage.codex()
+def test_something_is_said_into_a_turn(stage: ProgramStage[Codex], loop: str) -> None:
+    codex = stage.harness()
 
     async def main() -> None:
         assert not await codex.steer("ses_1", "hello")
@@ -255,7 +219,7 @@ def test_something_is_said_into_a_turn(stage: CodexStage, loop: str) -> None:
             if isinstance(event, ToolUse):
                 break
         assert await codex.steer("ses_1", "Listen! <<say steered>>")
-        assert (await _rest(stream))[-1] == Completed(text="steered")
+        assert (await rest_of(stream))[-1] == Completed(text="steered")
         assert not await codex.steer("ses_1", "too late")
 
     run_on(loop, main())
@@ -264,20 +228,20 @@ def test_something_is_said_into_a_turn(stage: CodexStage, loop: str) -> None:
 # -- ends ----------------------------------------------------------------------------------------------
 
 
-def test_a_restart_in_the_middle_collects_the_same_result(stage: CodexStage, loop: str) -> None:
+def test_a_restart_in_the_middle_collects_the_same_result(stage: ProgramStage[Codex], loop: str) -> None:
     async def main() -> None:
         one = stage.turn(f'<<tool count {{"word": "once"}}>> {command("sleep 0.5")} <<say done>>')
-        before = stage.codex().deliver(one.spec, one.prompt)
+        before = stage.harness().deliver(one.spec, one.prompt)
         async for event in before:
             if isinstance(event, ToolUse):
                 break
-        after = stage.codex()
+        after = stage.harness()
         assert await after.is_warm("ses_1")
         assert await after.inspect("ses_1", one.prompt.delivery_id) is InspectResult.TAKEN
         events = await collect(after, Turn(replace(one.spec, door=None), one.prompt))
         assert isinstance(events[0], Accepted)
         assert events[-1] == Completed(text="done")
-        assert (await _rest(before))[-1] == events[-1]
+        assert (await rest_of(before))[-1] == events[-1]
         assert stage.door.words == ["once"]
         assert len([one for one in stage.model.log if "count" in str(one.calls)]) == 1
 
@@ -285,9 +249,9 @@ def test_a_restart_in_the_middle_collects_the_same_result(stage: CodexStage, loo
 
 
 def test_a_program_that_is_killed_is_explained_and_followed_by_another(
-    stage: CodexStage, loop: str, tmp_path: Path
+    stage: ProgramStage[Codex], loop: str, tmp_path: Path
 ) -> None:
-    codex = stage.codex()
+    codex = stage.harness()
 
     async def main() -> None:
         told = stage.turn("Remember blue. <<say noted>>")
@@ -298,7 +262,7 @@ def test_a_program_that_is_killed_is_explained_and_followed_by_another(
             if isinstance(event, ToolUse):
                 break
         os.kill(_program_of(tmp_path), signal.SIGKILL)
-        last = (await _rest(stream))[-1]
+        last = (await rest_of(stream))[-1]
         assert isinstance(last, Failed)
         assert (last.layer, last.again) == (Layer.PROCESS, False)
         assert "exit 137" in last.reason
@@ -315,7 +279,7 @@ def test_a_program_that_is_killed_is_explained_and_followed_by_another(
         output = stage.sessions / "ses_1" / "2" / "stdout"  # it finished, and died before it said so
         lines = output.read_bytes().splitlines(keepends=True)
         output.write_bytes(b"".join(line for line in lines if b'"turn/completed"' not in line))
-        assert (await collect(stage.codex(), after))[-1] == Completed(text="back")
+        assert (await collect(stage.harness(), after))[-1] == Completed(text="back")
 
     run_on(loop, main())
 
@@ -330,8 +294,10 @@ def _program_of(folder: Path) -> int:
     return pid
 
 
-def test_an_interrupted_turn_takes_its_commands_along(stage: CodexStage, loop: str, tmp_path: Path) -> None:
-    codex = stage.codex()
+def test_an_interrupted_turn_takes_its_commands_along(
+    stage: ProgramStage[Codex], loop: str, tmp_path: Path
+) -> None:
+    codex = stage.harness()
 
     async def main() -> None:
         one = stage.turn(f"{command('sleep 60')} <<say no>>")
@@ -341,24 +307,29 @@ def test_an_interrupted_turn_takes_its_commands_along(stage: CodexStage, loop: s
                 break
         assert await codex.interrupt("ses_1", one.prompt.delivery_id)
         assert left_over(tmp_path) == []
-        last = (await _rest(stream))[-1]
+        last = (await rest_of(stream))[-1]
         assert last == Failed(layer=Layer.SESSION, reason="interrupted")
-        assert (await collect(stage.codex(), one))[-1] == last
+        assert (await collect(stage.harness(), one))[-1] == last
         after = stage.turn("<<say back>>")
         assert (await collect(codex, after))[-1] == Completed(text="back")
         assert any("sleep 60" in words for words in stage.heard)
 
         slow = stage.turn("<<sleep 30>> ++ <<say no>>", session="ses_2")
-        events = await collect(stage.codex(turn=0.5), slow)
+        events = await collect(stage.harness(turn=0.5), slow)
         assert isinstance(events[-1], Failed)
-        assert (events[-1].layer, events[-1].reason) == (Layer.PROCESS, "it took longer than 0.5 s")
+        assert (events[-1].layer, events[-1].reason) == (
+            Layer.PROCESS,
+            "its program ended: the turn took longer than 0.5 s",
+        )
 
     run_on(loop, main())
 
 
-def test_what_a_provider_refuses(stage: CodexStage, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_provider_refuses(
+    stage: ProgramStage[Codex], loop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A usage limit, an expired login, no login, no program."""
-    codex = stage.codex()
+    codex = stage.harness()
 
     async def main() -> None:
         resets = int(time.time()) + 3600

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from scout.adapters.codex import rollout
-from scout.adapters.codex.events import CodexReader, failure
-from scout.adapters.codex.requests import asked, replied
+from scout.adapters.codex import turn as rollout
+from scout.adapters.codex.events import CodexReader, read_failure
+from scout.adapters.codex.requests import answer_request, read_request
 from scout.adapters.persistent.rpc import is_call, message_of
 from scout.base.time import Time
 from scout.model import permission
@@ -45,7 +45,7 @@ def events_of(messages: list[dict[str, Any]]) -> list[HarnessEvent]:
     """What is told, but for what has no meaning."""
     reader, told = CodexReader("dlv_1", "1", "gpt-5"), list[HarnessEvent | None]()
     for message in messages:
-        told += [reader.asked(message)] if is_call(message) else reader.read(message)
+        told += [reader.read_request(message)] if is_call(message) else reader.read(message)
     assert reader.turn_id
     return [event for event in told if event is not None and not isinstance(event, Other)]
 
@@ -177,7 +177,7 @@ def test_a_usage_limit_says_until_when(name: str, seconds: int) -> None:
 
 
 def limited(message: str, resets: list[int], told_at: object) -> Time | None:
-    end = failure({"message": message, "codexErrorInfo": "usageLimitExceeded"}, resets, told_at)
+    end = read_failure({"message": message, "codexErrorInfo": "usageLimitExceeded"}, resets, told_at)
     assert isinstance(end, Limited)
     return end.until
 
@@ -222,7 +222,7 @@ def test_windows_that_are_used_up_say_when_they_begin_again() -> None:
     ],
 )
 def test_other_errors(error: dict[str, Any], end: HarnessEvent) -> None:
-    assert failure(error, [], None) == end
+    assert read_failure(error, [], None) == end
 
 
 def test_what_belongs_to_another_turn_or_is_unknown_is_kept_by_name() -> None:
@@ -270,17 +270,17 @@ YES, NO = HumanAnswer(allow=True, text="green"), HumanAnswer(allow=False)
     ],
 )
 def test_an_answer_is_said_in_the_words_of_codex(name: str, answer: HumanAnswer, reply: object) -> None:
-    assert replied(request_of(name), answer) == reply
+    assert answer_request(request_of(name), answer) == reply
 
 
 def test_several_questions_have_a_line_each() -> None:
     questions = [{"id": name, "question": f"{name}?"} for name in ("a", "b", "c")]
     message = {"id": "x", "method": "item/tool/requestUserInput", "params": {"questions": questions}}
-    question = asked("2", message)
+    question = read_request("2", message)
     assert question == needed(
         '2/"x"', question="1. a?\n2. b?\n3. c?", kind=Asked.QUESTION, detail="one line for each answer"
     )
-    answers = replied(message, HumanAnswer(allow=True, text="one\ntwo"))["answers"]
+    answers = answer_request(message, HumanAnswer(allow=True, text="one\ntwo"))["answers"]
     assert [answers[name]["answers"] for name in "abc"] == [["one"], ["two"], []]
 
 
@@ -293,11 +293,11 @@ def test_an_mcp_server_may_ask_for_one_thing() -> None:
     field = {"colour": {"type": "string", "enum": ["red", "green"]}}
     message = elicitation(field, message="Which?")
     expected = needed("1/3", question="Which?", kind=Asked.QUESTION, options=("red", "green"))
-    assert asked("1", message) == expected
-    assert replied(message, YES) == {"action": "accept", "content": {"colour": "green"}}
-    assert asked("1", elicitation({"a": {}, "b": {}})) is None
+    assert read_request("1", message) == expected
+    assert answer_request(message, YES) == {"action": "accept", "content": {"colour": "green"}}
+    assert read_request("1", elicitation({"a": {}, "b": {}})) is None
     link = elicitation({}, serverName="x", url="http://x/")
-    assert asked("1", link) == needed("1/3", question="x asks", wish=("x", "http://x/"))
+    assert read_request("1", link) == needed("1/3", question="x asks", wish=("x", "http://x/"))
 
 
 @pytest.mark.parametrize(
@@ -309,16 +309,16 @@ def test_an_mcp_server_may_ask_for_one_thing() -> None:
     ],
 )
 def test_what_no_person_can_answer_is_no_question(message: dict[str, Any]) -> None:
-    assert asked("1", message) is None
+    assert read_request("1", message) is None
 
 
 def test_a_command_that_wants_the_network_or_is_written_to_says_so() -> None:
     method = "item/commandExecution/requestApproval"
     network = {"networkApprovalContext": {"host": "example.org", "protocol": "https"}}
-    question = asked("1", {"id": 1, "method": method, "params": network})
+    question = read_request("1", {"id": 1, "method": method, "params": network})
     assert question is not None
     assert question.question == "May it reach example.org?"
-    question = asked("1", {"id": 1, "method": method, "params": {"kind": "writeStdin"}})
+    question = read_request("1", {"id": 1, "method": method, "params": {"kind": "writeStdin"}})
     assert question is not None
     assert question.question == "May it write to this command?"
 
@@ -327,23 +327,23 @@ def test_a_command_that_wants_the_network_or_is_written_to_says_so() -> None:
 
 
 def test_the_file_of_a_thread_tells_the_end_of_a_turn() -> None:
-    assert rollout.end_of(DATA / "rollout_tools.jsonl", "dlv_1") == Completed(text="done")
-    interrupted = rollout.end_of(DATA / "rollout_interrupted.jsonl", "dlv_1")
+    assert rollout.read_end(DATA / "rollout_tools.jsonl", "dlv_1") == Completed(text="done")
+    interrupted = rollout.read_end(DATA / "rollout_interrupted.jsonl", "dlv_1")
     assert interrupted == Failed(layer=Layer.SESSION, reason="interrupted")
-    assert isinstance(rollout.end_of(DATA / "rollout_limit.jsonl", "dlv_1"), Limited)
+    assert isinstance(rollout.read_end(DATA / "rollout_limit.jsonl", "dlv_1"), Limited)
     assert rollout.has_begun(DATA / "rollout_tools.jsonl", "dlv_1")
 
 
 def test_a_turn_that_goes_on_or_is_another_has_no_end_there(tmp_path: Path) -> None:
-    assert rollout.end_of(DATA / "rollout_tools.jsonl", "dlv_2") is None
+    assert rollout.read_end(DATA / "rollout_tools.jsonl", "dlv_2") is None
     assert not rollout.has_begun(DATA / "rollout_tools.jsonl", "dlv_2")
-    assert rollout.end_of(tmp_path / "nothing.jsonl", "dlv_1") is None
+    assert rollout.read_end(tmp_path / "nothing.jsonl", "dlv_1") is None
     lines = (DATA / "rollout_tools.jsonl").read_text().splitlines(keepends=True)
     begun = next(at for at, line in enumerate(lines) if '"client_id":"dlv_1"' in line)
     cut = tmp_path / "cut.jsonl"
     cut.write_text("".join(lines[: begun + 1]) + '{"type": "event_m')
     assert rollout.has_begun(cut, "dlv_1")
-    assert rollout.end_of(cut, "dlv_1") is None
+    assert rollout.read_end(cut, "dlv_1") is None
 
 
 def test_an_error_in_the_file_is_the_same_as_told(tmp_path: Path) -> None:
@@ -352,4 +352,4 @@ def test_an_error_in_the_file_is_the_same_as_told(tmp_path: Path) -> None:
     end = {"type": "task_complete", "turn_id": "t", "error": error}
     file = tmp_path / "rollout.jsonl"
     file.write_text("".join(json.dumps({"type": "event_msg", "payload": one}) + "\n" for one in (item, end)))
-    assert rollout.end_of(file, "d") == Failed(layer=Layer.PROVIDER, reason="no", missing=Missing.LOGIN)
+    assert rollout.read_end(file, "d") == Failed(layer=Layer.PROVIDER, reason="no", missing=Missing.LOGIN)

@@ -28,8 +28,8 @@ def executable(file: Path) -> Path:
 
 def test_it_is_found_on_the_path(tmp_path: Path) -> None:
     found = executable(tmp_path / "bin" / "codex")
-    assert flags.program({"PATH": str(found.parent)}) == found
-    assert flags.program({"PATH": "/nowhere"}) is None
+    assert flags.find_program({"PATH": str(found.parent)}) == found
+    assert flags.find_program({"PATH": "/nowhere"}) is None
 
 
 @pytest.mark.parametrize("where", ["@openai", "@openai/codex/node_modules/@openai"])
@@ -39,9 +39,11 @@ def test_what_npm_installed_is_looked_through(tmp_path: Path, where: str) -> Non
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "codex").symlink_to(script)
     path = {"PATH": str(tmp_path / "bin")}
-    assert flags.program(path) == tmp_path / "bin" / "codex"  # nothing for this machine: the script must do
+    assert (
+        flags.find_program(path) == tmp_path / "bin" / "codex"
+    )  # nothing for this machine: the script must do
     real = executable(modules / where / "codex-linux-x64" / "vendor" / "x86_64" / "bin" / "codex")
-    assert flags.program(path) == real
+    assert flags.find_program(path) == real
 
 
 # -- its environment -----------------------------------------------------------------------------------

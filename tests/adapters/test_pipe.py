@@ -9,14 +9,13 @@ import pytest
 
 from scout.adapters.persistent import pipe as wires_module
 from scout.adapters.persistent.keeper import SOCKET
-from scout.adapters.persistent.pipe import PipeEntry, Wire, WireLimits, clear_last, wires
+from scout.adapters.persistent.pipe import Pipe, PipeEntry, PipeLimits, clear_last, list_pipes
 from scout.adapters.persistent.rpc import Rpc, RpcError
-from scout.adapters.process.environment import environment_for
 from scout.adapters.process.process_table import processes
-from scout.adapters.process.spawn import Launch
+from scout.adapters.process.spawn import Launch, environment_for
 from tests.adapters.turns import left_over, run_on, until
 
-LIMITS = WireLimits(grace=0.5)
+LIMITS = PipeLimits(grace=0.5)
 ECHO = ("sed", "-u", "s/^/said /")
 
 
@@ -27,42 +26,42 @@ def launch(folder: Path, *words: str) -> Launch:
     return Launch(("/usr/bin/env", *words), str(where), "", environment_for({}))
 
 
-async def begun(folder: Path, *words: str, limits: WireLimits = LIMITS) -> Wire:
-    wire = Wire(folder / "ses" / "1")
-    assert await wire.begin(launch(folder, *(words or ECHO)), limits)
-    return wire
+async def begun(folder: Path, *words: str, limits: PipeLimits = LIMITS) -> Pipe:
+    pipe = Pipe(folder / "ses" / "1")
+    assert await pipe.begin(launch(folder, *(words or ECHO)), limits)
+    return pipe
 
 
 def test_lines_there_and_back_and_again_for_the_next_broker(loop: str, tmp_path: Path) -> None:
     async def main() -> None:
-        wire = await begun(tmp_path)
-        assert wire.begun_at("one") is None
-        assert await wire.tell("zwölf".encode(), "one")
-        line = await anext(aiter(wire.heard()))
+        pipe = await begun(tmp_path)
+        assert pipe.sent_at("one") is None
+        assert await pipe.send("zwölf".encode(), "one")
+        line = await anext(aiter(pipe.follow_lines()))
         assert line.text == "said zwölf".encode()
-        assert await wire.tell(b"two", "two")
-        assert await wire.tell(b"three")
-        await until(lambda: len(wire.said()) == 3)
-        wire.let_go()
+        assert await pipe.send(b"two", "two")
+        assert await pipe.send(b"three")
+        await until(lambda: len(pipe.read_lines()) == 3)
+        pipe.disconnect()
 
-        (later,) = wires(tmp_path / "ses")
-        assert later.told()[0] == PipeEntry("one", "zwölf".encode(), 0)
-        assert [one.tag for one in later.told()] == ["one", "two", "-"]
-        assert later.begun_at("two") == line.after
-        assert [one.text for one in later.said(line.after)] == [b"said two", b"said three"]
+        (later,) = list_pipes(tmp_path / "ses")
+        assert later.sent_lines()[0] == PipeEntry("one", "zwölf".encode(), 0)
+        assert [one.tag for one in later.sent_lines()] == ["one", "two", "-"]
+        assert later.sent_at("two") == line.after
+        assert [one.text for one in later.read_lines(line.after)] == [b"said two", b"said three"]
         assert later.is_running
-        assert await later.tell(b"four", "four")
-        assert [one.tag for one in wire.told()][-1] == "four"
-        await until(lambda: len(later.said(line.after)) == 3)  # stopping does not wait for an answer
+        assert await later.send(b"four", "four")
+        assert [one.tag for one in pipe.sent_lines()][-1] == "four"
+        await until(lambda: len(later.read_lines(line.after)) == 3)  # stopping does not wait for an answer
 
         assert await later.stop("enough", LIMITS)
         assert not await later.stop("enough", LIMITS)
-        assert not await later.tell(b"five", "five")
-        assert not await wire.connect()
-        heard = [one.text async for one in later.heard(line.after)]
+        assert not await later.send(b"five", "five")
+        assert not await pipe.connect()
+        heard = [one.text async for one in later.follow_lines(line.after)]
         assert heard == [b"said two", b"said three", b"said four"]
-        assert later.end == "enough"
-        assert later.begun_at("five") is None
+        assert later.end_reason == "enough"
+        assert later.sent_at("five") is None
 
     run_on(loop, main())
     assert left_over(tmp_path) == []
@@ -71,22 +70,22 @@ def test_lines_there_and_back_and_again_for_the_next_broker(loop: str, tmp_path:
 def test_wires_are_counted_and_other_files_are_not(tmp_path: Path) -> None:
     for name in ("1", "2", "10", "work", "x1"):
         (tmp_path / name).mkdir()
-    assert [one.run.folder.name for one in wires(tmp_path)] == ["1", "2", "10"]
-    assert wires(tmp_path / "nowhere") == []
-    assert Wire(tmp_path / "1").told() == []
-    assert Wire(tmp_path / "1").said() == []
-    assert not Wire(tmp_path / "1").is_running
+    assert [one.run.folder.name for one in list_pipes(tmp_path)] == ["1", "2", "10"]
+    assert list_pipes(tmp_path / "nowhere") == []
+    assert Pipe(tmp_path / "1").sent_lines() == []
+    assert Pipe(tmp_path / "1").read_lines() == []
+    assert not Pipe(tmp_path / "1").is_running
 
 
 def test_a_broker_that_is_gone_for_too_long_ends_the_program(loop: str, tmp_path: Path) -> None:
     async def main() -> None:
-        wire = await begun(tmp_path, limits=LIMITS._replace(deserted=0.3))
-        assert await wire.tell(b"hi", "a")
+        pipe = await begun(tmp_path, limits=LIMITS._replace(deserted=0.3))
+        assert await pipe.send(b"hi", "a")
         await asyncio.sleep(0.6)
-        assert wire.is_running  # somebody is connected
-        wire.let_go()
-        await until(lambda: not wire.is_running)
-        assert wire.end == "no broker was there for 0.3 s"
+        assert pipe.is_running  # somebody is connected
+        pipe.disconnect()
+        await until(lambda: not pipe.is_running)
+        assert pipe.end_reason == "no broker was there for 0.3 s"
 
     run_on(loop, main())
 
@@ -96,39 +95,39 @@ def test_a_folder_with_a_long_name_and_a_line_of_megabytes(loop: str, tmp_path: 
 
     async def main() -> None:
         deep.mkdir(parents=True)
-        wire = await begun(deep, "cat")
+        pipe = await begun(deep, "cat")
         line = b"z" * (2 << 20)
-        assert await wire.tell(line, "big")
-        async for one in wire.heard():
+        assert await pipe.send(line, "big")
+        async for one in pipe.follow_lines():
             assert one.text == line
             break
-        assert wire.told()[0].text == line
-        assert await wire.rest(0.1)
-        await until(lambda: not wire.is_running)
-        assert wire.end == "nothing was to do"
-        assert not (wire.run.folder / SOCKET).exists()
+        assert pipe.sent_lines()[0].text == line
+        assert await pipe.stop_when_idle(0.1)
+        await until(lambda: not pipe.is_running)
+        assert pipe.end_reason == "nothing was to do"
+        assert not (pipe.run.folder / SOCKET).exists()
 
     run_on(loop, main())
 
 
 def test_a_program_that_is_killed_or_complains_says_how(loop: str, tmp_path: Path) -> None:
     async def main() -> None:
-        wire = await begun(tmp_path, "sh", "-c", "echo half; printf more; echo oh no >&2; read x; exit 4")
-        await until(wire.said)
-        assert [one.text for one in wire.said()] == [b"half"]  # a line that is not whole is none yet
-        assert wire.end == ""
-        assert await wire.tell(b"go", "a")
-        assert [one.text async for one in wire.heard()] == [b"half"]
-        assert wire.end == "exit 4: oh no"
+        pipe = await begun(tmp_path, "sh", "-c", "echo half; printf more; echo oh no >&2; read x; exit 4")
+        await until(pipe.read_lines)
+        assert [one.text for one in pipe.read_lines()] == [b"half"]  # a line that is not whole is none yet
+        assert pipe.end_reason == ""
+        assert await pipe.send(b"go", "a")
+        assert [one.text async for one in pipe.follow_lines()] == [b"half"]
+        assert pipe.end_reason == "exit 4: oh no"
 
         keeper = await begun(tmp_path / "other")
-        assert await keeper.tell(b"hi", "a")
+        assert await keeper.send(b"hi", "a")
         leader = keeper.run.process
         assert leader is not None
         os.killpg(leader.pid, signal.SIGKILL)
-        assert [one.text async for one in keeper.heard()] in ([b"said hi"], [])
-        assert keeper.end == "it was killed"
-        assert not await keeper.tell(b"hi", "b")
+        assert [one.text async for one in keeper.follow_lines()] in ([b"said hi"], [])
+        assert keeper.end_reason == "it was killed"
+        assert not await keeper.send(b"hi", "b")
 
     (tmp_path / "other").mkdir()
     run_on(loop, main())
@@ -138,9 +137,9 @@ def test_a_program_that_is_killed_or_complains_says_how(loop: str, tmp_path: Pat
 STUBBORN = ("sh", "-c", "trap '' TERM HUP; sleep 300 & echo here; while :; do sleep 300; done")
 
 
-def killed_alone(wire: Wire, who: str) -> None:
+def killed_alone(pipe: Pipe, who: str) -> None:
     """Kill one process of a run: the shell that Scout shows, or the keeper below it."""
-    shell = wire.run.process
+    shell = pipe.run.process
     assert shell is not None
     table = processes()
     keeper = next(one.identity for one in table.values() if one.parent == shell.pid)
@@ -151,28 +150,28 @@ def killed_alone(wire: Wire, who: str) -> None:
 def test_nothing_is_left_of_a_run_whose_shell_or_keeper_was_killed(
     loop: str, tmp_path: Path, who: str
 ) -> None:
-    async def stopped(wire: Wire) -> None:
-        assert await wire.stop("enough", LIMITS)
-        assert not await wire.stop("enough", LIMITS)
+    async def stopped(pipe: Pipe) -> None:
+        assert await pipe.stop("enough", LIMITS)
+        assert not await pipe.stop("enough", LIMITS)
 
-    async def followed(wire: Wire) -> None:
-        async for _ in wire.heard():
+    async def followed(pipe: Pipe) -> None:
+        async for _ in pipe.follow_lines():
             pass
 
-    async def succeeded(wire: Wire) -> None:
-        wire.let_go()
-        await clear_last(wire.run.folder.parent)  # as another broker does before the next program
+    async def succeeded(pipe: Pipe) -> None:
+        pipe.disconnect()
+        await clear_last(pipe.run.folder.parent)  # as another broker does before the next program
 
     async def main() -> None:
         for number, way in enumerate((stopped, followed, succeeded)):
             folder = tmp_path / str(number)
             folder.mkdir()
-            wire = await begun(folder, *STUBBORN)
-            assert await wire.tell(b"hi", "a")
-            await until(wire.said)
-            killed_alone(wire, who)
-            await until(lambda one=wire: not one.is_running)
-            await way(wire)
+            pipe = await begun(folder, *STUBBORN)
+            assert await pipe.send(b"hi", "a")
+            await until(pipe.read_lines)
+            killed_alone(pipe, who)
+            await until(lambda one=pipe: not one.is_running)
+            await way(pipe)
             assert left_over(folder) == []
 
     run_on(loop, main(), 60)
@@ -180,22 +179,22 @@ def test_nothing_is_left_of_a_run_whose_shell_or_keeper_was_killed(
 
 def test_a_keeper_whose_shell_was_killed_ends_its_program_by_itself(loop: str, tmp_path: Path) -> None:
     async def main() -> None:
-        wire = await begun(tmp_path)
-        assert await wire.tell(b"hi", "a")  # a broker is connected, and does nothing
-        killed_alone(wire, "shell")
-        await until(lambda: not wire.is_running and left_over(tmp_path) == [])
-        assert wire.end == "its shell was killed"
+        pipe = await begun(tmp_path)
+        assert await pipe.send(b"hi", "a")  # a broker is connected, and does nothing
+        killed_alone(pipe, "shell")
+        await until(lambda: not pipe.is_running and left_over(tmp_path) == [])
+        assert pipe.end_reason == "its shell was killed"
 
     run_on(loop, main())
 
 
 def test_a_program_ends_with_a_keeper_that_was_killed(loop: str, tmp_path: Path) -> None:
     async def main() -> None:
-        wire = await begun(tmp_path, "sh", "-c", "echo here; exec sleep 300")
-        await until(wire.said)
-        killed_alone(wire, "keeper")
-        await until(lambda: not wire.is_running and left_over(tmp_path) == [])
-        assert wire.end == "exit 137"
+        pipe = await begun(tmp_path, "sh", "-c", "echo here; exec sleep 300")
+        await until(pipe.read_lines)
+        killed_alone(pipe, "keeper")
+        await until(lambda: not pipe.is_running and left_over(tmp_path) == [])
+        assert pipe.end_reason == "exit 137"
 
     run_on(loop, main())
 
@@ -209,11 +208,11 @@ def test_a_call_is_made_once_and_answered_also_later(loop: str, tmp_path: Path) 
     )
 
     async def main() -> None:
-        wire = await begun(tmp_path, "sh", "-c", program)
-        rpc = Rpc(wire)
+        pipe = await begun(tmp_path, "sh", "-c", program)
+        rpc = Rpc(pipe)
         assert await rpc.call("a", "do", {}) == {"n": 1}
-        assert await Rpc(Wire(wire.run.folder)).call("a", "do", {}) == {"n": 1}
-        assert len(wire.told()) == 1
+        assert await Rpc(Pipe(pipe.run.folder)).call("a", "do", {}) == {"n": 1}
+        assert len(pipe.sent_lines()) == 1
         with pytest.raises(RpcError, match="not that") as refused:
             await rpc.call("b", "do", {})
         assert refused.value.code == -5
@@ -224,7 +223,7 @@ def test_a_call_is_made_once_and_answered_also_later(loop: str, tmp_path: Path) 
         assert await rpc.refuse("x y", "no")
         assert not await rpc.refuse("x y", "no")
         assert await rpc.notify("bye", None)
-        await until(lambda: not wire.is_running)
+        await until(lambda: not pipe.is_running)
         with pytest.raises(RpcError, match="the program is gone: exit 0"):
             await rpc.call("d", "do", {})
 
@@ -237,15 +236,15 @@ def test_a_keeper_that_does_not_answer_is_given_up(
     monkeypatch.setattr(wires_module, "_ANSWER_WAIT", 0.2)
 
     async def main() -> None:
-        wire = await begun(tmp_path)
-        assert await wire.tell(b"hi", "a")
-        keeper = next(one for one in wire.run.members() if b"-I" in _words(one.pid)[:3])
+        pipe = await begun(tmp_path)
+        assert await pipe.send(b"hi", "a")
+        keeper = next(one for one in pipe.run.members() if b"-I" in _words(one.pid)[:3])
         os.kill(keeper.pid, signal.SIGSTOP)
-        assert not await wire.tell(b"again", "b")
+        assert not await pipe.send(b"again", "b")
         os.kill(keeper.pid, signal.SIGCONT)
-        await until(lambda: len(wire.said()) == 2)  # it was only late, and the journal says so
-        assert wire.begun_at("b") is not None
-        await wire.stop("enough", LIMITS)
+        await until(lambda: len(pipe.read_lines()) == 2)  # it was only late, and the journal says so
+        assert pipe.sent_at("b") is not None
+        await pipe.stop("enough", LIMITS)
 
     run_on(loop, main())
 

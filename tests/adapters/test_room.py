@@ -13,7 +13,7 @@ ROOM = Path(adapters.__file__).parent
 HARNESSES = ("acp", "claude", "codex", "command", "echo", "tmux")
 OTHERS = ("sinks", "router")
 # What harnesses share: modules, and folders of them.
-SHARED = ("harness", "instructions", "persistent", "process", "run_server", "transcript")
+SHARED = ("harness", "persistent", "process", "transcript")
 # Base is for everybody; of the model, an adapter needs what its answers are made of and nothing that it could change.
 KNOWN = {
     "scout.base.codec",

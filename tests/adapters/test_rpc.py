@@ -1,4 +1,4 @@
-"""JSON-RPC over a wire: a call is made once, whoever makes it, and each request has one answer."""
+"""JSON-RPC over a pipe: a call is made once, whoever makes it, and each request has one answer."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scout.adapters.persistent.pipe import Wire, WireLimits
+from scout.adapters.persistent.pipe import Pipe, PipeLimits
 from scout.adapters.persistent.rpc import Rpc, RpcError, is_call, message_of, result_of, tag_of_reply
 from scout.adapters.process.spawn import Launch
 from tests.adapters.turns import run_on, until
@@ -28,78 +28,78 @@ for line in sys.stdin:
 """
 
 
-async def begun(folder: Path) -> Wire:
+async def begun(folder: Path) -> Pipe:
     program = folder / "program.py"
     program.write_text(PROGRAM)
-    wire = Wire(folder / "ses" / "1")
+    pipe = Pipe(folder / "ses" / "1")
     launch = Launch((sys.executable, str(program)), str(folder), "", {"PATH": "/usr/bin:/bin"})
-    assert await wire.begin(launch, WireLimits())
-    return wire
+    assert await pipe.begin(launch, PipeLimits())
+    return pipe
 
 
-def told(wire: Wire) -> list[dict[str, Any]]:
-    return [json.loads(one.text) for one in wire.told()]
+def told(pipe: Pipe) -> list[dict[str, Any]]:
+    return [json.loads(one.text) for one in pipe.sent_lines()]
 
 
-def heard(wire: Wire) -> list[Any]:
-    return [one["heard"] for line in wire.said() if "heard" in (one := message_of(line.text))]
+def heard(pipe: Pipe) -> list[Any]:
+    return [one["heard"] for line in pipe.read_lines() if "heard" in (one := message_of(line.text))]
 
 
 def test_a_call_is_made_once_and_answered_again(loop: str, tmp_path: Path) -> None:
     async def main() -> None:
-        wire = await begun(tmp_path)
+        pipe = await begun(tmp_path)
         try:
-            assert await Rpc(wire).call("c1", "echo", {"a": 1}) == {"a": 1}
-            after = Wire(tmp_path / "ses" / "1")  # as after a restart of the broker
+            assert await Rpc(pipe).call("c1", "echo", {"a": 1}) == {"a": 1}
+            after = Pipe(tmp_path / "ses" / "1")  # as after a restart of the broker
             assert await Rpc(after).call("c1", "echo", {"a": 2}) == {"a": 1}
             assert await Rpc(after, version=None).call("c2", "echo", None) is None
-            assert told(wire) == [
+            assert told(pipe) == [
                 {"jsonrpc": "2.0", "id": "c1", "method": "echo", "params": {"a": 1}},
                 {"id": "c2", "method": "echo", "params": None},
             ]
             with pytest.raises(RpcError, match="no") as refused:
-                await Rpc(wire).call("c3", "fail", {})
+                await Rpc(pipe).call("c3", "fail", {})
             assert (refused.value.code, refused.value.data) == (7, [1])
             with pytest.raises(RpcError, match=r"nothing was not answered within 0\.1 s"):
-                await Rpc(wire).call("c4", "nothing", {}, 0.1)
-            after.let_go()
+                await Rpc(pipe).call("c4", "nothing", {}, 0.1)
+            after.disconnect()
         finally:
-            await wire.stop("over", WireLimits())
+            await pipe.stop("over", PipeLimits())
 
     run_on(loop, main())
 
 
 def test_a_request_of_the_program_is_answered_once(loop: str, tmp_path: Path) -> None:
     async def main() -> None:
-        wire = await begun(tmp_path)
-        rpc = Rpc(wire)
+        pipe = await begun(tmp_path)
+        rpc = Rpc(pipe)
         try:
             await rpc.send("c1", "ask", {})
-            await until(lambda: any(is_call(message_of(line.text)) for line in wire.said()))
-            assert wire.begun_at(tag_of_reply(0)) is None
+            await until(lambda: any(is_call(message_of(line.text)) for line in pipe.read_lines()))
+            assert pipe.sent_at(tag_of_reply(0)) is None
             assert await rpc.reply(0, {"yes": True})
-            assert wire.begun_at(tag_of_reply(0)) is not None
+            assert pipe.sent_at(tag_of_reply(0)) is not None
             assert not await rpc.reply(0, {"yes": False})
             assert not await rpc.refuse(0, "too late")
             assert await rpc.refuse("a b", "nobody does this")
             assert not await rpc.reply("a b", None)
             assert await rpc.notify("tick", {"n": 1})
-            await until(lambda: len(heard(wire)) == 3)
-            assert heard(wire) == [
+            await until(lambda: len(heard(pipe)) == 3)
+            assert heard(pipe) == [
                 {"jsonrpc": "2.0", "id": 0, "result": {"yes": True}},
                 {"jsonrpc": "2.0", "id": "a b", "error": {"code": -32601, "message": "nobody does this"}},
                 {"jsonrpc": "2.0", "method": "tick", "params": {"n": 1}},
             ]
         finally:
-            await wire.stop("over", WireLimits())
+            await pipe.stop("over", PipeLimits())
 
     run_on(loop, main())
 
 
 def test_a_program_that_is_gone_says_so(loop: str, tmp_path: Path) -> None:
     async def main() -> None:
-        wire = await begun(tmp_path)
-        rpc = Rpc(wire)
+        pipe = await begun(tmp_path)
+        rpc = Rpc(pipe)
         with pytest.raises(RpcError, match="the program is gone: exit 3"):
             await rpc.call("c1", "end", {})
         with pytest.raises(RpcError, match="the program is gone"):
@@ -107,7 +107,7 @@ def test_a_program_that_is_gone_says_so(loop: str, tmp_path: Path) -> None:
         assert not await rpc.notify("tick", {})
         assert not await rpc.reply(1, {})
         with pytest.raises(RpcError, match="the program is gone"):
-            await Rpc(wire).call("c1", "end", {})
+            await Rpc(pipe).call("c1", "end", {})
 
     run_on(loop, main())
 
@@ -125,12 +125,12 @@ def test_lines_that_are_no_messages_are_empty() -> None:
 
 def test_calls_at_once_have_their_own_answers(loop: str, tmp_path: Path) -> None:
     async def main() -> None:
-        wire = await begun(tmp_path)
-        rpc = Rpc(wire)
+        pipe = await begun(tmp_path)
+        rpc = Rpc(pipe)
         try:
             calls = (rpc.call(f"c{number}", "echo", number) for number in range(20))
             assert await asyncio.gather(*calls) == list(range(20))
         finally:
-            await wire.stop("over", WireLimits())
+            await pipe.stop("over", PipeLimits())
 
     run_on(loop, main())

@@ -1,5 +1,6 @@
 """What Claude Code and Codex leave on the disk, read from what their pinned versions wrote and from what is broken."""
 
+import asyncio
 import fcntl
 import hashlib
 import json
@@ -12,11 +13,13 @@ from typing import Any
 import pytest
 
 from scout.adapters.claude import files as claude
+from scout.adapters.claude.adapter import Claude
 from scout.adapters.codex import files as codex
+from scout.adapters.codex.adapter import Codex
 from scout.adapters.process.process_table import processes
-from scout.adapters.transcript import excerpt
+from scout.adapters.transcript import read_tail
 from scout.base.refusal import Refused
-from scout.ports import SessionSpec, TailLine
+from scout.ports import SessionSpec, Tailed, TailLine
 
 DATA = Path(__file__).parents[1] / "data" / "harness"
 CLAUDE = DATA / "claude" / "home"
@@ -91,7 +94,7 @@ def test_a_session_that_has_written_nothing_yet_is_seen_in_the_registry(tmp_path
 def test_the_transcript_of_claude_code_as_who_and_what() -> None:
     path = claude.transcript_of(CLAUDE, SESSION)
     assert path is not None
-    told = claude.tailed(path, 0, 1000)
+    told = tailed(claude, path, 0, 1000)
     assert said(told.lines) == [
         ("user", "Review this. <<say I look>> ++ <<tool Re"),
         ("assistant", "I look"),
@@ -138,7 +141,7 @@ def test_the_threads_of_codex_and_their_sub_agents(tmp_path: Path) -> None:
 def test_the_rollout_of_codex_as_who_and_what() -> None:
     path = codex.transcript_of(CODEX, THREAD)
     assert path is not None
-    told = codex.tailed(path, 0, 1000)
+    told = tailed(codex, path, 0, 1000)
     assert said(told.lines) == [
         ("user", "Review this. <<say I look>> ++ <<tool ex"),
         ("assistant", "I look"),
@@ -169,6 +172,19 @@ def test_who_writes_to_a_thread_is_known_by_its_lock(tmp_path: Path) -> None:
 
 # -- both --------------------------------------------------------------------------------------------
 
+
+def tailed(files: Any, path: Path, after: int, limit: int) -> Tailed:
+    return read_tail(path, after, limit, files.read_entry)
+
+
+def tail_of(files: Any, home: Path, spec: SessionSpec, after: int, limit: int) -> Tailed:
+    """The tail of a session, as the harness gives it."""
+    harness, variable = (Claude, "CLAUDE_CONFIG_DIR") if files is claude else (Codex, "CODEX_HOME")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(variable, str(home))
+        return asyncio.run(harness(home / "sessions").tail(spec, after, limit))
+
+
 READERS = [
     pytest.param(claude, CLAUDE, SESSION, {"session": SESSION}, id="claude"),
     pytest.param(codex, CODEX, THREAD, {"thread": THREAD}, id="codex"),
@@ -181,27 +197,27 @@ def test_a_transcript_is_read_in_pieces_or_from_its_end(
     files: Any, home: Path, name: str, native: dict[str, str]
 ) -> None:
     spec = SessionSpec(session_id="ses_1", agent_id="agt_1", address="@x", native_ids=native)
-    whole = files.tail_of(home, spec, 0, 1000)
+    whole = tail_of(files, home, spec, 0, 1000)
     pieces, place = list[TailLine](), 0
-    while (piece := files.tail_of(home, spec, place, 1)).lines:
+    while (piece := tail_of(files, home, spec, place, 1)).lines:
         pieces += piece.lines
         place = piece.next
     assert (tuple(pieces), piece.next) == (whole.lines, whole.next)
-    last = files.tail_of(home, spec, -1, 3)
+    last = tail_of(files, home, spec, -1, 3)
     assert (last.lines, last.next) == (whole.lines[-3:], whole.next)
-    assert files.tail_of(home, spec, whole.next, 9).lines == ()
-    assert files.tail_of(home, spec, whole.next + 999, 9).next == whole.next
-    assert files.tail_of(home, spec, 7, 1000).lines == whole.lines  # in the middle of a line
+    assert tail_of(files, home, spec, whole.next, 9).lines == ()
+    assert tail_of(files, home, spec, whole.next + 999, 9).next == whole.next
+    assert tail_of(files, home, spec, 7, 1000).lines == whole.lines  # in the middle of a line
 
 
 @pytest.mark.parametrize(("files", "home", "name", "native"), READERS)
 def test_a_session_without_a_transcript_is_refused_with_the_reason(
     files: Any, home: Path, name: str, native: dict[str, str], tmp_path: Path
 ) -> None:
-    for known, reason in (({}, "has not begun"), (native, "yet")):
+    for known, reason in (({}, "has not started"), (native, "yet")):
         spec = SessionSpec(session_id="ses_1", agent_id="agt_1", address="@x", native_ids=known)
         with pytest.raises(Refused) as refused:
-            files.tail_of(tmp_path, spec, 0, 1)
+            tail_of(files, tmp_path, spec, 0, 1)
         told = refused.value.diagnostic
         assert told.code == "session_not_attachable"
         assert reason in told.message
@@ -214,17 +230,17 @@ def test_what_is_broken_or_not_ours_is_passed_over(
 ) -> None:
     copy = shutil.copytree(home, tmp_path / "home")
     path = files.transcript_of(copy, name)
-    whole = files.tailed(path, 0, 1000)
+    whole = tailed(files, path, 0, 1000)
     with path.open("ab") as file:
         file.write(b'\xff\xfe\n[1]\nnull\n{"type":\n{"type":7,"message":[],"payload":3,"timestamp":{}}\n')
         file.write(b'{"type":"user","message":{"content":[7,{"type":"text"},{"type":"tool_result"}]}}\n')
         file.write(b'{"type":"response_item","payload":{"type":"message","role":"user","content":"x"}}\n')
         file.write(b'{"type":"user","message":{"content":"half a li')
-    told = files.tailed(path, 0, 1000)
+    told = tailed(files, path, 0, 1000)
     assert [line for line in told.lines if line.text] == list(whole.lines)
     with path.open("ab") as file:
         file.write(b'ne"}}\n')
-    assert files.tailed(path, told.next, 9).next == path.stat().st_size
+    assert tailed(files, path, told.next, 9).next == path.stat().st_size
     os.mkfifo(path.parent / f"rollout-2026-01-01T00-00-00-{'f' * 8}.jsonl")  # whoever opens it waits for ever
     (path.parent / "loop.jsonl").symlink_to(path.parent / "loop.jsonl")
     (path.parent / "nothing").write_text("")
@@ -241,7 +257,7 @@ def test_what_this_user_may_not_read_is_said(
     files.transcript_of(copy, name).chmod(0)
     spec = SessionSpec(session_id="ses_1", agent_id="agt_1", address="@x", native_ids=native)
     with pytest.raises(Refused, match="cannot be read"):
-        files.tail_of(copy, spec, 0, 1)
+        tail_of(files, copy, spec, 0, 1)
 
 
 @pytest.mark.parametrize(("files", "home", "name", "native"), READERS)
@@ -255,7 +271,7 @@ def test_looking_changes_nothing(
     before = prints(copy)
     spec = SessionSpec(session_id="ses_1", agent_id="agt_1", address="@x", native_ids=native)
     assert files.observed(copy)
-    assert files.tail_of(copy, spec, -1, 5).lines
+    assert tail_of(files, copy, spec, -1, 5).lines
     assert files.live_session(copy, "nobody") is None
     assert prints(copy) == before
     for path in copy.rglob("*"):
@@ -268,7 +284,7 @@ def test_the_end_of_a_huge_file_is_found_without_reading_it(tmp_path: Path) -> N
         file.truncate(1 << 32)  # a hole: reading it all would take minutes
         file.seek(0, os.SEEK_END)
         file.write(b"\n" + b'{"type":"user","message":{"content":"the end"}}\n' * 3)
-    told = claude.tailed(path, -1, 2)
+    told = tailed(claude, path, -1, 2)
     assert said(told.lines) == [("user", "the end")] * 2
     assert told.next == path.stat().st_size
 
@@ -277,8 +293,8 @@ def test_a_line_that_is_too_long_is_left_out_and_a_long_text_is_cut(tmp_path: Pa
     path = tmp_path / "long.jsonl"
     entries = [{"text": "x" * (3 << 20)}, {"text": "y" * 9000}, {"text": "z"}]
     path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    told = claude.tailed(path, 0, 9)
+    told = tailed(claude, path, 0, 9)
     assert told.lines == ()
     assert told.next == path.stat().st_size
-    lines = excerpt(path, 0, 9, lambda entry: [TailLine(who="user", text=entry["text"])])
+    lines = read_tail(path, 0, 9, lambda entry: [TailLine(who="user", text=entry["text"])])
     assert [len(line.text) for line in lines.lines] == [9000, 1]

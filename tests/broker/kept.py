@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from scout.adapters.harness import Plain, not_attachable
+from scout.adapters.harness import BasicHarness, not_attachable
 from scout.base.refusal import Refused
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer
@@ -33,7 +33,7 @@ ABLE = Capabilities(
 )
 
 
-class Kept(Plain):
+class Kept(BasicHarness):
     """Sessions are files `native/<id>` of lines; a running program is a file `warm/<session id>`."""
 
     name = "acp"

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from scout.adapters.harness import Plain, not_attachable
+from scout.adapters.harness import BasicHarness, not_attachable
 from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.model.delivery import InspectResult
@@ -32,7 +32,7 @@ from scout.ports import (
 __all__ = ["Puppet"]
 
 
-class Puppet(Plain):
+class Puppet(BasicHarness):
     """Its lines: `tool NAME`, `permit WHAT`, `question WHAT | option | …`, `settle`, `limit SECONDS`, `login`, `wait`.
 
     Its reply is what it was answered and told meanwhile, else `done`. What a broker hands it is kept in

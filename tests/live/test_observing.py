@@ -9,6 +9,7 @@ import pytest
 
 from scout.adapters.claude import files as claude
 from scout.adapters.codex import files as codex
+from scout.adapters.transcript import read_tail
 from tests.daemon.daemons import Daemon, daemon, eventually
 from tests.live.model.server import scripted_model
 from tests.live.programs import HOSTS, Door
@@ -68,7 +69,9 @@ def test_real_sessions_are_seen_while_they_run_and_read_when_they_are_over(tmp_p
         for name, files in FILES.items():
             assert over[name]["nativeId"] == live[name]["nativeId"]
             assert not over[name].get("live")
-            told = files.tailed(files.transcript_of(homes[name], over[name]["nativeId"]), 0, 50)
+            told = read_tail(
+                files.transcript_of(homes[name], over[name]["nativeId"]), 0, 50, files.read_entry
+            )
             assert [(line.who, line.text) for line in told.lines] == [
                 ("user", PROMPT),
                 ("assistant", "ready"),

@@ -2,18 +2,25 @@
 
 import asyncio
 import errno
-import re
-import shutil
 import signal
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
-from scout.adapters.harness import Plain, not_attachable
-from scout.adapters.process.environment import environment_for
+from scout.adapters.harness import (
+    INTERRUPTED,
+    STOPPED,
+    BasicHarness,
+    TurnImpossible,
+    check_id,
+    estimate_tokens,
+    find_command,
+    not_attachable,
+    working_directory,
+)
 from scout.adapters.process.outputs import tail_of_runs
 from scout.adapters.process.process import Run, RunLimits, RunState, follow, stop
-from scout.adapters.process.spawn import Launch
+from scout.adapters.process.spawn import Launch, environment_for
 from scout.adapters.process.tail import last_line
 from scout.base.refusal import Refused, Remedy
 from scout.model.delivery import InspectResult
@@ -34,13 +41,9 @@ from scout.ports import (
     UsageKind,
 )
 
-_SAFE = re.compile(r"\w[\w.-]*", re.ASCII)
 _BUSY = {errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _BEGIN_WAIT = 10.0
-_CHARACTERS_PER_TOKEN = 4
-
-_INTERRUPTED = "interrupted"
-_SESSION_STOPPED = "the session was stopped"
+_NO_COMMAND = "no program is set for it"
 _FOUND = {
     RunState.ABSENT: InspectResult.NOT_TAKEN,
     RunState.RUNNING: InspectResult.TAKEN,
@@ -52,21 +55,7 @@ _NOTES = (
 )
 
 
-class _Cannot(Exception):  # noqa: N818 (a signal between two methods)
-    """The program cannot be started."""
-
-    def __init__(
-        self,
-        reason: str,
-        layer: Layer = Layer.PROCESS,
-        *,
-        again: bool = False,
-        remedies: tuple[Remedy, ...] = (),
-    ) -> None:
-        self.failed = Failed(layer=layer, reason=reason, again=again, remedies=remedies)
-
-
-class Command(Plain):
+class Command(BasicHarness):
     """Each turn is a run of the agent's own program; what its runs wrote is below `sessions`."""
 
     name = "command"
@@ -99,7 +88,7 @@ class Command(Plain):
         run = self._run(spec.session_id, prompt.delivery_id)
         try:
             yield await self._accepted(spec, prompt, run)
-        except _Cannot as problem:
+        except TurnImpossible as problem:
             yield problem.failed
             return
         async for line in follow(run, self._limits):
@@ -111,23 +100,23 @@ class Command(Plain):
         run = self._run(session_id, delivery_id)
         if run.folder.is_dir():
             await run.taken(self._limits.grace)  # it may be just about to begin
-        return await stop(run, _INTERRUPTED, self._limits.grace)
+        return await stop(run, INTERRUPTED, self._limits.grace)
 
     async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
         return _FOUND[self._run(session_id, delivery_id).state()]
 
     async def stop(self, session_id: str) -> None:
-        folder = self._sessions / _safe(session_id)
+        folder = self._sessions / check_id(session_id)
         for one in sorted(folder.iterdir()) if folder.is_dir() else ():
-            await stop(Run(one), _SESSION_STOPPED, self._limits.grace)
+            await stop(Run(one), STOPPED, self._limits.grace)
 
     async def tail(self, spec: SessionSpec, after: int, limit: int) -> Tailed:
         """Its runs are all the transcript there is."""
-        folder = self._sessions / _safe(spec.session_id)
+        folder = self._sessions / check_id(spec.session_id)
         return await asyncio.to_thread(tail_of_runs, folder, after, limit)
 
     def _run(self, session_id: str, delivery_id: str) -> Run:
-        return Run(self._sessions / _safe(session_id) / _safe(delivery_id))
+        return Run(self._sessions / check_id(session_id) / check_id(delivery_id))
 
     async def _accepted(self, spec: SessionSpec, prompt: Prompt, run: Run) -> Accepted:
         """Begin the run, or find that it has begun."""
@@ -136,18 +125,20 @@ class Command(Plain):
         process = await run.taken(_BEGIN_WAIT)
         if process is None:  # with a file `pid` that says nothing, it may have begun
             again = run.state() is RunState.ABSENT
-            raise _Cannot(f"its shell did not begin within {_BEGIN_WAIT:g} s", again=again)
+            raise TurnImpossible(f"its shell did not begin within {_BEGIN_WAIT:g} s", again=again)
         return Accepted(pid=process.pid, pid_started=process.started)
 
     def _outcome(self, spec: SessionSpec, prompt: Prompt, run: Run) -> tuple[HarnessEvent, ...]:
         """What the files of a run that is over say."""
         if reason := self._problem(run):
-            of_session = reason in {_INTERRUPTED, _SESSION_STOPPED}
+            of_session = reason in {INTERRUPTED, STOPPED}
             layer = Layer.SESSION if of_session else Layer.PROCESS
             return (Failed(layer=layer, reason=reason, log=str(run.stderr)),)
         text = self._answer(run)
         spent = TurnUsage(
-            prompt_tokens=_tokens(prompt.text), completion_tokens=_tokens(text), model=spec.model
+            prompt_tokens=estimate_tokens(len(prompt.text)),
+            completion_tokens=estimate_tokens(len(text)),
+            model=spec.model,
         )
         return spent, Completed(text=text)
 
@@ -174,37 +165,20 @@ def _begin(run: Run, launch: Launch) -> None:
     try:
         run.begin(launch)
     except OSError as error:
-        raise _Cannot(f"{launch.command[0]}: {error.strerror}", again=error.errno in _BUSY) from error
+        raise TurnImpossible(f"{launch.command[0]}: {error.strerror}", again=error.errno in _BUSY) from error
     except ValueError as error:
-        raise _Cannot(f"{launch.command[0]}: {error}") from error
+        raise TurnImpossible(f"{launch.command[0]}: {error}") from error
 
 
 def _launch(spec: SessionSpec, prompt: Prompt, run: Run, also: tuple[str, ...]) -> Launch:
-    """The program as a path, so that the one that was looked for is the one that runs."""
     if not spec.command:
-        raise _Cannot("no program is set for it", remedies=(_set_command(spec),))
+        raise TurnImpossible(_NO_COMMAND, remedies=(_set_command(spec),))
     environment = environment_for(prompt.environment, also=also)
-    directory = _directory(spec, run)
-    program, *arguments = spec.command
-    wanted = str(directory / program) if "/" in program else program
-    found = shutil.which(wanted, path=environment["PATH"])
-    if found is None:
-        raise _Cannot(f"the program {program} was not found", remedies=(_set_command(spec),))
-    path = str(Path(found).absolute())
-    return Launch((path, *arguments), str(directory), prompt.text, environment)
-
-
-def _directory(spec: SessionSpec, run: Run) -> Path:
-    """Where it runs; without a directory of its agent, in an empty one of its own."""
-    if spec.cwd is None:
-        run.prepare()
-        scratch = run.folder / "work"
-        scratch.mkdir(mode=0o700, exist_ok=True)
-        return scratch
-    directory = Path(spec.cwd)
-    if not directory.is_dir():
-        raise _Cannot(f"its directory {directory} is not there")
-    return directory
+    directory = working_directory(spec, run.folder / "work")
+    command = find_command(spec.command, directory, environment["PATH"])
+    if command is None:
+        raise TurnImpossible(f"the program {spec.command[0]} was not found", remedies=(_set_command(spec),))
+    return Launch(command, str(directory), prompt.text, environment)
 
 
 def _set_command(spec: SessionSpec) -> Remedy:
@@ -215,25 +189,13 @@ def _set_command(spec: SessionSpec) -> Remedy:
 def _require_command(spec: SessionSpec) -> None:
     if spec.command:
         return
-    hint, remedies = "no program is set for it", (_set_command(spec),)
+    hint, remedies = _NO_COMMAND, (_set_command(spec),)
     raise Refused(
         HarnessUnavailable(harness=Command.name, missing=Missing.BINARY, hint=hint, remedies=remedies)
     )
-
-
-def _safe(part: str) -> str:
-    """An id that names a folder here and nothing elsewhere."""
-    if not _SAFE.fullmatch(part):
-        raise ValueError(f"not an id: {part!r}")
-    return part
 
 
 def _exit(code: int) -> str:
     with suppress(ValueError):
         return f"exit {code} ({signal.Signals(code - 128).name})"
     return f"exit {code}"
-
-
-def _tokens(text: str) -> int:
-    """An estimate, and marked as one."""
-    return -(-len(text) // _CHARACTERS_PER_TOKEN)

@@ -6,7 +6,7 @@ The first line of a body may direct it: `!say TEXT`, `!fail REASON`, `!refuse RE
 import asyncio
 from collections.abc import AsyncIterator
 
-from scout.adapters.harness import Plain, not_attachable
+from scout.adapters.harness import BasicHarness, not_attachable
 from scout.base.refusal import Refused
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer
@@ -27,7 +27,7 @@ _Turn = tuple[str, str]
 _NOTES = ("it runs no program, so there is nothing to permit or to wake",)
 
 
-class Echo(Plain):
+class Echo(BasicHarness):
     """It lives in the broker, so it remembers no turn longer than the broker does."""
 
     name = "echo"

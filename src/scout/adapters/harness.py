@@ -1,12 +1,33 @@
-"""What a harness that cannot do a thing says about it: adapters begin from here and add what theirs can."""
+"""What all harnesses share: defaults for what a harness cannot do, and the steps that each one takes."""
 
+import asyncio
+import re
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from scout.adapters.transcript import inner, items
 from scout.base.refusal import Refused, Remedy
-from scout.model.problems.session import Layer, SessionNotAttachable
-from scout.ports import HumanAnswer, Observed, OpenedSession, SessionSpec, Tailed
+from scout.model.problems.session import Layer, Missing, SessionNotAttachable
+from scout.ports import Failed, HumanAnswer, Observed, OpenedSession, Prompt, SessionSpec, Tailed
+from scout.settings.folder import make_private
+
+INTERRUPTED = "interrupted"
+STOPPED = "the session was stopped"
+# The name of the MCP server that Scout gives to a run. Never `scout`: `scout setup` and people use that name,
+# and hosts merge servers of the same name.
+MCP_KEY = "scout_run"
+
+_ID = re.compile(r"\w[\w.-]*", re.ASCII)
+_SERVER = re.compile(r"[\w-]+", re.ASCII)
+_VERSION_WAIT = 10.0
+_CHARACTERS_PER_TOKEN = 4
 
 
-class Plain:
-    """A harness without a program that goes on: nothing to answer, to open or to look at."""
+class BasicHarness:
+    """A harness without a persistent program: nothing to steer, to open or to observe."""
 
     name: str
 
@@ -23,7 +44,7 @@ class Plain:
         return False
 
     async def open(self, spec: SessionSpec) -> OpenedSession:
-        reason = f"{self.name} has no session that a person could go on with in a terminal"
+        reason = f"{self.name} has no session that you could resume in a terminal"
         raise Refused(not_attachable(self.name, spec, spec.session_id, reason))
 
     async def observe(self) -> list[Observed]:
@@ -34,8 +55,103 @@ class Plain:
         raise Refused(not_attachable(self.name, spec, spec.session_id, reason))
 
 
+class TurnImpossible(Exception):  # noqa: N818 (a signal between two methods)
+    """No program can take the turn; `failed` is how the turn ends."""
+
+    def __init__(
+        self,
+        reason: str,
+        layer: Layer = Layer.PROCESS,
+        *,
+        again: bool = False,
+        log: str | None = None,
+        missing: Missing | None = None,
+        remedies: tuple[Remedy, ...] = (),
+    ) -> None:
+        super().__init__(reason)
+        self.failed = Failed(
+            layer=layer, reason=reason, again=again, log=log, missing=missing, remedies=remedies
+        )
+
+
 def not_attachable(harness: str, spec: SessionSpec, native_id: str, reason: str) -> SessionNotAttachable:
-    """The refusal of exactly this session; a new one is the way on."""
+    """Build the refusal of exactly this session; the remedy is a new one."""
     start = {"agent": spec.address, "harness": harness}
-    remedy = Remedy(operation="session.start", parameters=start, why="a new session")
+    remedy = Remedy(operation="session.start", parameters=start, why="start a new session")
     return SessionNotAttachable(session_id=native_id, layer=Layer.HARNESS, reason=reason, remedies=(remedy,))
+
+
+# -- sessions ----------------------------------------------------------------------------------------
+
+
+def check_id(part: str) -> str:
+    """Return an id that is safe as the name of a folder."""
+    if not _ID.fullmatch(part):
+        raise ValueError(f"not an id: {part!r}")
+    return part
+
+
+def working_directory(spec: SessionSpec, scratch: Path) -> Path:
+    """Return the folder a program runs in: the agent's, or an empty one made for the session."""
+    if spec.cwd is None:
+        make_private(scratch)
+        return scratch
+    directory = Path(spec.cwd)
+    if not directory.is_dir():
+        raise TurnImpossible(f"its directory {directory} does not exist")
+    return directory
+
+
+def first_prompt(spec: SessionSpec, prompt: Prompt, *, had_turns: bool) -> str:
+    """Return the text of a turn. Without a system prompt, the contract comes with the first turn."""
+    if had_turns or not spec.instructions:
+        return prompt.text
+    return f"{spec.instructions}\n{prompt.text}"
+
+
+# -- programs ----------------------------------------------------------------------------------------
+
+
+def find_command(command: tuple[str, ...], directory: Path, path: str) -> tuple[str, ...] | None:
+    """Return a command line with its program as a path; none if the program is not found."""
+    program, *arguments = command
+    wanted = str(directory / program) if "/" in program else program
+    found = shutil.which(wanted, path=path)
+    return (str(Path(found).absolute()), *arguments) if found else None
+
+
+async def read_version(program: str, environment: Mapping[str, str]) -> list[str]:
+    """Return the words that `PROGRAM --version` prints; none if it does not answer in time."""
+    null = asyncio.subprocess.DEVNULL
+    with suppress(OSError, TimeoutError):
+        process = await asyncio.create_subprocess_exec(
+            program, "--version", env=environment, stdin=null, stdout=asyncio.subprocess.PIPE, stderr=null
+        )
+        try:
+            async with asyncio.timeout(_VERSION_WAIT):
+                printed, _ = await process.communicate()
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        return printed.decode("utf-8", "replace").split()
+    return []
+
+
+def estimate_tokens(characters: int) -> int:
+    """Estimate the tokens of a text by its length."""
+    return -(-characters // _CHARACTERS_PER_TOKEN)
+
+
+def find_relays(servers: Mapping[str, Any], host: str) -> tuple[str, ...]:
+    """Return the names of the MCP servers in a host's configuration that run `scout mcp --host HOST`.
+
+    A run leaves them out, because they would call Scout for another session.
+    """
+    wanted = ["mcp", "--host", host]
+    entries = dict(servers)
+    return tuple(
+        name
+        for name in entries
+        if _SERVER.fullmatch(name) and items(inner(entries, name).get("args"))[-3:] == wanted
+    )

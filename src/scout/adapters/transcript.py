@@ -43,7 +43,7 @@ def single(path: Path) -> Entry | None:
         return None
 
 
-def excerpt(path: Path, after: int, limit: int, lines_of: Callable[[Entry], Iterable[TailLine]]) -> Tailed:
+def read_tail(path: Path, after: int, limit: int, lines_of: Callable[[Entry], Iterable[TailLine]]) -> Tailed:
     """Some of a transcript: `after` is a place in the file; a negative one stands for its last lines.
 
     The lines of one object stay together, so there may be some more than `limit`. A line that is still being

@@ -7,7 +7,7 @@ from scout.adapters.claude.adapter import Claude
 from scout.adapters.codex.adapter import Codex
 from scout.adapters.command import Command
 from scout.adapters.echo import Echo
-from scout.adapters.persistent.pipe import WireLimits
+from scout.adapters.persistent.pipe import PipeLimits
 from scout.adapters.process.process import RunLimits
 from scout.adapters.tmux.adapter import Tmux
 from scout.ports import Harness
@@ -21,7 +21,7 @@ def harnesses(settings: Settings) -> dict[str, Harness]:
     """By name, in the order in which they are shown."""
     sessions, also = Path(settings.sessions), settings.environment
     caps = settings.rules.limits
-    kept = WireLimits(output=caps.program_output)
+    kept = PipeLimits(output=caps.program_output)
     once = RunLimits(flood=caps.run_output, log=min(RunLimits().log, caps.run_output))
     made: list[Harness] = [
         Claude(sessions, also, kept),

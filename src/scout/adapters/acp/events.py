@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from scout.adapters.run_server import KEY
+from scout.adapters.harness import INTERRUPTED, MCP_KEY, estimate_tokens
 from scout.adapters.transcript import Entry, inner, items, text
 from scout.model.permission import request_of
 from scout.model.problems.session import Layer, Missing
@@ -24,9 +24,7 @@ from scout.ports import (
 )
 
 LOGIN_NEEDED = -32000
-INTERRUPTED = "interrupted"
 _INTERNAL = -32603
-_CHARACTERS_PER_TOKEN = 4
 _WIDTH = 2000
 _ALLOWS, _REJECTS = ("allow_once", "allow_always"), ("reject_once", "reject_always")
 _ENDS = {
@@ -92,7 +90,7 @@ class AcpReader:
         known = self._tools.get(str(inner(params, "toolCall").get("toolCallId")), {})
         meta = inner(known, "_meta")
         server = text(inner(known, "rawInput"), "server") if meta.get("is_mcp_tool_call") else ""
-        return _named(meta).startswith(f"mcp__{KEY}__") or server == KEY
+        return _named(meta).startswith(f"mcp__{MCP_KEY}__") or server == MCP_KEY
 
     def ended(self, result: Entry, *, cancelled: bool, asked: bool) -> list[HarnessEvent]:
         """How the turn ended. `cancelled`: it was told to; `asked`: it had wanted something of a person."""
@@ -167,8 +165,8 @@ class AcpReader:
                 prompt_tokens=tokens[0], completion_tokens=tokens[1], model=self._model, estimated=False
             )
         return TurnUsage(
-            prompt_tokens=-(-len(self._prompt) // _CHARACTERS_PER_TOKEN),
-            completion_tokens=-(-self._written // _CHARACTERS_PER_TOKEN),
+            prompt_tokens=estimate_tokens(len(self._prompt)),
+            completion_tokens=estimate_tokens(self._written),
             model=self._model,
         )
 
@@ -214,7 +212,7 @@ def _plainly(said: str) -> str:
     return text(inner(read, "error"), "message") or said.strip()
 
 
-def chosen(options: list[Any], answer: HumanAnswer) -> Entry | None:
+def choose_option(options: list[Any], answer: HumanAnswer) -> Entry | None:
     """The outcome that a person's word stands for; none when the agent offers nothing of the kind."""
     wanted = answer.text.strip().casefold()
     kinds = _ALLOWS if answer.allow else _REJECTS

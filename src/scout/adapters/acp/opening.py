@@ -6,14 +6,14 @@ Each is a call under a tag of its own, so whoever says them again to the same pr
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from scout.adapters.acp.events import LOGIN_NEEDED, problem_of, reason_of
-from scout.adapters.persistent.pipe import Wire
+from scout.adapters.acp.events import LOGIN_NEEDED, reason_of
+from scout.adapters.harness import MCP_KEY, TurnImpossible
+from scout.adapters.persistent.pipe import Pipe
 from scout.adapters.persistent.rpc import Rpc, RpcError, message_of
-from scout.adapters.run_server import KEY
 from scout.adapters.transcript import Entry, inner, items, text
 from scout.model.agent import PermissionProfile
-from scout.model.problems.session import Layer
-from scout.ports import Failed, SessionSpec
+from scout.model.problems.session import Layer, Missing
+from scout.ports import SessionSpec
 
 _VERSION = 1
 _NO_SUCH_METHOD = -32601
@@ -40,14 +40,6 @@ _KEYS = {
 }
 
 
-class AcpUnavailable(Exception):  # noqa: N818 (a signal between two methods)
-    """A turn cannot begin."""
-
-    def __init__(self, failed: Failed) -> None:
-        super().__init__(failed.reason)
-        self.failed = failed
-
-
 class AcpSession(NamedTuple):
     """What the agent calls its session, and the model that it says answers."""
 
@@ -55,9 +47,9 @@ class AcpSession(NamedTuple):
     model: str | None = None
 
 
-def has_said_nothing(wires: list[Wire]) -> bool:
+def has_no_context(pipes: list[Pipe]) -> bool:
     """Whether no turn ever went to these programs, each of which began a session: there is no context yet."""
-    told = [message_of(one.text).get("method") for wire in wires for one in wire.told()]
+    told = [message_of(one.text).get("method") for pipe in pipes for one in pipe.sent_lines()]
     return "session/new" in told and not {"session/prompt", "session/load", "session/resume"} & set(told)
 
 
@@ -70,7 +62,7 @@ class AcpOpening:
         self._cwd = cwd
         self._environment = environment
 
-    async def session(self, native_id: str | None) -> AcpSession:
+    async def open(self, native_id: str | None) -> AcpSession:
         """A new session, or exactly the one that is named."""
         try:
             hello = await self._rpc.call("initialize", "initialize", _GREETING)
@@ -81,7 +73,7 @@ class AcpOpening:
             await self._set_mode(session, made)
             model = await self._set_model(session, made)
         except RpcError as error:
-            raise AcpUnavailable(_failed(error)) from error
+            raise _explain_error(error) from error
         return AcpSession(session, model)
 
     # -- which session ---------------------------------------------------------------------------
@@ -110,7 +102,7 @@ class AcpOpening:
 
     def _told_before(self) -> str | None:
         """The session that this program was asked for by an earlier broker; empty: a new one."""
-        for one in self._rpc.wire.told():
+        for one in self._rpc.pipe.sent_lines():
             if one.tag == _OPEN:
                 message = message_of(one.text)
                 known = message.get("method") in ("session/resume", "session/load")
@@ -120,8 +112,8 @@ class AcpOpening:
     async def _loaded(self, hello: Entry, named: str) -> Entry:
         """Some agents begin a new session under a name they do not know: what was said must come again."""
         made = await self._asked(hello, "load", "session/load", {"sessionId": named})
-        begun = self._rpc.wire.begun_at("load") or 0
-        updates = [inner(message_of(line.text), "params") for line in self._rpc.wire.said(begun)]
+        begun = self._rpc.pipe.sent_at("load") or 0
+        updates = [inner(message_of(line.text), "params") for line in self._rpc.pipe.read_lines(begun)]
         kinds = {text(inner(one, "update"), "sessionUpdate") for one in updates}
         if not kinds & {"user_message_chunk", "agent_message_chunk"}:
             raise RpcError(f"the agent knows nothing that was said in session {named}")
@@ -145,7 +137,7 @@ class AcpOpening:
         if door is None or not can.get("http"):
             return []
         headers = [{"name": "Authorization", "value": f"Bearer {door.token}"}]
-        return [{"type": "http", "name": KEY, "url": door.url, "headers": headers}]
+        return [{"type": "http", "name": MCP_KEY, "url": door.url, "headers": headers}]
 
     def _way_in(self, hello: Entry) -> str | None:
         """The first way to log in that needs no person here."""
@@ -202,10 +194,11 @@ _GREETING = {
 }
 
 
-def _failed(error: RpcError) -> Failed:
+def _explain_error(error: RpcError) -> TurnImpossible:
     reason = reason_of(str(error), error.data)
-    found = problem_of(reason, error.code) if error.code == LOGIN_NEEDED else None
-    return found if isinstance(found, Failed) else Failed(layer=Layer.HARNESS, reason=reason)
+    if error.code == LOGIN_NEEDED:
+        return TurnImpossible(reason, Layer.PROVIDER, missing=Missing.LOGIN)
+    return TurnImpossible(reason, Layer.HARNESS)
 
 
 def _option(made: Entry, category: str) -> Entry:

@@ -2,124 +2,130 @@
 
 from collections.abc import AsyncIterator
 
-from scout.adapters.acp.events import INTERRUPTED, AcpReader, chosen, problem_of, reason_of
-from scout.adapters.persistent.pipe import PipeLine, Wire, WireLimits
+from scout.adapters.acp.events import AcpReader, choose_option, problem_of, reason_of
+from scout.adapters.harness import INTERRUPTED
+from scout.adapters.persistent.harness import accept, describe_end
+from scout.adapters.persistent.pipe import Pipe
 from scout.adapters.persistent.rpc import Rpc, RpcError, is_call, message_of, result_of, tag_of_reply
 from scout.adapters.transcript import Entry, inner, items, text
 from scout.base.codec import encode
 from scout.model.problems.session import Layer
-from scout.ports import Failed, HarnessEvent, HumanAnswer, Limited, Prompt, RequestSettled
+from scout.ports import Failed, HarnessEvent, HumanAnswer, Identified, Limited, RequestSettled
 
-STOPPED = "the session was stopped"
 _PERMISSION = "session/request_permission"
 _YES = HumanAnswer(allow=True)
 
 
-def cancel_tag(delivery_id: str) -> str:
+def _cancel_tag(delivery_id: str) -> str:
     """Under which tag a turn is told to stop."""
     return f"cancel:{delivery_id}"
 
 
-def request_name(wire: Wire, ident: object) -> str:
+def request_name(pipe: Pipe, ident: object) -> str:
     """How a person's answer finds its way back: the program, and its own name for the request."""
-    return f"{wire.run.folder.name}.{encode(ident).decode()}"
+    return f"{pipe.run.folder.name}.{encode(ident).decode()}"
 
 
-def open_request(wire: Wire, name: str) -> Entry | None:
+def find_request(pipe: Pipe, name: str) -> Entry | None:
     """The request of this name, unless it was answered."""
-    for line in wire.said():
+    for line in pipe.read_lines():
         message = message_of(line.text)
-        if is_call(message) and request_name(wire, message["id"]) == name:
-            return None if wire.begun_at(tag_of_reply(message["id"])) is not None else message
+        if is_call(message) and request_name(pipe, message["id"]) == name:
+            return None if pipe.sent_at(tag_of_reply(message["id"])) is not None else message
     return None
 
 
-class TurnOn:
+class AcpTurn:
     """A turn that the program was told. It reads, and answers what needs no person."""
 
-    def __init__(self, wire: Wire, prompt: Prompt, model: str | None, limits: WireLimits) -> None:
-        self._wire = wire
-        self._rpc = Rpc(wire)
-        self._delivery = prompt.delivery_id
-        self._limits = limits
-        self._reader = AcpReader(prompt.text, model)
-        told = next(one for one in wire.told() if one.tag == prompt.delivery_id)
-        self.native_id = str(message_of(told.text)["params"]["sessionId"])
-        self._begun = told.at
+    def __init__(self, pipe: Pipe, delivery_id: str, text: str = "", model: str | None = None) -> None:
+        self._pipe = pipe
+        self._rpc = Rpc(pipe)
+        self._delivery = delivery_id
+        self._model = model
+        self._reader = AcpReader(text, model)
+        sent = next(one for one in pipe.sent_lines() if one.tag == delivery_id)
+        self._native_id = str(message_of(sent.text)["params"]["sessionId"])
+        self._begun = sent.at
         self._open = dict[str, str]()  # what a person was asked, and the tag of its answer
         self._asked = False
 
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self._open)
+
     async def events(self) -> AsyncIterator[HarnessEvent]:
-        """All that it tells, to its end."""
-        async for line in self._wire.heard(self._begun):
+        yield accept(self._pipe)
+        yield Identified(native_ids={"session": self._native_id}, model=self._model)
+        async for line in self._pipe.follow_lines(self._begun):
             message = message_of(line.text)
-            if message.get("id") == self._delivery and "method" not in message:
-                for event in self._ended(message):
+            if self._is_end(message):
+                for event in self._read_end(message):
                     yield event
                 return
-            for event in (*self._settled(), *await self._meant(message)):
+            for event in (*self._settle(), *await self._read(message)):
                 yield event
-            await self._bound(line)
-        yield self._gone()
+        yield describe_end(self._pipe)
 
-    async def answered(self) -> bool:
-        """Wait until the turn is over; whether the program said so."""
-        async for line in self._wire.heard(self._begun):
-            if self._is_end(line):
-                return True
-        return False
+    async def cancel(self) -> None:
+        """Tell the program to end the turn, and wait until it has."""
+        await self._rpc.notify("session/cancel", {"sessionId": self._native_id}, _cancel_tag(self._delivery))
+        for ident in self._list_requests():
+            await self._rpc.reply(ident, {"outcome": {"outcome": "cancelled"}})
+        async for line in self._pipe.follow_lines(self._begun):
+            if self._is_end(message_of(line.text)):
+                return
 
     def is_over(self) -> bool:
         """Whether the program has said how the turn ended."""
-        return any(self._is_end(line) for line in self._wire.said(self._begun))
+        return any(self._is_end(message_of(line.text)) for line in self._pipe.read_lines(self._begun))
 
-    def open_requests(self) -> list[object]:
-        """What the program still waits for."""
-        calls = (message_of(line.text) for line in self._wire.said(self._begun))
+    def _list_requests(self) -> list[object]:
+        """Return the ids of the requests that have no answer."""
+        calls = (message_of(line.text) for line in self._pipe.read_lines(self._begun))
         idents = (one["id"] for one in calls if is_call(one))
-        return [ident for ident in idents if self._wire.begun_at(tag_of_reply(ident)) is None]
+        return [ident for ident in idents if self._pipe.sent_at(tag_of_reply(ident)) is None]
 
-    def _is_end(self, line: PipeLine) -> bool:
-        message = message_of(line.text)
+    def _is_end(self, message: Entry) -> bool:
         return message.get("id") == self._delivery and "method" not in message
 
     # -- what a message means --------------------------------------------------------------------
 
-    async def _meant(self, message: Entry) -> list[HarnessEvent]:
+    async def _read(self, message: Entry) -> list[HarnessEvent]:
         params = inner(message, "params")
         if is_call(message):
-            return await self._request(message, params)
-        if message.get("method") == "session/update" and params.get("sessionId") == self.native_id:
+            return await self._read_request(message, params)
+        if message.get("method") == "session/update" and params.get("sessionId") == self._native_id:
             return self._reader.update(inner(params, "update"))
         return []
 
-    async def _request(self, message: Entry, params: Entry) -> list[HarnessEvent]:
+    async def _read_request(self, message: Entry, params: Entry) -> list[HarnessEvent]:
         ident = message["id"]
         tag = tag_of_reply(ident)
         if message["method"] != _PERMISSION:
             await self._rpc.refuse(ident, f"no such method: {message['method']}")
             return []
         if self._reader.is_scouts(params):
-            await self._rpc.reply(ident, {"outcome": chosen(items(params.get("options")), _YES)})
+            await self._rpc.reply(ident, {"outcome": choose_option(items(params.get("options")), _YES)})
             return []
         self._asked = True
-        name = request_name(self._wire, ident)
+        name = request_name(self._pipe, ident)
         shown = self._reader.asked(name, params)
-        if self._wire.begun_at(tag) is not None:
+        if self._pipe.sent_at(tag) is not None:
             return shown[:-1]
         self._open[name] = tag
         return shown
 
-    def _settled(self) -> list[HarnessEvent]:
-        done = [name for name, tag in self._open.items() if self._wire.begun_at(tag) is not None]
+    def _settle(self) -> list[HarnessEvent]:
+        done = [name for name, tag in self._open.items() if self._pipe.sent_at(tag) is not None]
         for name in done:
             del self._open[name]
         return [RequestSettled(request=name) for name in done]
 
     # -- ends ------------------------------------------------------------------------------------
 
-    def _ended(self, message: Entry) -> list[HarnessEvent]:
-        cancelled = self._wire.begun_at(cancel_tag(self._delivery)) is not None
+    def _read_end(self, message: Entry) -> list[HarnessEvent]:
+        cancelled = self._pipe.sent_at(_cancel_tag(self._delivery)) is not None
         try:
             result_of(message)
         except RpcError as error:
@@ -131,16 +137,3 @@ class TurnOn:
             return Failed(layer=Layer.SESSION, reason=INTERRUPTED)
         kind = text(error.data, "errorKind")
         return problem_of(reason_of(str(error), error.data), error.code, kind)
-
-    def _gone(self) -> Failed:
-        """The program ended in the middle of the turn."""
-        stopped, log = self._wire.run.stopped, str(self._wire.run.stderr)
-        if stopped in (INTERRUPTED, STOPPED):
-            return Failed(layer=Layer.SESSION, reason=stopped, log=log)
-        return Failed(
-            layer=Layer.PROCESS, reason=f"the agent ended during its turn: {self._wire.end}", log=log
-        )
-
-    async def _bound(self, line: PipeLine) -> None:
-        if line.after > self._limits.output:
-            await self._wire.stop(f"it wrote more than {self._limits.output} bytes", self._limits)

@@ -1,70 +1,66 @@
-"""The harness `claude`: a Claude Code of its own for each session, held by a keeper between turns."""
+"""The harness `claude`: each session has its own Claude Code, held by a keeper between turns."""
 
 import asyncio
 import itertools
-import shutil
+import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from scout.adapters.claude import files, flags
-from scout.adapters.claude.door import knock
-from scout.adapters.claude.events import INTERRUPTED, Reading, answers, asked, cancelled_request
-from scout.adapters.claude.login import LOGIN, is_logged_in
-from scout.adapters.claude.programs import (
-    INSTALL,
-    ClaudePrograms,
-    ClaudeUnavailable,
-    ident_of,
-    is_scouts_own,
-    open_elsewhere,
-    session_of,
+from scout.adapters.claude.events import answer_request
+from scout.adapters.claude.turn import (
+    STEER,
+    ClaudeTurn,
+    encode_control,
+    encode_prompt,
+    find_request,
+    make_uuid,
+    read_end,
+    send_response,
 )
-from scout.adapters.harness import Plain, not_attachable
-from scout.adapters.instructions import first_prompt
-from scout.adapters.persistent.pipe import PipeLine, Wire, WireLimits
+from scout.adapters.harness import TurnImpossible, find_command, first_prompt
+from scout.adapters.persistent.harness import NO_ACCESS, TranscriptHarness
+from scout.adapters.persistent.pipe import Pipe, PipeLimits, clear_last
 from scout.adapters.persistent.rpc import message_of
-from scout.base.codec import encode
-from scout.base.refusal import Refused
+from scout.adapters.process.spawn import Launch, environment_for
+from scout.adapters.transcript import Entry
 from scout.model.delivery import InspectResult
-from scout.model.problems.session import Layer, Missing
+from scout.model.problems.session import Layer
 from scout.ports import (
-    Accepted,
     Capabilities,
-    Completed,
-    Failed,
-    HarnessEvent,
     HumanAnswer,
+    Identified,
+    McpAccess,
     Observed,
-    OpenedSession,
-    Probe,
     Prompt,
     SessionSpec,
-    Started,
-    Tailed,
+    TailLine,
     UsageKind,
 )
 
-_STOPPED = "the session was stopped"
 _HELLO = "hello"
-_STEER = "steer:"
 _HELLO_WAIT = 60.0
-_LOOK = 1.0
-_VERSION_WAIT = 10.0
 
 
-class Claude(Plain):
-    """Each session is one of Claude Code's. What its programs were told and said is below `sessions`."""
+class Claude(TranscriptHarness):
+    """Each session is one of Claude Code's. The files of its programs are below `sessions`."""
 
     name = "claude"
+    product = "Claude Code"
+    native_key = "session"
+    home_variable = "CLAUDE_CONFIG_DIR"
+    install_hint = flags.INSTALL
+    login_hint = flags.LOGIN
+    resume_words = ("--resume",)
+    prompt_mark = b'"type":"user"'
 
     def __init__(
-        self, sessions: Path, environment: tuple[str, ...] = (), limits: WireLimits = WireLimits()
+        self, sessions: Path, environment: tuple[str, ...] = (), limits: PipeLimits = PipeLimits()
     ) -> None:
-        self._programs = ClaudePrograms(sessions.absolute(), environment, limits)
-        self._limits = limits
+        super().__init__(sessions, (*flags.ENVIRONMENT, *environment), limits)
         self._steers = itertools.count(1)
         self.capabilities = Capabilities(
             resume=True,
@@ -75,309 +71,198 @@ class Claude(Plain):
             live_wake=True,
             calls_back=True,
             keeps_process=True,
-            native_profiles=flags.native_profiles(flags.as_root(self._programs.environment())),
+            native_profiles=flags.native_profiles(flags.is_restricted_root(self._environment())),
         )
 
-    async def probe(self) -> Probe:
-        environment = self._programs.environment()
-        notes = flags.notes(flags.as_root(environment))
-        program = shutil.which(self.name, path=environment["PATH"])
-        if program is None:
-            return Probe(ready=False, missing=Missing.BINARY, hint=INSTALL, program=self.name, notes=notes)
-        version = await _version(program, environment)
-        if not await asyncio.to_thread(is_logged_in, self._programs.home, environment):
-            return Probe(ready=False, version=version, missing=Missing.LOGIN, hint=LOGIN, notes=notes)
-        return Probe(ready=True, version=version, notes=notes)
+    # -- its files -------------------------------------------------------------------------------
 
-    # -- sessions --------------------------------------------------------------------------------
+    @property
+    def _home(self) -> Path:
+        return files.home_of(self._environment())
 
-    async def start(self, spec: SessionSpec) -> Started:
-        """The same program again while it runs; otherwise one that goes on with the session."""
-        try:
-            wire = await self._programs.ready(spec)
-            await self._hello(wire)
-        except ClaudeUnavailable as problem:
-            raise Refused(problem.diagnostic(spec)) from problem
-        await _rest(wire, spec)
-        return _started(wire, spec)
+    def _environment(self, spec: SessionSpec | None = None) -> dict[str, str]:
+        given = dict(spec.environment) if spec else {}
+        if spec and spec.door:
+            given["SCOUT_TOKEN"] = spec.door.token
+        return environment_for(given, also=self._also)
 
-    async def attach(self, spec: SessionSpec, native_id: str) -> Started:
-        own = self._programs.running(spec.session_id)
-        if own is not None and native_id == session_of(spec):
-            return _started(own, spec)
-        if files.transcript_of(self._programs.home, native_id) is None:
-            raise Refused(not_attachable(self.name, spec, native_id, "Claude Code has no such session here"))
-        if other := await asyncio.to_thread(self._programs.elsewhere, spec, native_id):
-            raise Refused(not_attachable(self.name, spec, native_id, open_elsewhere(other)))
-        return Started(native_ids={"session": native_id}, model=spec.model)
+    def _find_program(self, environment: Mapping[str, str]) -> str | None:
+        found = find_command((self.name,), Path(), environment["PATH"])
+        return found[0] if found else None
 
-    async def is_warm(self, session_id: str) -> bool:
-        wire = self._programs.running(session_id)
-        return wire is not None and await wire.connect()
+    def _is_logged_in(self, environment: Mapping[str, str]) -> bool:
+        return flags.is_logged_in(self._home, environment)
 
-    async def stop(self, session_id: str) -> None:
-        for wire in self._programs.all(session_id):
-            await wire.stop(_STOPPED, self._limits)
+    def _list_notes(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        return flags.notes(flags.is_restricted_root(environment))
 
-    async def open(self, spec: SessionSpec) -> OpenedSession:
-        native = session_of(spec)
-        if files.transcript_of(self._programs.home, native) is None:
-            raise Refused(not_attachable(self.name, spec, native, "nothing was said in it yet"))
-        own = {k: v for k, v in self._programs.environment().items() if k == "CLAUDE_CONFIG_DIR"}
-        return OpenedSession(command=(self.name, "--resume", native), cwd=spec.cwd, environment=own)
+    def _find_transcript(self, native_id: str) -> Path | None:
+        return files.transcript_of(self._home, native_id)
+
+    def _read_entry(self, entry: Entry) -> Iterator[TailLine]:
+        return files.read_entry(entry)
+
+    def _find_writer(self, spec: SessionSpec, native_id: str) -> str:
+        own = self._find_running(spec.session_id)
+        pids = {one.pid for one in own.run.members()} if own else set[int]()
+        live = files.live_session(self._home, native_id, besides=pids)
+        if live is None:
+            return ""
+        return (
+            f"it is open in another program (process {live.process.pid}, {live.status or 'running'}): "
+            "close it there, or ask while it is open"
+        )
 
     async def knock(self, native_id: str, text: str) -> bool:
-        return await knock(self._programs.home, native_id, text)
+        return await files.send_to_inbox(self._home, native_id, text)
 
     async def observe(self) -> list[Observed]:
-        return await asyncio.to_thread(files.observed, self._programs.home)
+        return await asyncio.to_thread(files.observed, self._home)
 
-    async def tail(self, spec: SessionSpec, after: int, limit: int) -> Tailed:
-        return await asyncio.to_thread(files.tail_of, self._programs.home, spec, after, limit)
+    # -- its program -----------------------------------------------------------------------------
 
-    async def _hello(self, wire: Wire) -> None:
-        """Wait until the program answers: one that cannot go on with its session ends instead."""
-        if wire.begun_at(_HELLO) is None:
-            await wire.tell(_control(_HELLO, {"subtype": "initialize"}), _HELLO)
+    async def _open_program(self, spec: SessionSpec) -> Pipe:
+        await clear_last(self._folder(spec.session_id))
+        if reason := await asyncio.to_thread(self._find_writer, spec, self._native_id(spec)):
+            raise TurnImpossible(reason, Layer.SESSION, again=True)
+        running = self._find_running(spec.session_id)
+        if running is not None:
+            return running
+        if spec.door is None:
+            raise TurnImpossible(NO_ACCESS, again=True)
+        environment = self._environment(spec)
+        program = self._require_program(environment)
+        return await self._run(spec, spec.door, program, environment)
+
+    async def _run(
+        self, spec: SessionSpec, access: McpAccess, program: str, environment: Mapping[str, str]
+    ) -> Pipe:
+        session, where = await asyncio.to_thread(self._choose_session, spec), str(self._directory(spec))
+        pipe = self._make_pipe(spec.session_id)
+        pipe.run.prepare()
+        servers = pipe.run.folder / "mcp.json"
+        _write_private(servers, flags.mcp_servers(access))
+        relays = await asyncio.to_thread(files.relays_of, environment, where)
+        command = flags.command(
+            program,
+            spec,
+            session,
+            str(servers),
+            root=flags.is_restricted_root(environment),
+            relays=relays,
+            contract=_write_contract(spec, pipe.run.folder),
+        )
+        await self._start_program(pipe, Launch(command, where, "", environment))
+        return pipe
+
+    async def _greet(self, pipe: Pipe) -> None:
+        """Wait until the program answers: one that cannot resume its session ends instead."""
+        if pipe.sent_at(_HELLO) is None:
+            await pipe.send(encode_control(_HELLO, {"subtype": "initialize"}), _HELLO)
         with suppress(TimeoutError):
             async with asyncio.timeout(_HELLO_WAIT):
-                async for line in wire.heard(wire.begun_at(_HELLO) or 0):
+                async for line in pipe.follow_lines(pipe.sent_at(_HELLO) or 0):
                     if b'"control_response"' in line.text:
                         return
-                raise ClaudeUnavailable(**_death(wire))
-        await wire.stop(f"it said nothing for {_HELLO_WAIT:g} s", self._limits)
-        raise ClaudeUnavailable(**_death(wire))
+        await pipe.stop(f"it did not answer within {_HELLO_WAIT:g} s", self._limits)
+        end = read_end(pipe)
+        raise TurnImpossible(end.reason, end.layer, log=end.log)
 
-    # -- a turn ----------------------------------------------------------------------------------
+    def _choose_session(self, spec: SessionSpec) -> tuple[str, ...]:
+        """Return the flags of exactly the session that exists; a new one only before any turn."""
+        native = self._native_id(spec)
+        if self._find_transcript(native) is not None:
+            return (f"--resume={native}",)
+        if native != make_uuid(spec.session_id) or self._has_answered(spec.session_id):
+            raise TurnImpossible(f"Claude Code no longer has the session {native}", Layer.SESSION)
+        if spec.fork_of is None:
+            return (f"--session-id={native}",)
+        if self._find_transcript(spec.fork_of) is None:
+            raise TurnImpossible(f"Claude Code has no session {spec.fork_of} to fork", Layer.SESSION)
+        return (f"--resume={spec.fork_of}", "--fork-session", f"--session-id={native}")
 
-    async def deliver(self, spec: SessionSpec, prompt: Prompt) -> AsyncIterator[HarnessEvent]:
-        try:
-            wire = await self._told(spec, prompt)
-        except ClaudeUnavailable as problem:
-            yield problem.failed
-            return
-        process = wire.run.process
-        yield Accepted(pid=process and process.pid, pid_started=process and process.started)
-        async for event in self._turn(wire, prompt.delivery_id):
-            yield event
-        await _rest(wire, spec)
+    def _has_answered(self, session_id: str) -> bool:
+        """Whether a program answered in the session, so that there was a transcript."""
+        lines = (line.text for pipe in self._list_pipes(session_id) for line in pipe.read_lines())
+        return any(b'"type":"assistant"' in line for line in lines)
 
-    async def _told(self, spec: SessionSpec, prompt: Prompt) -> Wire:
-        """The program that has the prompt; it is told once."""
-        wire = self._programs.holder(spec.session_id, prompt.delivery_id)
-        if wire is not None:
-            return wire
-        wire = await self._programs.ready(spec)
-        knows = is_scouts_own(spec) or self._programs.had_turns(spec.session_id)
+    def _native_id(self, spec: SessionSpec) -> str:
+        """Return Claude Code's id of the session, also before it has begun."""
+        return _native_id(spec)
+
+    def _identify(self, pipe: Pipe, spec: SessionSpec) -> Identified:
+        return Identified(native_ids={"session": _native_id(spec)}, model=spec.model)
+
+    # -- its turns -------------------------------------------------------------------------------
+
+    async def _send_prompt(self, pipe: Pipe, spec: SessionSpec, prompt: Prompt) -> None:
+        knows = _is_scouts_own(spec) or self._had_turns(spec.session_id)
         text = first_prompt(spec, prompt, had_turns=knows)
-        if not await wire.tell(_said(text, prompt.delivery_id), prompt.delivery_id):
-            raise ClaudeUnavailable(f"its program is gone: {await wire.how_it_ended()}", again=True)
-        return wire
+        if not await pipe.send(encode_prompt(text, prompt.delivery_id), prompt.delivery_id):
+            raise TurnImpossible(f"its program ended: {await pipe.wait_for_end()}", again=True)
 
-    async def _turn(self, wire: Wire, delivery_id: str) -> AsyncIterator[HarnessEvent]:
-        """What the program says about a turn, from its beginning, to its end."""
-        await wire.connect()
-        reading, begun = Reading(ident_of(delivery_id)), wire.begun_at(delivery_id) or 0
-        watch = asyncio.create_task(self._watch(wire, reading))
-        try:
-            async for line in wire.heard(begun):
-                async for event in self._meaning(wire, reading, line, begun):
-                    yield event
-                if reading.over:
-                    return
-        finally:
-            watch.cancel()
-        yield await asyncio.to_thread(self._lost, wire, delivery_id)
+    def _open_turn(self, pipe: Pipe, prompt: Prompt) -> ClaudeTurn:
+        return self._turn(pipe, prompt.delivery_id)
 
-    async def _meaning(
-        self, wire: Wire, reading: Reading, line: PipeLine, begun: int
-    ) -> AsyncIterator[HarnessEvent]:
-        message = message_of(line.text)
-        for request in reading.waiting:
-            if wire.begun_at(_reply(request)) is not None:
-                for event in reading.settled(request):
-                    yield event
-        if message.get("type") == "control_request" and not await self._needs_answer(wire, message, line):
-            return
-        steered = _steered(wire, begun, line.after) if message.get("type") == "result" else ()
-        for event in reading.hear(message, steered):
-            yield event
+    def _turn(self, pipe: Pipe, delivery_id: str) -> ClaudeTurn:
+        return ClaudeTurn(pipe, delivery_id, partial(self._find_answer, pipe, delivery_id))
 
-    async def _needs_answer(self, wire: Wire, message: dict[str, Any], line: PipeLine) -> bool:
-        """Whether a person is asked: not what was answered or taken back, nor what nobody here can answer."""
-        request = str(message.get("request_id"))
-        if wire.begun_at(_reply(request)) is not None or not wire.is_running:
-            return False
-        if asked(message) is None:
-            refusal = {"subtype": "error", "request_id": request, "error": "Scout does not do this"}
-            await wire.tell(encode({"type": "control_response", "response": refusal}), _reply(request))
-            return True
-        return not _taken_back(wire, request, line.after)
+    def _is_over(self, pipe: Pipe, delivery_id: str) -> bool:
+        return self._turn(pipe, delivery_id).is_over()
 
-    async def _watch(self, wire: Wire, reading: Reading) -> None:
-        """End a turn that takes too long or says too much; the time of people does not count."""
-        last, left = time.monotonic(), self._limits.turn
-        while left > 0 and wire.run.stdout.stat().st_size <= self._limits.output:
-            await asyncio.sleep(min(_LOOK, left))
-            passed, last = time.monotonic() - last, time.monotonic()
-            left -= 0 if reading.waiting else passed
-        why = f"the turn took longer than {self._limits.turn:g} s" if left <= 0 else "it said too much"
-        await wire.stop(why, self._limits)
+    async def _steer(self, pipe: Pipe, delivery_id: str, text: str) -> bool:
+        """Claude Code reads it between two tools; after the last one, as another prompt of the turn."""
+        tag = f"{STEER}{time.time_ns()}.{next(self._steers)}"
+        return await pipe.send(encode_prompt(text, tag), tag)
 
-    def _lost(self, wire: Wire, delivery_id: str) -> HarnessEvent:
-        """The program ended without a result: its transcript may hold the answer."""
-        text = None if wire.run.stopped else self._written(wire, delivery_id)
-        return Failed(**_death(wire)) if text is None else Completed(text=text)
+    def _find_request(self, pipe: Pipe, request: str) -> Entry | None:
+        return find_request(pipe, request)
 
-    def _written(self, wire: Wire, delivery_id: str) -> str | None:
-        named = (message_of(line.text).get("session_id") for line in wire.said())
-        native = next((one for one in named if isinstance(one, str)), None)
-        return self._programs.final_text(native, ident_of(delivery_id)) if native else None
-
-    # -- into a turn -----------------------------------------------------------------------------
-
-    async def steer(self, session_id: str, text: str) -> bool:
-        """Claude Code reads it between two tools; after the last one, as a prompt of its own in the turn."""
-        wire = self._programs.running(session_id)
-        if wire is None or not _busy(wire):
-            return False
-        tag = f"{_STEER}{time.time_ns()}.{next(self._steers)}"
-        return await wire.tell(_said(text, tag), tag)
-
-    async def respond(self, session_id: str, request: str, answer: HumanAnswer) -> bool:
-        wire = self._programs.running(session_id)
-        found = _request(wire, request) if wire else None
-        if wire is None or found is None or wire.begun_at(_reply(request)) is not None:
-            return False
-        if _taken_back(wire, request, found.after):
-            return False
-        response = answers(message_of(found.text), answer.allow, answer.text)
-        body = {"subtype": "success", "request_id": request, "response": response}
-        return await wire.tell(encode({"type": "control_response", "response": body}), _reply(request))
-
-    async def interrupt(self, session_id: str, delivery_id: str) -> bool:
-        wire = self._programs.holder(session_id, delivery_id)
-        if wire is None or not wire.is_running or _is_over(wire, delivery_id):
-            return False
-        begun = wire.begun_at(delivery_id) or 0
-        for ident in (*_steered(wire, begun, None), ident_of(delivery_id)):
-            taken_back = {"subtype": "cancel_async_message", "message_uuid": ident}
-            await wire.tell(_control(f"back:{ident}", taken_back))
-        await wire.tell(_control(f"stop:{delivery_id}", {"subtype": "interrupt"}))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._limits.grace):
-                while wire.is_running and not _is_over(wire, delivery_id):  # noqa: ASYNC110 (a file gives no event)
-                    await asyncio.sleep(0.02)
-        if not _is_over(wire, delivery_id):
-            await wire.stop(INTERRUPTED, self._limits)
-        return True
-
-    async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
-        wire = self._programs.holder(session_id, delivery_id)
-        if wire is None:
-            return InspectResult.NOT_TAKEN
-        if wire.is_running or wire.run.stopped or _is_over(wire, delivery_id):
-            return InspectResult.TAKEN
-        return InspectResult.UNKNOWN if self._written(wire, delivery_id) is None else InspectResult.TAKEN
-
-
-# -- what is told ----------------------------------------------------------------------------------
-
-
-def _said(text: str, tag: str) -> bytes:
-    """A prompt. At the very beginning of one, a slash would be a command of the program."""
-    content = f" {text}" if text.startswith("/") else text
-    return encode({"type": "user", "message": {"role": "user", "content": content}, "uuid": ident_of(tag)})
-
-
-def _control(ident: str, request: dict[str, Any]) -> bytes:
-    return encode({"type": "control_request", "request_id": ident, "request": request})
-
-
-def _reply(request: str) -> str:
-    return f"re:{request}"
-
-
-async def _rest(wire: Wire, spec: SessionSpec) -> None:
-    if spec.idle is not None and wire.is_running and not await asyncio.to_thread(_busy, wire):
-        await wire.rest(spec.idle)
-
-
-# -- what was said ---------------------------------------------------------------------------------
-
-
-def _steered(wire: Wire, begun: int, by: int | None) -> list[str]:
-    """The prompts that were said into a turn, until the program had said so much."""
-    told = (one for one in wire.told() if one.tag.startswith(_STEER) and one.at >= begun)
-    return [ident_of(one.tag) for one in told if by is None or one.at < by]
-
-
-def _busy(wire: Wire) -> bool:
-    """Whether a turn of a prompt runs."""
-    prompts = [one.tag for one in wire.told() if b'"type":"user"' in one.text and ":" not in one.tag]
-    return bool(prompts) and not _is_over(wire, prompts[-1])
-
-
-def _is_over(wire: Wire, delivery_id: str) -> bool:
-    """Whether the program said how a turn ended."""
-    begun = wire.begun_at(delivery_id) or 0
-    reading = Reading(ident_of(delivery_id))
-    for line in wire.said(begun):
-        message = message_of(line.text)
-        steered = _steered(wire, begun, line.after) if message.get("type") == "result" else ()
-        for _ in reading.hear(message, steered):
-            pass
-    return reading.over
-
-
-def _request(wire: Wire, request: str) -> PipeLine | None:
-    lines = (line for line in wire.said() if request.encode() in line.text)
-    return next((line for line in lines if asked(message_of(line.text)) is not None), None)
-
-
-def _taken_back(wire: Wire, request: str, after: int) -> bool:
-    later = (line.text for line in wire.said(after) if request.encode() in line.text)
-    return any(cancelled_request(message_of(line)) == request for line in later)
-
-
-def _death(wire: Wire) -> dict[str, Any]:
-    """Why there is no answer: its program is gone."""
-    stopped = wire.run.stopped
-    if stopped in {INTERRUPTED, _STOPPED}:
-        return {"layer": Layer.SESSION, "reason": stopped}
-    end = wire.end
-    lost = "No conversation found" in end or "already in use" in end
-    reason = f"its program ended: {end}"
-    return {"layer": Layer.SESSION if lost else Layer.PROCESS, "reason": reason, "log": str(wire.run.stderr)}
-
-
-def _started(wire: Wire, spec: SessionSpec) -> Started:
-    process = wire.run.process
-    return Started(
-        native_ids={"session": session_of(spec)},
-        pid=process and process.pid,
-        pid_started=process and process.started,
-        model=spec.model,
-    )
-
-
-async def _version(program: str, environment: dict[str, str]) -> str | None:
-    """What it says about itself; it has nothing else to do with that."""
-    with suppress(OSError, TimeoutError):
-        process = await asyncio.create_subprocess_exec(
-            program,
-            "--version",
-            env=environment,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
+    async def _reply(self, pipe: Pipe, message: Entry, answer: HumanAnswer) -> bool:
+        response = answer_request(message, answer.allow, answer.text)
+        return await send_response(
+            pipe, str(message["request_id"]), {"subtype": "success", "response": response}
         )
-        try:
-            async with asyncio.timeout(_VERSION_WAIT):
-                said, _ = await process.communicate()
-        finally:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-        return next(iter(said.decode("utf-8", "replace").split()), None)
-    return None
+
+    async def _cancel_turn(self, pipe: Pipe, delivery_id: str) -> None:
+        for ident in (*self._turn(pipe, delivery_id).list_steered(), make_uuid(delivery_id)):
+            withdrawn = {"subtype": "cancel_async_message", "message_uuid": ident}
+            await pipe.send(encode_control(f"back:{ident}", withdrawn))
+        await pipe.send(encode_control(f"stop:{delivery_id}", {"subtype": "interrupt"}))
+        while pipe.is_running and not self._is_over(pipe, delivery_id):  # noqa: ASYNC110 (a file gives no event)
+            await asyncio.sleep(0.02)
+
+    def _inspect(self, pipe: Pipe, delivery_id: str) -> InspectResult:
+        known = pipe.is_running or pipe.run.stopped or self._is_over(pipe, delivery_id)
+        taken = known or self._find_answer(pipe, delivery_id) is not None
+        return InspectResult.TAKEN if taken else InspectResult.UNKNOWN
+
+    def _find_answer(self, pipe: Pipe, delivery_id: str) -> str | None:
+        """Return the answer that a program wrote to its transcript before it died."""
+        named = (message_of(line.text).get("session_id") for line in pipe.read_lines())
+        native = next((one for one in named if isinstance(one, str)), None)
+        path = self._find_transcript(native) if native else None
+        return files.final_text(path, make_uuid(delivery_id)) if path else None
+
+
+def _native_id(spec: SessionSpec) -> str:
+    return spec.native_ids.get("session") or make_uuid(spec.session_id)
+
+
+def _is_scouts_own(spec: SessionSpec) -> bool:
+    """Whether Scout began the session: Claude Code keeps the system prompt that a session began with."""
+    return _native_id(spec) == make_uuid(spec.session_id) and spec.fork_of is None
+
+
+def _write_contract(spec: SessionSpec, folder: Path) -> str:
+    """Write what is added to the system prompt; return its file, empty if the session has its own prompt."""
+    if not (spec.instructions and _is_scouts_own(spec)):
+        return ""
+    file = folder / "contract.md"
+    _write_private(file, spec.instructions.encode())
+    return str(file)
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from scout.adapters.harness import INTERRUPTED
 from scout.adapters.transcript import Entry, inner, items, text
 from scout.base.time import Time
 from scout.model.permission import request_of, title_of_request
@@ -29,7 +30,6 @@ from scout.ports import (
     TurnUsage,
 )
 
-INTERRUPTED = "interrupted"
 _QUESTION = "AskUserQuestion"
 _WIDTH = 300
 _TELLING = (
@@ -48,7 +48,7 @@ _LOGIN = re.compile(r"/login|invalid api key|not logged in|oauth token|authentic
 _SECONDS = re.compile(r"\|(\d{10})\b")
 
 
-class Reading:
+class ClaudeReader:
     """One turn. `over` once its end was told; `waiting` while the program needs a person."""
 
     def __init__(self, ident: str) -> None:
@@ -68,7 +68,7 @@ class Reading:
         """The requests that a person has not answered."""
         return tuple(sorted(self._waiting))
 
-    def hear(self, message: Entry, steered: Collection[str] = ()) -> Iterator[HarnessEvent]:
+    def read(self, message: Entry, steered: Collection[str] = ()) -> Iterator[HarnessEvent]:
         """What a line means. `steered`: prompts that were said into this turn by then."""
         match message.get("type"):
             case "assistant":
@@ -83,7 +83,7 @@ class Reading:
             case "control_request":
                 yield from self._asked(message)
             case "control_cancel_request":
-                yield from self.settled(text(message, "request_id"))
+                yield from self.settle(text(message, "request_id"))
             case "rate_limit_event":
                 yield from self._rate_limit(message)
             case "user" | "control_response":
@@ -91,7 +91,7 @@ class Reading:
             case kind:
                 yield Other(kind=str(kind))
 
-    def settled(self, request: str) -> Iterator[HarnessEvent]:
+    def settle(self, request: str) -> Iterator[HarnessEvent]:
         """A person answered, or need not any more."""
         if request in self._waiting:
             self._waiting.discard(request)
@@ -122,7 +122,7 @@ class Reading:
         self._held = None
 
     def _asked(self, message: Entry) -> Iterator[HarnessEvent]:
-        need = asked(message)
+        need = read_request(message)
         if need is None:
             yield Other(kind=f"control_request/{text(_request(message), 'subtype')}")
         else:
@@ -171,7 +171,7 @@ class Reading:
 
     def _end(self, event: HarnessEvent) -> Iterator[HarnessEvent]:
         for request in self.waiting:
-            yield from self.settled(request)
+            yield from self.settle(request)
         self.over = True
         yield event
 
@@ -194,7 +194,7 @@ class Reading:
 # -- what it asks ----------------------------------------------------------------------------------
 
 
-def asked(message: Entry) -> NeedsHuman | None:
+def read_request(message: Entry) -> NeedsHuman | None:
     """What a person is asked; nothing for requests of another kind."""
     request = _request(message)
     if request.get("subtype") != "can_use_tool":
@@ -207,7 +207,7 @@ def asked(message: Entry) -> NeedsHuman | None:
     return NeedsHuman(request=ident, question=title_of_request(wish), wish=wish)
 
 
-def answers(message: Entry, allow: bool, said: str) -> Entry:
+def answer_request(message: Entry, allow: bool, said: str) -> Entry:
     """A person's word in the program's own."""
     request = _request(message)
     given = inner(request, "input")
@@ -218,9 +218,9 @@ def answers(message: Entry, allow: bool, said: str) -> Entry:
     return {"behavior": "allow", "updatedInput": given}
 
 
-def cancelled_request(message: Entry) -> str | None:
-    """The request that needs no answer any more."""
-    return text(message, "request_id") if message.get("type") == "control_cancel_request" else None
+def is_cancelled(message: Entry, request: str) -> bool:
+    """Whether a message withdraws the request of this id."""
+    return message.get("type") == "control_cancel_request" and text(message, "request_id") == request
 
 
 def _question(ident: str, questions: dict[str, list[str]]) -> NeedsHuman:

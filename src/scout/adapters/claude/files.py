@@ -3,21 +3,21 @@
 Everything here only reads. What is half written, of another user or of an unknown shape is passed over.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scout.adapters.harness import not_attachable
+from scout.adapters.harness import find_relays
+from scout.adapters.persistent.rpc import message_of
 from scout.adapters.process.process_table import ProcessId, is_alive
-from scout.adapters.run_server import relays_in
 from scout.adapters.transcript import (
     Entry,
     File,
     clipped,
-    excerpt,
     head,
     inner,
     items,
@@ -28,12 +28,13 @@ from scout.adapters.transcript import (
     time,
     titled,
 )
-from scout.base.refusal import Refused
-from scout.ports import Observed, SessionSpec, Tailed, TailLine
+from scout.base.codec import encode
+from scout.ports import Observed, TailLine
 
 _NAME = "claude"
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]*")
 _OF_ONE_SESSION = 20
+_INBOX_WAIT = 5.0
 _NOT_LIVE = "whether its program runs is only known for sessions of its registry"
 
 
@@ -63,7 +64,9 @@ def relays_of(environment: Mapping[str, str], directory: str) -> tuple[str, ...]
     state = _object(home / ".claude.json")
     project = inner(inner(state, "projects"), directory)
     tables = (state, project, _object(Path(directory) / ".mcp.json"))
-    return tuple(dict.fromkeys(name for one in tables for name in relays_in(inner(one, "mcpServers"), _NAME)))
+    return tuple(
+        dict.fromkeys(name for one in tables for name in find_relays(inner(one, "mcpServers"), _NAME))
+    )
 
 
 def _object(file: Path) -> Entry:
@@ -113,20 +116,7 @@ def transcript_of(home: Path, session_id: str) -> Path | None:
     return next((file.path for file in newest(found, 1)), None)
 
 
-def tail_of(home: Path, spec: SessionSpec, after: int, limit: int) -> Tailed:
-    """Some of the transcript of this session; refused when there is none."""
-    session_id = spec.native_ids.get("session", "")
-    path = transcript_of(home, session_id)
-    try:
-        if path is not None:
-            return tailed(path, after, limit)
-        reason = "it has no transcript yet" if session_id else "it has not begun"
-    except OSError as error:
-        reason = f"its transcript cannot be read: {error.strerror}"
-    raise Refused(not_attachable(_NAME, spec, session_id or spec.session_id, reason))
-
-
-def _lines(entry: Entry) -> Iterator[TailLine]:
+def read_entry(entry: Entry) -> Iterator[TailLine]:
     """What a person would want to see of one line: words, tools and their results."""
     who = text(entry, "type")
     if who not in {"user", "assistant"} or entry.get("isMeta") is True:
@@ -167,7 +157,24 @@ def _result(content: Any) -> str:
     return "\n".join(text(block, "text") for block in items(content) if text(block, "type") == "text")
 
 
-tailed = partial(excerpt, lines_of=_lines)
+def final_text(path: Path, prompt_id: str) -> str | None:
+    """Return the last text of the turn that a prompt began; none if the turn had not ended."""
+    found, ours = None, False
+    with path.open("rb") as file:
+        for entry in map(message_of, file):
+            kind, message = entry.get("type"), inner(entry, "message")
+            if kind == "user" and isinstance(message.get("content"), str):
+                ours = entry.get("uuid") == prompt_id
+            elif ours and kind == "assistant" and not entry.get("isSidechain"):
+                found = _last_text(message)
+    return found
+
+
+def _last_text(message: Entry) -> str | None:
+    """Return the text of an answer that ends its turn."""
+    blocks = items(message.get("content"))
+    ended = message.get("stop_reason") == "end_turn" and blocks and text(blocks[-1], "type") == "text"
+    return text(blocks[-1], "text") if ended else None
 
 
 # ------------------------------------------------------------------------------------- what there is
@@ -225,7 +232,7 @@ def _begun(path: Path) -> tuple[str, str]:
     for entry in head(path):
         cwd = cwd or text(entry, "cwd")
         if not title and text(entry, "type") == "user":
-            title = next((titled(line.text) for line in _lines(entry) if line.who == "user"), "")
+            title = next((titled(line.text) for line in read_entry(entry) if line.who == "user"), "")
         if cwd and title:
             break
     return cwd, title
@@ -248,3 +255,29 @@ def _sub_agents(folder: Path) -> Iterator[Observed]:
             source=str(file.path),
             limits="it is reached only through the session it belongs to",
         )
+
+
+# ------------------------------------------------------------------------------------- the inbox
+
+
+async def send_to_inbox(home: Path, native_id: str, text: str) -> bool:
+    """Say something to the session of this name, if its process lives and is idle; whether it went in."""
+    live = await asyncio.to_thread(live_session, home, native_id)
+    if live is None or live.status != "idle" or not live.socket:
+        return False
+    said = {"type": "user", "from": "scout", "message": {"role": "user", "content": text}}
+    with suppress(OSError, TimeoutError):
+        async with asyncio.timeout(_INBOX_WAIT):
+            await _write(live.socket, encode(said) + b"\n")
+            return True
+    return False
+
+
+async def _write(socket: str, line: bytes) -> None:
+    _, writer = await asyncio.open_unix_connection(socket)
+    try:
+        writer.write(line)
+        await writer.drain()
+    finally:
+        writer.close()
+        await writer.wait_closed()

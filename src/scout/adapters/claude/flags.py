@@ -2,12 +2,16 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 
-from scout.adapters.run_server import KEY
+from scout.adapters.harness import MCP_KEY
 from scout.base.codec import encode
 from scout.model.agent import PermissionProfile
 from scout.ports import McpAccess, SessionSpec
 
+INSTALL = "install Claude Code (npm install -g @anthropic-ai/claude-code) so that `claude` is on the PATH"
+LOGIN = "run `claude` once and log in with /login, or set ANTHROPIC_API_KEY for the daemon"
 # Its own settings, how it reaches its provider; not what an outer Claude Code says about itself.
 ENVIRONMENT = (
     "ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_API_*", "CLAUDE_CODE_DISABLE_*", "CLAUDE_CODE_ENABLE_*",
@@ -42,8 +46,18 @@ _NOTES = (
 )
 _ROOT = "trusted cannot be had as root, since Claude Code refuses it: what workspace_write asks is asked"
 
+# Any of these is a login.
+_KEYS = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_FOUNDRY",
+    "CLAUDE_CODE_USE_VERTEX",
+)
 
-def as_root(environment: Mapping[str, str]) -> bool:
+
+def is_restricted_root(environment: Mapping[str, str]) -> bool:
     """Whether Claude Code refuses to do everything unasked, as it does for root."""
     return os.geteuid() == 0 and not environment.get("IS_SANDBOX")
 
@@ -77,7 +91,7 @@ def command(
     if root and profile is PermissionProfile.TRUSTED:
         profile = PermissionProfile.WORKSPACE_WRITE
     model = (f"--model={spec.model}",) if spec.model else ()
-    scout = (f"--mcp-config={servers}", f"--allowedTools=mcp__{KEY}")
+    scout = (f"--mcp-config={servers}", f"--allowedTools=mcp__{MCP_KEY}")
     denied = ",".join((*_DENIED.get(profile, ()), *(f"mcp__{name}" for name in relays)))
     deny = (f"--disallowedTools={denied}",) if denied else ()
     rules = (f"--append-system-prompt-file={contract}",) if contract else ()
@@ -87,4 +101,20 @@ def command(
 def mcp_servers(door: McpAccess) -> bytes:
     """Where Scout is. The program fills in the token from its environment."""
     headers = {"Authorization": "Bearer ${SCOUT_TOKEN}"}
-    return encode({"mcpServers": {KEY: {"type": "http", "url": door.url, "headers": headers}}})
+    return encode({"mcpServers": {MCP_KEY: {"type": "http", "url": door.url, "headers": headers}}})
+
+
+def is_logged_in(home: Path, environment: Mapping[str, str]) -> bool:
+    """By the environment, a file of credentials, an account that it remembers or a program with the key."""
+    if any(environment.get(name) for name in _KEYS) or (home / ".credentials.json").exists():
+        return True
+    remembered = (
+        home / ".claude.json" if environment.get("CLAUDE_CONFIG_DIR") else home.parent / ".claude.json"
+    )
+    return b'"oauthAccount"' in _read(remembered) or b'"apiKeyHelper"' in _read(home / "settings.json")
+
+
+def _read(path: Path) -> bytes:
+    with suppress(OSError):
+        return path.read_bytes()
+    return b""

@@ -1,55 +1,50 @@
-"""The harness `codex`: an app server of its own for each session, held by a keeper."""
+"""The harness `codex`: each session has its own app server, held by a keeper between turns."""
 
 import asyncio
-from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable
-from contextlib import suppress
+import os
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from scout.adapters.codex import files, flags
-from scout.adapters.codex.door import knock
-from scout.adapters.codex.events import INTERRUPTED, CodexReader, End
 from scout.adapters.codex.program import CodexProgram, text_input
-from scout.adapters.codex.programs import CodexPrograms, CodexUnavailable
-from scout.adapters.codex.requests import replied
-from scout.adapters.harness import Plain, not_attachable
-from scout.adapters.persistent.pipe import WireLimits
-from scout.adapters.persistent.rpc import RpcError, is_call, message_of
-from scout.base.refusal import Refused
+from scout.adapters.codex.requests import answer_request
+from scout.adapters.codex.turn import CodexTurn
+from scout.adapters.harness import INTERRUPTED, TurnImpossible
+from scout.adapters.persistent.harness import NO_ACCESS, TranscriptHarness
+from scout.adapters.persistent.pipe import Pipe, PipeLimits, clear_last
+from scout.adapters.persistent.rpc import RpcError
+from scout.adapters.process.spawn import Launch
+from scout.adapters.transcript import Entry
 from scout.model.agent import PermissionProfile
-from scout.model.delivery import InspectResult
-from scout.model.problems.session import Layer, Missing
+from scout.model.problems.session import Layer
 from scout.ports import (
-    Accepted,
     Capabilities,
-    Completed,
-    Failed,
-    HarnessEvent,
     HumanAnswer,
     Identified,
-    Limited,
     Observed,
-    OpenedSession,
-    Probe,
     Prompt,
     SessionSpec,
-    Started,
-    Tailed,
+    TailLine,
     UsageKind,
 )
 
-_INTERRUPTED = Failed(layer=Layer.SESSION, reason=INTERRUPTED)
-_SESSION_STOPPED = "the session was stopped"
-_LOOK = 1.0
-_STEER = 10.0
-_VERSION = 10.0
+_STEER_WAIT = 10.0
+_SESSION_ERRORS = ("no rollout found", "active writer", "invalid session id")
 
 
-class Codex(Plain):
-    """Each session is a thread of Codex. What its programs were told and said is below `sessions`."""
+class Codex(TranscriptHarness):
+    """Each session is a thread of Codex. The files of its programs are below `sessions`."""
 
     name = "codex"
+    product = "Codex"
+    native_key = "thread"
+    home_variable = "CODEX_HOME"
+    install_hint = flags.INSTALL
+    login_hint = flags.LOGIN
+    resume_words = ("resume",)
+    prompt_mark = b'"turn/start"'
     capabilities = Capabilities(
         resume=True,
         fork=True,
@@ -63,261 +58,171 @@ class Codex(Plain):
     )
 
     def __init__(
-        self, sessions: Path, environment: tuple[str, ...] = (), limits: WireLimits = WireLimits()
+        self, sessions: Path, environment: tuple[str, ...] = (), limits: PipeLimits = PipeLimits()
     ) -> None:
-        self._programs = CodexPrograms(sessions.absolute(), environment, limits)
-        self._limits = limits
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        super().__init__(sessions, environment, limits)
+        self._programs: dict[Path, CodexProgram] = {}
+        self._starting = asyncio.Lock()  # programs share files, and fail when two of them start at once
 
-    async def probe(self) -> Probe:
-        environment = await asyncio.to_thread(self._programs.environment)
-        program = flags.program(environment)
-        if program is None:
-            return Probe(
-                ready=False, missing=Missing.BINARY, hint=flags.INSTALL, program=self.name, notes=flags.NOTES
-            )
-        version = await _version(program, environment)
-        if not await asyncio.to_thread(flags.is_logged_in, environment):
-            return Probe(
-                ready=False, version=version, missing=Missing.LOGIN, hint=flags.LOGIN, notes=flags.NOTES
-            )
-        return Probe(ready=True, version=version, notes=flags.NOTES)
+    # -- its files -------------------------------------------------------------------------------
 
-    # -- sessions --------------------------------------------------------------------------------
+    @property
+    def _home(self) -> Path:
+        return files.home_of(os.environ)
 
-    async def start(self, spec: SessionSpec) -> Started:
-        """The same program again while it runs; otherwise one that holds the session's thread."""
-        try:
-            async with self._locks[spec.session_id]:
-                program = await self._programs.running(spec)
-                await program.rest(spec.idle)
-        except CodexUnavailable as problem:
-            raise Refused(problem.diagnostic(spec)) from problem
-        return _started(program)
+    def _environment(self, spec: SessionSpec | None = None) -> dict[str, str]:
+        return flags.environment_of(spec, self._also)
 
-    async def attach(self, spec: SessionSpec, native_id: str) -> Started:
-        own = self._programs.newest(spec.session_id)
-        if own is not None and own.wire.is_running and own.thread == native_id:
-            return _started(own)
-        if files.transcript_of(self._programs.home, native_id) is None:
-            raise Refused(not_attachable(self.name, spec, native_id, "Codex has no such thread here"))
-        if writer := await asyncio.to_thread(files.live_session, self._programs.home, native_id):
-            reason = f"another program writes to it now: process {writer.process.pid}"
-            raise Refused(not_attachable(self.name, spec, native_id, reason))
-        return Started(native_ids={"thread": native_id}, model=spec.model)
+    def _find_program(self, environment: Mapping[str, str]) -> str | None:
+        found = flags.find_program(environment)
+        return str(found) if found else None
+
+    def _is_logged_in(self, environment: Mapping[str, str]) -> bool:
+        return flags.is_logged_in(environment)
+
+    def _list_notes(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        return flags.NOTES
+
+    def _find_transcript(self, native_id: str) -> Path | None:
+        return files.transcript_of(self._home, native_id)
+
+    def _read_entry(self, entry: Entry) -> Iterator[TailLine]:
+        return files.read_entry(entry)
+
+    def _find_writer(self, spec: SessionSpec, native_id: str) -> str:
+        live = files.live_session(self._home, native_id)
+        return f"it is open in another program (process {live.process.pid})" if live else ""
+
+    async def knock(self, native_id: str, text: str) -> bool:
+        environment = await asyncio.to_thread(self._environment)
+        program = self._find_program(environment)
+        return program is not None and await files.queue_message(program, native_id, text, environment)
+
+    async def observe(self) -> list[Observed]:
+        return await asyncio.to_thread(files.observed, self._home)
+
+    # -- its program -----------------------------------------------------------------------------
+
+    def _program(self, pipe: Pipe) -> CodexProgram:
+        return self._programs.setdefault(pipe.run.folder, CodexProgram(pipe))
 
     async def is_warm(self, session_id: str) -> bool:
         async with self._locks[session_id]:
-            program = self._programs.newest(session_id)
-            return program is not None and program.is_opened and await program.wire.connect()
+            pipe = self._find_running(session_id)
+            return pipe is not None and self._program(pipe).is_opened and await pipe.connect()
 
-    async def stop(self, session_id: str) -> None:
-        for program in self._programs.all(session_id):
-            await program.wire.stop(_SESSION_STOPPED, self._limits)
-
-    async def open(self, spec: SessionSpec) -> OpenedSession:
-        thread = spec.native_ids.get("thread")
-        if thread is None or files.transcript_of(self._programs.home, thread) is None:
-            reason = "nothing has been said in it yet"
-            raise Refused(not_attachable(self.name, spec, thread or spec.session_id, reason))
-        environment = await asyncio.to_thread(self._programs.environment)
-        home = {name: value for name, value in environment.items() if name == "CODEX_HOME"}
-        return OpenedSession(command=("codex", "resume", thread), cwd=spec.cwd, environment=home)
-
-    async def knock(self, native_id: str, text: str) -> bool:
-        environment = await asyncio.to_thread(self._programs.environment)
-        program = flags.program(environment)
-        return program is not None and await knock(str(program), native_id, text, environment)
-
-    async def observe(self) -> list[Observed]:
-        return await asyncio.to_thread(files.observed, self._programs.home)
-
-    async def tail(self, spec: SessionSpec, after: int, limit: int) -> Tailed:
-        return await asyncio.to_thread(files.tail_of, self._programs.home, spec, after, limit)
-
-    # -- turns -----------------------------------------------------------------------------------
-
-    async def deliver(self, spec: SessionSpec, prompt: Prompt) -> AsyncIterator[HarnessEvent]:
+    async def _open_program(self, spec: SessionSpec) -> Pipe:
+        """Return the program of a session with its thread open."""
+        running = self._find_running(spec.session_id)
+        program = self._program(running) if running else await self._run(spec)
+        if not program.is_opened and spec.door is None:
+            await program.pipe.stop(NO_ACCESS, self._limits)
+            raise TurnImpossible(NO_ACCESS, again=True)
+        method, params = await asyncio.to_thread(self._choose_thread, spec, program)
         try:
-            program = await self._told(spec, prompt)
-        except CodexUnavailable as problem:
-            yield problem.failed
-            return
-        reader = CodexReader(prompt.delivery_id, program.number, program.model)
-        watching = asyncio.create_task(self._watch(program, reader, prompt.delivery_id))
-        try:
-            async for event in self._turn(program, reader, prompt.delivery_id):
-                if isinstance(event, Completed | Limited | Failed):
-                    await program.rest(spec.idle, after=prompt.delivery_id)
-                yield _explained(program) if event == _INTERRUPTED else event
-        finally:
-            watching.cancel()
+            await program.greet()
+            await program.open(method, params)
+        except RpcError as error:
+            await program.pipe.stop(str(error), self._limits)
+            raise _explain_error(error, program) from error
+        wanted = params["threadId"] if method == "thread/resume" else program.thread
+        if program.thread != wanted:
+            raise TurnImpossible(f"it holds the thread {program.thread}, not {wanted}", Layer.SESSION)
+        return program.pipe
 
-    async def _told(self, spec: SessionSpec, prompt: Prompt) -> CodexProgram:
-        """The program that has the prompt: it was told before, or is told now."""
-        ident = prompt.delivery_id
-        async with self._locks[spec.session_id]:
-            program = self._programs.holder(spec.session_id, ident)
-            if program is not None and await self._is_taken(program, ident):
-                await program.wire.connect()
-                return program
-            program = await self._programs.running(spec)
-            params = {
-                "threadId": program.thread,
-                "input": text_input(prompt.text),
-                "clientUserMessageId": ident,
-            }
+    async def _run(self, spec: SessionSpec) -> CodexProgram:
+        if spec.door is None:
+            raise TurnImpossible(NO_ACCESS, again=True)
+        environment = await asyncio.to_thread(self._environment, spec)
+        command = (self._require_program(environment), "app-server")
+        await clear_last(self._folder(spec.session_id))
+        program = self._program(self._make_pipe(spec.session_id))
+        async with self._starting:
+            await self._start_program(
+                program.pipe, Launch(command, str(self._directory(spec)), "", environment)
+            )
             try:
-                await program.rpc.send(ident, "turn/start", params)
+                await program.greet()
             except RpcError as error:
-                if program.wire.begun_at(ident) is None:
-                    await program.wire.stop(str(error), self._limits)
-                    raise CodexUnavailable(str(error), again=True) from error
-            return program
+                await program.pipe.stop(str(error), self._limits)
+                raise _explain_error(error, program) from error
+        return program
 
-    async def _turn(
-        self, program: CodexProgram, reader: CodexReader, delivery_id: str
-    ) -> AsyncIterator[HarnessEvent]:
-        """What the program tells of one turn, from its beginning to its end or to the program's."""
-        begun = program.wire.begun_at(delivery_id) or 0
-        accepted = False
-        async for line in program.wire.heard(begun):
-            message = message_of(line.text)
-            for event in await self._heeded(program, reader, message):
-                if isinstance(event, Completed | Limited | Failed):
-                    yield event
-                    return
-                if accepted:
-                    yield event
-            if reader.turn_id and not accepted:
-                accepted = True
-                yield _accepted(program)
-                yield Identified(native_ids={"thread": program.thread}, model=program.model)
-        end, taken = await self._lost(program, delivery_id)
-        if taken and not accepted:
-            yield _accepted(program)
-        yield end
+    def _choose_thread(self, spec: SessionSpec, program: CodexProgram) -> tuple[str, dict[str, Any]]:
+        """Return how the thread is opened: resumed if it exists, started only if nothing was said in it."""
+        params = flags.thread_of(spec, self._directory(spec))
+        programs = map(self._program, self._list_pipes(spec.session_id))
+        earlier = [one for one in programs if one is not program and one.thread]
+        thread = self._native_id(spec) or (earlier[-1].thread if earlier else "")
+        begun_here = any(one.thread == thread for one in earlier)
+        if begun_here and self._find_transcript(thread) is None:
+            thread = ""
+        if thread:
+            return "thread/resume", {**params, "threadId": thread, "excludeTurns": True}
+        if spec.fork_of:
+            return "thread/fork", {**params, "threadId": spec.fork_of, "excludeTurns": True}
+        return "thread/start", params
 
-    async def _heeded(
-        self, program: CodexProgram, reader: CodexReader, message: Any
-    ) -> Iterable[HarnessEvent]:
-        """A request is for a person, or is refused at once so that nothing waits for it."""
-        if not is_call(message):
-            return list(reader.read(message))
-        needed = reader.asked(message)
-        if needed is None:
-            await program.rpc.refuse(message["id"], "Scout has nobody for this request")
-            return ()
-        return (needed,) if program.is_open(message["id"]) else ()
+    def _native_id(self, spec: SessionSpec) -> str:
+        return spec.native_ids.get("thread", "")
 
-    async def _is_taken(self, program: CodexProgram, delivery_id: str) -> bool:
-        """Whether its program works on a delivery, or did."""
-        return program.wire.is_running or await asyncio.to_thread(self._programs.took, program, delivery_id)
+    def _identify(self, pipe: Pipe, spec: SessionSpec) -> Identified:
+        program = self._program(pipe)
+        return Identified(native_ids={"thread": program.thread}, model=program.model)
 
-    async def _lost(self, program: CodexProgram, delivery_id: str) -> tuple[End, bool]:
-        """The end of a turn whose program is gone, and whether the program had taken it."""
-        if end := await asyncio.to_thread(self._programs.end_in_thread, program, delivery_id):
-            return end, True
-        taken = await asyncio.to_thread(self._programs.took, program, delivery_id)
-        if program.wire.run.stopped:
-            return _explained(program), taken
-        when = "in the middle of the turn" if taken else "before it took the turn"
-        reason, log = f"it ended {when}: {program.wire.end}", str(program.wire.run.stderr)
-        return Failed(layer=Layer.PROCESS, reason=reason, log=log, again=not taken), taken
+    # -- its turns -------------------------------------------------------------------------------
 
-    async def _watch(self, program: CodexProgram, reader: CodexReader, delivery_id: str) -> None:
-        """End a program whose turn takes too long, not counting the time in which it waits for a person."""
-        begun, seconds, excess = program.wire.begun_at(delivery_id) or 0, 0.0, ""
-        while not excess:
-            await asyncio.sleep(_LOOK)
-            seconds += 0.0 if reader.waits else _LOOK
-            if seconds > self._limits.turn:
-                excess = f"it took longer than {self._limits.turn:g} s"
-            elif program.wire.run.stdout.stat().st_size - begun > self._limits.output:
-                excess = f"it said more than {self._limits.output} bytes in a turn"
-        await program.wire.stop(excess, self._limits)
-
-    async def steer(self, session_id: str, text: str) -> bool:
-        program = self._programs.newest(session_id)
-        turns = program.turns if program is not None else []
-        if program is None or not turns or not program.wire.is_running or program.is_over(turns[-1]):
-            return False
-        tag = f"steer:{len(program.wire.told())}"
-        params = {
-            "threadId": program.thread,
-            "expectedTurnId": program.turn_id(turns[-1]),
-            "input": text_input(text),
-        }
+    async def _send_prompt(self, pipe: Pipe, spec: SessionSpec, prompt: Prompt) -> None:
+        program, ident = self._program(pipe), prompt.delivery_id
+        words = text_input(prompt.text)
+        params = {"threadId": program.thread, "input": words, "clientUserMessageId": ident}
         try:
-            await program.rpc.call(tag, "turn/steer", params, _STEER)
+            await program.rpc.send(ident, "turn/start", params)
+        except RpcError as error:
+            if pipe.sent_at(ident) is None:
+                await pipe.stop(str(error), self._limits)
+                raise TurnImpossible(str(error), again=True) from error
+
+    def _open_turn(self, pipe: Pipe, prompt: Prompt) -> CodexTurn:
+        return self._turn(pipe, prompt.delivery_id)
+
+    def _turn(self, pipe: Pipe, delivery_id: str) -> CodexTurn:
+        program = self._program(pipe)
+        return CodexTurn(program, delivery_id, partial(self._find_transcript, program.thread))
+
+    def _is_over(self, pipe: Pipe, delivery_id: str) -> bool:
+        return self._program(pipe).is_over(delivery_id)
+
+    def _has_taken(self, pipe: Pipe, delivery_id: str) -> bool:
+        return pipe.is_running or self._turn(pipe, delivery_id).was_taken()
+
+    async def _steer(self, pipe: Pipe, delivery_id: str, text: str) -> bool:
+        program = self._program(pipe)
+        turn, words = program.turn_id(delivery_id), text_input(text)
+        params = {"threadId": program.thread, "expectedTurnId": turn, "input": words}
+        try:
+            await program.rpc.call(f"steer:{len(pipe.sent_lines())}", "turn/steer", params, _STEER_WAIT)
         except RpcError:
             return False
         return True
 
-    async def respond(self, session_id: str, request: str, answer: HumanAnswer) -> bool:
+    def _find_request(self, pipe: Pipe, request: str) -> Entry | None:
         number, _, ident = request.partition("/")
-        program = next((one for one in self._programs.all(session_id) if one.number == number), None)
-        if program is None or not program.wire.is_running:
-            return False
-        message = await asyncio.to_thread(program.request, ident)
-        return message is not None and await program.rpc.reply(message["id"], replied(message, answer))
+        return self._program(pipe).find_request(ident) if pipe.run.folder.name == number else None
 
-    async def interrupt(self, session_id: str, delivery_id: str) -> bool:
-        """The turn is over in the thread, too; what its commands left running ends with the program."""
-        async with self._locks[session_id]:
-            program = self._programs.holder(session_id, delivery_id)
-            if program is None or not program.wire.is_running or program.is_over(delivery_id):
-                return False
-            with suppress(RpcError, TimeoutError):
-                async with asyncio.timeout(self._limits.grace):
-                    await program.interrupt(delivery_id)
-            return await program.wire.stop(INTERRUPTED, self._limits)
+    async def _reply(self, pipe: Pipe, message: Entry, answer: HumanAnswer) -> bool:
+        return await self._program(pipe).rpc.reply(message["id"], answer_request(message, answer))
 
-    async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
-        program = self._programs.holder(session_id, delivery_id)
-        if program is None:
-            return InspectResult.NOT_TAKEN
-        taken = await self._is_taken(program, delivery_id)
-        return InspectResult.TAKEN if taken else InspectResult.NOT_TAKEN
+    async def _cancel_turn(self, pipe: Pipe, delivery_id: str) -> None:
+        """End the turn in its thread, then the program, so that commands of the turn end too."""
+        await self._program(pipe).interrupt(delivery_id)
+        await pipe.stop(INTERRUPTED, self._limits)
 
 
-def _explained(program: CodexProgram) -> Failed:
-    """The end of a turn that ended because its program was stopped: by whom, and why."""
-    stopped = program.wire.run.stopped
-    if stopped in ("", INTERRUPTED):
-        return _INTERRUPTED
-    layer = Layer.SESSION if stopped == _SESSION_STOPPED else Layer.PROCESS
-    return Failed(layer=layer, reason=stopped, log=str(program.wire.run.stderr))
-
-
-def _accepted(program: CodexProgram) -> Accepted:
-    process = program.wire.run.process
-    return Accepted(pid=process and process.pid, pid_started=process and process.started)
-
-
-def _started(program: CodexProgram) -> Started:
-    process = program.wire.run.process
-    return Started(
-        native_ids={"thread": program.thread},
-        pid=process and process.pid,
-        pid_started=process and process.started,
-        model=program.model,
-    )
-
-
-async def _version(program: Path, environment: dict[str, str]) -> str | None:
-    """What it says of itself: `codex-cli 0.166.0`."""
-    null = asyncio.subprocess.DEVNULL
-    try:
-        process = await asyncio.create_subprocess_exec(
-            program, "--version", stdin=null, stdout=asyncio.subprocess.PIPE, stderr=null, env=environment
-        )
-    except OSError:
-        return None
-    try:
-        said, _ = await asyncio.wait_for(process.communicate(), _VERSION)
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        return None
-    return next(iter(reversed(said.decode("utf-8", "replace").split())), None)
+def _explain_error(error: RpcError, program: CodexProgram) -> TurnImpossible:
+    """Return why a thread is not open. If the program has ended, another one may succeed."""
+    reason, log = str(error), str(program.pipe.run.stderr)
+    if error.code is None:
+        return TurnImpossible(reason, again=True, log=log)
+    is_sessions = any(words in reason for words in _SESSION_ERRORS)
+    return TurnImpossible(reason, Layer.SESSION if is_sessions else Layer.HARNESS, log=log)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias, cast
 
-from scout.adapters.codex.requests import asked, request_name
+from scout.adapters.codex.requests import read_request, request_name
+from scout.adapters.harness import INTERRUPTED
 from scout.adapters.persistent.rpc import message_of
 from scout.adapters.transcript import Entry, inner, items, text
 from scout.base.time import Time
@@ -26,8 +27,7 @@ from scout.ports import (
     TurnUsage,
 )
 
-INTERRUPTED = "interrupted"
-End: TypeAlias = Completed | Limited | Failed
+TurnEnd: TypeAlias = Completed | Limited | Failed
 _Told: TypeAlias = Iterator[HarnessEvent]
 
 _LIMITS = ("usageLimitExceeded", "rateLimitExceeded")
@@ -63,10 +63,10 @@ class CodexReader:
         elif method:
             yield from self._notified(method, params, message)
 
-    def asked(self, message: Entry) -> NeedsHuman | None:
+    def read_request(self, message: Entry) -> NeedsHuman | None:
         """What a request of the program wants of a person; none if it is nothing for one."""
         changes = self._changes.get(text(inner(message, "params"), "itemId"), "")
-        needed = asked(self._program, message, changes)
+        needed = read_request(self._program, message, changes)
         self._open |= {needed.request} if needed else set()
         return needed
 
@@ -163,7 +163,7 @@ class CodexReader:
         elif status == "interrupted":
             yield Failed(layer=Layer.SESSION, reason=INTERRUPTED)
         else:
-            yield failure(inner(turn, "error"), self._resets, message.get("emittedAtMs"))
+            yield read_failure(inner(turn, "error"), self._resets, message.get("emittedAtMs"))
 
 
 _READERS: dict[str, Callable[[CodexReader, Entry, Entry], _Told]] = {
@@ -233,7 +233,7 @@ def _number(value: object) -> int:
 # -- what went wrong -----------------------------------------------------------------------------------
 
 
-def failure(error: Entry, resets: list[int], told_at: object) -> Limited | Failed:
+def read_failure(error: Entry, resets: list[int], told_at: object) -> Limited | Failed:
     """The end that an error makes: a limit goes away by itself, a login is for a person to mend."""
     info, reason = error.get("codexErrorInfo"), _plain(text(error, "message")) or "it failed without a word"
     status = next((one.get("httpStatusCode") for one in _details(info)), None)

@@ -3,20 +3,19 @@
 Everything here only reads. What is half written, of another user or of an unknown shape is passed over.
 """
 
+import asyncio
 import os
 import re
 from collections.abc import Iterator, Mapping
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scout.adapters.harness import not_attachable
 from scout.adapters.process.process_table import ProcessId, processes
 from scout.adapters.transcript import (
     Entry,
     File,
     clipped,
-    excerpt,
     head,
     inner,
     items,
@@ -26,14 +25,14 @@ from scout.adapters.transcript import (
     time,
     titled,
 )
-from scout.base.refusal import Refused
-from scout.ports import Observed, SessionSpec, Tailed, TailLine
+from scout.ports import Observed, TailLine
 
 _NAME = "codex"
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]*")
 _ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(?P<thread>.+)\.jsonl")
 _LOCKS = Path("/proc/locks")
 _NOT_LIVE = "whether its program runs is only known on Linux, from the lock of its thread"
+_QUEUE_WAIT = 20.0
 _DAYS = 3  # levels of folders: year, month, day
 
 
@@ -109,21 +108,7 @@ def _thread(path: Path) -> str:
     return named["thread"] if named else ""
 
 
-def tail_of(home: Path, spec: SessionSpec, after: int, limit: int) -> Tailed:
-    """Some of the rollout of this session; refused when there is none."""
-    known = spec.native_ids
-    session_id = known.get("thread") or known.get("session", "")  # the latter from a session that enrolled
-    path = transcript_of(home, session_id)
-    try:
-        if path is not None:
-            return tailed(path, after, limit)
-        reason = "it has no rollout yet" if session_id else "it has not begun"
-    except OSError as error:
-        reason = f"its rollout cannot be read: {error.strerror}"
-    raise Refused(not_attachable(_NAME, spec, session_id or spec.session_id, reason))
-
-
-def _lines(entry: Entry) -> Iterator[TailLine]:
+def read_entry(entry: Entry) -> Iterator[TailLine]:
     """What a person would want to see of one line: words, tools and their results."""
     if text(entry, "type") != "response_item":
         return
@@ -170,9 +155,6 @@ def _words(content: Any) -> str:
     return "\n".join(words for part in items(content) if (words := text(part, "text")))
 
 
-tailed = partial(excerpt, lines_of=_lines)
-
-
 # -------------------------------------------------------------------------------------- what there is
 
 
@@ -206,6 +188,33 @@ def _begun(path: Path) -> tuple[Entry, str]:
     for entry in head(path):
         if text(entry, "type") == "session_meta":
             meta = meta or inner(entry, "payload")
-        if words := next((line.text for line in _lines(entry) if line.who == "user"), ""):
+        if words := next((line.text for line in read_entry(entry) if line.who == "user"), ""):
             return meta, titled(words)
     return meta, ""
+
+
+# -------------------------------------------------------------------------------------- the queue
+
+
+async def queue_message(binary: str, native_id: str, text: str, environment: Mapping[str, str]) -> bool:
+    """Queue something for the thread of this id, if a program has it open; whether Codex took it."""
+    if await asyncio.to_thread(live_session, home_of(environment), native_id) is None:
+        return False
+    words = (binary, "queue", "--thread", native_id, f"--message={text}")
+    null = asyncio.subprocess.DEVNULL
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *words, env=dict(environment), stdin=null, stdout=null, stderr=null
+        )
+    except (OSError, ValueError):  # among others: a text too long for a command line
+        return False
+    try:
+        async with asyncio.timeout(_QUEUE_WAIT):
+            return await process.wait() == 0
+    except TimeoutError:
+        return False
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from scout.adapters.codex.files import home_of
-from scout.adapters.process.environment import environment_for
-from scout.adapters.run_server import KEY, relays_in
+from scout.adapters.harness import MCP_KEY, find_relays
+from scout.adapters.process.spawn import environment_for
 from scout.model.agent import PermissionProfile
 from scout.ports import SessionSpec
 
@@ -76,7 +76,7 @@ def thread_of(
     settings: dict[str, Any] = dict(_FEATURES)
     if spec.door is not None:
         settings.update(_without_relays(home_of(inherited)))
-        settings[f"mcp_servers.{KEY}"] = {
+        settings[f"mcp_servers.{MCP_KEY}"] = {
             "url": spec.door.url,
             "bearer_token_env_var": _TOKEN,
             "default_tools_approval_mode": "approve",
@@ -96,7 +96,7 @@ def thread_of(
 def _without_relays(home: Path) -> dict[str, Any]:
     """What `scout setup` wrote would speak for another session: it is off in this thread."""
     servers = _table(_configuration(home).get("mcp_servers"))
-    return {f"mcp_servers.{name}.enabled": False for name in relays_in(servers, "codex")}
+    return {f"mcp_servers.{name}.enabled": False for name in find_relays(servers, "codex")}
 
 
 def environment_of(
@@ -110,7 +110,7 @@ def environment_of(
     return environment_for(given, inherited, names)
 
 
-def program(environment: Mapping[str, str]) -> Path | None:
+def find_program(environment: Mapping[str, str]) -> Path | None:
     """Codex itself. What npm puts on the PATH is a script that only starts it."""
     found = shutil.which("codex", path=environment.get("PATH"))
     if found is None:

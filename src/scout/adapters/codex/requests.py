@@ -22,7 +22,7 @@ def request_name(program: str, ident: object) -> str:
     return f"{program}/{json.dumps(ident)}"
 
 
-def asked(program: str, message: Entry, changes: str = "") -> NeedsHuman | None:
+def read_request(program: str, message: Entry, changes: str = "") -> NeedsHuman | None:
     """The question of a request; none of one that no person can answer. `changes`: the files it is about."""
     method, params = text(message, "method"), inner(message, "params")
     ask = _ASKING.get(method)
@@ -32,7 +32,7 @@ def asked(program: str, message: Entry, changes: str = "") -> NeedsHuman | None:
     return replace(needed, wish=request_of("apply_patch", changes, needed.question))
 
 
-def replied(message: Entry, answer: HumanAnswer) -> Any:
+def answer_request(message: Entry, answer: HumanAnswer) -> Any:
     """The result that a request gets."""
     return _REPLYING[text(message, "method")](inner(message, "params"), answer)
 

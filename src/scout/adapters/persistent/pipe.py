@@ -28,7 +28,7 @@ _LONGEST_PATH = 100
 _ANSWER = 16  # bytes; a keeper says a word
 
 
-class WireLimits(NamedTuple):
+class PipeLimits(NamedTuple):
     """Seconds without a broker, seconds of a turn, megabytes of memory, bytes of all that it may say."""
 
     deserted: float = 600.0
@@ -53,26 +53,26 @@ class PipeEntry(NamedTuple):
     at: int
 
 
-def wires(folder: Path) -> list["Wire"]:
+def list_pipes(folder: Path) -> list["Pipe"]:
     """The programs that a session has had, the newest last."""
     numbers = sorted(int(one.name) for one in folder.glob("*") if one.name.isdecimal())
-    return [Wire(folder / str(number)) for number in numbers]
+    return [Pipe(folder / str(number)) for number in numbers]
 
 
 def next_number(folder: Path) -> int:
     """The number of a session's next program: higher than that of any it has had, removed ones included."""
-    known = [int(wire.run.folder.name) for wire in wires(folder)]
+    known = [int(pipe.run.folder.name) for pipe in list_pipes(folder)]
     return max([read_removed(folder).last, *known]) + 1
 
 
 async def clear_last(folder: Path) -> None:
     """End what is left of the last program of a session, so that the next one is alone."""
-    for wire in wires(folder)[-1:]:
-        if not wire.is_running:
-            await wire.clear()
+    for pipe in list_pipes(folder)[-1:]:
+        if not pipe.is_running:
+            await pipe.clear()
 
 
-class Wire:
+class Pipe:
     """One program of a session. Its folder is all there is to know; see `Run`."""
 
     def __init__(self, folder: Path) -> None:
@@ -82,9 +82,9 @@ class Wire:
         self._speaking = asyncio.Lock()
 
     def __del__(self) -> None:
-        self.let_go()
+        self.disconnect()
 
-    async def begin(self, launch: Launch, limits: WireLimits) -> bool:
+    async def begin(self, launch: Launch, limits: PipeLimits) -> bool:
         """Start the program; whether it began. OSError and ValueError say that it cannot be started."""
         kept = keeper.command(self.run.folder, launch.command, grace=limits.deserted, memory=limits.memory)
         self.run.begin(launch._replace(command=kept, prompt=""))
@@ -97,15 +97,15 @@ class Wire:
         reap()
         return False
 
-    async def tell(self, line: bytes, tag: str = "-") -> bool:
+    async def send(self, line: bytes, tag: str = "-") -> bool:
         """Say a line; whether the program is there to read it. It is on disk first."""
         return await self._say(b"tell %s %d\n%s" % (tag.encode(), len(line), line))
 
-    async def rest(self, seconds: float) -> bool:
+    async def stop_when_idle(self, seconds: float) -> bool:
         """Nothing is to do: the program ends after that time unless it is told something."""
         return await self._say(b"rest %g\n" % seconds)
 
-    def told(self) -> list[PipeEntry]:
+    def sent_lines(self) -> list[PipeEntry]:
         """All that the program was told."""
         with suppress(FileNotFoundError):
             lines = (self.run.folder / keeper.JOURNAL).read_bytes().split(b"\n")[:-1]
@@ -113,11 +113,11 @@ class Wire:
             return [PipeEntry(tag.decode(), text, int(at)) for at, tag, text in parts]
         return []
 
-    def begun_at(self, tag: str) -> int | None:
+    def sent_at(self, tag: str) -> int | None:
         """How much the program had said when it was told the line of this tag; none if it was not."""
-        return next((one.at for one in self.told() if one.tag == tag), None)
+        return next((one.at for one in self.sent_lines() if one.tag == tag), None)
 
-    def said(self, after: int = 0) -> list[PipeLine]:
+    def read_lines(self, after: int = 0) -> list[PipeLine]:
         """What the program has said by now, in whole lines."""
         data, lines = self._read(after), list[PipeLine]()
         for text in data.split(b"\n")[:-1]:
@@ -125,12 +125,12 @@ class Wire:
             lines.append(PipeLine(text, after))
         return lines
 
-    async def heard(self, after: int = 0) -> AsyncIterator[PipeLine]:
+    async def follow_lines(self, after: int = 0) -> AsyncIterator[PipeLine]:
         """What the program says from there on, until it has ended."""
         pause = 0.002
         while True:
             going_on = self.is_running
-            lines = await asyncio.to_thread(self.said, after) if self._has_said_more(after) else []
+            lines = await asyncio.to_thread(self.read_lines, after) if self._has_said_more(after) else []
             for number, line in enumerate(lines):
                 after = line.after
                 yield line
@@ -142,9 +142,9 @@ class Wire:
             pause = 0.002 if lines else min(pause * 1.5, 0.05)
             await asyncio.sleep(pause)
 
-    async def stop(self, why: str, limits: WireLimits) -> bool:
+    async def stop(self, why: str, limits: PipeLimits) -> bool:
         """End it and all it started; whether it ran."""
-        self.let_go()
+        self.disconnect()
         ran = await stop(self.run, why, limits.grace)
         if ran:  # a keeper that had to be killed leaves its socket
             (self.run.folder / keeper.SOCKET).unlink(missing_ok=True)
@@ -153,25 +153,25 @@ class Wire:
     async def clear(self) -> None:
         """End what is left of a program that has ended: once is enough."""
         if not self._is_clear:
-            self.let_go()
+            self.disconnect()
             await clear(self.run, RunLimits().grace)
             self._is_clear = True
 
-    def let_go(self) -> None:
+    def disconnect(self) -> None:
         """Be no longer connected: its keeper waits a while for another broker."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    async def how_it_ended(self, seconds: float = 2.0) -> str:
+    async def wait_for_end(self, seconds: float = 2.0) -> str:
         """How it ended, for somebody whom it no longer hears: those who hold it need a moment to go."""
         deadline = time.monotonic() + seconds
         while self.is_running and time.monotonic() < deadline:  # noqa: ASYNC110 (a file gives no event)
             await asyncio.sleep(0.01)
-        return self.end or "it does not answer"
+        return self.end_reason or "it does not answer"
 
     @property
-    def end(self) -> str:
+    def end_reason(self) -> str:
         """How it ended, in words; empty while it runs."""
         run = self.run
         if self.is_running:
@@ -186,7 +186,7 @@ class Wire:
         """Be known to its keeper as the broker that is there; whether it answers."""
         if self._connection is not None and _is_open(self._connection):
             return True
-        self.let_go()
+        self.disconnect()
         deadline = asyncio.get_running_loop().time() + _BEGIN_WAIT
         while self.is_running and asyncio.get_running_loop().time() < deadline:
             with suppress(OSError), _short(self.run.folder / keeper.SOCKET) as path:
@@ -207,7 +207,7 @@ class Wire:
             except (OSError, TimeoutError):
                 answer = b""
             if answer != b"ok\n":
-                self.let_go()
+                self.disconnect()
             return answer == b"ok\n"
 
     def _has_said_more(self, after: int) -> bool:

@@ -9,10 +9,16 @@ import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from scout.adapters.harness import Plain, not_attachable
-from scout.adapters.instructions import first_prompt
-from scout.adapters.process.environment import environment_for
+from scout.adapters.harness import (
+    INTERRUPTED,
+    STOPPED,
+    BasicHarness,
+    estimate_tokens,
+    first_prompt,
+    not_attachable,
+)
 from scout.adapters.process.process import stop
+from scout.adapters.process.spawn import environment_for
 from scout.adapters.tmux.kept import Held, Kept, PaneTurn
 from scout.adapters.tmux.pane import Pane, Shown, TmuxServer, own_server, write_environment, write_process
 from scout.adapters.tmux.screen import asked, news, typed
@@ -38,10 +44,7 @@ from scout.ports import (
     UsageKind,
 )
 
-_CHARACTERS_PER_TOKEN = 4
 _BY_ESCAPE = {"claude", "codex"}  # programs in which Escape ends a turn, and Ctrl-C may end the program
-_INTERRUPTED = "interrupted"
-_STOPPED = "the session was stopped"
 _BLINK = 0.3  # seconds that a screen needs to show what was pasted
 _BLANK = 4  # times as long as usual, a program that shows nothing is waited for
 _NOTES = (
@@ -51,7 +54,7 @@ _NOTES = (
 )
 
 
-class Tmux(Plain):
+class Tmux(BasicHarness):
     """One pane for each session, in a tmux of Scout's own or wherever a person has it."""
 
     name = "tmux"
@@ -142,9 +145,9 @@ class Tmux(Plain):
             return
         run = self._kept(session_id).run
         if not held.own:
-            run.mark_stopped(_STOPPED)
+            run.mark_stopped(STOPPED)
             return
-        await stop(run, _STOPPED, self._pace.grace)
+        await stop(run, STOPPED, self._pace.grace)
         async with self._changing:
             await held.server.close(held.session)
 
@@ -237,7 +240,10 @@ class Tmux(Plain):
                     yield event
             kept.note(prompt.delivery_id, PaneTurn(sent=True, end=end))
         if isinstance(end, Completed):
-            yield TurnUsage(prompt_tokens=_tokens(prompt.text), completion_tokens=_tokens(end.text))
+            yield TurnUsage(
+                prompt_tokens=estimate_tokens(len(prompt.text)),
+                completion_tokens=estimate_tokens(len(end.text)),
+            )
         assert end is not None  # a watch has one
         yield end
 
@@ -250,7 +256,7 @@ class Tmux(Plain):
             shown = await held.server.look(held.pane)
             turn = kept.turn(prompt.delivery_id)
             if turn is not None and turn.interrupted:
-                yield Failed(layer=Layer.SESSION, reason=_INTERRUPTED)
+                yield Failed(layer=Layer.SESSION, reason=INTERRUPTED)
                 return
             if shown is None or shown.dead or kept.run.stopped:
                 yield _gone(kept, shown)
@@ -325,8 +331,3 @@ def _unavailable(spec: SessionSpec, missing: Missing, hint: str, program: str = 
     return HarnessUnavailable(
         harness=Tmux.name, missing=missing, hint=hint, program=program, remedies=(remedy,)
     )
-
-
-def _tokens(text: str) -> int:
-    """An estimate, and marked as one."""
-    return -(-len(text) // _CHARACTERS_PER_TOKEN)

@@ -1,9 +1,9 @@
 """What is kept of a session in a pane: which pane it is, and of each turn how it began and ended."""
 
-import re
 from contextlib import suppress
 from pathlib import Path
 
+from scout.adapters.harness import check_id
 from scout.adapters.process.process import Run
 from scout.adapters.process.process_table import ProcessId, is_alive
 from scout.adapters.tmux.pane import Pane, TmuxServer
@@ -12,7 +12,6 @@ from scout.base.record import Record
 from scout.model.delivery import InspectResult
 from scout.ports import Completed, Failed, Started
 
-_SAFE = re.compile(r"\w[\w.-]*", re.ASCII)
 _HELD = "held"
 
 
@@ -59,7 +58,7 @@ class Kept:
     """The files of one session, in a folder of the shape that a run has."""
 
     def __init__(self, sessions: Path, session_id: str) -> None:
-        self.folder = sessions / _safe(session_id) / "pane"
+        self.folder = sessions / check_id(session_id) / "pane"
         self.run = Run(self.folder)
 
     @property
@@ -76,7 +75,7 @@ class Kept:
     def turn(self, delivery_id: str) -> PaneTurn | None:
         """What is known of a turn; nothing when it was not begun."""
         with suppress(FileNotFoundError):
-            return decode((self.folder / f"{_safe(delivery_id)}.json").read_bytes(), PaneTurn)
+            return decode((self.folder / f"{check_id(delivery_id)}.json").read_bytes(), PaneTurn)
         return None
 
     @property
@@ -97,14 +96,7 @@ class Kept:
 
     def _write(self, name: str, record: Record) -> None:
         """Whole or not at all."""
-        draft = self.folder / f".{_safe(name)}"
+        draft = self.folder / f".{check_id(name)}"
         draft.touch(mode=0o600)
         draft.write_bytes(encode(record))
         draft.rename(self.folder / f"{name}.json")
-
-
-def _safe(part: str) -> str:
-    """An id that names a folder here, a session of tmux, and nothing elsewhere."""
-    if not _SAFE.fullmatch(part):
-        raise ValueError(f"not an id: {part!r}")
-    return part
