@@ -132,9 +132,9 @@ def test_a_program_that_cannot_go_on_is_a_refusal_with_its_words(stage: Stage, l
             await claude.start(one.spec)
         with pytest.raises(Refused, match="does not exist"):
             await claude.start(replace(one.spec, cwd=str(stage.folder / "nowhere")))
-        with pytest.raises(Refused, match="to begin from"):
+        with pytest.raises(Refused, match="to fork"):
             await claude.start(replace(one.spec, fork_of=make_uuid("another")))
-        with pytest.raises(Refused, match="nothing was said"):
+        with pytest.raises(Refused, match="no turns yet"):
             await claude.open(one.spec)
 
     run_on(loop, main())
