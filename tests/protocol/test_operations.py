@@ -70,7 +70,7 @@ def test_what_the_table_does_not_know_is_said() -> None:
 
 
 def test_an_unknown_operation_has_no_command() -> None:
-    with pytest.raises(Refused, match="no operation is called 'fly'"):
+    with pytest.raises(Refused, match="there is no operation 'fly'"):
         command_line(Remedy(operation="fly", parameters={}))
 
 

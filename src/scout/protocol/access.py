@@ -1,4 +1,4 @@
-"""Requests about names and rights: aliases, cards, tokens, grants."""
+"""Requests about names and rights: aliases, cards, tokens and grants."""
 
 from typing import Annotated, ClassVar
 
@@ -34,27 +34,27 @@ __all__ = [
 
 
 class AliasView(Alias):
-    """An alias and the canonical address it stands for."""
+    """An alias with its canonical address."""
 
     means: str
 
 
 class SetAlias(Write[AliasView]):
-    """Give an agent or session a short name of your own."""
+    """Create or change an alias for an agent or session."""
 
     operation: ClassVar[str] = "alias.set"
     route: ClassVar[str] = "POST /v1/aliases"
     status: ClassVar[int] = 201
     words: ClassVar[tuple[str, ...]] = ("name", "target")
-    permission: ClassVar[str] = "people: the operator"
+    permission: ClassVar[str] = "the operator"
 
-    name: Annotated[Words, says("the short name")]
-    target: Annotated[Words, says("an address, with harness, model and node if they matter, or a session")]
+    name: Annotated[Words, says("the alias")]
+    target: Annotated[Words, says("an address, optionally with harness, model and node, or a session")]
     revision: Revision = None
 
 
 class ListAliases(Request[Page[AliasView]]):
-    """List your user's aliases, newest first."""
+    """List your aliases, newest first."""
 
     operation: ClassVar[str] = "alias.list"
     route: ClassVar[str] = "GET /v1/aliases"
@@ -64,7 +64,7 @@ class ListAliases(Request[Page[AliasView]]):
 
 
 class ShowAlias(Request[AliasView]):
-    """Show what an alias stands for."""
+    """Show an alias and its target."""
 
     operation: ClassVar[str] = "alias.show"
     route: ClassVar[str] = "GET /v1/aliases/{name}"
@@ -79,41 +79,41 @@ class RemoveAlias(Write[AliasView]):
     operation: ClassVar[str] = "alias.remove"
     route: ClassVar[str] = "POST /v1/aliases/{name}/remove"
     words: ClassVar[tuple[str, ...]] = ("name",)
-    permission: ClassVar[str] = "people: the operator"
+    permission: ClassVar[str] = "the operator"
 
     name: Words
 
 
 class RepairAlias(Write[AliasView]):
-    """Use a broken alias again, with the target it had or with another."""
+    """Repair a broken alias with its old target or a new one."""
 
     operation: ClassVar[str] = "alias.repair"
     route: ClassVar[str] = "POST /v1/aliases/{name}/repair"
     words: ClassVar[tuple[str, ...]] = ("name", "target")
-    permission: ClassVar[str] = "people: the operator"
+    permission: ClassVar[str] = "the operator"
 
     name: Words
-    target: Annotated[Words | None, says("what it means now; default: what it meant")] = None
+    target: Annotated[Words | None, says("the new target; default: the old one")] = None
 
 
 class CreateCard(Write[Card]):
-    """Make a return address that others can use, once or a number of times."""
+    """Create a card: a return address that others can use a limited number of times."""
 
     operation: ClassVar[str] = "card.create"
     route: ClassVar[str] = "POST /v1/cards"
     status: ClassVar[int] = 201
     words: ClassVar[tuple[str, ...]] = ("agent",)
-    permission: ClassVar[str] = "the agent itself, or who controls it"
+    permission: ClassVar[str] = "the agent itself, or callers who control it"
 
-    agent: Annotated[Words | None, says("whom it stands for; you unless said")] = None
-    name: Annotated[Words | None, says("what it is called")] = None
-    expires_in: Annotated[Seconds | None, says("seconds until it is over")] = None
-    max_uses: Annotated[int | None, says("how often it may be used; once, if an agent makes it")] = None
-    reply_to_session_id: Annotated[Words | None, says("the live session that wants the answers")] = None
+    agent: Annotated[Words | None, says("the agent it reaches; default: you")] = None
+    name: Annotated[Words | None, says("the card's name")] = None
+    expires_in: Annotated[Seconds | None, says("expires after this many seconds")] = None
+    max_uses: Annotated[int | None, says("maximum number of uses; default 1 for agents")] = None
+    reply_to_session_id: Annotated[Words | None, says("the live session that receives the replies")] = None
 
 
 class ListCards(Request[Page[Card]]):
-    """List the cards you made, newest first."""
+    """List your cards, newest first."""
 
     operation: ClassVar[str] = "card.list"
     route: ClassVar[str] = "GET /v1/cards"
@@ -133,32 +133,32 @@ class ShowCard(Request[Card]):
 
 
 class RevokeCard(Write[Card]):
-    """Take a card back."""
+    """Revoke a card."""
 
     operation: ClassVar[str] = "card.revoke"
     route: ClassVar[str] = "POST /v1/cards/{cardId}/revoke"
     words: ClassVar[tuple[str, ...]] = ("cardId",)
-    permission: ClassVar[str] = "who made it, or the operator"
+    permission: ClassVar[str] = "its creator, or the operator"
 
     card_id: Words
     reason: Annotated[Words, says("why")] = "revoked"
 
 
 class TokenView(Token):
-    """A credential without its secret; `hashed` is left empty."""
+    """A token without its secret; `hashed` is empty."""
 
     address: str | None = None
 
 
 class Minted(Record):
-    """A credential and its secret, which is shown this once."""
+    """A token and its secret, which is shown only once."""
 
     token: TokenView
     secret: str
 
 
 class CreateToken(Write[Minted]):
-    """Make a credential; its secret is shown once."""
+    """Create a token. Its secret is shown once."""
 
     operation: ClassVar[str] = "token.create"
     route: ClassVar[str] = "POST /v1/tokens"
@@ -166,16 +166,16 @@ class CreateToken(Write[Minted]):
     permission: ClassVar[str] = "the operator"
 
     kind: Annotated[TokenKind, says("operator, agent, host, node, connector or guest")] = TokenKind.AGENT
-    agent: Annotated[Words | None, says("the agent it stands for")] = None
-    session_id: Annotated[Words | None, says("the one session it is for")] = None
+    agent: Annotated[Words | None, says("the agent that uses it")] = None
+    session_id: Annotated[Words | None, says("the only session it is valid for")] = None
     node: Words | None = None
     connector: Words | None = None
-    label: Annotated[Words, says("what it is for")] = ""
-    expires_in: Annotated[Seconds | None, says("seconds until it is over")] = None
+    label: Annotated[Words, says("a note about its purpose")] = ""
+    expires_in: Annotated[Seconds | None, says("expires after this many seconds")] = None
 
 
 class ListTokens(Request[Page[TokenView]]):
-    """List credentials, newest first, without their secrets."""
+    """List tokens, newest first, without their secrets."""
 
     operation: ClassVar[str] = "token.list"
     route: ClassVar[str] = "GET /v1/tokens"
@@ -186,30 +186,30 @@ class ListTokens(Request[Page[TokenView]]):
 
 
 class RevokeToken(Write[TokenView]):
-    """End a credential."""
+    """Revoke a token."""
 
     operation: ClassVar[str] = "token.revoke"
     route: ClassVar[str] = "POST /v1/tokens/{tokenId}/revoke"
     words: ClassVar[tuple[str, ...]] = ("tokenId",)
-    permission: ClassVar[str] = "the operator, or the credential itself"
+    permission: ClassVar[str] = "the operator, or the token itself"
 
     token_id: Words
     reason: Annotated[Words, says("why")] = "revoked"
 
 
 class RotateToken(Write[Minted]):
-    """Replace a credential by a new one that stands for the same; the old one ends."""
+    """Replace a token with a new one for the same identity. The old one is revoked."""
 
     operation: ClassVar[str] = "token.rotate"
     route: ClassVar[str] = "POST /v1/tokens/{tokenId}/rotate"
     words: ClassVar[tuple[str, ...]] = ("tokenId",)
-    permission: ClassVar[str] = "the operator, or the credential itself"
+    permission: ClassVar[str] = "the operator, or the token itself"
 
     token_id: Words
 
 
 class AddGrant(Write[Grant]):
-    """Allow an agent something it may not do by default."""
+    """Grant an agent a right it does not have by default."""
 
     operation: ClassVar[str] = "grant.add"
     route: ClassVar[str] = "POST /v1/grants"
@@ -218,13 +218,13 @@ class AddGrant(Write[Grant]):
     permission: ClassVar[str] = "the operator"
 
     action: Annotated[Action, says("address, ask, spawn, read or control")]
-    agent: Annotated[Address | None, says("who may")] = None
-    holder: Annotated[Words | None, says("or every agent of this user")] = None
-    path: Annotated[Words | None, says("on this path and all below it")] = None
-    channel: Annotated[Words | None, says("or in this channel")] = None
-    project: Annotated[Words | None, says("or in this project")] = None
-    user: Annotated[Words | None, says("or on everything of this user")] = None
-    expires_in: Annotated[Seconds | None, says("seconds until it is over")] = None
+    agent: Annotated[Address | None, says("the agent that receives the right")] = None
+    holder: Annotated[Words | None, says("or all agents of this user")] = None
+    path: Annotated[Words | None, says("applies to this path and everything below it")] = None
+    channel: Annotated[Words | None, says("or to this channel")] = None
+    project: Annotated[Words | None, says("or this project")] = None
+    user: Annotated[Words | None, says("or to everything of this user")] = None
+    expires_in: Annotated[Seconds | None, says("expires after this many seconds")] = None
     reason: Annotated[Words, says("why")] = ""
 
 
@@ -240,7 +240,7 @@ class ListGrants(Request[Page[Grant]]):
 
 
 class RevokeGrant(Write[Grant]):
-    """Take a grant back."""
+    """Revoke a grant."""
 
     operation: ClassVar[str] = "grant.revoke"
     route: ClassVar[str] = "POST /v1/grants/{grantId}/revoke"

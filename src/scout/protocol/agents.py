@@ -1,4 +1,4 @@
-"""Requests about agents: who there is, what a name means, how each is reached."""
+"""Requests about agents: list, register, resolve, configure and retire them."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class AgentView(Agent):
-    """An agent and what follows from its records: how it is, what it is called, what it is for."""
+    """An agent with its status, its names and its description."""
 
     status: AgentStatus
     address: str
@@ -50,7 +50,7 @@ class AgentView(Agent):
 
 
 class AgentDetail(AgentView):
-    """An agent with the ways to reach it."""
+    """An agent with its endpoints, sessions, open work and aliases."""
 
     endpoints: tuple[Endpoint, ...] = ()
     sessions: tuple[Session, ...] = ()
@@ -60,7 +60,7 @@ class AgentDetail(AgentView):
 
 
 class Identity(Record):
-    """Whom your credential stands for."""
+    """The identity behind your credential."""
 
     kind: str
     token_id: str
@@ -82,14 +82,14 @@ class Identity(Record):
 
 
 class WhoAmI(Request[Identity]):
-    """Say who you are to Scout."""
+    """Show who you are to Scout."""
 
     operation: ClassVar[str] = "whoami"
     route: ClassVar[str] = "GET /v1/whoami"
 
 
 class Registered(Record):
-    """The agent's record. `token`: once, for a new agent without a harness and a command."""
+    """The agent's record. `token` is shown once, for a new agent without a harness or command."""
 
     agent: AgentView
     address: str
@@ -102,7 +102,7 @@ class Registered(Record):
 
 
 class RegisterAgent(Write[Registered]):
-    """Enter an agent in the directory; the same identity from the same project is the same record."""
+    """Register an agent. The same name from the same project returns the existing record."""
 
     operation: ClassVar[str] = "agent.register"
     route: ClassVar[str] = "POST /v1/agents"
@@ -113,19 +113,19 @@ class RegisterAgent(Write[Registered]):
     folder_field: ClassVar[str] = "project_root"
     settings_field: ClassVar[str] = "config"
 
-    definition_id: Annotated[Words, says("its name; folded to lower case")]
-    workspace: Annotated[Words | None, says("which work tree or branch of it")] = None
-    profile: Annotated[Words | None, says("which persona of it")] = None
-    project_root: Annotated[Words | None, says("the project's directory; yours unless said")] = None
-    tool_role: Annotated[ToolRole | None, says("which tools it has: tl, dev, worker or host")] = None
-    harness: Annotated[Words | None, says("the program that runs it")] = None
-    model: Annotated[Words | None, says("the model it asks for")] = None
+    definition_id: Annotated[Words, says("the agent's name, in lower case")]
+    workspace: Annotated[Words | None, says("work tree or branch")] = None
+    profile: Annotated[Words | None, says("persona")] = None
+    project_root: Annotated[Words | None, says("project directory; default: the current directory")] = None
+    tool_role: Annotated[ToolRole | None, says("tool set: tl, dev, worker or host")] = None
+    harness: Annotated[Words | None, says("the program that runs the agent")] = None
+    model: Annotated[Words | None, says("the model to use")] = None
     wake_policy: Annotated[WakePolicy | None, says("manual, on_demand or keep_warm")] = None
-    permission_profile: Annotated[PermissionProfile | None, says("what its program may do")] = None
+    permission_profile: Annotated[PermissionProfile | None, says("what the agent's program may do")] = None
     command: Annotated[
-        tuple[Words, ...] | None, says("for the harness `command`: the program and its arguments")
+        tuple[Words, ...] | None, says("the program and its arguments, for the harness `command`")
     ] = None
-    config: Annotated[dict[str, Any], says("further settings of the agent")] = {}
+    config: Annotated[dict[str, Any], says("additional agent settings")] = {}
 
 
 class Who(Request[Page[AgentView]]):
@@ -134,14 +134,14 @@ class Who(Request[Page[AgentView]]):
     operation: ClassVar[str] = "who"
     route: ClassVar[str] = "GET /v1/agents"
     words: ClassVar[tuple[str, ...]] = ("query",)
-    permission: ClassVar[str] = "what you may see"
+    permission: ClassVar[str] = "only what you may see"
     folder_field: ClassVar[str] = "project_root"
 
-    query: Annotated[Words | None, says("names that begin like this, or words of a description")] = None
-    project_root: Annotated[Words | None, says("only this project's")] = None
-    online: Annotated[bool, says("only those that can be reached at once")] = False
-    retired: Annotated[bool, says("the retired ones too")] = False
-    all: Annotated[bool, says("people and Scout's own parts too")] = False
+    query: Annotated[Words | None, says("beginning of a name, or words of a description")] = None
+    project_root: Annotated[Words | None, says("only agents of this project")] = None
+    online: Annotated[bool, says("only agents that are online")] = False
+    retired: Annotated[bool, says("include retired agents")] = False
+    all: Annotated[bool, says("include people and Scout's own agents")] = False
     cursor: Cursor = None
     limit: Limit = None
 
@@ -152,67 +152,67 @@ class ShowAgent(Request[AgentDetail]):
     operation: ClassVar[str] = "show"
     route: ClassVar[str] = "GET /v1/agents/{address}"
     words: ClassVar[tuple[str, ...]] = ("address",)
-    permission: ClassVar[str] = "what you may see"
+    permission: ClassVar[str] = "only what you may see"
 
     address: Address
 
 
 class ConfigureAgent(Write[AgentDetail]):
-    """Change an agent's settings, role or folder; what it is called never changes."""
+    """Change an agent's settings, role or folder. Its name never changes."""
 
     operation: ClassVar[str] = "agent.config"
     route: ClassVar[str] = "PATCH /v1/agents/{address}"
     words: ClassVar[tuple[str, ...]] = ("address",)
     flags: ClassVar[dict[str, str]] = {"config": "set"}
-    permission: ClassVar[str] = "who controls it"
+    permission: ClassVar[str] = "callers who control the agent"
     folder_field: ClassVar[str] = "working_dir"
     settings_field: ClassVar[str] = "config"
 
     address: Address
-    config: Annotated[dict[str, Any], says("the settings that change")] = {}
+    config: Annotated[dict[str, Any], says("the settings to change")] = {}
     tool_role: Annotated[ToolRole | None, says("tl, dev, worker or host")] = None
-    working_dir: Annotated[Words | None, says("where its program runs")] = None
+    working_dir: Annotated[Words | None, says("the folder its program runs in")] = None
     revision: Revision = None
 
 
 class RetireAgent(Write[AgentDetail]):
-    """Take an agent out of service; its name stays its own."""
+    """Retire an agent. Its name stays reserved."""
 
     operation: ClassVar[str] = "agent.retire"
     route: ClassVar[str] = "POST /v1/agents/{address}/retire"
     words: ClassVar[tuple[str, ...]] = ("address",)
-    permission: ClassVar[str] = "who controls it"
+    permission: ClassVar[str] = "callers who control the agent"
 
     address: Address
     reason: Annotated[Words, says("why")] = ""
 
 
 class ReviveAgent(Write[AgentDetail]):
-    """Bring a retired agent back with its name and messages; its sessions, tokens and flights stay ended."""
+    """Restore a retired agent with its name and messages. Its sessions, tokens and flights stay ended."""
 
     operation: ClassVar[str] = "agent.revive"
     route: ClassVar[str] = "POST /v1/agents/{address}/revive"
     words: ClassVar[tuple[str, ...]] = ("address",)
-    permission: ClassVar[str] = "who controls it"
+    permission: ClassVar[str] = "callers who control the agent"
 
     address: Address
 
 
 class ReadFeed(Request[Page[AnyEvent]]):
-    """Read what concerned one agent: its messages, deliveries, flights and errors, oldest first."""
+    """Read an agent's history: messages, deliveries, flights and errors, oldest first."""
 
     operation: ClassVar[str] = "feed"
     route: ClassVar[str] = "GET /v1/agents/{address}/feed"
     words: ClassVar[tuple[str, ...]] = ("address",)
-    permission: ClassVar[str] = "who may read it"
+    permission: ClassVar[str] = "callers who may read it"
 
     address: Address
-    after: Annotated[int, says("only events after this number")] = 0
+    after: Annotated[int, says("only events after this sequence number")] = 0
     limit: Limit = None
 
 
 class Resolved(Record, omit_defaults=True):
-    """What an address means for you now, and why."""
+    """The agent an address resolves to, and why."""
 
     agent_id: str
     endpoint_id: str | None = None
@@ -234,45 +234,45 @@ class Resolved(Record, omit_defaults=True):
 
 
 class Resolve(Request[Resolved]):
-    """Say what an address means, and why. Nothing is changed."""
+    """Show which agent an address resolves to, and why. Changes nothing."""
 
     operation: ClassVar[str] = "resolve"
     route: ClassVar[str] = "GET /v1/resolve"
     words: ClassVar[tuple[str, ...]] = ("address",)
-    permission: ClassVar[str] = "what you may see"
+    permission: ClassVar[str] = "only what you may see"
 
     address: Address
-    from_: Annotated[Words | None, says("the directory or agent to look from; yours unless said")] = (
+    from_: Annotated[Words | None, says("resolve from this directory or agent; default: yours")] = (
         msgspec.field(name="from", default=None)
     )
 
 
 class Parsed(Record):
-    """One answer per text: its form and parts, or the refusal under `error`."""
+    """One result per text: its form and parts, or the refusal under `error`."""
 
     items: tuple[dict[str, Any], ...]
 
 
 class Parse(Request[Parsed]):
-    """Read addresses without a directory."""
+    """Parse addresses without looking them up."""
 
     operation: ClassVar[str] = "parse"
     route: ClassVar[str] = "POST /v1/parse"
     words: ClassVar[tuple[str, ...]] = ("texts",)
 
-    texts: Annotated[tuple[Words, ...], says("the texts to read")]
-    mentions: Annotated[bool, says("find the mentions of each text instead")] = False
+    texts: Annotated[tuple[Words, ...], says("the texts to parse")]
+    mentions: Annotated[bool, says("list the mentions in each text instead")] = False
 
 
 class Moved(Record):
-    """Which agents have another folder now."""
+    """The agents whose folder changed."""
 
     agents: tuple[str, ...]
     at: Time
 
 
 class MoveProject(Write[Moved]):
-    """Give a project that was moved on disk its agents back."""
+    """Reconnect a project that moved on disk with its agents."""
 
     operation: ClassVar[str] = "project.move"
     route: ClassVar[str] = "POST /v1/projects/move"
@@ -280,5 +280,5 @@ class MoveProject(Write[Moved]):
     permission: ClassVar[str] = "the operator"
     folder_field: ClassVar[str] = "new"
 
-    old: Annotated[Words, says("where it was")]
-    new: Annotated[Words, says("where it is")]
+    old: Annotated[Words, says("the old path")]
+    new: Annotated[Words, says("the new path")]

@@ -1,4 +1,4 @@
-"""Requests about standing decisions: what programs may do without asking a person again."""
+"""Requests about standing decisions: what programs may do without asking again."""
 
 from typing import Annotated, ClassVar
 
@@ -14,7 +14,7 @@ AllowanceId = Annotated[Words, says("the standing decision's id")]
 
 
 class AllowanceView(Allowance):
-    """A standing decision, for whom it is, whether its time is over, and what it let through last."""
+    """A standing decision, whether it expired, and what it allowed last."""
 
     agent_address: str = ""
     expired: bool = False
@@ -22,7 +22,7 @@ class AllowanceView(Allowance):
 
 
 class AddAllowance(Write[AllowanceView]):
-    """Let programs do something without asking: an exact command, a tool, or a tool on some files."""
+    """Allow programs something without asking: an exact command, a tool, or a tool on some files."""
 
     operation: ClassVar[str] = "allow.add"
     route: ClassVar[str] = "POST /v1/allowances"
@@ -32,12 +32,12 @@ class AddAllowance(Write[AllowanceView]):
     folder_field: ClassVar[str] = "project"
 
     command: Annotated[Words | None, says("this exact command")] = None
-    tool: Annotated[Words | None, says("this tool, as its program calls it")] = None
+    tool: Annotated[Words | None, says("this tool, by the name its program uses")] = None
     path: Annotated[Words | None, says("files that match this absolute pattern, such as /work/src/**")] = None
     agent: Annotated[Address | None, says("for this agent")] = None
-    project: Annotated[Words | None, says("or in this project")] = None
-    everywhere: Annotated[bool, says("or for all your agents")] = False
-    until: Annotated[Time | None, says("until when; default until it is revoked")] = None
+    project: Annotated[Words | None, says("or this project")] = None
+    everywhere: Annotated[bool, says("or all your agents")] = False
+    until: Annotated[Time | None, says("expiry time; default: until revoked")] = None
     reason: Annotated[Words, says("why")] = ""
 
 
@@ -48,13 +48,13 @@ class ListAllowances(Request[Page[AllowanceView]]):
     route: ClassVar[str] = "GET /v1/allowances"
     permission: ClassVar[str] = "a person"
 
-    all: Annotated[bool, says("also those that are revoked or whose time is over")] = False
+    all: Annotated[bool, says("include revoked and expired ones")] = False
     cursor: Cursor = None
     limit: Limit = None
 
 
 class GetAllowance(Request[AllowanceView]):
-    """Show a standing decision and what it let through."""
+    """Show a standing decision and what it allowed."""
 
     operation: ClassVar[str] = "allow.show"
     route: ClassVar[str] = "GET /v1/allowances/{allowanceId}"
@@ -65,7 +65,7 @@ class GetAllowance(Request[AllowanceView]):
 
 
 class RevokeAllowance(Write[AllowanceView]):
-    """Take a standing decision back: from now on you are asked again."""
+    """Revoke a standing decision. You are asked again from now on."""
 
     operation: ClassVar[str] = "allow.revoke"
     route: ClassVar[str] = "POST /v1/allowances/{allowanceId}/revoke"

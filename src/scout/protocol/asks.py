@@ -1,4 +1,4 @@
-"""Requests about asks: do this and track it."""
+"""Requests about asks and their flights."""
 
 from typing import Annotated, ClassVar
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class MakeAsk(Write[AskReceipt]):
-    """Ask an agent or a project to do something, and track it."""
+    """Ask an agent or project to do something and track the result."""
 
     operation: ClassVar[str] = "ask"
     route: ClassVar[str] = "POST /v1/asks"
@@ -41,36 +41,44 @@ class MakeAsk(Write[AskReceipt]):
         "attachments": "attach",
         "conversationId": "conversation",
     }
-    permission: ClassVar[str] = "who may ask the target"
+    permission: ClassVar[str] = "callers who may ask the target"
     folder_field: ClassVar[str] = "project_path"
 
-    to: Annotated[Words | None, says("whom: any address, or a card's id")] = None
-    project_path: Annotated[Words | None, says("or a project: its agent is made if there is none")] = None
+    to: Annotated[Words | None, says("the recipient: any address, or a card's id")] = None
+    project_path: Annotated[Words | None, says("or a project directory; its agent is created if needed")] = (
+        None
+    )
     target_session_id: Annotated[Words | None, says("or an exact session: continue there or fail")] = None
     body: Body
     harness: Annotated[Words | None, says("only this harness")] = None
     model: Annotated[Words | None, says("only this model")] = None
     node: Annotated[Words | None, says("only this machine")] = None
     session_policy: Annotated[SessionPolicy | None, says("new, reuse, existing or fork")] = None
-    isolated: Annotated[bool, says("a worker of its own, behind a card for one use")] = False
-    conversation_id: Annotated[Words | None, says("in this conversation instead of the direct one")] = None
-    reply_to: Annotated[Words | None, says("where the answer goes, if not to you")] = None
-    reply_to_session_id: Annotated[Words | None, says("your live session that wants the answer")] = None
-    reply_mode: Annotated[ReplyMode, says("none, inline (you look) or notify (it comes to your inbox)")] = (
+    isolated: Annotated[bool, says("use a dedicated session reachable only through a single-use card")] = (
+        False
+    )
+    conversation_id: Annotated[Words | None, says("post in this conversation instead of the direct one")] = (
+        None
+    )
+    reply_to: Annotated[Words | None, says("where the answer goes; default: you")] = None
+    reply_to_session_id: Annotated[Words | None, says("your live session that receives the answer")] = None
+    reply_mode: Annotated[ReplyMode, says("none, inline (you fetch it) or notify (sent to your inbox)")] = (
         ReplyMode.INLINE
     )
-    if_unreachable: Annotated[IfUnreachable, says("refuse, or queue for up to a day")] = IfUnreachable.REFUSE
-    within: Annotated[Words | None, says("the flight you are working on, of which this is a part")] = None
+    if_unreachable: Annotated[IfUnreachable, says("refuse, or queue for up to 24 hours")] = (
+        IfUnreachable.REFUSE
+    )
+    within: Annotated[Words | None, says("the flight you are working on")] = None
     work_item_id: Annotated[Words | None, says("the work item it belongs to")] = None
-    work_item: Annotated[Words | None, says("or the title of a new one, which the target owns")] = None
+    work_item: Annotated[Words | None, says("or the title of a new one, owned by the target")] = None
     attachments: Annotated[
-        tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME; at most 32")
+        tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME; maximum 32")
     ] = ()
-    wait: Annotated[Seconds, says("answer after the result or this many seconds, at most 60")] = 0
+    wait: Annotated[Seconds, says("wait up to this many seconds for the result, maximum 60")] = 0
 
 
 class FlightView(Flight):
-    """A flight, how its target is called, and how its delivery fares."""
+    """A flight with its addresses, body, attempts and remedies."""
 
     target_address: str
     requester_address: str
@@ -94,12 +102,12 @@ class GetAsk(Request[AskView]):
     operation: ClassVar[str] = "ask.show"
     route: ClassVar[str] = "GET /v1/asks/{askId}"
     words: ClassVar[tuple[str, ...]] = ("askId",)
-    permission: ClassVar[str] = "asker, target, or who may read them"
+    permission: ClassVar[str] = "the asker, the target, or callers who may read them"
 
     ask_id: Words
 
 
-FlightId = Annotated[Words, says("the flight's id, or its ask's")]
+FlightId = Annotated[Words, says("a flight's or ask's id")]
 
 
 class ListFlights(Request[Page[FlightView]]):
@@ -107,75 +115,77 @@ class ListFlights(Request[Page[FlightView]]):
 
     operation: ClassVar[str] = "flight.list"
     route: ClassVar[str] = "GET /v1/flights"
-    permission: ClassVar[str] = "what you may read"
+    permission: ClassVar[str] = "only what you may read"
 
-    agent: Annotated[Words | None, says("only to this agent")] = None
-    mine: Annotated[bool, says("only what you asked for")] = False
-    open: Annotated[bool, says("only those that are not finished")] = False
+    agent: Annotated[Words | None, says("only flights to this agent")] = None
+    mine: Annotated[bool, says("only flights you asked for")] = False
+    open: Annotated[bool, says("only unfinished flights")] = False
     state: FlightState | None = None
     cursor: Cursor = None
     limit: Limit = None
 
 
 class GetFlight(Request[FlightView]):
-    """Show a flight, at once or when it is finished."""
+    """Show a flight, optionally waiting until it finishes."""
 
     operation: ClassVar[str] = "flight.get"
     route: ClassVar[str] = "GET /v1/flights/{flightId}"
     words: ClassVar[tuple[str, ...]] = ("flightId",)
-    permission: ClassVar[str] = "asker, target, or who may read them"
+    permission: ClassVar[str] = "the asker, the target, or callers who may read them"
 
     flight_id: FlightId
-    wait: Annotated[Seconds, says("wait this long for its end or its question to you, at most 60")] = 0
-    seen: Annotated[int | None, says("answer as soon as the revision is another than this")] = None
+    wait: Annotated[
+        Seconds, says("wait up to this many seconds for its end or its question to you, maximum 60")
+    ] = 0
+    seen: Annotated[int | None, says("return as soon as the revision differs from this")] = None
 
 
 class StartFlight(Write[FlightView]):
-    """Say that you work on it now."""
+    """Mark a flight as running: you work on it now."""
 
     operation: ClassVar[str] = "flight.start"
     route: ClassVar[str] = "POST /v1/flights/{flightId}/start"
     words: ClassVar[tuple[str, ...]] = ("flightId",)
-    permission: ClassVar[str] = "the target's credential"
+    permission: ClassVar[str] = "the target"
 
     flight_id: FlightId
     revision: Revision = None
 
 
 class BlockFlight(Write[FlightView]):
-    """Say that you cannot go on before something else happens, and whose move that is."""
+    """Mark a flight as waiting for something else."""
 
     operation: ClassVar[str] = "flight.block"
     route: ClassVar[str] = "POST /v1/flights/{flightId}/wait"
     words: ClassVar[tuple[str, ...]] = ("flightId",)
-    permission: ClassVar[str] = "the target's credential"
+    permission: ClassVar[str] = "the target"
 
     flight_id: FlightId
     on: Annotated[WaitingKind, says("what kind of thing it waits for")]
-    ref: Annotated[Words | None, says("which one: an agent's address or a record's id")] = None
+    ref: Annotated[Words | None, says("what it waits for: an agent's address or a record's id")] = None
     reason: Annotated[Words, says("why")] = ""
     revision: Revision = None
 
 
 class ResumeFlight(Write[FlightView]):
-    """Say that you work on it again."""
+    """Resume a waiting flight."""
 
     operation: ClassVar[str] = "flight.resume"
     route: ClassVar[str] = "POST /v1/flights/{flightId}/resume"
     words: ClassVar[tuple[str, ...]] = ("flightId",)
-    permission: ClassVar[str] = "the target's credential"
+    permission: ClassVar[str] = "the target"
 
     flight_id: FlightId
     revision: Revision = None
 
 
 class CompleteFlight(Write[FlightView]):
-    """Finish a flight with its result; the first result wins."""
+    """Complete a flight with its result. The first result wins."""
 
     operation: ClassVar[str] = "flight.complete"
     route: ClassVar[str] = "POST /v1/flights/{flightId}/complete"
     words: ClassVar[tuple[str, ...]] = ("flightId", "output")
-    permission: ClassVar[str] = "the target's credential"
+    permission: ClassVar[str] = "the target"
 
     flight_id: FlightId
     output: Annotated[str, says("the answer")]
@@ -183,26 +193,26 @@ class CompleteFlight(Write[FlightView]):
 
 
 class FailFlight(Write[FlightView]):
-    """Say that it did not work out, and why."""
+    """Mark a flight as failed, with the reason."""
 
     operation: ClassVar[str] = "flight.fail"
     route: ClassVar[str] = "POST /v1/flights/{flightId}/fail"
     words: ClassVar[tuple[str, ...]] = ("flightId", "reason")
-    permission: ClassVar[str] = "the target's credential"
+    permission: ClassVar[str] = "the target"
 
     flight_id: FlightId
     reason: Annotated[Words, says("why")]
-    code: Annotated[Words, says("a word for the kind of failure")] = "failed"
+    code: Annotated[Words, says("the kind of failure, as one word")] = "failed"
     revision: Revision = None
 
 
 class CancelFlight(Write[FlightView]):
-    """Cancel a flight that nobody needs any more; its program is interrupted."""
+    """Cancel a flight and interrupt its program."""
 
     operation: ClassVar[str] = "flight.cancel"
     route: ClassVar[str] = "POST /v1/flights/{flightId}/cancel"
     words: ClassVar[tuple[str, ...]] = ("flightId",)
-    permission: ClassVar[str] = "the asker, the target, or who controls it"
+    permission: ClassVar[str] = "the asker, the target, or callers who control it"
 
     flight_id: FlightId
     reason: Annotated[Words, says("why")] = ""
@@ -210,12 +220,12 @@ class CancelFlight(Write[FlightView]):
 
 
 class RetryFlight(Write[AskReceipt]):
-    """Try an ask again in a new flight."""
+    """Retry an ask in a new flight."""
 
     operation: ClassVar[str] = "flight.retry"
     route: ClassVar[str] = "POST /v1/flights/{flightId}/retry"
     status: ClassVar[int] = 201
     words: ClassVar[tuple[str, ...]] = ("flightId",)
-    permission: ClassVar[str] = "the asker, or who controls the target"
+    permission: ClassVar[str] = "the asker, or callers who control the target"
 
     flight_id: FlightId

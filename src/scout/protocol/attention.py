@@ -1,4 +1,4 @@
-"""Requests about what needs the human: raised by agents, decided by a person, first answer wins."""
+"""Requests about attention items: raised by agents, decided by a person. The first decision wins."""
 
 from typing import Annotated, ClassVar
 
@@ -35,23 +35,23 @@ __all__ = [
 
 AttentionId = Annotated[Words, says("the item's id")]
 _RETURN: dict[str, str] = {"flightId": "flight", "workItemId": "work", "expiresIn": "expires-in"}
-Wait = Annotated[Seconds, says("answer after the decision or this many seconds, at most 60")]
-ExpiresIn = Annotated[Seconds | None, says("seconds after which it is over by itself")]
-Dedupe = Annotated[Key | None, says("a text of your own: raised again under it, an open item stays one")]
-FlightOf = Annotated[Words | None, says("the flight that is blocked by it; the one you work on, unless said")]
-WorkOf = Annotated[Words | None, says("the work item that is blocked by it")]
+Wait = Annotated[Seconds, says("wait up to this many seconds for the decision, maximum 60")]
+ExpiresIn = Annotated[Seconds | None, says("expires after this many seconds")]
+Dedupe = Annotated[Key | None, says("deduplication key: raising it again updates the open item")]
+FlightOf = Annotated[Words | None, says("the flight it blocks; default: the one you work on")]
+WorkOf = Annotated[Words | None, says("the work item it blocks")]
 
 
 _STANDING: dict[str, str] = {"scope": "for", "anyUse": "any-use"}
-Always = Annotated[bool, says("let the same through from now on, without asking")]
-For = Annotated[AllowanceScope | None, says("for whom: agent, project or everywhere; default agent")]
-Until = Annotated[Time | None, says("until when; default until it is revoked")]
-AnyUse = Annotated[bool, says("any use of the same tool, not only this one")]
-PathPattern = Annotated[Words | None, says("the same tool on files that match this absolute pattern")]
+Always = Annotated[bool, says("allow the same from now on without asking")]
+For = Annotated[AllowanceScope | None, says("scope: agent, project or everywhere; default agent")]
+Until = Annotated[Time | None, says("expiry time; default: until revoked")]
+AnyUse = Annotated[bool, says("allow any use of the tool, not only this one")]
+PathPattern = Annotated[Words | None, says("allow the tool on files that match this absolute pattern")]
 
 
 class AttentionView(Attention):
-    """An attention item, how those behind it are called, and whether you may decide it."""
+    """An attention item with addresses, and whether you may decide it."""
 
     agent_address: str = ""
     decided_by_address: str | None = None
@@ -59,7 +59,7 @@ class AttentionView(Attention):
 
 
 class AgentNeeds(Record):
-    """How much one agent needs of you, and how much of it is risky; Scout itself has no agent."""
+    """An agent's open and high-risk items. Items of Scout itself have no agent."""
 
     agent_id: str | None
     address: str
@@ -68,7 +68,7 @@ class AgentNeeds(Record):
 
 
 class AttentionPage(Record):
-    """Items, and how much each agent needs of you in all."""
+    """Items, and a count per agent."""
 
     items: tuple[AttentionView, ...]
     next: str | None = None
@@ -76,23 +76,23 @@ class AttentionPage(Record):
 
 
 class ListAttention(Request[AttentionPage]):
-    """List what needs you: by risk, then in turn by agent, oldest first; with --all, newest first."""
+    """List what needs you: highest risk first, agents in turn, oldest first; with --all, newest first."""
 
     operation: ClassVar[str] = "attention"
     route: ClassVar[str] = "GET /v1/attention"
-    permission: ClassVar[str] = "a person: theirs; an agent: what it raised"
+    permission: ClassVar[str] = "people: their own items; agents: items they raised"
 
-    all: Annotated[bool, says("also what is settled")] = False
-    kind: Annotated[AttentionKind | None, says("only of this kind")] = None
-    agent: Annotated[Address | None, says("only of this agent")] = None
-    flight: Annotated[Words | None, says("only of this flight")] = None
-    raised: Annotated[bool, says("what you raised yourself, instead of what needs you")] = False
+    all: Annotated[bool, says("include closed items")] = False
+    kind: Annotated[AttentionKind | None, says("only this kind")] = None
+    agent: Annotated[Address | None, says("only this agent")] = None
+    flight: Annotated[Words | None, says("only this flight")] = None
+    raised: Annotated[bool, says("items you raised, instead of items for you")] = False
     cursor: Cursor = None
     limit: Limit = None
 
 
 class GetAttention(Request[AttentionView]):
-    """Show an item, at once or when it is decided."""
+    """Show an item, optionally waiting until it is decided."""
 
     operation: ClassVar[str] = "attention.show"
     route: ClassVar[str] = "GET /v1/attention/{attentionId}"
@@ -100,22 +100,22 @@ class GetAttention(Request[AttentionView]):
     permission: ClassVar[str] = "the person it is for, or the agent that raised it"
 
     attention_id: AttentionId
-    wait: Annotated[Seconds, says("wait this long for a decision, at most 60; then as it is")] = 0
+    wait: Annotated[Seconds, says("wait up to this many seconds for a decision, maximum 60")] = 0
 
 
 class RaiseAttention(Write[AttentionView]):
-    """Put something before the human: an approval, a permission, a review, a failure, a set-up."""
+    """Raise an item for a person: an approval, permission, review, failure or setup."""
 
     operation: ClassVar[str] = "attention.raise"
     route: ClassVar[str] = "POST /v1/attention"
     status: ClassVar[int] = 201
     words: ClassVar[tuple[str, ...]] = ("title",)
     flags: ClassVar[dict[str, str]] = {**_RETURN, "options": "option", "defaultAction": "default"}
-    permission: ClassVar[str] = "any agent, to its own user"
+    permission: ClassVar[str] = "any agent, for its own user"
 
-    title: Annotated[Words, says("what it is, in a line")]
-    kind: Annotated[AttentionKind, says("what kind of thing it is")] = AttentionKind.APPROVAL
-    body: Annotated[str, says("more about it")] = ""
+    title: Annotated[Words, says("a one-line summary")]
+    kind: Annotated[AttentionKind, says("the kind of item")] = AttentionKind.APPROVAL
+    body: Annotated[str, says("details")] = ""
     risk: Annotated[Risk, says("low, medium or high")] = Risk.LOW
     options: Annotated[tuple[Words, ...], says("an answer to choose from")] = ()
     default_action: Annotated[Words | None, says("what you do if nobody answers")] = None
@@ -127,17 +127,17 @@ class RaiseAttention(Write[AttentionView]):
 
 
 class Need(Write[AttentionView]):
-    """Ask the person at this machine and wait: you cannot go on without the answer."""
+    """Ask the person and wait for the answer."""
 
     operation: ClassVar[str] = "need"
     route: ClassVar[str] = "POST /v1/attention/need"
     status: ClassVar[int] = 201
     words: ClassVar[tuple[str, ...]] = ("question",)
     flags: ClassVar[dict[str, str]] = {**_RETURN, "options": "option"}
-    permission: ClassVar[str] = "any agent, to its own user"
+    permission: ClassVar[str] = "any agent, for its own user"
 
     question: Body
-    options: Annotated[tuple[Words, ...], says("an answer to choose from; any other text is one too")] = ()
+    options: Annotated[tuple[Words, ...], says("a suggested answer; other answers are allowed")] = ()
     risk: Annotated[Risk, says("low, medium or high")] = Risk.LOW
     flight_id: FlightOf = None
     work_item_id: WorkOf = None
@@ -147,14 +147,14 @@ class Need(Write[AttentionView]):
 
 
 class Consult(Write[AttentionView]):
-    """Ask the person and go on: without an answer, you do what you said you would."""
+    """Ask the person and continue; if there is no answer, the default applies."""
 
     operation: ClassVar[str] = "consult"
     route: ClassVar[str] = "POST /v1/attention/consult"
     status: ClassVar[int] = 201
     words: ClassVar[tuple[str, ...]] = ("question", "defaultAction")
     flags: ClassVar[dict[str, str]] = {**_RETURN, "options": "option"}
-    permission: ClassVar[str] = "any agent, to its own user"
+    permission: ClassVar[str] = "any agent, for its own user"
 
     question: Body
     default_action: Annotated[Words, says("what you do if nobody answers")]
@@ -167,14 +167,14 @@ class Consult(Write[AttentionView]):
 
 
 class Notify(Write[AttentionView]):
-    """Tell the person something; nobody waits for an answer."""
+    """Notify the person. No answer is expected."""
 
     operation: ClassVar[str] = "notify"
     route: ClassVar[str] = "POST /v1/attention/notify"
     status: ClassVar[int] = 201
     words: ClassVar[tuple[str, ...]] = ("message",)
     flags: ClassVar[dict[str, str]] = {**_RETURN}
-    permission: ClassVar[str] = "any agent, to its own user"
+    permission: ClassVar[str] = "any agent, for its own user"
 
     message: Body
     flight_id: FlightOf = None
@@ -184,12 +184,12 @@ class Notify(Write[AttentionView]):
 
 
 class AnswerAttention(Write[AttentionView]):
-    """Answer an item; the first decision wins, wherever it was made."""
+    """Answer an item. The first decision wins, on any surface."""
 
     operation: ClassVar[str] = "attention.answer"
     route: ClassVar[str] = "POST /v1/attention/{attentionId}/answer"
     words: ClassVar[tuple[str, ...]] = ("attentionId", "answer")
-    permission: ClassVar[str] = "its user, never who raised it"
+    permission: ClassVar[str] = "its user, never the agent that raised it"
 
     attention_id: AttentionId
     answer: Annotated[str, says("the answer, or one of the options")]
@@ -198,7 +198,7 @@ class AnswerAttention(Write[AttentionView]):
 
 
 class _Decide(Write[AttentionView]):
-    permission: ClassVar[str] = "its user, never who raised it"
+    permission: ClassVar[str] = "its user, never the agent that raised it"
     words: ClassVar[tuple[str, ...]] = ("attentionId", "reason")
 
     attention_id: AttentionId
@@ -207,7 +207,7 @@ class _Decide(Write[AttentionView]):
 
 
 class ApproveAttention(_Decide, Write[AttentionView]):
-    """Say yes: what was asked for may be done, or is done. --always: the same is let through from now on."""
+    """Approve the request. With --always, the same is allowed from now on."""
 
     operation: ClassVar[str] = "attention.approve"
     route: ClassVar[str] = "POST /v1/attention/{attentionId}/approve"
@@ -221,22 +221,22 @@ class ApproveAttention(_Decide, Write[AttentionView]):
 
 
 class DenyAttention(_Decide, Write[AttentionView]):
-    """Say no."""
+    """Deny the request."""
 
     operation: ClassVar[str] = "attention.deny"
     route: ClassVar[str] = "POST /v1/attention/{attentionId}/deny"
 
 
 class DismissAttention(_Decide, Write[AttentionView]):
-    """Put an item away without an answer; what you raised yourself you take back by it."""
+    """Dismiss an item without answering; also withdraws one you raised."""
 
     operation: ClassVar[str] = "attention.dismiss"
-    permission: ClassVar[str] = "its user, or who raised it"
+    permission: ClassVar[str] = "its user, or the agent that raised it"
     route: ClassVar[str] = "POST /v1/attention/{attentionId}/dismiss"
 
 
 class Decided(Record):
-    """How one item of several fared: as it is now, or why it was not decided."""
+    """The result for one of several items: the item, or why it was not decided."""
 
     attention_id: str
     decided: bool
@@ -245,22 +245,22 @@ class Decided(Record):
 
 
 class DecidedItems(Record):
-    """What came of deciding several items; each was decided by itself."""
+    """One result per item; each was decided separately."""
 
     items: tuple[Decided, ...]
 
 
 class DecideAttention(Write[DecidedItems]):
-    """Decide several items in one act: a selection, or all that one agent or one flight waits for."""
+    """Decide several items at once: a selection, or all items of one agent or flight."""
 
     operation: ClassVar[str] = "attention.decide"
     route: ClassVar[str] = "POST /v1/attention/decide"
     words: ClassVar[tuple[str, ...]] = ("move",)
     flags: ClassVar[dict[str, str]] = {**_STANDING, "attentionIds": "id"}
-    permission: ClassVar[str] = "the user of the items, never who raised them"
+    permission: ClassVar[str] = "their user, never the agent that raised them"
 
     move: Annotated[AttentionMove, says("approve, deny, answer or dismiss")]
-    attention_ids: Annotated[tuple[Words, ...], says("an item; several may be given")] = ()
+    attention_ids: Annotated[tuple[Words, ...], says("an item's id; repeatable")] = ()
     agent: Annotated[Address | None, says("all open items of this agent")] = None
     flight: Annotated[Words | None, says("all open items of this flight")] = None
     answer: Annotated[str | None, says("the text of an answer")] = None

@@ -1,4 +1,4 @@
-"""Requests about where agents talk: conversations and channels."""
+"""Requests about conversations and channels."""
 
 from enum import StrEnum
 from typing import Annotated, ClassVar
@@ -26,32 +26,32 @@ __all__ = [
 
 
 class MemberRole(StrEnum):
-    """What somebody is in a channel, beside taking part."""
+    """A member's role in a channel."""
 
     OWNER = "owner"
     MASTER = "master"
 
 
 class MemberView(Member):
-    """One who takes part: what it is called, and what it is responsible for."""
+    """A member with its address and roles."""
 
     address: str
     roles: tuple[MemberRole, ...] = ()
 
 
 class ConversationView(Conversation):
-    """A conversation, who is in it, and where you have read to."""
+    """A conversation with its members and your unread count."""
 
     members: tuple[MemberView, ...] = ()
     unread: int = 0
 
 
 class ListConversations(Request[Page[ConversationView]]):
-    """List the conversations you take part in, newest first."""
+    """List your conversations, newest first."""
 
     operation: ClassVar[str] = "conversation.list"
     route: ClassVar[str] = "GET /v1/conversations"
-    permission: ClassVar[str] = "your own"
+    permission: ClassVar[str] = "only your own"
 
     cursor: Cursor = None
     limit: Limit = None
@@ -63,21 +63,21 @@ class GetConversation(Request[ConversationView]):
     operation: ClassVar[str] = "conversation.show"
     route: ClassVar[str] = "GET /v1/conversations/{conversationId}"
     words: ClassVar[tuple[str, ...]] = ("conversationId",)
-    permission: ClassVar[str] = "who may read it"
+    permission: ClassVar[str] = "callers who may read it"
 
     conversation_id: Words
 
 
 class MarkRead(Write[ConversationView]):
-    """Say up to where you have read; a cursor never goes back."""
+    """Mark a conversation as read. The mark never moves back."""
 
     operation: ClassVar[str] = "conversation.read"
     route: ClassVar[str] = "POST /v1/conversations/{conversationId}/read"
     words: ClassVar[tuple[str, ...]] = ("conversationId",)
-    permission: ClassVar[str] = "who takes part in it"
+    permission: ClassVar[str] = "members"
 
     conversation_id: Words
-    message_id: Annotated[Words | None, says("up to this message; to the end unless said")] = None
+    message_id: Annotated[Words | None, says("up to this message; default: the newest")] = None
 
 
 class ChannelView(ConversationView):
@@ -85,33 +85,33 @@ class ChannelView(ConversationView):
 
 
 class CreateChannel(Write[ChannelView]):
-    """Make a channel, or get the one that has this name."""
+    """Create a channel, or return the existing one of that name."""
 
     operation: ClassVar[str] = "channel.create"
     route: ClassVar[str] = "POST /v1/channels"
     status: ClassVar[int] = 201
     words: ClassVar[tuple[str, ...]] = ("name",)
     flags: ClassVar[dict[str, str]] = {"members": "member"}
-    permission: ClassVar[str] = "the operator and every agent"
+    permission: ClassVar[str] = "the operator and all agents"
 
-    name: Annotated[Words, says("its name, folded to lower case")]
-    members: Annotated[tuple[Words, ...], says("who takes part, by address")] = ()
-    master: Annotated[Words | None, says("who is responsible for what nobody else owns")] = None
-    soft_mentions: Annotated[SoftMentions, says("what a mention inside a body does")] = SoftMentions.RECORD
-    quiet: Annotated[bool, says("wake nobody at all")] = False
+    name: Annotated[Words, says("the channel's name, in lower case")]
+    members: Annotated[tuple[Words, ...], says("member addresses")] = ()
+    master: Annotated[Words | None, says("the member responsible for messages nobody else owns")] = None
+    soft_mentions: Annotated[SoftMentions, says("what a mention inside a message does")] = SoftMentions.RECORD
+    quiet: Annotated[bool, says("messages here wake nobody")] = False
 
 
 Channel = Annotated[Words, says("the channel's name or id")]
 
 
 class ListChannels(Request[Page[ChannelView]]):
-    """List your user's channels, newest first."""
+    """List channels, newest first."""
 
     operation: ClassVar[str] = "channel.list"
     route: ClassVar[str] = "GET /v1/channels"
-    permission: ClassVar[str] = "what you may see"
+    permission: ClassVar[str] = "only what you may see"
 
-    joined: Annotated[bool, says("only those you take part in")] = False
+    joined: Annotated[bool, says("only channels you are a member of")] = False
     cursor: Cursor = None
     limit: Limit = None
 
@@ -122,13 +122,13 @@ class ShowChannel(Request[ChannelView]):
     operation: ClassVar[str] = "channel.show"
     route: ClassVar[str] = "GET /v1/channels/{name}"
     words: ClassVar[tuple[str, ...]] = ("name",)
-    permission: ClassVar[str] = "who may read it"
+    permission: ClassVar[str] = "callers who may read it"
 
     name: Channel
 
 
 class JoinChannel(Write[ChannelView]):
-    """Take part in a channel, or let another take part."""
+    """Join a channel, or add members to it."""
 
     operation: ClassVar[str] = "channel.join"
     route: ClassVar[str] = "POST /v1/channels/{name}/join"
@@ -137,43 +137,43 @@ class JoinChannel(Write[ChannelView]):
     permission: ClassVar[str] = "agents of the channel's user"
 
     name: Channel
-    members: Annotated[tuple[Words, ...], says("who; you unless said")] = ()
+    members: Annotated[tuple[Words, ...], says("the members; default: you")] = ()
 
 
 class LeaveChannel(Write[ChannelView]):
-    """Leave a channel, or take others out of it; what was said stays."""
+    """Leave a channel, or remove members. Messages stay."""
 
     operation: ClassVar[str] = "channel.leave"
     route: ClassVar[str] = "POST /v1/channels/{name}/leave"
     words: ClassVar[tuple[str, ...]] = ("name",)
     flags: ClassVar[dict[str, str]] = {"members": "member"}
-    permission: ClassVar[str] = "who takes part in it; others, who made it or controls them"
+    permission: ClassVar[str] = "yourself; others: the channel's creator, or callers who control them"
 
     name: Channel
-    members: Annotated[tuple[Words, ...], says("who; you unless said")] = ()
+    members: Annotated[tuple[Words, ...], says("the members; default: you")] = ()
 
 
 class ChannelPolicy(Write[ChannelView]):
-    """Say who is responsible in a channel, and whom its messages wake."""
+    """Set a channel's master and whom its messages wake."""
 
     operation: ClassVar[str] = "channel.policy"
     route: ClassVar[str] = "POST /v1/channels/{name}/policy"
     words: ClassVar[tuple[str, ...]] = ("name",)
-    permission: ClassVar[str] = "who made it, or the operator"
+    permission: ClassVar[str] = "its creator, or the operator"
 
     name: Channel
-    master: Annotated[Words | None, says("who is responsible for what nobody else owns")] = None
-    no_master: Annotated[bool, says("nobody is responsible any more")] = False
-    soft_mentions: Annotated[SoftMentions | None, says("what a mention inside a body does")] = None
-    quiet: Annotated[bool | None, says("wake nobody at all")] = None
+    master: Annotated[Words | None, says("the member responsible for messages nobody else owns")] = None
+    no_master: Annotated[bool, says("remove the master")] = False
+    soft_mentions: Annotated[SoftMentions | None, says("what a mention inside a message does")] = None
+    quiet: Annotated[bool | None, says("messages here wake nobody")] = None
 
 
 class ArchiveChannel(Write[ChannelView]):
-    """Take a channel out of the lists; nothing is deleted."""
+    """Archive a channel. Nothing is deleted."""
 
     operation: ClassVar[str] = "channel.archive"
     route: ClassVar[str] = "POST /v1/channels/{name}/archive"
     words: ClassVar[tuple[str, ...]] = ("name",)
-    permission: ClassVar[str] = "who made it, or the operator"
+    permission: ClassVar[str] = "its creator, or the operator"
 
     name: Channel

@@ -1,4 +1,4 @@
-"""A refusal's remedies as the caller's own request, corrected: the same operation with everything it said.
+"""A refusal's remedies as the caller's own request, corrected: the same operation and parameters.
 
 The pure rooms know which address would work or which option is missing, but not the request they serve. Here
 the two meet, so that a remedy can be pasted as it stands.
@@ -40,16 +40,16 @@ _LISTS = {
 
 
 def remedies_of(problem: Diagnostic) -> tuple[Remedy, ...]:
-    """The remedies that every surface shows; a refusal without its own still names a next call."""
+    """Return the remedies to show. A refusal without its own still names a next call."""
     if problem.remedies:
         return problem.remedies
     if isinstance(problem, NotFound) and problem.noun in _LISTS:
-        return (Remedy(operation=_LISTS[problem.noun], parameters={}, why="those that there are"),)
-    return (Remedy(operation="explain", parameters={"code": problem.code}, why="what to do instead"),)
+        return (Remedy(operation=_LISTS[problem.noun], parameters={}, why="list them"),)
+    return (Remedy(operation="explain", parameters={"code": problem.code}, why="explain this code"),)
 
 
 def correct_remedies(request: Request[Any], problem: Diagnostic) -> Diagnostic:
-    """The refusal with remedies that repeat the caller's request; none that still has a gap."""
+    """Return the refusal with remedies that repeat the caller's request, without incomplete ones."""
     own = _parameters(request)
     if isinstance(problem, ReservedName):
         return _rename(request.operation, own, problem)
@@ -60,7 +60,7 @@ def correct_remedies(request: Request[Any], problem: Diagnostic) -> Diagnostic:
 
 
 def _rename(operation: str, own: dict[str, Any], problem: ReservedName) -> Diagnostic:
-    """The caller's request with the free name that the refusal offers last."""
+    """Return the refusal with the caller's request under the free name it offers last."""
     named = [key for key, value in own.items() if isinstance(value, str) and fold(value) == problem.word]
     if not named:
         return problem
@@ -75,7 +75,7 @@ def _key(remedy: Remedy) -> str:
 
 
 def _parameters(request: Request[Any]) -> dict[str, Any]:
-    """What the caller said, by the names of the wire; defaults are left out."""
+    """Return the caller's parameters by wire name, without defaults."""
     said: dict[str, Any] = plain(request)
     defaults = {field.encode_name: field.default for field in msgspec.structs.fields(type(request))}
     return {
@@ -95,7 +95,7 @@ def _correct(operation: str, own: dict[str, Any], refused: str, remedy: Remedy) 
 
 
 def _merge(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The caller's request with other options, or else with another target."""
+    """Return the caller's request with other options, or else with another target."""
     options = {name: value for name, value in given.items() if name not in (*_TARGETS, "body")}
     if options and own.keys() & _TARGETS:
         return {**own, **options}
@@ -111,7 +111,7 @@ def _with_body(given: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 
 
 def _proposed_address(remedy: Remedy) -> str | None:
-    """The address that a remedy puts in the place of the refused one."""
+    """Return the address with which a remedy replaces the refused one."""
     match remedy.parameters:
         case {"address": str(address)} if remedy.operation == "resolve":
             return address
@@ -124,7 +124,7 @@ def _proposed_address(remedy: Remedy) -> str | None:
 
 
 def _field_with(own: dict[str, Any], refused: str) -> str | None:
-    """The field that holds the refused text: whole, in a list, or as the first word of a body."""
+    """Return the field that holds the refused text: whole, in a list, or as a body's first word."""
     return next((name for name, value in own.items() if refused and _holds(value, refused)), None)
 
 

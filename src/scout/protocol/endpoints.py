@@ -11,14 +11,14 @@ __all__ = ["Heartbeat", "RegisterEndpoint", "RemoveEndpoint", "UpdateEndpoint"]
 
 
 class RegisterEndpoint(Write[Endpoint]):
-    """Say that an agent can be reached here: a new process, node or session is a new endpoint."""
+    """Register an endpoint for an agent. Each process, node or session has its own endpoint."""
 
     operation: ClassVar[str] = "endpoint.register"
     route: ClassVar[str] = "POST /v1/endpoints"
     status: ClassVar[int] = 201
-    permission: ClassVar[str] = "the agent itself, or who controls it"
+    permission: ClassVar[str] = "the agent itself, or callers who control it"
 
-    agent_id: Annotated[Words | None, says("whose; yours unless said")] = None
+    agent_id: Annotated[Words | None, says("the agent; default: you")] = None
     harness: Words | None = None
     model: Words | None = None
     node: Words | None = None
@@ -31,24 +31,24 @@ class RegisterEndpoint(Write[Endpoint]):
 
 
 class Heartbeat(Request[Endpoint]):
-    """Give a sign of life."""
+    """Send a heartbeat for an endpoint."""
 
     operation: ClassVar[str] = "endpoint.heartbeat"
     route: ClassVar[str] = "POST /v1/endpoints/{endpointId}/heartbeat"
     words: ClassVar[tuple[str, ...]] = ("endpointId",)
-    permission: ClassVar[str] = "the agent itself, or who controls it"
+    permission: ClassVar[str] = "the agent itself, or callers who control it"
     writes: ClassVar[bool] = True
 
     endpoint_id: Words
 
 
 class UpdateEndpoint(Write[Endpoint]):
-    """Change an endpoint's state (only as its table allows) or settings."""
+    """Change an endpoint's state or settings. Only allowed state changes are accepted."""
 
     operation: ClassVar[str] = "endpoint.update"
     route: ClassVar[str] = "PATCH /v1/endpoints/{endpointId}"
     words: ClassVar[tuple[str, ...]] = ("endpointId",)
-    permission: ClassVar[str] = "the agent itself, or who controls it"
+    permission: ClassVar[str] = "the agent itself, or callers who control it"
 
     endpoint_id: Words
     state: EndpointState | None = None
@@ -57,16 +57,16 @@ class UpdateEndpoint(Write[Endpoint]):
     session_id: Words | None = None
     wake_policy: WakePolicy | None = None
     permission_profile: PermissionProfile | None = None
-    reason: Annotated[Words, says("why it failed or was lost")] = ""
+    reason: Annotated[Words, says("why the endpoint failed or was lost")] = ""
     revision: Revision = None
 
 
 class RemoveEndpoint(Write[Endpoint]):
-    """Say that an agent is not reached here any more; the record stays, stopped."""
+    """Remove an endpoint. Its record is kept as stopped."""
 
     operation: ClassVar[str] = "endpoint.remove"
     route: ClassVar[str] = "DELETE /v1/endpoints/{endpointId}"
     words: ClassVar[tuple[str, ...]] = ("endpointId",)
-    permission: ClassVar[str] = "the agent itself, or who controls it"
+    permission: ClassVar[str] = "the agent itself, or callers who control it"
 
     endpoint_id: Words

@@ -1,4 +1,4 @@
-"""Requests of the programs that people work in: a session enrols itself and reports what happens in it."""
+"""Requests of host programs: a session enrols itself and reports its events."""
 
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
@@ -12,7 +12,7 @@ __all__ = ["Enrol", "Enrolled", "HookAnswer", "HookEvent", "ReportHook"]
 
 
 class HookEvent(StrEnum):
-    """What a host reports of a session; each host calls these moments by names of its own."""
+    """The session events a host reports. Hosts have their own names for them."""
 
     SESSION_START = "session_start"
     PROMPT_SUBMIT = "prompt_submit"
@@ -23,10 +23,10 @@ class HookEvent(StrEnum):
 
 
 class Enrolled(Record):
-    """The session, whose it is, and its own credential, which is shown this once.
+    """The session, its agent, and its token, which is shown once.
 
-    `name`: what others call exactly this session. `has_door`: it can be woken while it is idle, so its host
-    says that it is there even then.
+    `name`: the address of exactly this session. `has_door`: it can be woken while idle, so its host
+    sends heartbeats even then.
     """
 
     session: Session
@@ -40,7 +40,7 @@ class Enrolled(Record):
 
 
 class Enrol(Write[Enrolled]):
-    """Enter a session that a person opened, as its project's agent; no program is started."""
+    """Enrol a session that a person opened, as its project's agent. Starts no program."""
 
     operation: ClassVar[str] = "session.enrol"
     route: ClassVar[str] = "POST /v1/sessions/enrol"
@@ -50,20 +50,22 @@ class Enrol(Write[Enrolled]):
     permission: ClassVar[str] = "a host"
     folder_field: ClassVar[str] = "cwd"
 
-    cwd: Annotated[Words, says("the directory that the session works in")]
-    harness: Annotated[Words, says("the program that the person works in")]
-    native_session_id: Annotated[Words | None, says("what that program calls the session")] = None
-    parent_pid: Annotated[int | None, says("its process")] = None
-    parent_started: Annotated[Words | None, says("when that process began, as the system says it")] = None
-    window_pid: Annotated[int | None, says("the process of the window it is open in, if another")] = None
-    window_started: Annotated[Words | None, says("when that window's process began")] = None
-    model: Annotated[Words | None, says("the model that answers there")] = None
+    cwd: Annotated[Words, says("the session's directory")]
+    harness: Annotated[Words, says("the host program")]
+    native_session_id: Annotated[Words | None, says("the session's id in that program")] = None
+    parent_pid: Annotated[int | None, says("the program's process id")] = None
+    parent_started: Annotated[
+        Words | None, says("when that process started, as the operating system reports it")
+    ] = None
+    window_pid: Annotated[int | None, says("the process id of its window, if different")] = None
+    window_started: Annotated[Words | None, says("when the window's process started")] = None
+    model: Annotated[Words | None, says("the model in use")] = None
 
 
 class HookAnswer(Record):
-    """What the session is told now; `handed_over` is the mail in it, `attention_id` what a person decides.
+    """Text for the session. `handed_over`: the messages in it. `attention_id`: the item a person decides.
 
-    `notice`: what the person at the session is shown.
+    `notice`: text shown to the person at the session.
     """
 
     context: str = ""
@@ -73,7 +75,7 @@ class HookAnswer(Record):
 
 
 class ReportHook(Write[HookAnswer]):
-    """Report what happens in an enrolled session, and take along what waits for it."""
+    """Report an event of an enrolled session and receive its waiting messages."""
 
     operation: ClassVar[str] = "session.hook"
     route: ClassVar[str] = "POST /v1/sessions/{sessionId}/hook"
@@ -82,8 +84,8 @@ class ReportHook(Write[HookAnswer]):
 
     session_id: Annotated[Words, says("the session's id")]
     event: Annotated[HookEvent, says("what happened")]
-    prompt: Annotated[str, says("of a prompt: how it begins")] = ""
-    last_text: Annotated[str, says("of a stop: what the model said last")] = ""
-    tool: Annotated[str, says("of a permission request: the tool that is to be used")] = ""
-    arguments: Annotated[dict[str, Any], says("of a permission request: what the tool is given")] = {}
-    expires_in: Annotated[float, says("of a permission request: seconds until its host asks elsewhere")] = 60
+    prompt: Annotated[str, says("prompt: its beginning")] = ""
+    last_text: Annotated[str, says("stop: the model's last text")] = ""
+    tool: Annotated[str, says("permission request: the tool")] = ""
+    arguments: Annotated[dict[str, Any], says("permission request: the tool's arguments")] = {}
+    expires_in: Annotated[float, says("permission request: seconds until the host asks elsewhere")] = 60

@@ -1,4 +1,4 @@
-"""Requests about what waits for somebody: the inbox, and deliveries."""
+"""Requests about the inbox and deliveries."""
 
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
@@ -26,9 +26,9 @@ __all__ = [
 
 
 class InboxItem(Record, omit_defaults=True):
-    """One thing for you: what it says, who says it, and how you take it.
+    """One inbox item: its content, its sender, and how to acknowledge it.
 
-    What is for you alone has `deliveryId` and its delivery. What was said to many has `conversationId` and
+    Items for you alone have `deliveryId` and `delivery`. Channel messages have `conversationId` and
     `seq` instead: acknowledged, it moves your cursor there. `channel` is where it was said; `about` is what
     an answer answers, in a line.
     """
@@ -47,56 +47,56 @@ class InboxItem(Record, omit_defaults=True):
 
     @property
     def delivered(self) -> Delivery:
-        """Its delivery; only what is for you alone has one."""
-        assert self.delivery is not None, "it was said to many"
+        """The item's delivery. Channel messages have none."""
+        assert self.delivery is not None, "a channel message has no delivery"
         return self.delivery
 
 
 class ListInbox(Request[Page[InboxItem]]):
-    """List what waits for you; nothing is taken."""
+    """List your inbox without claiming anything."""
 
     operation: ClassVar[str] = "inbox"
     route: ClassVar[str] = "GET /v1/inbox"
-    permission: ClassVar[str] = "your own"
+    permission: ClassVar[str] = "only your own"
 
-    all: Annotated[bool, says("also what you already took")] = False
+    all: Annotated[bool, says("include items you already acknowledged")] = False
     cursor: Cursor = None
     limit: Limit = None
 
 
 class Claimed(Record):
-    """What is leased to you now; acknowledge each before its lease ends."""
+    """The items leased to you. Acknowledge each before its lease ends."""
 
     items: tuple[InboxItem, ...]
 
 
 class ClaimInbox(Write[Claimed]):
-    """Take what waits for you, for the time of a lease."""
+    """Claim inbox items for the time of a lease."""
 
     operation: ClassVar[str] = "inbox.claim"
     route: ClassVar[str] = "POST /v1/inbox/claim"
-    permission: ClassVar[str] = "your own"
+    permission: ClassVar[str] = "only your own"
 
     limit: Limit = None
-    wait: Annotated[Seconds, says("wait this long for something to come, at most 60")] = 0
+    wait: Annotated[Seconds, says("wait up to this many seconds for an item, maximum 60")] = 0
 
 
 class ReadTo(Record):
-    """How far you have read a conversation of many."""
+    """How far you have read a channel."""
 
     conversation_id: str
     seq: int
 
 
 class Settled(Record):
-    """The deliveries as they are now, and how far you have read."""
+    """The deliveries after the change, and how far you have read."""
 
     items: tuple[Delivery, ...]
     cursors: tuple[ReadTo, ...] = ()
 
 
 class AckInbox(Write[Settled]):
-    """Acknowledge what you took: deliveries by their ids, or a conversation up to a message."""
+    """Acknowledge claimed items: deliveries by id, or a conversation up to a message."""
 
     operation: ClassVar[str] = "inbox.ack"
     route: ClassVar[str] = "POST /v1/inbox/ack"
@@ -104,44 +104,44 @@ class AckInbox(Write[Settled]):
     flags: ClassVar[dict[str, str]] = {"conversationId": "conversation"}
     permission: ClassVar[str] = "the holder of the lease"
 
-    delivery_ids: Annotated[tuple[Words, ...], says("the deliveries")] = ()
-    conversation_id: Annotated[Words | None, says("an item's conversation, where it has no delivery")] = None
-    seq: Annotated[int | None, says("the item's number there: you have read up to it")] = None
+    delivery_ids: Annotated[tuple[Words, ...], says("delivery ids")] = ()
+    conversation_id: Annotated[Words | None, says("the conversation of an item without a delivery")] = None
+    seq: Annotated[int | None, says("the item's number there; everything up to it counts as read")] = None
 
 
 def acknowledgements(items: Sequence[InboxItem]) -> list[AckInbox]:
-    """The requests that take these items: one for the deliveries, one for each conversation of many."""
+    """Return the requests that acknowledge these items: one for all deliveries, one per channel."""
     ids = tuple(item.delivery_id for item in items if item.delivery_id)
     furthest: dict[str, int] = {}
     for item in items:
         if item.conversation_id is not None and item.seq is not None:
             furthest[item.conversation_id] = max(item.seq, furthest.get(item.conversation_id, 0))
-    told = [AckInbox(conversation_id=ident, seq=seq) for ident, seq in furthest.items()]
-    return [AckInbox(delivery_ids=ids), *told] if ids else told
+    read = [AckInbox(conversation_id=ident, seq=seq) for ident, seq in furthest.items()]
+    return [AckInbox(delivery_ids=ids), *read] if ids else read
 
 
 class NackInbox(Write[Settled]):
-    """Say that you cannot take it now: it comes again, and in the end goes back to its sender."""
+    """Return claimed items. They are delivered again, and go back to the sender after the last attempt."""
 
     operation: ClassVar[str] = "inbox.nack"
     route: ClassVar[str] = "POST /v1/inbox/nack"
     words: ClassVar[tuple[str, ...]] = ("deliveryIds",)
     permission: ClassVar[str] = "the holder of the lease"
 
-    delivery_ids: Annotated[tuple[Words, ...], says("the deliveries")]
-    retry_after: Annotated[Seconds | None, says("seconds before it comes again")] = None
-    problem: Annotated[Words, says("why not")] = ""
+    delivery_ids: Annotated[tuple[Words, ...], says("delivery ids")]
+    retry_after: Annotated[Seconds | None, says("seconds before the next attempt")] = None
+    problem: Annotated[Words, says("the reason")] = ""
 
 
 class RenewInbox(Write[Settled]):
-    """Say that you are still at it: the lease begins anew."""
+    """Renew the lease of claimed items."""
 
     operation: ClassVar[str] = "inbox.renew"
     route: ClassVar[str] = "POST /v1/inbox/renew"
     words: ClassVar[tuple[str, ...]] = ("deliveryIds",)
     permission: ClassVar[str] = "the holder of the lease"
 
-    delivery_ids: Annotated[tuple[Words, ...], says("the deliveries")]
+    delivery_ids: Annotated[tuple[Words, ...], says("delivery ids")]
 
 
 class ListDeliveries(Request[Page[Delivery]]):
@@ -149,9 +149,9 @@ class ListDeliveries(Request[Page[Delivery]]):
 
     operation: ClassVar[str] = "delivery.list"
     route: ClassVar[str] = "GET /v1/deliveries"
-    permission: ClassVar[str] = "what you may read"
+    permission: ClassVar[str] = "only what you may read"
 
-    target: Annotated[Words | None, says("only to this agent; you unless said")] = None
+    target: Annotated[Words | None, says("only deliveries to this agent; default: you")] = None
     state: DeliveryState | None = None
     cursor: Cursor = None
     limit: Limit = None
@@ -163,6 +163,6 @@ class GetDelivery(Request[Delivery]):
     operation: ClassVar[str] = "delivery.show"
     route: ClassVar[str] = "GET /v1/deliveries/{deliveryId}"
     words: ClassVar[tuple[str, ...]] = ("deliveryId",)
-    permission: ClassVar[str] = "sender, target, or who may read them"
+    permission: ClassVar[str] = "the sender, the target, or callers who may read them"
 
     delivery_id: Words

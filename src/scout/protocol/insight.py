@@ -1,4 +1,4 @@
-"""Requests that explain: why something was decided, where somebody stands, what was spent."""
+"""Requests that explain: why a decision was made, an agent's brief, token usage."""
 
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class Step(Record):
-    """One fact about the record, as the log holds it."""
+    """One event about the record, from the log."""
 
     seq: int
     at: Time
@@ -45,7 +45,7 @@ class Step(Record):
 
 
 class ExplainedDecision(Record):
-    """One wake decision as it was stored; `differs`: what today's policy would decide from its facts.
+    """One stored wake decision. `differs`: what the current policy would decide from the same facts.
 
     `outcome` is what became of it: woken, told, queued, failed, not needed, held or nobody.
     """
@@ -65,7 +65,7 @@ class ExplainedDecision(Record):
 
 
 class Explanation(Record):
-    """Why a record is as it is, read from the log alone: a sentence, each decision, each step."""
+    """Why a record is in its state, from the log alone: a sentence, the decisions, the steps."""
 
     noun: str
     id: str
@@ -75,18 +75,20 @@ class Explanation(Record):
 
 
 class Why(Request[Explanation]):
-    """Explain a decision from the records it rested on."""
+    """Explain why something was or was not woken, from the log."""
 
     operation: ClassVar[str] = "why"
     route: ClassVar[str] = "GET /v1/why/{id}"
     words: ClassVar[tuple[str, ...]] = ("id",)
-    permission: ClassVar[str] = "who may read the record"
+    permission: ClassVar[str] = "callers who may read the record"
 
-    id: Annotated[Words, says("an event, message, ask, flight, delivery, question, work or attention item")]
+    id: Annotated[
+        Words, says("the id of an event, message, ask, flight, delivery, question, work or attention item")
+    ]
 
 
 class Brief(Record):
-    """Who you are, what you owe, who waits for you: enough to go on after a lost context."""
+    """Your identity, open work and who waits for you: enough to continue after losing context."""
 
     me: Identity
     flights: tuple[FlightView, ...]
@@ -103,7 +105,7 @@ class Brief(Record):
 
 
 class ShowBrief(Request[Brief]):
-    """Say who you are, what you owe and who waits for you, in one call."""
+    """Show who you are, what you owe and who waits for you."""
 
     operation: ClassVar[str] = "brief"
     route: ClassVar[str] = "GET /v1/brief"
@@ -117,7 +119,7 @@ class GroupBy(StrEnum):
 
 
 class Spent(Record):
-    """The two ledgers of one day, agent, harness or model; never added up."""
+    """The two ledgers of one day, agent, harness or model. They are never added up."""
 
     key: str
     protocol_overhead: Account
@@ -125,7 +127,7 @@ class Spent(Record):
 
 
 class UsageReport(Record):
-    """What was spent since a moment, by ledger, and its trend."""
+    """Token usage by ledger over a period, with its trend."""
 
     since: Time
     until: Time
@@ -136,34 +138,34 @@ class UsageReport(Record):
 
 
 class ShowUsage(Request[UsageReport]):
-    """Show what was spent, by ledger."""
+    """Show token usage by ledger."""
 
     operation: ClassVar[str] = "usage"
     route: ClassVar[str] = "GET /v1/usage"
-    permission: ClassVar[str] = "your own and what you may read"
+    permission: ClassVar[str] = "your own, and what you may read"
 
-    agent: Annotated[Words | None, says("only this agent's")] = None
-    days: Annotated[int, says("how many days back, today included")] = 14
+    agent: Annotated[Words | None, says("only this agent")] = None
+    days: Annotated[int, says("number of days, including today")] = 14
     by: Annotated[GroupBy, says("day, agent, harness or model")] = GroupBy.DAY
 
 
 class ReportUsage(Write[Usage]):
-    """Report tokens that were spent."""
+    """Report token usage."""
 
     operation: ClassVar[str] = "usage.report"
     route: ClassVar[str] = "POST /v1/usage"
     status: ClassVar[int] = 201
     flags: ClassVar[dict[str, str]] = {"sessionId": "session", "flightId": "flight", "workItemId": "work"}
-    permission: ClassVar[str] = "the agent that spent them"
+    permission: ClassVar[str] = "the agent that used them"
 
     category: Annotated[UsageLedger, says("protocol_overhead or harness_execution")] = (
         UsageLedger.HARNESS_EXECUTION
     )
     value_class: Annotated[ValueClass, says("what the tokens were for")] = ValueClass.WORK_CONTEXT
-    prompt_tokens: Annotated[int, says("tokens read")] = 0
-    completion_tokens: Annotated[int, says("tokens written")] = 0
-    total_tokens: Annotated[int, says("all of them, where that is more than both")] = 0
-    usage_source: Annotated[UsageSource, says("who counted them")] = UsageSource.MANUAL_ESTIMATE
+    prompt_tokens: Annotated[int, says("input tokens")] = 0
+    completion_tokens: Annotated[int, says("output tokens")] = 0
+    total_tokens: Annotated[int, says("total tokens, if more than input plus output")] = 0
+    usage_source: Annotated[UsageSource, says("how they were counted")] = UsageSource.MANUAL_ESTIMATE
     model: Annotated[Words | None, says("the model")] = None
     harness: Annotated[Words | None, says("the harness")] = None
     session_id: Annotated[Words | None, says("the session")] = None
@@ -171,4 +173,4 @@ class ReportUsage(Write[Usage]):
     ask_id: Annotated[Words | None, says("the ask")] = None
     flight_id: Annotated[Words | None, says("the flight")] = None
     work_item_id: Annotated[Words | None, says("the work item")] = None
-    counters: Annotated[Counters, says("what else was counted")] = Counters()
+    counters: Annotated[Counters, says("additional counters")] = Counters()

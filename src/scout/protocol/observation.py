@@ -1,4 +1,4 @@
-"""Requests that only look: at what harnesses show here, at a session's transcript, at a work tree."""
+"""Read-only requests about topology, transcripts and work trees."""
 
 from typing import Annotated, ClassVar
 
@@ -27,10 +27,10 @@ _NotBefore = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Sighting(Record, omit_defaults=True):
-    """A session, or a part of one, that a harness shows on this machine. It is no agent by that.
+    """A session or sub-agent that a harness exposes on this machine. It is not an agent.
 
-    `source` is where it was seen, `limits` what cannot be seen there. `session_id`: what Scout calls it,
-    when it knows it; `attach`: how it would be taken up, when it does not.
+    `source` is where it was seen, `limits` what cannot be seen there. `session_id` is Scout's id,
+    if Scout knows the session; otherwise `attach` is how to attach it.
     """
 
     harness: str
@@ -51,7 +51,7 @@ class Sighting(Record, omit_defaults=True):
 
 
 class HarnessObservation(Record, omit_defaults=True):
-    """How a look at one harness went: how much it shows, and why not more."""
+    """What one harness exposes: how many were found and shown, and any problem."""
 
     harness: str
     found: int
@@ -60,26 +60,26 @@ class HarnessObservation(Record, omit_defaults=True):
 
 
 class Topology(Record):
-    """What harnesses show on this machine; of each the newest."""
+    """What harnesses expose on this machine, the newest of each."""
 
     items: tuple[Sighting, ...]
     harnesses: tuple[HarnessObservation, ...]
 
 
 class ShowTopology(Request[Topology]):
-    """Show the sessions and sub-agents that harnesses expose on this machine, only looked at."""
+    """Show the sessions and sub-agents that harnesses expose on this machine. Read-only."""
 
     operation: ClassVar[str] = "topology"
     route: ClassVar[str] = "GET /v1/topology"
     permission: ClassVar[str] = "the operator, and agents of the same user"
 
-    harness: Annotated[Words | None, says("only of this harness")] = None
-    live: Annotated[bool, says("only those whose program runs")] = False
-    limit: Annotated[_Few, says("of each harness the newest so many, at most 200")] = 20
+    harness: Annotated[Words | None, says("only this harness")] = None
+    live: Annotated[bool, says("only running programs")] = False
+    limit: Annotated[_Few, says("number of entries per harness, maximum 200")] = 20
 
 
 class TailEntry(Record, omit_defaults=True):
-    """One thing of a transcript: who (`user`, `assistant`, `tool`, `system`) and what."""
+    """One transcript entry; `who` is `user`, `assistant`, `tool` or `system`."""
 
     who: str
     text: str
@@ -87,7 +87,7 @@ class TailEntry(Record, omit_defaults=True):
 
 
 class Tail(Record):
-    """Some of a session's transcript; `next` is where to go on. `source` is the harness's own file."""
+    """Part of a session's transcript. Pass `next` to continue. `source` is the harness's own file."""
 
     session_id: str
     lines: tuple[TailEntry, ...]
@@ -96,26 +96,26 @@ class Tail(Record):
 
 
 class TailSession(Request[Tail]):
-    """Read a session's own transcript; nothing of it is stored."""
+    """Read a session's transcript. Scout stores nothing of it."""
 
     operation: ClassVar[str] = "session.tail"
     route: ClassVar[str] = "GET /v1/sessions/{sessionId}/tail"
     words: ClassVar[tuple[str, ...]] = ("sessionId",)
-    permission: ClassVar[str] = "who may read its agent"
+    permission: ClassVar[str] = "callers who may read its agent"
 
     session_id: Annotated[Words, says("the session's id")]
-    after: Annotated[_NotBefore | None, says("`next` of the answer before; the last lines unless said")] = (
-        None
-    )
-    limit: Annotated[_Few, says("about so many lines, at most 200")] = 50
-    wait: Annotated[Seconds, says("wait this long for something new, at most 60")] = 0
+    after: Annotated[
+        _NotBefore | None, says("the `next` value of the previous response; default: the last lines")
+    ] = None
+    limit: Annotated[_Few, says("number of lines, maximum 200")] = 50
+    wait: Annotated[Seconds, says("wait up to this many seconds for new lines, maximum 60")] = 0
 
 
 class Diff(Record):
-    """What changed in the work tree of a flight. `base` and `head` are trees of git, kept by Scout.
+    """Changes in a flight's work tree. `base` and `head` are git trees kept by Scout.
 
-    `running`: the turn is not over, so that it is compared with the tree as it is now. `cut`: the patch is
-    longer than what is shown.
+    `running`: the turn still runs, so the diff is against the current tree. `cut`: the patch is
+    longer than shown.
     """
 
     flight_id: str
@@ -129,12 +129,12 @@ class Diff(Record):
 
 
 class ShowDiff(Request[Diff]):
-    """Show what changed in the work tree during a flight, by whomever."""
+    """Show what changed in the work tree during a flight, whoever changed it."""
 
     operation: ClassVar[str] = "flight.diff"
     route: ClassVar[str] = "GET /v1/flights/{flightId}/diff"
     words: ClassVar[tuple[str, ...]] = ("flightId",)
-    permission: ClassVar[str] = "asker, target, or who may read them"
+    permission: ClassVar[str] = "the asker, the target, or callers who may read them"
 
-    flight_id: Annotated[Words, says("the flight's id, or its ask's")]
-    stat: Annotated[bool, says("only which files changed, and how much")] = False
+    flight_id: Annotated[Words, says("a flight's or ask's id")]
+    stat: Annotated[bool, says("only file names and line counts")] = False

@@ -1,4 +1,4 @@
-"""One row of the operation table, as every surface reads it."""
+"""One row of the operation table, shared by every surface."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ __all__ = ["Operation", "Parameter", "local", "operation_of"]
 
 
 class Parameter(Record):
-    """One parameter: a positional word on the command line, or a flag made from its name."""
+    """One parameter: positional on the command line, or a flag made from its name."""
 
     name: str
     positional: bool = False
@@ -21,9 +21,9 @@ class Parameter(Record):
 
 
 class Operation(Record):
-    """One operation: its name (dots become words of the command), what it does, who may.
+    """One operation: its name (dots separate the words of the command), description and permission.
 
-    `request` is None for what only the command line does, and for what later parts will bring.
+    `request` is None for operations of the command line only.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Operation(Record):
 
 
 def operation_of(request: type[Request[Any]]) -> Operation:
-    """The row of a request: everything is read off its class."""
+    """Return the row of a request, read off its class."""
     fields = {field.encode_name: field for field in msgspec.structs.fields(request)}
     assert set(request.words) <= set(fields), request
     order = (*request.words, *(name for name in fields if name not in request.words))
@@ -62,7 +62,7 @@ def operation_of(request: type[Request[Any]]) -> Operation:
 
 
 def local(name: str, says: str, *words: str, **flags: str) -> Operation:
-    """A row without a request: its words (required unless they end in ?), then its flags."""
+    """Return a row without a request: its words (optional if they end in ?), then its flags."""
     named = [(word.rstrip("?"), not word.endswith("?")) for word in words]
     positional = [Parameter(name=word, positional=True, required=needed) for word, needed in named]
     options = [Parameter(name=name, option=f"--{flag or name}") for name, flag in flags.items()]
@@ -70,6 +70,6 @@ def local(name: str, says: str, *words: str, **flags: str) -> Operation:
 
 
 def _meaning(kind: Any) -> str:
-    """What `says` put beside the type of a field."""
+    """Return the description that `says` attached to a field's type."""
     notes: tuple[Any, ...] = getattr(kind, "__metadata__", ())
     return next((note.description for note in notes if getattr(note, "description", None)), "")

@@ -1,4 +1,4 @@
-"""The operation table: what can be asked of Scout.
+"""The operation table: every operation Scout offers.
 
 Routes, OpenAPI, the client, the command line and remedies are read off it, so that every surface can
 render a remedy as its own next step.
@@ -61,27 +61,31 @@ REQUESTS: tuple[type[Request[Any]], ...] = classes_in(
 
 # Operations without a request. Remedies may name them.
 _LOCAL = (
-    local("up", "Start the daemon if none runs, and say where it is."),
-    local("open", "Go on with an agent's session in this terminal.", "address"),
-    local("down", "Stop the daemon; what it started goes on."),
-    local("restart", "Replace the running daemon."),
-    local("doctor", "Check this installation, and say what to mend."),
-    local("demo", "Play the main job with two agents in two sample projects."),
-    local("setup", "Connect Scout to a program you work in.", "host?"),
-    local("mcp", "Be an MCP server on standard input and output.", host=""),
-    local("hook", "Report what happens in a session; called by a host.", "event", host=""),
-    local("statusline", "One line about what waits; called by a host.", host=""),
-    local("wait", "Wait for a flight to finish; stopping to wait never stops the work.", "flightId"),
-    local("flight.wait", "Wait for a flight to finish; stopping to wait never stops the work.", "flightId"),
+    local("up", "Start the daemon if it is not running, and print its address."),
+    local("open", "Continue an agent's session in this terminal.", "address"),
+    local("down", "Stop the daemon. Running sessions keep running."),
+    local("restart", "Restart the daemon."),
+    local("doctor", "Check this installation and show how to fix problems."),
+    local("demo", "Run a demo with two agents in two sample projects."),
+    local("setup", "Connect Scout to a host program such as Claude Code.", "host?"),
+    local("mcp", "Run as a stdio MCP server (started by the host).", host=""),
+    local("hook", "Report a session event (called by the host).", "event", host=""),
+    local("statusline", "Print a one-line summary (called by the host).", host=""),
+    local("wait", "Wait for a flight to finish. Interrupting the wait does not stop the work.", "flightId"),
+    local(
+        "flight.wait",
+        "Wait for a flight to finish. Interrupting the wait does not stop the work.",
+        "flightId",
+    ),
     local("explain", "Explain a diagnostic code.", "code?"),
     local("contract", "Print the prompt contract.", harness=""),
-    local("config", "Show every setting and where it comes from."),
+    local("config", "Show every setting and its source."),
     local("config.set", "Change a setting.", "key", "value"),
-    local("config.roots", "Show or change the directories in which programs may be started.", add=""),
-    local("verify", "Replay the log on a copy and compare it with the tables."),
-    local("backup", "Copy the store while it is in use.", "file"),
-    local("restore", "Put a copy in the place of the store.", "file"),
-    # Later parts: collaboration, people, the mesh.
+    local("config.roots", "Show or change the folders in which programs may be started.", add=""),
+    local("verify", "Replay the log on a copy and compare the result with the tables."),
+    local("backup", "Back up the store while it is in use.", "file"),
+    local("restore", "Replace the store with a backup.", "file"),
+    # Planned operations that remedies of the pure rooms already name (docs/decisions: parked code).
     local("tree", "Show an agent and those below it.", "address?"),
     local("spawn", "Create a child agent.", "slug", **{"from": "", "role": ""}),
     local("user.keys", "List a user's connector keys.", "user?"),
@@ -95,7 +99,7 @@ OPERATIONS: dict[str, Operation] = {
 
 
 def check_remedy(remedy: Remedy) -> list[str]:
-    """What the table does not know about a remedy; empty when it can be rendered anywhere."""
+    """Return what is wrong with a remedy; empty if every surface can render it."""
     operation = OPERATIONS.get(remedy.operation)
     if operation is None:
         return [f"no operation {remedy.operation}"]
@@ -106,11 +110,11 @@ def check_remedy(remedy: Remedy) -> list[str]:
 
 
 def command_line(remedy: Remedy) -> str:
-    """The remedy as a command that can be pasted into a shell."""
+    """Return the remedy as a command that can be pasted into a shell."""
     operation = OPERATIONS.get(remedy.operation)
     if operation is None:
         raise Refused(
-            BadRequest(problem=f"no operation is called '{remedy.operation[:60]}'", field="operation")
+            BadRequest(problem=f"there is no operation '{remedy.operation[:60]}'", field="operation")
         )
     flags: list[str] = []
     words: list[str] = []
@@ -127,7 +131,7 @@ def command_line(remedy: Remedy) -> str:
 
 
 def _typed(word: str) -> str:
-    """A long text is not repeated on a command line: it is read from standard input."""
+    """Return the word, or `-` for text too long to repeat: the command reads it from standard input."""
     return word if len(word) <= _LONGEST_WORD else _STANDARD_INPUT
 
 
@@ -140,7 +144,7 @@ def _values(value: object) -> list[str]:
 
 
 def _setting(value: object) -> str:
-    """A value behind `KEY=`: text as it is, unless it would be read as JSON."""
+    """Return a value for `KEY=`: plain text, unless it would be read as JSON."""
     return value if isinstance(value, str) and not _is_json(value) else json.dumps(value)
 
 

@@ -1,4 +1,4 @@
-"""Requests about the whole: how the daemon is, what is going on now, the log."""
+"""Requests about the whole: status, overview, pause, settings, nodes and the log."""
 
 from typing import Annotated, ClassVar
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class Status(Record, omit_defaults=True):
-    """Where the daemon is, and whether it is paused."""
+    """The daemon's address and state."""
 
     url: str
     socket: str
@@ -43,14 +43,14 @@ class Status(Record, omit_defaults=True):
 
 
 class ShowStatus(Request[Status]):
-    """Say whether the daemon runs, and where."""
+    """Show whether the daemon runs, and its address."""
 
     operation: ClassVar[str] = "status"
     route: ClassVar[str] = "GET /v1/status"
 
 
 class Now(Record):
-    """What needs you, who works, what finished since you last looked; `at` is when this was read."""
+    """Summary: needs you, running, finished since the last check. `at` is when it was read."""
 
     at: Time
     since: Time | None
@@ -66,31 +66,31 @@ class Now(Record):
 
 
 class ShowNow(Request[Now]):
-    """Show what needs you, who works, and what finished since you last looked."""
+    """Summary: needs you, running, finished since last check."""
 
     operation: ClassVar[str] = "now"
     route: ClassVar[str] = "GET /v1/now"
 
-    since: Annotated[Time | None, says("look back to here instead of your last look")] = None
+    since: Annotated[Time | None, says("show what finished since this time; default: your last check")] = None
 
 
 class SeenMark(Record):
-    """Since when you have seen everything."""
+    """The time up to which you have seen everything."""
 
     at: Time
 
 
 class MarkLooked(Write[SeenMark]):
-    """Say that you have seen what happened up to a moment."""
+    """Mark everything up to a time as seen."""
 
     operation: ClassVar[str] = "now.seen"
     route: ClassVar[str] = "POST /v1/now/seen"
 
-    at: Annotated[Time, says("`at` of what you looked at")]
+    at: Annotated[Time, says("the `at` value of the summary you read")]
 
 
 class PauseView(Record):
-    """Whether this machine is paused, how many turns run, how many wait, and what was interrupted."""
+    """Pause state, running and waiting turns, and interrupted flights."""
 
     paused: Pause | None
     running: int
@@ -99,18 +99,18 @@ class PauseView(Record):
 
 
 class PauseScout(Write[PauseView]):
-    """Start no turn and wake nobody on this machine until it is resumed."""
+    """Pause this machine: start no turns and wake nobody until it is resumed."""
 
     operation: ClassVar[str] = "pause"
     route: ClassVar[str] = "POST /v1/pause"
     permission: ClassVar[str] = "the operator"
 
-    now: Annotated[bool, says("interrupt the turns that run")] = False
-    reason: Annotated[Words, says("why, for those who wait")] = ""
+    now: Annotated[bool, says("interrupt running turns")] = False
+    reason: Annotated[Words, says("why; shown to callers who wait")] = ""
 
 
 class ResumeScout(Write[PauseView]):
-    """End the pause of this machine: what waits starts in its order."""
+    """Resume this machine. Waiting turns start in order."""
 
     operation: ClassVar[str] = "resume"
     route: ClassVar[str] = "POST /v1/resume"
@@ -118,14 +118,14 @@ class ResumeScout(Write[PauseView]):
 
 
 class SettingsReloaded(Record):
-    """The keys whose new values are in force now, and those whose new values need a restart."""
+    """The settings that took effect, and those that need a restart."""
 
     changed: tuple[str, ...] = ()
     needs_restart: tuple[str, ...] = ()
 
 
 class ReloadSettings(Write[SettingsReloaded]):
-    """Read the settings file again, and use every value that needs no restart of the daemon."""
+    """Reload the settings file and apply every setting that needs no restart."""
 
     operation: ClassVar[str] = "settings.reload"
     route: ClassVar[str] = "POST /v1/settings/reload"
@@ -133,7 +133,7 @@ class ReloadSettings(Write[SettingsReloaded]):
 
 
 class ListNodes(Request[Page[Node]]):
-    """List the machines that this one knows."""
+    """List the nodes this machine knows."""
 
     operation: ClassVar[str] = "node.list"
     route: ClassVar[str] = "GET /v1/nodes"
@@ -147,27 +147,27 @@ class ReadLog(Request[Page[AnyEvent]]):
 
     operation: ClassVar[str] = "log"
     route: ClassVar[str] = "GET /v1/log"
-    permission: ClassVar[str] = "what you may read"
+    permission: ClassVar[str] = "only what you may read"
 
-    after: Annotated[int, says("only events after this number")] = 0
-    newest: Annotated[bool, says("the last page instead of the first")] = False
-    agent: Annotated[Words | None, says("only what concerns this agent")] = None
+    after: Annotated[int, says("only events after this sequence number")] = 0
+    newest: Annotated[bool, says("start with the newest page")] = False
+    agent: Annotated[Words | None, says("only events about this agent")] = None
     conversation: Annotated[Words | None, says("only this conversation")] = None
     work: Annotated[Words | None, says("only this work item")] = None
-    family: Annotated[Words | None, says("only types that begin so, as in collab.flight")] = None
+    family: Annotated[Words | None, says("only event types with this prefix, such as collab.flight")] = None
     limit: Limit = None
 
 
 class Watch(Request[AnyEvent]):
-    """Follow the log as it grows: server-sent events, each with its number as id."""
+    """Stream the log as server-sent events; each id is the sequence number."""
 
     operation: ClassVar[str] = "watch"
     route: ClassVar[str] = "GET /v1/events"
-    permission: ClassVar[str] = "what you may read"
+    permission: ClassVar[str] = "only what you may read"
 
-    after: Annotated[int | None, says("from after this number; from now on, unless said")] = None
-    agent: Annotated[Words | None, says("only what concerns this agent")] = None
+    after: Annotated[int | None, says("start after this sequence number; default: now")] = None
+    agent: Annotated[Words | None, says("only events about this agent")] = None
     conversation: Annotated[Words | None, says("only this conversation")] = None
     work: Annotated[Words | None, says("only this work item")] = None
-    family: Annotated[Words | None, says("only types that begin so, as in collab.flight")] = None
+    family: Annotated[Words | None, says("only event types with this prefix, such as collab.flight")] = None
     subtree: Annotated[Words | None, says("only agents at or below this path")] = None

@@ -1,4 +1,4 @@
-"""Requests about questions: information wanted, apart from chat and from work."""
+"""Requests about questions: information wanted, apart from chat and work."""
 
 from typing import Annotated, ClassVar
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class QuestionView(Question):
-    """A question, how its people are called, and the work that it is about or that came of it."""
+    """A question with addresses and its related work item."""
 
     asker_address: str
     responder_address: str
@@ -31,7 +31,7 @@ class QuestionView(Question):
 
 
 class CreateQuestion(Write[QuestionView]):
-    """Ask for information, without asking for work."""
+    """Ask for information, not for work."""
 
     operation: ClassVar[str] = "question.create"
     route: ClassVar[str] = "POST /v1/questions"
@@ -43,86 +43,86 @@ class CreateQuestion(Write[QuestionView]):
         "conversationId": "conversation",
         "workItemId": "work",
     }
-    permission: ClassVar[str] = "who may address the responder"
+    permission: ClassVar[str] = "callers who may address the responder"
 
-    to: Annotated[Words, says("who answers: any address, or a flight for the one who asked in it")]
+    to: Annotated[Words, says("the responder's address, or a flight to ask its requester")]
     body: Body
-    options: Annotated[tuple[Words, ...], says("an answer to choose from; any other text is one too")] = ()
-    flight_id: Annotated[
-        Words | None, says("the flight you work on: it waits for the answer, and this is no loop")
-    ] = None
+    options: Annotated[tuple[Words, ...], says("a suggested answer; other answers are allowed")] = ()
+    flight_id: Annotated[Words | None, says("the flight you work on; it waits for the answer")] = None
     work_item_id: Annotated[Words | None, says("the work item it is about")] = None
-    conversation_id: Annotated[Words | None, says("in this conversation instead of the direct one")] = None
-    wait: Annotated[Seconds, says("answer after the answer or this many seconds, at most 60")] = 0
+    conversation_id: Annotated[Words | None, says("post in this conversation instead of the direct one")] = (
+        None
+    )
+    wait: Annotated[Seconds, says("wait up to this many seconds for the answer, maximum 60")] = 0
 
 
 class ListQuestions(Request[Page[QuestionView]]):
-    """List questions, newest first: those you asked or are to answer; the operator sees all."""
+    """List questions you asked or should answer, newest first. The operator sees all."""
 
     operation: ClassVar[str] = "question.list"
     route: ClassVar[str] = "GET /v1/questions"
-    permission: ClassVar[str] = "what you may read"
+    permission: ClassVar[str] = "only what you may read"
 
-    owed: Annotated[bool, says("only those whose next move is yours")] = False
-    asked: Annotated[bool, says("only those you asked")] = False
+    owed: Annotated[bool, says("only where the next move is yours")] = False
+    asked: Annotated[bool, says("only questions you asked")] = False
     state: Annotated[QuestionState | None, says("only in this state")] = None
     cursor: Cursor = None
     limit: Limit = None
 
 
 class GetQuestion(Request[QuestionView]):
-    """Show a question, at once or when it is answered."""
+    """Show a question, optionally waiting until it is answered."""
 
     operation: ClassVar[str] = "question.show"
     route: ClassVar[str] = "GET /v1/questions/{questionId}"
     words: ClassVar[tuple[str, ...]] = ("questionId",)
-    permission: ClassVar[str] = "asker, responder, or who may read them"
+    permission: ClassVar[str] = "the asker, the responder, or callers who may read them"
 
     question_id: Words
-    wait: Annotated[Seconds, says("wait this long for an answer, at most 60; then as it is")] = 0
+    wait: Annotated[Seconds, says("wait up to this many seconds for an answer, maximum 60")] = 0
 
 
 class Spawn(Record, forbid_unknown_fields=True):
-    """The work that an answer turned out to need; `ownerId` is any address."""
+    """The work item that an answer starts; `ownerId` is any address."""
 
     title: Words
     owner_id: Words
 
 
 class AnswerQuestion(Write[QuestionView]):
-    """Answer a question; the first answer wins. It may spawn a linked work item."""
+    """Answer a question. The first answer wins. It can start a linked work item."""
 
     operation: ClassVar[str] = "question.answer"
     route: ClassVar[str] = "POST /v1/questions/{questionId}/answer"
     words: ClassVar[tuple[str, ...]] = ("questionId", "answer")
-    permission: ClassVar[str] = "the responder, or who acts for it"
+    permission: ClassVar[str] = "the responder, or callers who act for it"
 
     question_id: Words
     answer: Annotated[str, says("the answer, or one of the options")]
-    spawn_work: Annotated[Spawn | None, says("work to begin with the answer: title and ownerId")] = None
+    spawn_work: Annotated[Spawn | None, says("a work item to create: title and ownerId")] = None
     revision: Revision = None
 
 
 class DeclineQuestion(Write[QuestionView]):
-    """Say that you will not answer, and why."""
+    """Decline to answer a question."""
 
     operation: ClassVar[str] = "question.decline"
     route: ClassVar[str] = "POST /v1/questions/{questionId}/decline"
     words: ClassVar[tuple[str, ...]] = ("questionId", "reason")
-    permission: ClassVar[str] = "the responder, or who acts for it"
+    permission: ClassVar[str] = "the responder, or callers who act for it"
 
     question_id: Words
-    reason: Annotated[Words, says("why not")] = ""
+    reason: Annotated[Words, says("the reason")] = ""
     revision: Revision = None
 
 
 class CloseQuestion(Write[QuestionView]):
-    """Put a question away: nobody needs it any more."""
+    """Close a question that no longer needs an answer."""
 
     operation: ClassVar[str] = "question.close"
     route: ClassVar[str] = "POST /v1/questions/{questionId}/close"
     words: ClassVar[tuple[str, ...]] = ("questionId",)
-    permission: ClassVar[str] = "the asker, or who acts for it"
+    permission: ClassVar[str] = "the asker, or callers who act for it"
 
     question_id: Words
     reason: Annotated[Words, says("why")] = ""
@@ -130,14 +130,14 @@ class CloseQuestion(Write[QuestionView]):
 
 
 class ReopenQuestion(Write[QuestionView]):
-    """Ask again, the same one or another."""
+    """Reopen a question, for the same responder or another."""
 
     operation: ClassVar[str] = "question.reopen"
     route: ClassVar[str] = "POST /v1/questions/{questionId}/reopen"
     words: ClassVar[tuple[str, ...]] = ("questionId",)
-    permission: ClassVar[str] = "the asker, or who acts for it"
+    permission: ClassVar[str] = "the asker, or callers who act for it"
 
     question_id: Words
-    to: Annotated[Words | None, says("another who is to answer")] = None
-    reason: Annotated[Words, says("what was missing")] = ""
+    to: Annotated[Words | None, says("a new responder")] = None
+    reason: Annotated[Words, says("what the answer lacked")] = ""
     revision: Revision = None

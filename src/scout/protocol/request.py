@@ -1,4 +1,4 @@
-"""A request: one operation as one class. Its fields are the parameters, its docstring says what it does.
+"""A request: one operation as one class. Its fields are the parameters, its docstring is the help.
 
 Routes, OpenAPI, the client, the command line and remedies are all read off these classes.
 """
@@ -16,16 +16,16 @@ _CAPITAL = re.compile(r"[A-Z]")
 
 
 class Page(Record, Generic[T]):
-    """Some of a list, and the cursor of the rest; `next` is None on the last page."""
+    """One page of a list. `next` is the cursor of the next page, None on the last."""
 
     items: tuple[T, ...]
     next: str | None = None
 
 
 class Request(Record, Generic[T], forbid_unknown_fields=True):
-    """`operation` names it; `route` is empty for what only the command line does.
+    """`operation` is its name; `route` is empty for operations of the command line only.
 
-    `words` are the parameters that stand without a flag on the command line, `flags` the flags that
+    `words` are the positional parameters of the command, `flags` the flags that
     are not spelled as their parameter. `typed` is the command, where that is not the operation's name.
     `permission` says who may. `folder_field` names the parameter that is a folder, `settings_field` the
     one that holds an agent's settings: the broker looks at these on disk before it answers.
@@ -44,22 +44,22 @@ class Request(Record, Generic[T], forbid_unknown_fields=True):
 
 
 class Write(Request[T], Generic[T]):
-    """A request that changes something: sent twice with one key, it is done once."""
+    """A request that changes something. Repeated with the same key, it runs once."""
 
     writes: ClassVar[bool] = True
 
     idempotency_key: Annotated[
-        Key | None, says("a text of your own: the same request again under it gives the first answer")
+        Key | None, says("client-chosen key; repeating a request with the same key returns the first result")
     ] = None
 
 
 def result_of(request: type[Request[Any]]) -> Any:
-    """The type of the answer: what stands in the brackets of its base."""
+    """Return the result type of a request: the type argument of its base class."""
     bases: tuple[Any, ...] = getattr(request, "__orig_bases__", ())
     return next(argument for base in bases for argument in get_args(base))
 
 
 def flag_of(request: type[Request[Any]], name: str) -> str:
-    """A parameter as a flag of the command line."""
+    """Return the command-line flag of a parameter."""
     spelled = request.flags.get(name) or _CAPITAL.sub(lambda capital: f"-{capital[0].lower()}", name)
     return f"--{spelled}"

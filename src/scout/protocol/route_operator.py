@@ -16,11 +16,11 @@ __all__ = ["apply_route"]
 R = TypeVar("R", bound=Request[Any])
 
 _BEGINNING = re.compile(r"\s*(?:/scout:(?:ask|send)[^\S\n]+)?>>(?!>)")
-_WHO = Remedy(operation="who", parameters={}, why="who is there")
+_WHO = Remedy(operation="who", parameters={}, why="list agents")
 
 
 def apply_route(request: R) -> R:
-    """The request with the target of its body. A body whose target is named elsewhere is not changed."""
+    """Return the request with the target named in its body, unless a target is given elsewhere."""
     if not isinstance(request, MakeAsk | Send):
         return request
     if request.to is not None and _BEGINNING.match(request.to):
@@ -40,7 +40,7 @@ def apply_route(request: R) -> R:
 
 
 def _without_operator(request: R, to: str) -> R:
-    """The request whose target was written with the operator; more than a target is left to its reader."""
+    """Return the request with the operator removed from its target; any other text stays as it is."""
     route = find_route(to)
     return request if route is None or route.body else replace(request, to=route.address)
 
@@ -54,7 +54,7 @@ def _has_target(request: MakeAsk | Send) -> bool:
 
 
 def _with_body(operation: str, problem: Diagnostic, body: str) -> Diagnostic:
-    """The refusal whose remedies send the rest of the text to each likely reading of the target."""
+    """Return the refusal with remedies that send the body to each likely reading of the target."""
     readings = [(one, one.parameters["texts"][0]) for one in problem.remedies if one.operation == "parse"]
     again = [
         replace(one, operation=operation, parameters={"to": text, "body": body})

@@ -1,4 +1,4 @@
-"""Scout as anybody meets it: the broker in the daemon, or a client at the other end of the wire."""
+"""The interface of Scout, implemented by the broker in the daemon and by the client over HTTP."""
 
 from collections.abc import AsyncIterator
 from typing import Protocol, TypeVar
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Credential(Record):
-    """What comes with a request: the secret, on whose behalf, and the directory it is made from."""
+    """The secret of a request, the agent it acts as, and the directory it comes from."""
 
     secret: str | None = None
     act_as: str | None = None
@@ -22,26 +22,26 @@ class Credential(Record):
 
 
 class Scout(Protocol):
-    """Somebody's view of Scout: each request is made as that somebody. Refusals are raised."""
+    """Scout for one caller: each request is made as that caller. Refusals are raised."""
 
     async def call(self, request: Request[T]) -> T:
-        """The answer to a request."""
+        """Return the result of a request."""
         ...
 
     def watch(self, request: Watch) -> AsyncIterator[Event]:
-        """The facts of the log as they are committed."""
+        """Yield the events of the log as they are committed."""
         ...
 
 
 class Admission(Scout, Protocol):
-    """The view of somebody who was admitted: it is theirs for as long as their credential is valid."""
+    """Scout for an admitted caller, while its credential is valid."""
 
     async def credential_ended(self) -> None:
-        """Comes back when the credential has ended."""
+        """Return when the credential has ended."""
         ...
 
 
 class Gate(Protocol):
-    """Where surfaces knock: a credential becomes somebody's view, or is refused."""
+    """Admits callers: turns a credential into the caller's Scout, or refuses it."""
 
     async def admit(self, credential: Credential) -> Admission: ...

@@ -1,4 +1,4 @@
-"""Requests about harness sessions: begin, take up, look at, hand over and end them; and what can run them."""
+"""Requests about harness sessions (start, attach, inspect, open, stop) and about harnesses."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -41,11 +41,11 @@ __all__ = [
 ]
 
 SessionId = Annotated[Words, says("the session's id")]
-_CONTROL = "the operator, the agent itself, or who controls it"
+_CONTROL = "the operator, the agent itself, or callers who control it"
 
 
 class TokenUse(Record):
-    """What the turns of a session cost; `estimated`: some of it is a guess."""
+    """Tokens used by a session's turns; `estimated` if some are estimates."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -54,15 +54,15 @@ class TokenUse(Record):
 
 
 class ListedSession(Session):
-    """A session, and how its agent is called."""
+    """A session with its agent's address."""
 
     address: str
 
 
 class SessionView(ListedSession):
-    """A session and what is known of it now.
+    """A session with its live state.
 
-    `running`: a program of it runs. `log_tail`: the last lines that its program wrote to stderr, for those
+    `running`: its program runs. `log_tail`: the last lines of its program's stderr, for callers
     who may read its agent.
     """
 
@@ -77,27 +77,27 @@ class ListSessions(Request[Page[ListedSession]]):
 
     operation: ClassVar[str] = "session.list"
     route: ClassVar[str] = "GET /v1/sessions"
-    permission: ClassVar[str] = "what you may see"
+    permission: ClassVar[str] = "only what you may see"
 
-    agent: Annotated[Words | None, says("only this agent's")] = None
-    live: Annotated[bool, says("only those that are not over")] = False
+    agent: Annotated[Words | None, says("only this agent")] = None
+    live: Annotated[bool, says("only sessions that have not ended")] = False
     cursor: Cursor = None
     limit: Limit = None
 
 
 class GetSession(Request[SessionView]):
-    """Show one session: its state, its harness, its process, what it cost and what it wrote last."""
+    """Show a session: state, harness, process, token use and last output."""
 
     operation: ClassVar[str] = "session.inspect"
     route: ClassVar[str] = "GET /v1/sessions/{sessionId}"
     words: ClassVar[tuple[str, ...]] = ("sessionId",)
-    permission: ClassVar[str] = "what you may see; its output, who may read its agent"
+    permission: ClassVar[str] = "what you may see; output: callers who may read its agent"
 
     session_id: SessionId
 
 
 class StartSession(Write[SessionView]):
-    """Start a harness session for an agent, and say which."""
+    """Start a harness session for an agent and print its id."""
 
     operation: ClassVar[str] = "session.start"
     route: ClassVar[str] = "POST /v1/sessions"
@@ -105,18 +105,18 @@ class StartSession(Write[SessionView]):
     permission: ClassVar[str] = _CONTROL
     folder_field: ClassVar[str] = "cwd"
 
-    agent: Annotated[Words, says("for whom")]
-    harness: Annotated[Words | None, says("the program that runs it; the agent's own unless said")] = None
-    model: Annotated[Words | None, says("the model to ask for")] = None
+    agent: Annotated[Words, says("the agent")]
+    harness: Annotated[Words | None, says("the harness; default: the agent's")] = None
+    model: Annotated[Words | None, says("the model to use")] = None
     permission_: Annotated[
-        PermissionProfile | None, says("what its program may do: observe, review, workspace_write, trusted")
+        PermissionProfile | None, says("permission profile: observe, review, workspace_write or trusted")
     ] = msgspec.field(name="permission", default=None)
-    node: Annotated[Words | None, says("the machine; only this one can be named")] = None
-    cwd: Annotated[Words | None, says("where it runs; the agent's folder unless said")] = None
+    node: Annotated[Words | None, says("the node; only this machine is supported")] = None
+    cwd: Annotated[Words | None, says("working directory; default: the agent's folder")] = None
 
 
 class AttachSession(Write[SessionView]):
-    """Take up a session that exists, by its own id or by Scout's: exactly this one, or a refusal."""
+    """Attach an existing session, by its harness id or its Scout id. Never falls back to another."""
 
     operation: ClassVar[str] = "session.attach"
     route: ClassVar[str] = "POST /v1/sessions/attach"
@@ -124,14 +124,14 @@ class AttachSession(Write[SessionView]):
     permission: ClassVar[str] = _CONTROL
     folder_field: ClassVar[str] = "cwd"
 
-    session: Annotated[Words, says("what its harness calls it, or the id that Scout gave it")]
-    harness: Annotated[Words | None, says("the program that it is a session of; needed for a new one")] = None
-    agent: Annotated[Words | None, says("whose it becomes; the folder's agent unless said")] = None
-    cwd: Annotated[Words | None, says("where it works; the agent's folder unless said")] = None
+    session: Annotated[Words, says("its harness id or its Scout id")]
+    harness: Annotated[Words | None, says("its harness; required if Scout does not know the session")] = None
+    agent: Annotated[Words | None, says("the agent that gets it; default: the folder's agent")] = None
+    cwd: Annotated[Words | None, says("working directory; default: the agent's folder")] = None
 
 
 class StopSession(Write[SessionView]):
-    """End a session and its program, children included; a flight that ran in it fails and says so."""
+    """Stop a session and its processes. A flight running in it fails."""
 
     operation: ClassVar[str] = "session.stop"
     route: ClassVar[str] = "POST /v1/sessions/{sessionId}/stop"
@@ -143,7 +143,7 @@ class StopSession(Write[SessionView]):
 
 
 class ForkSession(Write[SessionView]):
-    """Begin a session as a copy of another, where its harness can; only you reach it, by its id."""
+    """Copy a session, if its harness supports that. Only you can reach the copy, by its id."""
 
     operation: ClassVar[str] = "session.fork"
     route: ClassVar[str] = "POST /v1/sessions/{sessionId}/fork"
@@ -155,7 +155,7 @@ class ForkSession(Write[SessionView]):
 
 
 class SessionOpened(Record):
-    """The command with which a person goes on with a session in a terminal."""
+    """The command that continues a session in a terminal."""
 
     session: Session
     command: tuple[str, ...]
@@ -164,7 +164,7 @@ class SessionOpened(Record):
 
 
 class OpenSession(Write[SessionOpened]):
-    """Hand a session over to a person's terminal: what is asked of it waits until it is given back."""
+    """Open a session in a terminal. New asks wait until it is closed there."""
 
     operation: ClassVar[str] = "session.open"
     route: ClassVar[str] = "POST /v1/sessions/{sessionId}/open"
@@ -172,12 +172,12 @@ class OpenSession(Write[SessionOpened]):
     permission: ClassVar[str] = _CONTROL
 
     session_id: SessionId
-    pid: Annotated[int, says("the process that will be its program; with its end the session is given back")]
-    pid_started: Annotated[Words, says("when that process began, as the system says it")]
+    pid: Annotated[int, says("the process that takes over; when it ends, the session is released")]
+    pid_started: Annotated[Words, says("when that process started, as the operating system reports it")]
 
 
 class CloseSession(Write[Session]):
-    """Give a session back that was open in a terminal: what waited for it goes on."""
+    """Release a session that was open in a terminal. Waiting asks continue."""
 
     operation: ClassVar[str] = "session.close"
     route: ClassVar[str] = "POST /v1/sessions/{sessionId}/close"
@@ -191,7 +191,7 @@ class CloseSession(Write[Session]):
 
 
 class Woken(Record):
-    """`outcome`: started, attached (its session runs again), or already live."""
+    """`outcome`: started, attached (its session was resumed), or already live."""
 
     outcome: str
     address: str
@@ -200,18 +200,18 @@ class Woken(Record):
 
 
 class Wake(Write[Woken]):
-    """See to it that an agent has a live session, and say which: started, attached or already live."""
+    """Make sure an agent has a live session and print its id."""
 
     operation: ClassVar[str] = "wake"
     route: ClassVar[str] = "POST /v1/agents/{address}/wake"
     words: ClassVar[tuple[str, ...]] = ("address",)
     permission: ClassVar[str] = _CONTROL
 
-    address: Annotated[Words, says("any spelling of an agent")]
+    address: Annotated[Words, says("any address of the agent")]
 
 
 class Interrupted(Record):
-    """What was stopped: the flights that are cancelled now, and whether there was a turn at all."""
+    """The flights that were cancelled, and whether a turn was running."""
 
     address: str
     interrupted: bool
@@ -220,14 +220,14 @@ class Interrupted(Record):
 
 
 class Interrupt(Write[Interrupted]):
-    """Stop the turn that an agent is at; its flight is cancelled and says by whom."""
+    """Interrupt an agent's current turn. Its flight is cancelled."""
 
     operation: ClassVar[str] = "interrupt"
     route: ClassVar[str] = "POST /v1/agents/{address}/interrupt"
     words: ClassVar[tuple[str, ...]] = ("address",)
     permission: ClassVar[str] = _CONTROL
 
-    address: Annotated[Words, says("any spelling of an agent")]
+    address: Annotated[Words, says("any address of the agent")]
     reason: Annotated[Words, says("why")] = ""
 
 
@@ -235,7 +235,7 @@ class Interrupt(Write[Interrupted]):
 
 
 class Verdict(StrEnum):
-    """How a harness meets one promise of the checklist."""
+    """The result of one item of the compatibility checklist."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -244,7 +244,7 @@ class Verdict(StrEnum):
 
 
 class CheckState(StrEnum):
-    """Whether a check of a harness still runs."""
+    """The state of a harness check."""
 
     RUNNING = "running"
     FINISHED = "finished"
@@ -252,7 +252,7 @@ class CheckState(StrEnum):
 
 
 class CheckLine(Record):
-    """One promise of the compatibility checklist: its verdict, and what was seen when it was tried."""
+    """One item of the compatibility checklist: its verdict and what was observed."""
 
     line: str
     verdict: Verdict
@@ -261,10 +261,10 @@ class CheckLine(Record):
 
 
 class Runtime(Record):
-    """A harness: whether it is ready, what it lacks, what it can do, and what it does not enforce.
+    """A harness: whether it is ready, what it needs, what it can do, and what it does not enforce.
 
-    `program`: what the daemon did not find on its PATH. `check` and `checks`: the last check of it, and its
-    verdicts so far. `turns`: how many turns of a model a whole check takes.
+    `program`: the program missing from the daemon's PATH. `check` and `checks`: the last check and its
+    verdicts so far. `turns`: how many model turns a full check takes.
     """
 
     name: str
@@ -282,24 +282,24 @@ class Runtime(Record):
 
 
 class ListRuntimes(Request[Page[Runtime]]):
-    """List the harnesses of this machine, what each can do and what it lacks.
+    """List installed harnesses, what each can do and what it still needs.
 
-    With `check`, only that harness, with the verdicts of its last check. This starts nothing.
+    With `check`, shows only that harness, with the verdicts of its last check. Starts nothing.
     """
 
     operation: ClassVar[str] = "runtimes"
     route: ClassVar[str] = "GET /v1/runtimes"
 
-    check: Annotated[Words | None, says("only this one, with the verdicts of its check")] = None
-    seen: Annotated[int | None, says("with `wait`: how many verdicts you have")] = None
-    wait: Annotated[Seconds, says("answer after the next verdict or this many seconds, maximum 60")] = 0
+    check: Annotated[Words | None, says("only this harness, with the verdicts of its check")] = None
+    seen: Annotated[int | None, says("with `wait`: how many verdicts you already have")] = None
+    wait: Annotated[Seconds, says("wait up to this many seconds for the next verdict, maximum 60")] = 0
 
 
 class CheckRuntime(Write[Runtime]):
-    """Check a harness: play each promise of the checklist in a Scout that exists only for the check.
+    """Check a harness: run the compatibility checklist in a temporary Scout.
 
-    It answers at once; `GET /v1/runtimes?check=HARNESS` has the verdicts. A check that runs is joined.
-    Without `yes`, what would take turns of a model is not tried.
+    Returns at once; `GET /v1/runtimes?check=HARNESS` shows the verdicts. A running check is joined.
+    Without `yes`, items that need model turns are skipped.
     """
 
     operation: ClassVar[str] = "runtimes.check"
@@ -309,17 +309,17 @@ class CheckRuntime(Write[Runtime]):
     permission: ClassVar[str] = "the operator"
 
     harness: Annotated[Words, says("the harness to check")]
-    yes: Annotated[bool, says("allow the turns of a model that the check takes")] = False
+    yes: Annotated[bool, says("allow the model turns that the check needs")] = False
     command: Annotated[
-        tuple[Words, ...] | None, says("for a harness that runs any program: the program and its arguments")
+        tuple[Words, ...] | None, says("the program and its arguments, for a harness that runs any program")
     ] = None
 
 
 class StopCheck(Write[Runtime]):
-    """Stop the check of a harness; everything that it started ends."""
+    """Stop a harness check and everything it started."""
 
     operation: ClassVar[str] = "runtimes.stop"
     route: ClassVar[str] = "POST /v1/runtimes/{harness}/check/stop"
     permission: ClassVar[str] = "the operator"
 
-    harness: Annotated[Words, says("the harness that is checked")]
+    harness: Annotated[Words, says("the harness being checked")]

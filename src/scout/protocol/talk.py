@@ -1,4 +1,4 @@
-"""Requests about talk: messages, the inbox, conversations and channels."""
+"""Requests about messages: send, reply, list, search and attach files."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -33,56 +33,56 @@ __all__ = [
 
 
 class Send(Write[Receipt]):
-    """Post a durable message. It starts no program unless it says so."""
+    """Send a stored message. It starts no program unless you pass --wake."""
 
     operation: ClassVar[str] = "send"
     route: ClassVar[str] = "POST /v1/messages"
     status: ClassVar[int] = 201
     words: ClassVar[tuple[str, ...]] = ("to", "body")
     flags: ClassVar[dict[str, str]] = {"attachments": "attach", "conversationId": "conversation"}
-    permission: ClassVar[str] = "who may address the target, or takes part in the conversation"
+    permission: ClassVar[str] = "callers who may address the target, or members of the conversation"
     settings_field: ClassVar[str] = "create"
 
-    to: Annotated[Words | None, says("whom: any address, or a card's id")] = None
+    to: Annotated[Words | None, says("the recipient: any address, or a card's id")] = None
     body: Body
-    channel: Annotated[Words | None, says("a channel by its name")] = None
-    conversation_id: Annotated[Words | None, says("a conversation you take part in")] = None
-    thread: Annotated[Words | None, says("in the thread that hangs on this message")] = None
-    broadcast: Annotated[bool, says("to every agent of yours; wakes nobody")] = False
+    channel: Annotated[Words | None, says("the name of a channel")] = None
+    conversation_id: Annotated[Words | None, says("a conversation you are a member of")] = None
+    thread: Annotated[Words | None, says("the message whose thread to post in")] = None
+    broadcast: Annotated[bool, says("send to all your agents without waking any")] = False
     kind: MessageKind = MessageKind.CHAT
-    in_reply_to: Annotated[Words | None, says("the message it answers")] = None
-    reply_to: Annotated[Words | None, says("where answers go, if not to you")] = None
-    follow_up: Annotated[bool, says("you may be woken by your own message")] = False
-    wake: Annotated[bool, says("start or resume the target's program for it")] = False
+    in_reply_to: Annotated[Words | None, says("the message this one answers")] = None
+    reply_to: Annotated[Words | None, says("where replies go; default: you")] = None
+    follow_up: Annotated[bool, says("allow this message to wake you")] = False
+    wake: Annotated[bool, says("start or resume the recipient's program")] = False
     attachments: Annotated[
-        tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME; at most 32")
+        tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME; maximum 32")
     ] = ()
-    create: Annotated[
-        dict[str, Any] | None, says("the config of the agent to make, if nobody has this path yet")
-    ] = None
+    create: Annotated[dict[str, Any] | None, says("settings of the agent to create if the path is free")] = (
+        None
+    )
 
 
 class Reply(Write[Receipt]):
-    """Answer a message or ask, in its conversation; the first answer to an ask completes it."""
+    """Reply to a message or ask in its conversation. The first reply to an ask completes it."""
 
     operation: ClassVar[str] = "reply"
     route: ClassVar[str] = "POST /v1/replies"
     status: ClassVar[int] = 201
     words: ClassVar[tuple[str, ...]] = ("body",)
     flags: ClassVar[dict[str, str]] = {"inReplyTo": "to", "attachments": "attach"}
-    permission: ClassVar[str] = "who takes part in the conversation"
+    permission: ClassVar[str] = "members of the conversation"
 
     body: Body
     in_reply_to: Annotated[
-        Words | None, says("a message, ask or flight; the latest you were sent, unless said")
+        Words | None, says("a message, ask or flight; default: the latest sent to you")
     ] = None
     attachments: Annotated[
-        tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME; at most 32")
+        tuple[Words, ...], says("stored files, each as SHA256 or SHA256:NAME; maximum 32")
     ] = ()
 
 
 class MessageView(Message):
-    """A message and what became of it at each target; `read` and `replied` only when it is so."""
+    """A message with its deliveries, readers and replies."""
 
     deliveries: tuple[DeliveryReceipt, ...] = ()
     read_by: tuple[str, ...] = ()
@@ -90,18 +90,18 @@ class MessageView(Message):
 
 
 class GetMessage(Request[MessageView]):
-    """Show one message and what became of it."""
+    """Show a message with its deliveries, readers and replies."""
 
     operation: ClassVar[str] = "message.show"
     route: ClassVar[str] = "GET /v1/messages/{messageId}"
     words: ClassVar[tuple[str, ...]] = ("messageId",)
-    permission: ClassVar[str] = "who may read the conversation"
+    permission: ClassVar[str] = "callers who may read the conversation"
 
     message_id: Words
 
 
 class MessageLine(Message):
-    """A message and what its sender is called."""
+    """A message with its sender's address."""
 
     sender_address: str
 
@@ -112,18 +112,18 @@ class ListMessages(Request[Page[MessageLine]]):
     operation: ClassVar[str] = "message.list"
     route: ClassVar[str] = "GET /v1/messages"
     flags: ClassVar[dict[str, str]] = {"newest": "newest"}
-    permission: ClassVar[str] = "who may read the conversation"
+    permission: ClassVar[str] = "callers who may read the conversation"
 
     conversation: Annotated[Words | None, says("the conversation's id")] = None
-    channel: Annotated[Words | None, says("or a channel by its name")] = None
-    to: Annotated[Words | None, says("or the direct talk with this address")] = None
-    newest: Annotated[bool, says("the last page instead of the first")] = False
+    channel: Annotated[Words | None, says("or the name of a channel")] = None
+    to: Annotated[Words | None, says("or the direct conversation with this address")] = None
+    newest: Annotated[bool, says("start with the newest page")] = False
     cursor: Cursor = None
     limit: Limit = None
 
 
 class RedactMessage(Write[MessageView]):
-    """Take a message's body out of history; that it was there stays."""
+    """Erase a message's body. The record that it was sent stays."""
 
     operation: ClassVar[str] = "redact"
     route: ClassVar[str] = "POST /v1/messages/{messageId}/redact"
@@ -134,7 +134,7 @@ class RedactMessage(Write[MessageView]):
 
 
 class LatestItem(Record):
-    """A conversation, its newest message, and how much of it you have not read."""
+    """A conversation with its newest message and unread count."""
 
     conversation_id: str
     kind: str
@@ -148,14 +148,14 @@ class Latest(Request[Page[LatestItem]]):
 
     operation: ClassVar[str] = "latest"
     route: ClassVar[str] = "GET /v1/latest"
-    permission: ClassVar[str] = "your own"
+    permission: ClassVar[str] = "only your own"
 
     cursor: Cursor = None
     limit: Limit = None
 
 
 class Hit(Record):
-    """Something that was found: which record, where, and the words around the match."""
+    """A search result: the record and the text around the match."""
 
     noun: str
     id: str
@@ -166,14 +166,14 @@ class Hit(Record):
 
 
 class Search(Request[Page[Hit]]):
-    """Search the words of messages and work, newest first."""
+    """Search messages and work items, newest first."""
 
     operation: ClassVar[str] = "search"
     route: ClassVar[str] = "GET /v1/search"
     words: ClassVar[tuple[str, ...]] = ("query",)
-    permission: ClassVar[str] = "what you may read"
+    permission: ClassVar[str] = "only what you may read"
 
-    query: Annotated[Words, says("the words to find")]
+    query: Annotated[Words, says("the words to search for")]
     cursor: Cursor = None
     limit: Limit = None
 
@@ -186,24 +186,24 @@ class Blob(Record):
 
 
 class PutBlob(Write[Attachment]):
-    """Store a file, to be attached to a message by its SHA-256."""
+    """Store a file. Attach it to a message by its SHA-256."""
 
     operation: ClassVar[str] = "attachment.put"
     route: ClassVar[str] = "POST /v1/attachments"
     status: ClassVar[int] = 201
-    permission: ClassVar[str] = "the operator and every agent"
+    permission: ClassVar[str] = "the operator and all agents"
 
-    name: Annotated[Words, says("what the file is called")]
-    media_type: Annotated[Words, says("what it holds")] = "application/octet-stream"
-    data: Annotated[bytes, says("its bytes, as base64")]
+    name: Annotated[Words, says("file name")]
+    media_type: Annotated[Words, says("media type")] = "application/octet-stream"
+    data: Annotated[bytes, says("content, base64")]
 
 
 class GetBlob(Request[Blob]):
-    """Get a stored file."""
+    """Download a stored file."""
 
     operation: ClassVar[str] = "attachment.get"
     route: ClassVar[str] = "GET /v1/attachments/{sha256}"
     words: ClassVar[tuple[str, ...]] = ("sha256",)
-    permission: ClassVar[str] = "the operator, those who stored it, and those who may read a message with it"
+    permission: ClassVar[str] = "the operator, the uploader, and readers of a message it is attached to"
 
     sha256: Words

@@ -1,4 +1,4 @@
-"""Which MCP tools a role has: names only. What each of them does is written where MCP is served."""
+"""The MCP tools of each role, by name. The tools themselves are defined in `mcp`."""
 
 from collections.abc import Mapping
 
@@ -54,5 +54,5 @@ ROLE_TOOLS: Mapping[ToolRole, tuple[str, ...]] = {
 
 
 def roles_with(tool: str) -> tuple[str, ...]:
-    """The roles that have a tool; none for a name that is no tool."""
+    """Return the roles that have a tool; none for an unknown name."""
     return tuple(role for role, tools in ROLE_TOOLS.items() if tool in tools)

@@ -1,4 +1,4 @@
-"""Requests about work items: durable, owned execution, apart from chat."""
+"""Requests about work items: durable, owned work, apart from chat."""
 
 from typing import Annotated, ClassVar
 
@@ -32,7 +32,7 @@ WorkId = Annotated[Words, says("the work item's id")]
 
 
 class WorkStep(Record):
-    """One change of an item, as the log holds it."""
+    """One change of an item, from the log."""
 
     seq: int
     at: Time
@@ -44,9 +44,9 @@ class WorkStep(Record):
 
 
 class WorkView(WorkItem):
-    """A work item and how its people are called; `relatedBy` and `steps` where one item is shown.
+    """A work item with addresses. `relatedBy` and `steps` are filled where one item is shown.
 
-    `relatedBy`: the items that stand in a relation to this one.
+    `relatedBy`: relations that other items have to this one.
     """
 
     owner_address: str
@@ -58,7 +58,7 @@ class WorkView(WorkItem):
 
 
 class CreateWork(Write[WorkView]):
-    """Create a work item; whoever owns it holds the next move and is told."""
+    """Create a work item. Its owner holds the next move and is notified."""
 
     operation: ClassVar[str] = "work.create"
     route: ClassVar[str] = "POST /v1/work"
@@ -71,50 +71,50 @@ class CreateWork(Write[WorkView]):
         "conversationId": "conversation",
         "dueAt": "due",
     }
-    permission: ClassVar[str] = "who may address the owner"
+    permission: ClassVar[str] = "callers who may address the owner"
 
-    title: Annotated[Words, says("what is to be done")]
-    owner_id: Annotated[Words | None, says("who does it, by any address; you, unless said")] = None
-    description: Annotated[str, says("more about it")] = ""
-    reviewer_id: Annotated[Words | None, says("who accepts it; you, unless said")] = None
-    accepted: Annotated[bool, says("whether somebody must accept the result")] = True
+    title: Annotated[Words, says("what to do")]
+    owner_id: Annotated[Words | None, says("the owner's address; default: you")] = None
+    description: Annotated[str, says("details")] = ""
+    reviewer_id: Annotated[Words | None, says("the reviewer; default: you")] = None
+    accepted: Annotated[bool, says("whether the result needs acceptance")] = True
     priority: Annotated[Priority, says("low, normal, high or urgent")] = Priority.NORMAL
-    labels: Annotated[tuple[Words, ...], says("a word to find it by")] = ()
+    labels: Annotated[tuple[Words, ...], says("a label")] = ()
     blocks: Annotated[tuple[Words, ...], says("a work item that waits for this one")] = ()
-    conversation_id: Annotated[Words | None, says("the conversation it came up in")] = None
-    due_at: Annotated[Time | None, says("when it should be done")] = None
+    conversation_id: Annotated[Words | None, says("the conversation it belongs to")] = None
+    due_at: Annotated[Time | None, says("due time")] = None
 
 
 class ListWork(Request[Page[WorkView]]):
-    """List work items, newest first: those you own, requested or owe a move; the operator sees all."""
+    """List work items you own, requested or hold the next move of, newest first. The operator sees all."""
 
     operation: ClassVar[str] = "work.list"
     route: ClassVar[str] = "GET /v1/work"
     flags: ClassVar[dict[str, str]] = {"ownerId": "owner"}
-    permission: ClassVar[str] = "what you may read"
+    permission: ClassVar[str] = "only what you may read"
 
-    owner_id: Annotated[Words | None, says("only this owner's")] = None
-    owed: Annotated[bool, says("only those whose next move is yours")] = False
+    owner_id: Annotated[Words | None, says("only this owner")] = None
+    owed: Annotated[bool, says("only where the next move is yours")] = False
     state: Annotated[WorkState | None, says("only in this state")] = None
     label: Annotated[Words | None, says("only with this label")] = None
-    all: Annotated[bool, says("also what is done or cancelled")] = False
+    all: Annotated[bool, says("include done and cancelled items")] = False
     cursor: Cursor = None
     limit: Limit = None
 
 
 class GetWork(Request[WorkView]):
-    """Show a work item and every step it took."""
+    """Show a work item and its history."""
 
     operation: ClassVar[str] = "work.show"
     route: ClassVar[str] = "GET /v1/work/{workItemId}"
     words: ClassVar[tuple[str, ...]] = ("workItemId",)
-    permission: ClassVar[str] = "requester, owner, reviewer, holder, or who may read them"
+    permission: ClassVar[str] = "its participants, or callers who may read them"
 
     work_item_id: WorkId
 
 
 class StartWork(Write[WorkView]):
-    """Claim an item that you own: you work on it now."""
+    """Start work on an item you own."""
 
     operation: ClassVar[str] = "work.start"
     route: ClassVar[str] = "POST /v1/work/{workItemId}/start"
@@ -126,7 +126,7 @@ class StartWork(Write[WorkView]):
 
 
 class ProgressWork(Write[WorkView]):
-    """Say how far it is: steps, percent, a sentence."""
+    """Report progress: steps, percent or a sentence."""
 
     operation: ClassVar[str] = "work.progress"
     route: ClassVar[str] = "POST /v1/work/{workItemId}/progress"
@@ -134,15 +134,15 @@ class ProgressWork(Write[WorkView]):
     permission: ClassVar[str] = "the owner"
 
     work_item_id: WorkId
-    summary: Annotated[Words, says("where it stands, in a sentence")] = ""
+    summary: Annotated[Words, says("progress in one sentence")] = ""
     done: Annotated[int | None, says("steps done")] = None
-    total: Annotated[int | None, says("steps in all")] = None
-    percent: Annotated[float | None, says("0 to 100; from the steps, unless said")] = None
+    total: Annotated[int | None, says("steps in total")] = None
+    percent: Annotated[float | None, says("0 to 100; default: from the steps")] = None
     revision: Revision = None
 
 
 class WaitWork(Write[WorkView]):
-    """Say that it cannot go on, what it waits for, and whose move that is."""
+    """Mark an item as waiting, for what and on whom."""
 
     operation: ClassVar[str] = "work.wait"
     route: ClassVar[str] = "POST /v1/work/{workItemId}/wait"
@@ -152,22 +152,24 @@ class WaitWork(Write[WorkView]):
 
     work_item_id: WorkId
     on: Annotated[WaitingKind, says("actor, work_item, approval, artifact, condition")]
-    ref: Annotated[Words | None, says("which one: an address, an item's id, a file, a sentence")] = None
-    next_move_owner_id: Annotated[
-        Words | None, says("whose move it is; found from what it waits for, unless said")
+    ref: Annotated[
+        Words | None, says("what it waits for: an address, an item's id, a file or a sentence")
     ] = None
-    until: Annotated[Time | None, says("when it is over by itself")] = None
+    next_move_owner_id: Annotated[
+        Words | None, says("who holds the next move; default: derived from what it waits for")
+    ] = None
+    until: Annotated[Time | None, says("when the wait ends by itself")] = None
     reason: Annotated[Words, says("why")] = ""
     revision: Revision = None
 
 
 class ResumeWork(Write[WorkView]):
-    """Say that what it waited for has happened."""
+    """Resume a waiting item."""
 
     operation: ClassVar[str] = "work.resume"
     route: ClassVar[str] = "POST /v1/work/{workItemId}/resume"
     words: ClassVar[tuple[str, ...]] = ("workItemId",)
-    permission: ClassVar[str] = "the owner, or who holds the next move"
+    permission: ClassVar[str] = "the owner, or the holder of the next move"
 
     work_item_id: WorkId
     reason: Annotated[Words, says("what happened")] = ""
@@ -175,7 +177,7 @@ class ResumeWork(Write[WorkView]):
 
 
 class SubmitWork(Write[WorkView]):
-    """Say that it is done: the reviewer holds the next move."""
+    """Submit an item for review. The reviewer holds the next move."""
 
     operation: ClassVar[str] = "work.submit"
     route: ClassVar[str] = "POST /v1/work/{workItemId}/submit"
@@ -185,12 +187,12 @@ class SubmitWork(Write[WorkView]):
 
     work_item_id: WorkId
     summary: Annotated[Words, says("what was done")] = ""
-    reviewer_id: Annotated[Words | None, says("who looks at it; the requester, unless said")] = None
+    reviewer_id: Annotated[Words | None, says("the reviewer; default: the requester")] = None
     revision: Revision = None
 
 
 class AcceptWork(Write[WorkView]):
-    """Accept what was done: the item is settled."""
+    """Accept the result. The item is done."""
 
     operation: ClassVar[str] = "work.accept"
     route: ClassVar[str] = "POST /v1/work/{workItemId}/accept"
@@ -198,12 +200,12 @@ class AcceptWork(Write[WorkView]):
     permission: ClassVar[str] = "the reviewer"
 
     work_item_id: WorkId
-    reason: Annotated[Words, says("a word about it")] = ""
+    reason: Annotated[Words, says("a comment")] = ""
     revision: Revision = None
 
 
 class ReopenWork(Write[WorkView]):
-    """Give it back to its owner: not good enough, or not enough any more."""
+    """Return an item to its owner for more work."""
 
     operation: ClassVar[str] = "work.reopen"
     route: ClassVar[str] = "POST /v1/work/{workItemId}/reopen"
@@ -216,26 +218,26 @@ class ReopenWork(Write[WorkView]):
 
 
 class HandOverWork(Write[WorkView]):
-    """Give it to another owner, who is told."""
+    """Hand an item over to another owner, who is notified."""
 
     operation: ClassVar[str] = "work.hand-over"
     route: ClassVar[str] = "POST /v1/work/{workItemId}/hand_over"
     words: ClassVar[tuple[str, ...]] = ("workItemId", "to")
-    permission: ClassVar[str] = "the owner, the requester, or who controls the owner"
+    permission: ClassVar[str] = "the owner, the requester, or callers who control the owner"
 
     work_item_id: WorkId
-    to: Annotated[Words, says("the new owner: any address")]
+    to: Annotated[Words, says("the new owner's address")]
     reason: Annotated[Words, says("why")] = ""
     revision: Revision = None
 
 
 class CancelWork(Write[WorkView]):
-    """Put it away for good: nobody needs it any more."""
+    """Cancel a work item."""
 
     operation: ClassVar[str] = "work.cancel"
     route: ClassVar[str] = "POST /v1/work/{workItemId}/cancel"
     words: ClassVar[tuple[str, ...]] = ("workItemId", "reason")
-    permission: ClassVar[str] = "the requester, the owner, or who controls the owner"
+    permission: ClassVar[str] = "the requester, the owner, or callers who control the owner"
 
     work_item_id: WorkId
     reason: Annotated[Words, says("why")] = ""
@@ -243,7 +245,7 @@ class CancelWork(Write[WorkView]):
 
 
 class UpdateWork(Write[WorkView]):
-    """Change its title, description, priority, labels, reviewer or due time."""
+    """Change a work item's title, description, priority, labels, reviewer or due time."""
 
     operation: ClassVar[str] = "work.update"
     route: ClassVar[str] = "PATCH /v1/work/{workItemId}"
@@ -252,19 +254,17 @@ class UpdateWork(Write[WorkView]):
     permission: ClassVar[str] = "the owner or the requester"
 
     work_item_id: WorkId
-    title: Annotated[Words | None, says("what is to be done")] = None
-    description: Annotated[str | None, says("more about it")] = None
+    title: Annotated[Words | None, says("what to do")] = None
+    description: Annotated[str | None, says("details")] = None
     priority: Annotated[Priority | None, says("low, normal, high or urgent")] = None
-    labels: Annotated[tuple[Words, ...] | None, says("the words to find it by, instead of those it has")] = (
-        None
-    )
-    reviewer_id: Annotated[Words | None, says("who accepts it")] = None
-    due_at: Annotated[Time | None, says("when it should be done")] = None
+    labels: Annotated[tuple[Words, ...] | None, says("labels; they replace the current ones")] = None
+    reviewer_id: Annotated[Words | None, says("the reviewer")] = None
+    due_at: Annotated[Time | None, says("due time")] = None
     revision: Revision = None
 
 
 class RelateWork(Write[WorkView]):
-    """Say how an item stands to another: it blocks it, spawns it, or has to do with it."""
+    """Relate an item to another: blocks, spawns or relates."""
 
     operation: ClassVar[str] = "work.relate"
     route: ClassVar[str] = "POST /v1/work/{workItemId}/relate"
