@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from scout.base.refusal import Family
 from scout.cli.connection.catalogue import COMMANDS, GROUPS, OPERATIONS_OF, exists
-from scout.cli.connection.refusal import LOCAL_CODES, RefusalError, exit_code, tries
+from scout.cli.connection.refusal import LOCAL_CODES, RefusalError, exit_code, list_tries
 from scout.cli.main import scout
 from scout.cli.operations.build import build
 from scout.cli.operations.examples import EXAMPLES
@@ -203,11 +203,11 @@ def test_remedies_that_are_no_command_here_are_left_out() -> None:
             {"operation": "who", "command": "scout who", "why": "who is there"},
         ],
     }
-    assert tries(told) == ["try: scout who  # who is there"]
-    assert tries({**told, "remedies": told["remedies"][:1]}) == ["try: scout explain no_session"]
-    assert tries({"code": "internal"}) == ["try: scout doctor"]
+    assert list_tries(told) == ["try: scout who  # who is there"]
+    assert list_tries({**told, "remedies": told["remedies"][:1]}) == ["try: scout explain no_session"]
+    assert list_tries({"code": "internal"}) == ["try: scout doctor"]
     meaning = {"operation": "explain", "command": "scout explain bad_request"}
-    assert tries({"code": "bad_request", "remedies": [meaning]}, fall_back=False) == []
+    assert list_tries({"code": "bad_request", "remedies": [meaning]}, fall_back=False) == []
 
 
 def test_an_unknown_code_is_a_failure() -> None:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from scout.cli.output import insight
-from scout.cli.output.shapes import show
+from scout.cli.output.results import show
 from tests.cli.running import Shell
 
 
@@ -77,7 +77,7 @@ def test_without_tokens_there_is_no_plot(capsys: pytest.CaptureFixture[str]) -> 
         "harness execution: 0 tokens in 1 reports",
         "protocol overhead: 0 tokens in 1 reports",
     ]
-    assert insight.INSIGHT.keys() == {"why", "brief", "usage"}
+    assert insight.PRINTERS.keys() == {"why", "brief", "usage", "pause", "resume"}
 
 
 def test_a_brief_is_short_however_much_is_owed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scout.cli.output.observation import OBSERVATION
+from scout.cli.output.observation import PRINTERS
 from tests.cli.running import Shell, typed
 
 pytestmark = pytest.mark.slow  # each command is a process of its own
@@ -127,14 +127,14 @@ def test_this_machine_is_shown_with_what_could_be_attached(capsys: pytest.Captur
             {"harness": "claude", "found": 0, "shown": 0, "problem": "no"},
         ],
     }  # fmt: skip
-    OBSERVATION["topology"](seen)
+    PRINTERS["topology"](seen)
     told = capsys.readouterr()
     assert "codex  session abc  live" in told.out
     assert "  /w: Do\\x1b[2J it" in told.out
     assert "attach? scout session attach --harness codex abc" in told.out
     assert "  ses_1 of arc.main\n  seen in /g; no more" in told.out
     assert told.err.splitlines() == ["codex: 2 of 9; more with --limit", "claude: no"]
-    OBSERVATION["topology"]({"items": [], "harnesses": [{"harness": "codex", "found": 0, "shown": 0}]})
+    PRINTERS["topology"]({"items": [], "harnesses": [{"harness": "codex", "found": 0, "shown": 0}]})
     assert capsys.readouterr().out == "nothing to be seen of codex\n"
 
 

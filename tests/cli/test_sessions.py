@@ -111,7 +111,7 @@ def test_an_agent_is_woken_interrupted_and_its_session_stopped(fresh: Shell) -> 
     shown = fresh.say("session", "stop", session)
     assert shown == f"stopped {session[:14]} of @slow (command)\n"
     assert "ended, resumable" in (inspected := fresh.say("session", "inspect", session))
-    assert "none runs" in inspected
+    assert "not running" in inspected
     started = fresh.say("session", "start", "--agent", "@slow", "--cwd", ".", cwd=fresh.project("slow"))
     assert str(fresh.project("slow")) in started
     refused = fresh.type("session", "fork", session)

@@ -31,7 +31,7 @@ def test_a_pause_lets_the_turn_end_and_holds_the_next_ask(machine: Machine, harn
     talkie = machine.repository("talkie", harness)
     first = machine.ask(talkie, "First. <<stall 20>> ++ <<say one>>")
     eventually(lambda: running(machine, harness, first), 60)
-    assert "turns that run: 1" in machine.say("pause", "--reason", "low battery")
+    assert "turns running: 1" in machine.say("pause", "--reason", "low battery")
 
     # A new ask is accepted, waits, and the person reads why and what continues it.
     asked = machine.type("ask", "@talkie", "Second. <<say two>>", "--no-wait")
@@ -71,7 +71,7 @@ def test_a_pause_now_interrupts_the_program_and_its_retry_is_answered(machine: M
     retry = machine.data(*again.partition("scout ")[2].split())["flightId"]
     assert machine.flight(retry)["state"] == "queued"
     calls = len(machine.model.of(DIALECTS[harness]))
-    assert "nothing starts until scout resume" in machine.say("status")
+    assert "no turn starts until you run scout resume" in machine.say("status")
     assert len(machine.model.of(DIALECTS[harness])) == calls
     machine.say("resume")
     assert machine.ended(retry, 90)["output"] == "done"

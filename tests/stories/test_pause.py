@@ -35,7 +35,7 @@ def test_pause_and_resume(tmp_path: Path) -> None:
         # Every surface says so, and what is asked now is accepted and waits.
         for words in (["status"], [], ["brief"]):
             assert "low battery" in shell.say(*words), words
-        assert "nothing starts until scout resume" in shell.say("status")
+        assert "no turn starts until you run scout resume" in shell.say("status")
         assert scout.call("GET", "/v1/status").json["paused"]["reason"] == "low battery"
         asked = shell.data("ask", "@night", "more", "--no-wait")
         assert (asked["state"], "scout resume" in asked["reason"]) == ("queued", True)

@@ -11,7 +11,7 @@ import click
 from scout.cli.connection.refusal import RefusalError
 from scout.cli.operations.build import build, epilog, every_option, parameters_of, run_guarded, tidy
 from scout.cli.operations.verbs import Options
-from scout.cli.output.shapes import show
+from scout.cli.output.results import show
 from scout.protocol.operations import OPERATIONS
 
 

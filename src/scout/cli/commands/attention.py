@@ -15,7 +15,7 @@ from scout.cli.operations.build import epilog, every_option, parameters_of, run_
 from scout.cli.operations.complete import completion_of
 from scout.cli.operations.verbs import Options
 from scout.cli.output.attention import OPEN_STATES
-from scout.cli.output.shapes import show as show_answer
+from scout.cli.output.results import show as show_answer
 from scout.cli.waiting.follow import POLL
 from scout.cli.waiting.progress import TICK, ProgressLine
 from scout.protocol.operations import OPERATIONS

@@ -8,9 +8,8 @@ import click
 
 from scout.base.refusal import Refused
 from scout.cli.connection.call import CliIdentity, DaemonCall
-from scout.cli.connection.refusal import RefusalError
-from scout.cli.connection.text import note, out, paint, table
-from scout.cli.output.show import refusal_json, write_json, write_refusal
+from scout.cli.connection.refusal import RefusalError, render_refusal, write_refusal
+from scout.cli.connection.text import note, out, out_json, paint, table
 from scout.client.http import Lost
 from scout.daemon.start import running
 from scout.settings.edit import add_root, set_value
@@ -42,12 +41,12 @@ def command(context: click.Context, as_json: bool) -> None:
     loaded = read()
     rows = _rows(loaded)
     if as_json:
-        problems = [refusal_json(problem) for problem in loaded.problems]
-        write_json({"settings": rows, "problems": problems})
+        problems = [render_refusal(problem) for problem in loaded.problems]
+        out_json({"settings": rows, "problems": problems})
     else:
         _write(rows)
         for problem in loaded.problems:
-            write_refusal(refusal_json(problem))
+            write_refusal(render_refusal(problem))
     if loaded.problems:
         sys.exit(loaded.problems[0].family.exit_code)
 
@@ -64,7 +63,7 @@ def set_command(key: str, value: str, as_json: bool) -> None:
         _refuse(refusal, key, as_json)
     row, effect = _rows(read())[key], apply_setting(key)
     if as_json:
-        write_json({"key": key, **row, **({"takesEffect": effect} if effect else {})})
+        out_json({"key": key, **row, **({"takesEffect": effect} if effect else {})})
         return
     _write({key: row})
     if not row["source"].startswith(("file ", "default")):
@@ -86,7 +85,7 @@ def roots_command(add: str | None, as_json: bool) -> None:
     except Refused as refusal:
         _refuse(refusal, add or "roots", as_json)
     if as_json:
-        write_json({"roots": list(settings.roots)})
+        out_json({"roots": list(settings.roots)})
         return
     for root in settings.roots:
         out(root)
@@ -128,9 +127,9 @@ def _text(key: str, value: Any) -> str:
 
 
 def _refuse(refusal: Refused, given: str, as_json: bool) -> NoReturn:
-    told = refusal_json(refusal.diagnostic)
+    told = render_refusal(refusal.diagnostic)
     if as_json:
-        write_json({"input": given, "error": told})
+        out_json({"input": given, "error": told})
     else:
         write_refusal(told)
     sys.exit(refusal.diagnostic.family.exit_code)

@@ -5,8 +5,8 @@ import sys
 import click
 
 from scout.base.refusal import Refused
-from scout.cli.connection.text import out_text
-from scout.cli.output.show import refusal_json, write_json, write_refusal
+from scout.cli.connection.refusal import render_refusal, write_refusal
+from scout.cli.connection.text import out_json, out_text
 from scout.policy.prompt import template
 
 _EXAMPLES = """\b
@@ -25,11 +25,11 @@ def command(harness: str, as_json: bool) -> None:
         text = template(harness)
     except Refused as refusal:
         if as_json:
-            write_json({"input": harness, "error": refusal_json(refusal.diagnostic)})
+            out_json({"input": harness, "error": render_refusal(refusal.diagnostic)})
         else:
-            write_refusal(refusal.diagnostic)
+            write_refusal(render_refusal(refusal.diagnostic))
         sys.exit(refusal.diagnostic.family.exit_code)
     if as_json:
-        write_json({"harness": harness, "characters": len(text), "text": text})
+        out_json({"harness": harness, "characters": len(text), "text": text})
     else:
         out_text(text.removesuffix("\n"))

@@ -15,8 +15,8 @@ from scout.cli.operations.build import epilog, run_guarded
 from scout.cli.operations.complete import addresses
 from scout.cli.operations.overview import show_status
 from scout.cli.operations.verbs import Options
+from scout.cli.output.results import flight_rows, show
 from scout.cli.output.sessions import run_row
-from scout.cli.output.shapes import flight_rows, show
 from scout.client.http import Lost
 from scout.daemon.start import Running, running, stop
 

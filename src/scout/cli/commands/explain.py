@@ -6,9 +6,8 @@ import click
 import msgspec
 
 from scout.base.refusal import Diagnostic, Refused, code_of, status_of
-from scout.cli.connection.refusal import LOCAL_CODES
-from scout.cli.connection.text import out, out_text, paint
-from scout.cli.output.show import refusal_json, write_json, write_refusal
+from scout.cli.connection.refusal import LOCAL_CODES, render_refusal, write_refusal
+from scout.cli.connection.text import out, out_json, out_text, paint
 from scout.model.problems.diagnostics import ALL, by_code, explain
 
 _EXAMPLES = """\b
@@ -33,16 +32,16 @@ def command(code: str | None, as_json: bool) -> None:
         _write(by_code(code), as_json)
     except Refused as refusal:
         if as_json:
-            write_json({"input": code, "error": refusal_json(refusal.diagnostic)})
+            out_json({"input": code, "error": render_refusal(refusal.diagnostic)})
         else:
-            write_refusal(refusal.diagnostic)
+            write_refusal(render_refusal(refusal.diagnostic))
         sys.exit(refusal.diagnostic.family.exit_code)
 
 
 def _write(diagnostic: type[Diagnostic], as_json: bool) -> None:
     code = code_of(diagnostic)
     if as_json:
-        write_json(_row(diagnostic) | {"explanation": explain(code), "facts": _facts(diagnostic)})
+        out_json(_row(diagnostic) | {"explanation": explain(code), "facts": _facts(diagnostic)})
         return
     out(paint(code, "bold"))
     out_text(explain(code))
@@ -54,7 +53,7 @@ def _write(diagnostic: type[Diagnostic], as_json: bool) -> None:
 def _write_local(code: str, as_json: bool) -> None:
     exit_code, text = LOCAL_CODES[code]
     if as_json:
-        write_json({"code": code, "family": "unreachable", "exitCode": exit_code, "explanation": text})
+        out_json({"code": code, "family": "unreachable", "exitCode": exit_code, "explanation": text})
         return
     out(paint(code, "bold"))
     out_text(f"{text}\n\nexit code {exit_code}")
@@ -64,7 +63,7 @@ def _list(as_json: bool) -> None:
     rows = [_row(diagnostic) for diagnostic in ALL]
     if as_json:
         for row in rows:
-            write_json(row)
+            out_json(row)
         return
     width = max(len(str(row["code"])) for row in rows)
     for row in rows:

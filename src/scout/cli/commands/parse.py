@@ -8,7 +8,8 @@ from typing import Any, cast
 import click
 
 from scout.base.refusal import Refused
-from scout.cli.output.show import refusal_json, write_fields, write_json, write_refusal
+from scout.cli.connection.refusal import render_refusal, write_refusal
+from scout.cli.connection.text import out_fields, out_json
 from scout.identity.branch import check_ref
 from scout.identity.describe import describe, describe_mentions
 from scout.identity.mention import find_mentions
@@ -40,7 +41,7 @@ def command(texts: tuple[str, ...], as_json: bool, mentions: bool, root_branch: 
         _check_root(root_branch)
     if "-" in texts:
         for line in _lines():
-            write_json(_answer(line, mentions, root_branch))
+            out_json(_answer(line, mentions, root_branch))
         return
     failed = [not _show(text, as_json, mentions, root_branch) for text in texts]
     if any(failed):
@@ -87,25 +88,23 @@ def _show(text: str, as_json: bool, mentions: bool, root_branch: str | None) -> 
         described = _describe(text, mentions, root_branch)
     except Refused as refusal:
         if as_json:
-            write_json({"input": text, "error": _error(refusal)})
+            out_json({"input": text, "error": _error(refusal)})
         else:
             position = getattr(refusal.diagnostic, "position", None)
-            write_refusal(refusal.diagnostic, text, position)
+            write_refusal(render_refusal(refusal.diagnostic), text=text, position=position)
         return False
     if as_json:
-        write_json(described)
+        out_json(described)
         return "error" not in described
-    write_fields(
-        text, _flat({key: value for key, value in described.items() if key not in ("input", "error")})
-    )
+    out_fields(text, _flat({key: value for key, value in described.items() if key not in ("input", "error")}))
     problem = _leading_problem(text) if mentions else None
     if problem is not None:
-        write_refusal(problem, problem.text, problem.position)
+        write_refusal(render_refusal(problem), text=problem.text, position=problem.position)
     return problem is None
 
 
 def _error(refusal: Refused) -> dict[str, Any]:
-    told = refusal_json(refusal.diagnostic)
+    told = render_refusal(refusal.diagnostic)
     return {
         name: told[name] for name in ("code", "message", "position", "expected", "remedies") if name in told
     }

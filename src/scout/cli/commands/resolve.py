@@ -8,11 +8,10 @@ import click
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Diagnostic, Refused
-from scout.cli.connection.refusal import RefusalError, exit_code
-from scout.cli.connection.text import out
+from scout.cli.connection.refusal import RefusalError, exit_code, render_refusal, write_refusal
+from scout.cli.connection.text import out, out_fields, out_json
 from scout.cli.operations.complete import addresses as complete_addresses
 from scout.cli.operations.verbs import Options
-from scout.cli.output.show import refusal_json, write_fields, write_json, write_refusal
 from scout.model.wire_names import SYNONYMS
 from scout.policy.directory import Instance, instance_of
 from scout.policy.fleet_file import FleetFile, read_fleet
@@ -61,7 +60,7 @@ def command(
         file = read_fleet(_read(fleet))
     except Refused as refusal:
         problem = f"{fleet} is no fleet, {_SHAPE}: {refusal.diagnostic.message}"
-        _refuse(refusal_json(BadRequest(problem=problem)), "", as_json)
+        _refuse(render_refusal(BadRequest(problem=problem)), "", as_json)
         sys.exit(BadRequest.family.exit_code)
     if not addresses:
         _list(file, as_json)
@@ -84,11 +83,11 @@ def _resolve_one(address: str, origin: str | None, explain: bool, manner: Option
         _refuse(problem.told, address, manner.as_json)
         return exit_code(problem.code)
     if manner.as_json:
-        write_json({"input": address, **told})
+        out_json({"input": address, **told})
         return 0
     hidden = (*SYNONYMS.values(), *(() if explain else ("steps", "passedOver", "agentId")))
     fields = {name: _text(value) for name, value in told.items() if name not in (*hidden, "candidates")}
-    write_fields(address, {name: value for name, value in fields.items() if value is not None})
+    out_fields(address, {name: value for name, value in fields.items() if value is not None})
     return 0
 
 
@@ -113,7 +112,7 @@ def _answer(file: FleetFile, fleet: str, address: str, explain: bool, as_json: b
         return refusal.diagnostic.family.exit_code
     described = _describe(file, found)
     if as_json:
-        write_json({"input": address, **described})
+        out_json({"input": address, **described})
         return 0
     fields = {key: value for key, value in described.items() if key not in ("agentId", "steps")}
     if explain:
@@ -121,7 +120,7 @@ def _answer(file: FleetFile, fleet: str, address: str, explain: bool, as_json: b
         passed = (f"{one.endpoint_id} ({one.why})" for one in found.choice.passed_over)
         fields["passed over"] = ", ".join(passed) or None
         fields["endpoint rule"] = found.choice.rule
-    write_fields(address, fields)
+    out_fields(address, fields)
     return 0
 
 
@@ -152,7 +151,7 @@ def _list(file: FleetFile, as_json: bool) -> None:
     }
     if as_json:
         for key, row in rows.items():
-            write_json({"instance": key, **row})
+            out_json({"instance": key, **row})
         return
     width = max((len(row["minimal"]) for row in rows.values()), default=0)
     for key, row in rows.items():
@@ -161,7 +160,7 @@ def _list(file: FleetFile, as_json: bool) -> None:
 
 def _with_fleet(diagnostic: Diagnostic, fleet: str) -> dict[str, Any]:
     """Remedies that resolve again, or ask who is there, do so in the same fleet."""
-    told = refusal_json(diagnostic)
+    told = render_refusal(diagnostic)
     return {**told, "remedies": [_in_fleet(one, fleet) for one in told["remedies"]]}
 
 
@@ -176,6 +175,6 @@ def _in_fleet(remedy: dict[str, Any], fleet: str) -> dict[str, Any]:
 
 def _refuse(told: dict[str, Any], address: str, as_json: bool) -> None:
     if as_json:
-        write_json({"input": address, "error": told})
+        out_json({"input": address, "error": told})
     else:
-        write_refusal(told, address, told.get("position"))
+        write_refusal(told, text=address, position=told.get("position"))

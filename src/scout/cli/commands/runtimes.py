@@ -6,12 +6,12 @@ from typing import Any
 import click
 
 from scout.cli.connection.call import DaemonCall
-from scout.cli.connection.refusal import exit_code, tries
+from scout.cli.connection.refusal import exit_code, list_tries
 from scout.cli.connection.text import confirm, is_interactive, note, out, wrap
 from scout.cli.operations.build import epilog, every_option, parameters_of, perform, run_guarded, tidy
 from scout.cli.operations.verbs import Options
+from scout.cli.output.results import show
 from scout.cli.output.sessions import show_verdict
-from scout.cli.output.shapes import show
 from scout.protocol.operations import OPERATIONS
 from scout.protocol.sessions import CheckRuntime, ListRuntimes, StopCheck
 
@@ -71,7 +71,7 @@ def _conclude(found: dict[str, Any], manner: Options) -> int:
         for text in found["notes"]:
             note(wrap(text, "note: "))
         remedies = [remedy for one in found["checks"] for remedy in one["remedies"]]
-        for text in dict.fromkeys(tries({"remedies": remedies}, fall_back=False)):
+        for text in dict.fromkeys(list_tries({"remedies": remedies}, fall_back=False)):
             note(text)
     if any(one["verdict"] == "failed" for one in found["checks"]):
         return 1

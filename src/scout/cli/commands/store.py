@@ -9,10 +9,9 @@ import click
 from scout.base.codec import plain
 from scout.base.refusal import Refused, Remedy
 from scout.cli.connection.call import CliIdentity
-from scout.cli.connection.refusal import RefusalError, remedy
+from scout.cli.connection.refusal import RefusalError, remedy, render_refusal
 from scout.cli.connection.text import note, out, paint
 from scout.cli.operations.build import epilog, run_guarded
-from scout.cli.output.show import refusal_json
 from scout.daemon.start import running
 from scout.protocol.operations import command_line
 from scout.store.integrity.backup import backup, free_name, restore
@@ -42,7 +41,7 @@ def _refused(work: Callable[[], int], as_json: bool) -> None:
         try:
             return work()
         except Refused as refusal:
-            raise RefusalError(refusal_json(refusal.diagnostic)) from None
+            raise RefusalError(render_refusal(refusal.diagnostic)) from None
 
     run_guarded(guarded, as_json)
 

@@ -1,29 +1,31 @@
-"""A refusal as it came over the wire, and how the command line ends with it."""
+"""A refusal of the daemon or of the command line: how it is printed, and the exit code."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from scout.cli.connection.text import confirm, is_interactive, note, out, paint
+from scout.cli.connection.text import confirm, is_interactive, note, out, paint, width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-OPEN = 10  # the exit code of a wait whose time was over before the work was
-DENIED = 11  # a person said no
-UNANSWERED = 12  # no person answered in time
+    from scout.base.refusal import Diagnostic
 
-# What only the command line can say, because nobody is there to say it: exit code and explanation.
+OPEN = 10  # exit code: the wait timed out before the work finished
+DENIED = 11  # exit code: a person denied it
+UNANSWERED = 12  # exit code: no person answered in time
+
+# Codes that only the command line uses, because no daemon answers: exit code and explanation.
 LOCAL_CODES = {
     "not_running": (
         5,
-        """No daemon runs here, and this command may not start one.
+        """No daemon is running, and this command may not start one.
 
-Verbs that a person types start it, unless SCOUT_AUTOSTART=0 or `autostart = false` says no,
-SCOUT_URL names a daemon, or the verb runs inside a harness session. `scout up` starts it.""",
+A command that a person types starts the daemon, unless SCOUT_AUTOSTART=0 or `autostart = false` is
+set, SCOUT_URL names a daemon, or the command runs inside a harness session. `scout up` starts it.""",
     ),
 }
 
@@ -37,7 +39,7 @@ class RefusalError(Exception):
 
     @classmethod
     def of(cls, code: str, message: str, **facts: object) -> RefusalError:
-        """One that the command line itself says."""
+        """A refusal by the command line itself."""
         return cls({"code": code, "message": message, "candidates": [], "remedies": [], **facts})
 
     @property
@@ -45,27 +47,45 @@ class RefusalError(Exception):
         return str(self.told.get("code", "failed"))
 
     def show(self, as_json: bool = False, command: str = "") -> int:
-        """Say it, with what to try next; the exit code to end with. `command` is what was typed."""
+        """Print it and return the exit code. `command` is the command that was typed."""
         if as_json:
             import json
 
             out(json.dumps({"error": self.told}))
         else:
-            self._write(command)
+            write_refusal(self.told, command=command)
         return exit_code(self.code)
 
-    def _write(self, command: str) -> None:
-        message = str(self.told.get("message") or self.told.get("detail") or self.told.get("title") or "")
-        note(f"{paint(self.code, 'red', sys.stderr)}: {message}")
-        if sentence := explain_path(self.told):
-            note(f"  {sentence}")
-        named = [str(one["address"]) for one in self.told.get("candidates") or ()]
-        others = [name for name in named if name not in message]
-        if others:
-            note(f"  candidates: {', '.join(others)}")
-        helps = self.code == "bad_request" and command
-        for line in tries(self.told, fall_back=not helps) or [f"try: {command} --help"]:
-            note(line)
+
+def write_refusal(
+    facts: Mapping[str, Any], *, text: str = "", position: int | None = None, command: str = ""
+) -> None:
+    """Print a refusal on stderr: the problem, where in `text` it is, and which commands to try next."""
+    message = str(facts.get("message") or facts.get("detail") or facts.get("title") or "")
+    note(f"{paint(str(facts.get('code', 'failed')), 'red', sys.stderr)}: {message}")
+    if position is not None and text.isprintable():
+        note(f"  {text[:120]}")
+        if position <= min(len(text), 120):
+            note(f"  {' ' * width(text[:position])}{paint('^', 'red', sys.stderr)}")
+    if sentence := explain_path(facts):
+        note(f"  {sentence}")
+    named = [str(one["address"]) for one in facts.get("candidates") or ()]
+    others = [name for name in named if name not in message]
+    if others:
+        note(f"  candidates: {', '.join(others)}")
+    helps = facts.get("code") == "bad_request" and command
+    for line in list_tries(facts, fall_back=not helps) or [f"try: {command} --help"]:
+        note(line)
+
+
+def render_refusal(diagnostic: Diagnostic) -> dict[str, Any]:
+    """A refusal as data, with each remedy also as a command."""
+    from scout.base.codec import render
+    from scout.protocol.operations import command_line
+
+    facts = render(diagnostic)
+    pairs = zip(facts["remedies"], diagnostic.remedies, strict=True)
+    return {**facts, "remedies": [{**shown, "command": command_line(one)} for shown, one in pairs]}
 
 
 def explain_path(facts: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> str:
@@ -107,32 +127,32 @@ def allow_directory(problem: RefusalError) -> bool:
 
 
 def remedy(operation: str, command: str = "", why: str = "") -> dict[str, Any]:
-    """A remedy that the command line itself knows."""
+    """A remedy offered by the command line itself."""
     return {"operation": operation, "parameters": {}, "why": why, "command": command or f"scout {operation}"}
 
 
-def tries(told: dict[str, Any], *, fall_back: bool = True) -> list[str]:
-    """The next commands, each of which this command line has; there is always one to fall back on."""
+def list_tries(told: Mapping[str, Any], *, fall_back: bool = True) -> list[str]:
+    """The commands to try next. Each exists in this command line, and there is always one."""
     from scout.cli.connection.catalogue import exists
 
     offered: list[dict[str, Any]] = list(told.get("remedies") or ())
     known = [one for one in offered if one.get("command") and exists(str(one.get("operation", "")))]
     if not fall_back and [one["operation"] for one in known] == ["explain"]:
         return []  # the help of the command says more
-    return [_try(one) for one in known] or ([_try(_fallback(told))] if fall_back else [])
+    return [_render_try(one) for one in known] or ([_render_try(_choose_fallback(told))] if fall_back else [])
 
 
-def _try(one: dict[str, Any]) -> str:
+def _render_try(one: dict[str, Any]) -> str:
     why = paint(f"  # {one['why']}", "dim", sys.stderr) if one.get("why") else ""
     return f"try: {one['command']}{why}"
 
 
-def _fallback(told: dict[str, Any]) -> dict[str, Any]:
+def _choose_fallback(told: Mapping[str, Any]) -> dict[str, Any]:
     code = str(told.get("code", ""))
-    return remedy("explain", f"scout explain {code}") if _is_known(code) else remedy("doctor")
+    return remedy("explain", f"scout explain {code}") if _is_known_code(code) else remedy("doctor")
 
 
-def _is_known(code: str) -> bool:
+def _is_known_code(code: str) -> bool:
     from scout.base.refusal import Refused
     from scout.model.problems.diagnostics import by_code
 
@@ -143,7 +163,7 @@ def _is_known(code: str) -> bool:
 
 
 def exit_code(code: str) -> int:
-    """The exit code of a diagnostic's family. Only a failure pays for loading the diagnostics."""
+    """The exit code of a diagnostic's family. The diagnostics are loaded only for a failure."""
     if code in LOCAL_CODES:
         return LOCAL_CODES[code][0]
     from scout.base.refusal import Family, Refused
@@ -153,3 +173,12 @@ def exit_code(code: str) -> int:
         return by_code(code).family.exit_code
     except Refused:
         return Family.FAILURE.exit_code
+
+
+def render_command(document: dict[str, Any]) -> str:
+    """A remedy as a command line. The operation table is slow to load, so it is loaded only here."""
+    from scout.base.codec import decode
+    from scout.base.refusal import Remedy
+    from scout.protocol.operations import command_line
+
+    return command_line(decode(document, Remedy))

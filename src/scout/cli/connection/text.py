@@ -108,6 +108,18 @@ def _lines_of(text: str) -> list[str]:
     return [line.expandtabs() for line in text.replace("\r\n", "\n").split("\n")]
 
 
+def out_json(value: object) -> None:
+    """A value as one line of JSON, escaped to ASCII, so that any text survives any terminal."""
+    import json
+
+    out(json.dumps(value))
+
+
+def out_fields(title: str, values: Mapping[str, object]) -> None:
+    """A title and its fields, one a line."""
+    out(fields(title, values))
+
+
 def is_interactive() -> bool:
     """Whether a person sits at the terminal: standard input and output are both one."""
     return sys.stdin.isatty() and sys.stdout.isatty()

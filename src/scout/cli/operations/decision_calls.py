@@ -8,7 +8,7 @@ from scout.cli.connection.call import ROUTES, DaemonCall
 from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import note, out
 from scout.cli.output.attention import headline, wish_lines
-from scout.cli.output.shapes import show
+from scout.cli.output.results import show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall, report_no
 from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import age, fields, note, one_line, out, paint, short_ids, table
 from scout.cli.output.own_name import say_you
-from scout.cli.output.shapes import flight_rows, show
+from scout.cli.output.results import flight_rows, show
 from scout.client.http import Lost
 
 TYPE_CHECKING = False
@@ -58,7 +58,7 @@ def show_status(manner: Options) -> int:
         return 0
     out(fields("running", found.facts()))
     if paused:
-        from scout.cli.output.pause import pause_line
+        from scout.cli.output.insight import pause_line
 
         out(pause_line(paused["paused"]))
     return 0
@@ -88,7 +88,7 @@ def show_now(parameters: dict[str, Any], manner: Options) -> int:
 
 def _show(now: dict[str, Any]) -> None:
     if now.get("paused"):
-        from scout.cli.output.pause import pause_line
+        from scout.cli.output.insight import pause_line
 
         out(pause_line(now["paused"]))
     _show_needs(now)

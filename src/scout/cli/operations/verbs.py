@@ -96,7 +96,7 @@ def inbox(parameters: dict[str, Any], manner: Options) -> int:
     if manner.as_json:
         out(json.dumps(page))
         return 0
-    from scout.cli.output.inbox import show_items
+    from scout.cli.output.results import show_items
 
     show_items(page["items"])
     is_person = line.caller.is_operator and not manner.act_as

@@ -1,4 +1,4 @@
-"""How what needs a person is shown: what is decided, first and whole; then the commands that decide it."""
+"""How items that need a person are shown: what to decide, whole; then the commands that decide it."""
 
 from __future__ import annotations
 
@@ -6,72 +6,75 @@ import os
 import shlex
 import sys
 
-from scout.cli.connection.text import age, clean, fields, note, out, paint, short_ids, width
+from scout.cli.connection.text import age, clean, note, out, paint, short_ids, table, width
+from scout.cli.output.fields import ATTENTION, read_field, show_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from scout.cli.output.fields import Field
+
 OPEN_STATES = ("open", "notified")
 _RISKY = {"medium": "yellow", "high": "red"}
 _DONE = {"resolved": "approved", "denied": "denied", "answered": "answered", "dismissed": "dismissed"}
-_MANY = 40  # lines of one item in a list; what is longer is decided where it is shown whole
+_MANY = 40  # lines of one item in a list; a longer item is decided where it is shown whole
 _BAR = "│ "
 
 
-# -- what is to be decided ---------------------------------------------------------------------------
+# -- what to decide ----------------------------------------------------------------------------------
 
 
 def wish_lines(item: dict[str, Any], columns: int | None = None) -> list[str]:
-    """What a person decides about, whole: the exact command or tool first, then what the program says.
+    """What a person decides about, whole: the exact command or tool first, then the words of the program.
 
     Every line of foreign text stands behind a bar, so that none looks like a line of Scout.
     """
-    wide = columns or _columns()
+    wide = columns or _measure_terminal()
     wish: dict[str, Any] | None = item.get("permission")
     if wish is None:
         title, body = str(item["title"]), str(item.get("body") or "")
         shown = [body] if body.startswith(title.removesuffix("…")) else [title, body]
-        return [line for text in shown if text for line in _framed(text, wide)]
-    return [*_exact(wish, wide), *_warnings(wish), *_words(item, wish, wide)]
+        return [line for text in shown if text for line in _frame(text, wide)]
+    return [*_describe_wish(wish, wide), *_list_warnings(wish), *_quote_words(item, wish, wide)]
 
 
-def _exact(wish: dict[str, Any], wide: int) -> list[str]:
+def _describe_wish(wish: dict[str, Any], wide: int) -> list[str]:
     tool = clean(str(wish.get("tool") or "the program"))
     if wish.get("observed"):
-        return ["seen on its screen:", *_framed(str(wish.get("arguments") or ""), wide)]
+        return ["seen on its screen:", *_frame(str(wish.get("arguments") or ""), wide)]
     if wish.get("command") is not None:
-        lines = [f"{tool} wants to run:", *_framed(str(wish["command"]), wide)]
+        lines = [f"{tool} wants to run:", *_frame(str(wish["command"]), wide)]
     elif wish.get("path"):
-        lines = [f"{tool} wants:", *_framed(str(wish["path"]), wide)]
+        lines = [f"{tool} wants:", *_frame(str(wish["path"]), wide)]
     else:
         lines = [f"{tool} wants to be used"]
-    return [*lines, *(["with:", *_framed(str(wish["arguments"]), wide)] if wish.get("arguments") else [])]
+    return [*lines, *(["with:", *_frame(str(wish["arguments"]), wide)] if wish.get("arguments") else [])]
 
 
-def _warnings(wish: dict[str, Any]) -> list[str]:
+def _list_warnings(wish: dict[str, Any]) -> list[str]:
     found: list[str] = []
     if wish.get("hidden"):
         found.append(
-            "It has hidden characters, shown here as \\x1b or \\u202e; approved is exactly what it is."
+            "It contains hidden characters, shown here as \\x1b or \\u202e. You approve exactly that."
         )
     if wish.get("cut"):
-        found.append(f"{wish['cut']} more characters are not shown: look at it in the session itself.")
+        found.append(f"{wish['cut']} more characters are not shown. Look at it in the session itself.")
     return [paint(line, "red", sys.stderr) for line in found]
 
 
-def _words(item: dict[str, Any], wish: dict[str, Any], wide: int) -> list[str]:
+def _quote_words(item: dict[str, Any], wish: dict[str, Any], wide: int) -> list[str]:
     said = str(wish.get("words") or item.get("body") or "")
-    return ["it says:", *_framed(said, wide)] if said else []
+    return ["it says:", *_frame(said, wide)] if said else []
 
 
-def _framed(text: str, wide: int) -> list[str]:
+def _frame(text: str, wide: int) -> list[str]:
     """Foreign text behind a bar, wrapped so that nothing of it begins a line of the terminal."""
-    return [f"{_BAR}{piece}" for line in text.split("\n") for piece in _wrapped(clean(line), wide - 4)]
+    return [f"{_BAR}{piece}" for line in text.split("\n") for piece in _wrap(clean(line), wide - 4)]
 
 
-def _wrapped(line: str, wide: int) -> list[str]:
+def _wrap(line: str, wide: int) -> list[str]:
     pieces, piece, used = list[str](), "", 0
     for char in line:
         needs = width(char)
@@ -82,7 +85,7 @@ def _wrapped(line: str, wide: int) -> list[str]:
     return [*pieces, piece]
 
 
-def _columns() -> int:
+def _measure_terminal() -> int:
     for stream in (sys.stdout, sys.stderr):
         try:
             return os.get_terminal_size(stream.fileno()).columns or 80
@@ -95,7 +98,7 @@ def _columns() -> int:
 
 
 def commands(item: dict[str, Any], name: str | None = None) -> list[str]:
-    """What can be typed about an item; nothing about one that is decided, or that is another's to decide."""
+    """The commands that decide an item; none if it is decided, or if another decides it."""
     if item["state"] not in OPEN_STATES:
         return []
     mine = bool(item.get("mayDecide"))
@@ -110,13 +113,13 @@ def commands(item: dict[str, Any], name: str | None = None) -> list[str]:
 
 
 def headline(item: dict[str, Any], name: str | None = None) -> str:
-    """Which it is, by its id or a shorter name, how risky, and since when."""
+    """An item by its id or a shorter name, its risk and its age."""
     risk = f" {paint(str(item['risk']), _RISKY[item['risk']])} risk" if item["risk"] in _RISKY else ""
-    state = "" if item["state"] in OPEN_STATES else f", {_outcome(item)}"
+    state = "" if item["state"] in OPEN_STATES else f", {_describe_outcome(item)}"
     return f"{name or item['id']}  {item['kind']}{risk}, {age(item['createdAt'])}{state}"
 
 
-def _outcome(item: dict[str, Any]) -> str:
+def _describe_outcome(item: dict[str, Any]) -> str:
     done = _DONE.get(str(item["state"]), str(item["state"]))
     by = f" by {item['decidedByAddress']}" if item.get("decidedByAddress") else ""
     allowed = f" ({item['allowanceId']})" if item.get("allowanceId") else ""
@@ -125,57 +128,41 @@ def _outcome(item: dict[str, Any]) -> str:
 
 def _show_item(item: dict[str, Any]) -> None:
     """One item, whole."""
-    path: dict[str, Any] = item.get("returnPath") or {}
-    shown: dict[str, Any] = {
-        "kind": item["kind"],
-        "state": item["state"],
-        "from": item.get("agentAddress"),
-        "risk": item["risk"] if item["risk"] != "low" else None,
-        "since": age(item["createdAt"]),
-        "until": item.get("expiresAt"),
-        "without an answer": item.get("defaultAction"),
-        "answer": item.get("answer"),
-        "because": item.get("reason"),
-        "decided by": item.get("decidedByAddress"),
-        "let through by": item.get("allowanceId"),
-        "flight": path.get("flightId"),
-        "work": path.get("workItemId"),
-    }
     for line in wish_lines(item):
         out(line)
-    out(fields(str(item["id"]), {name: value for name, value in shown.items() if value}))
+    show_fields(item["id"], item, ATTENTION)
     for line in commands(item):
         note(f"try: {line}")
 
 
 def _show_decided(item: dict[str, Any]) -> None:
-    """What was decided, first; then what exactly it was about."""
+    """What was decided; then what exactly it was about."""
     done = _DONE.get(str(item["state"]), str(item["state"]))
-    out(f"{paint(done, 'green')} {item['id']} of {item.get('agentAddress') or 'scout'}{_said(item)}")
+    out(f"{paint(done, 'green')} {item['id']} of {item.get('agentAddress') or 'scout'}{_quote_answer(item)}")
     for line in wish_lines(item):
         out(f"  {line}")
     if item.get("allowanceId"):
-        note(f"the same is let through from now on; take it back: scout allow revoke {item['allowanceId']}")
+        note(f"the same is allowed from now on; undo: scout allow revoke {item['allowanceId']}")
 
 
-def _said(item: dict[str, Any]) -> str:
+def _quote_answer(item: dict[str, Any]) -> str:
     text = item.get("answer") or item.get("reason")
     return f": {text}" if text else ""
 
 
 def _show_several(decision: dict[str, Any]) -> None:
-    """Each item as it fared."""
+    """The outcome of each item."""
     for one in decision["items"]:
         if one["decided"]:
             _show_decided(one["item"])
         else:
             out(f"{paint('not decided', 'red')} {one['attentionId']}: {one['problem']}")
     if not decision["items"]:
-        out("nothing was open")
+        out("Nothing is open.")
 
 
 def _show_raised(item: dict[str, Any]) -> None:
-    """What was put before a person, for who put it there."""
+    """A new item, for the agent that raised it."""
     out(f"{paint('raised', 'green')} {item['id']} ({item['kind']}): {item['title']}")
     if item["kind"] != "notify":
         note(f"the answer: scout attention show {item['id']} --wait")
@@ -185,14 +172,14 @@ def _show_raised(item: dict[str, Any]) -> None:
 
 
 def _show_list(page: dict[str, Any]) -> None:
-    """By agent, so that none buries what another needs: how much there is, then each item whole."""
+    """Items by agent, so that no agent hides the needs of another: the count, then each item whole."""
     counts = {one.get("agentId"): one for one in page.get("agents") or ()}
     names = short_ids(str(item["id"]) for item in page["items"])
     groups: dict[Any, list[dict[str, Any]]] = {}
     for item in page["items"]:
         groups.setdefault(item.get("agentId"), []).append(item)
     for agent_id, items in groups.items():
-        out(_group(items, counts.get(agent_id)))
+        out(_describe_group(items, counts.get(agent_id)))
         for item in items:
             _show_listed(item, names[str(item["id"])])
     if not page["items"]:
@@ -201,7 +188,7 @@ def _show_list(page: dict[str, Any]) -> None:
         note(f"more: --cursor {page['next']}")
 
 
-def _group(items: list[dict[str, Any]], count: dict[str, Any] | None) -> str:
+def _describe_group(items: list[dict[str, Any]], count: dict[str, Any] | None) -> str:
     who = paint(str(items[0].get("agentAddress") or "scout"), "bold")
     still = [one for one in items if one["state"] in OPEN_STATES]
     total = count["open"] if count and still else len(items)
@@ -221,7 +208,80 @@ def _show_listed(item: dict[str, Any], name: str) -> None:
         out(f"    {paint(line, 'dim')}")
 
 
-ATTENTION: dict[str, Callable[[Any], None]] = {
+# -- standing decisions ------------------------------------------------------------------------------
+
+
+def _describe_allowed(one: dict[str, Any]) -> str:
+    """What exactly is allowed."""
+    if one["kind"] == "command":
+        return clean(str(one["command"])) + _describe_arguments(one)
+    tool = str(one.get("tool") or "any tool")
+    if one["kind"] == "path":
+        return f"{tool} on {one['path']}"
+    return f"{tool}{_describe_arguments(one)}" if one.get("arguments") is not None else f"any use of {tool}"
+
+
+def _describe_arguments(one: dict[str, Any]) -> str:
+    return f" with {clean(str(one['arguments']))}" if one.get("arguments") else ""
+
+
+def _describe_scope(one: dict[str, Any]) -> str:
+    if one["scope"] == "agent":
+        return str(one.get("agentAddress") or one.get("agentId"))
+    return str(one.get("projectRoot")) if one["scope"] == "project" else "everywhere"
+
+
+def _read_state(one: dict[str, Any]) -> str:
+    return "expired" if one.get("expired") and one["state"] == "active" else str(one["state"])
+
+
+_ALLOWANCE: tuple[Field, ...] = (
+    ("allows", _describe_allowed),
+    ("for", _describe_scope),
+    ("state", _read_state),
+    ("until", lambda one: one.get("expiresAt") or "revoked"),
+    ("decided with", "attentionId"),
+    ("reason", "reason"),
+)
+
+
+def _show_allowance(one: dict[str, Any]) -> None:
+    show_fields(one["id"], one, _ALLOWANCE)
+    for item in one.get("letThrough") or ():
+        out(f"  allowed {item['id']} of {item['agentAddress']}: {item['title']}")
+
+
+def _show_allowed(one: dict[str, Any]) -> None:
+    out(f"{paint('allowed', 'green')} {one['id']} for {_describe_scope(one)}: {_describe_allowed(one)}")
+    note(f"undo: scout allow revoke {one['id']}")
+
+
+def _show_revoked(one: dict[str, Any]) -> None:
+    out(f"{paint('revoked', 'green')} {one['id']} for {_describe_scope(one)}: {_describe_allowed(one)}")
+
+
+_ALLOWANCES: tuple[Field, ...] = (
+    ("allowance", "id"),
+    ("for", _describe_scope),
+    ("until", "expiresAt"),
+    ("state", _read_state),
+    ("allows", _describe_allowed),
+)
+
+
+def _show_allowances(page: dict[str, Any]) -> None:
+    rows = [[read_field(one, how) for _, how in _ALLOWANCES] for one in page["items"]]
+    heads = [head for head, _ in _ALLOWANCES]
+    out(table(heads, rows) if rows else "Nothing is allowed without asking you.")
+    if page.get("next"):
+        note(f"more: --cursor {page['next']}")
+
+
+PRINTERS: dict[str, Callable[[Any], None]] = {
+    "allow.add": _show_allowed,
+    "allow.list": _show_allowances,
+    "allow.show": _show_allowance,
+    "allow.revoke": _show_revoked,
     "attention": _show_list,
     "attention.decide": _show_several,
     "attention.show": _show_item,

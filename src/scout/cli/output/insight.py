@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from scout.cli.connection.refusal import render_command
 from scout.cli.connection.text import age, columns, cut, first_line, local_time, out, paint
-from scout.cli.output.pause import pause_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +15,27 @@ if TYPE_CHECKING:
 _FEW = 3  # lines of each list in a brief
 _STEPS = 20
 _NARROW, _USUAL = 40, 80
+
+
+# -- pause --------------------------------------------------------------------------------------------
+
+
+def pause_line(paused: dict[str, Any]) -> str:
+    """That Scout is paused: since when, why, and how to resume."""
+    why = f", {paused['reason']}" if paused.get("reason") else ""
+    since = f"{paint('paused', 'yellow')} ({age(paused['since'])}{why})"
+    return f"{since}: no turn starts until you run scout resume"
+
+
+def _show_pause(told: dict[str, Any]) -> None:
+    out(
+        pause_line(told["paused"])
+        if told.get("paused")
+        else f"{paint('resumed', 'green')}: turns start again"
+    )
+    out(f"turns running: {told['running']}, waiting: {told['waiting']}")
+    for flight_id in told.get("interrupted") or ():
+        out(f"interrupted {flight_id}; retry: scout flight retry {flight_id}")
 
 
 # -- why ---------------------------------------------------------------------------------------------
@@ -49,15 +70,6 @@ def _show_decision(decision: dict[str, Any]) -> None:
         out(f"  {paint('today', 'yellow')}: {decision['differs']}")
 
 
-def _command(told: dict[str, Any]) -> str:
-    """A remedy as a command line. The operation table is costly to load, so only this loads it."""
-    from scout.base.codec import decode
-    from scout.base.refusal import Remedy
-    from scout.protocol.operations import command_line
-
-    return command_line(decode(told, Remedy))
-
-
 # -- brief -------------------------------------------------------------------------------------------
 
 
@@ -81,7 +93,7 @@ def _show_brief(told: dict[str, Any]) -> None:
     out(f"waits for you: {waiting}; unread: {told['unread']}")
     for step in told["next"]:
         why = paint(f"  # {step['why']}", "dim") if step.get("why") else ""
-        out(f"next: {_command(step)}{why}")
+        out(f"next: {render_command(step)}{why}")
     if not told["next"]:
         out("nothing is owed: done, or scout inbox claim --wait 60 for what comes")
 
@@ -172,4 +184,9 @@ def _is_plain() -> bool:
     return "utf" not in (os.environ.get("LC_ALL") or os.environ.get("LANG") or "utf").lower()
 
 
-INSIGHT: dict[str, Callable[[Any], None]] = {"why": _show_why, "brief": _show_brief, "usage": _show_usage}
+PRINTERS: dict[str, Callable[[Any], None]] = {
+    "why": _show_why,
+    "brief": _show_brief,
+    "usage": _show_usage,
+    **dict.fromkeys(("pause", "resume"), _show_pause),
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from scout.cli.connection.refusal import render_command
 from scout.cli.connection.text import age, first_line, indent, join_lines, note, out, out_text, paint
 
 TYPE_CHECKING = False
@@ -44,18 +45,9 @@ def _sighting(one: dict[str, Any]) -> str:
     if one.get("sessionId"):
         lines.append(f"  {one['sessionId']} of {one['agent']}")
     elif one.get("attach"):
-        lines.append(f"  attach? {_command(one['attach'])}")
+        lines.append(f"  attach? {render_command(one['attach'])}")
     seen = f"  seen in {one['source']}" + (f"; {one['limits']}" if one.get("limits") else "")
     return join_lines([*lines, paint(seen, "dim")])
-
-
-def _command(told: dict[str, Any]) -> str:
-    """A remedy as a command line. The operation table is costly to load, so only this loads it."""
-    from scout.base.codec import decode
-    from scout.base.refusal import Remedy
-    from scout.protocol.operations import command_line
-
-    return command_line(decode(told, Remedy))
 
 
 # -- a transcript ------------------------------------------------------------------------------------
@@ -110,7 +102,7 @@ def _patch_line(line: str) -> str:
     return paint(line, colour) if colour else line
 
 
-OBSERVATION: dict[str, Callable[[Any], None]] = {
+PRINTERS: dict[str, Callable[[Any], None]] = {
     "topology": _show_topology,
     "session.tail": _show_tail,
     "flight.diff": _show_diff,

@@ -7,7 +7,7 @@ import sys
 import time
 
 from scout.cli.connection.call import ROUTES
-from scout.cli.connection.refusal import OPEN, exit_code, tries
+from scout.cli.connection.refusal import OPEN, exit_code, list_tries
 from scout.cli.connection.text import note, out, out_text, paint
 from scout.cli.output.own_name import say_you
 from scout.cli.waiting.progress import ProgressLine, WatchedFlight, asked_of_a_person
@@ -86,7 +86,7 @@ def _write_failure(flight: dict[str, Any]) -> None:
 def _known(*sources: dict[str, Any]) -> list[str]:
     """The remedies of a flight or its error, as far as they are commands here."""
     offered = next((source["remedies"] for source in sources if source.get("remedies")), ())
-    return tries({"remedies": offered}, fall_back=False)
+    return list_tries({"remedies": offered}, fall_back=False)
 
 
 def _why(flight: dict[str, Any]) -> str:

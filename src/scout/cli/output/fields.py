@@ -1,0 +1,316 @@
+"""Field tables: which fields of each result are shown, under which label, read how."""
+
+from __future__ import annotations
+
+import os
+
+from scout.cli.connection.text import age, fields, local_time, one_line, out, short_id
+from scout.client.http import as_object
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    # A label, and how to read the value: a function of the record, or `how:path`.
+    Field = tuple[str, str | Callable[[dict[str, Any]], object]]
+
+
+# -- reading -----------------------------------------------------------------------------------------
+
+
+def read_field(record: dict[str, Any], how: str | Callable[[dict[str, Any]], object]) -> object:
+    """The value of a field as it is shown; None if there is nothing to show.
+
+    `how:path` names a reader below; `a|b` takes the first path that has a value; `a.b` goes into a record.
+    """
+    if not isinstance(how, str):
+        return how(record)
+    reader, _, paths = how.rpartition(":")
+    found = (_follow_path(record, path) for path in paths.split("|"))
+    value = next((one for one in found if one not in (None, "", [], {})), None)
+    return _READERS[reader](value) if reader and value is not None else value
+
+
+def _follow_path(record: dict[str, Any], path: str) -> Any:
+    *outer, last = path.split(".")
+    for name in outer:
+        record = as_object(record.get(name))
+    return record.get(last)
+
+
+def shorten_home(path: Any) -> str:
+    """A folder with `~` for the home folder."""
+    home = os.path.expanduser("~")  # noqa: PTH111 (pathlib would be loaded for this)
+    path = str(path)
+    return f"~{path[len(home) :]}" if f"{path}/".startswith(f"{home}/") and home != "/" else path
+
+
+def read_presence(agent: dict[str, Any]) -> object:
+    """An agent's status, or that it sleeps, which says more than that it is offline."""
+    return agent["lifecycle"] if agent.get("lifecycle") == "sleeping" else agent.get("status")
+
+
+_READERS: dict[str, Callable[[Any], object]] = {
+    "age": age,
+    "time": local_time,
+    "line": one_line,
+    "id": short_id,
+    "path": shorten_home,
+    "percent": lambda value: f"{value:g} %",
+    "list": lambda value: ", ".join(map(str, value)),
+    "pairs": lambda value: " ".join(f"{name}={one}" for name, one in value.items()),
+}
+
+
+def show_fields(title: object, record: dict[str, Any], table: tuple[Field, ...]) -> None:
+    """A record under its title, one field a line; fields without a value are left out."""
+    values = {label: read_field(record, how) for label, how in table}
+    out(fields(str(title), {label: one for label, one in values.items() if one not in (None, "")}))
+
+
+# -- one record --------------------------------------------------------------------------------------
+
+
+def _read_model(session: dict[str, Any]) -> str | None:
+    """The model that answers, and the requested one if they differ."""
+    wished, taken, seen = (session.get(f"model{name}") for name in ("Requested", "Resolved", "Observed"))
+    real = seen or taken or wished
+    return f"{real} (requested {wished})" if wished and wished != real else real
+
+
+def _read_program(session: dict[str, Any]) -> str:
+    pid = f" (pid {session['pid']})" if session.get("pid") else ""
+    return f"running{pid}" if session["running"] else "not running"
+
+
+def _read_tokens(session: dict[str, Any]) -> str | None:
+    tokens = session["tokens"]
+    guess = " (estimated)" if tokens["estimated"] else ""
+    return f"{tokens['totalTokens']}{guess}" if tokens["totalTokens"] else None
+
+
+def _read_progress(item: dict[str, Any]) -> str:
+    progress: dict[str, Any] = item.get("progress") or {}
+    steps = f"{progress.get('done')} of {progress['total']}" if progress.get("total") else ""
+    percent = f"{progress['percent']:g} %" if progress.get("percent") is not None else ""
+    return ", ".join(part for part in (steps, percent, progress.get("summary")) if part)
+
+
+def _read_waiting(item: dict[str, Any]) -> str:
+    waiting: dict[str, Any] = item.get("waitingOn") or {}
+    return " ".join(str(part) for part in (waiting.get("kind"), waiting.get("ref")) if part)
+
+
+def _read_members(conversation: dict[str, Any]) -> str:
+    """A channel by its name, another conversation by its members."""
+    members = conversation.get("members") or ()
+    return str(conversation.get("name") or ", ".join(str(one.get("address")) for one in members))
+
+
+def _read_work(question: dict[str, Any]) -> str:
+    work: dict[str, Any] = question.get("workItem") or {}
+    return "  ".join(str(work[name]) for name in ("id", "state", "title")) if work else ""
+
+
+def _unless(name: str, default: str) -> Callable[[dict[str, Any]], object]:
+    return lambda record: record[name] if record[name] != default else None
+
+
+def _use_names(*names: str) -> tuple[Field, ...]:
+    return tuple((name, name) for name in names)
+
+
+AGENT: tuple[Field, ...] = (
+    ("status", read_presence),
+    ("sleeping since", "time:sleepingSince"),
+    ("about", "description"),
+    *_use_names("canonical", "path", "birthBranch", "id"),
+    ("project", "projectRoot"),
+    ("harness", "config.harness"),
+    ("wakes", "config.wakePolicy"),
+    ("role", "toolRole"),
+    ("open flights", "openFlights"),
+    ("unread", "unread"),
+    ("aliases", "list:aliases"),
+)
+IDENTITY = _use_names(
+    *("kind", "tokenId", "agentId", "alias", "canonical", "minimal", "path", "birthBranch", "role"),
+    *("sessionId", "user", "project", "node", "url", "version"),
+)
+RESOLUTION = _use_names(
+    *("address", "canonical", "minimal", "path", "birthBranch", "agentId", "endpointId", "sessionId"),
+    *("harness", "rule", "action"),
+)
+FLIGHT: tuple[Field, ...] = (
+    *_use_names("state", "phase", "reason"),
+    ("to", "targetAddress"),
+    ("from", "requesterAddress"),
+    ("attempt", "attempt"),
+    ("began", "time:createdAt"),
+    ("finished", "time:finishedAt"),
+    ("asked", "line:body"),
+)
+MESSAGE: tuple[Field, ...] = (
+    ("from", "sender"),
+    ("kind", "kind"),
+    ("conversation", "conversationId"),
+    ("in reply to", "inReplyTo"),
+    ("when", "time:createdAt"),
+)
+SESSION: tuple[Field, ...] = (
+    ("state", lambda one: f"{one['state']}, {one['class']}"),
+    ("agent", "address"),
+    ("harness", "harness"),
+    ("program", _read_program),
+    ("native ids", "pairs:nativeIds"),
+    ("folder", "cwd"),
+    ("model", _read_model),
+    ("permission", "permissionProfile"),
+    ("forked from", "forkedFrom"),
+    ("terminal", lambda one: f"open (pid {one['terminal']['pid']})" if one.get("terminal") else None),
+    ("last event", "age:lastEventAt"),
+    ("tokens", _read_tokens),
+    ("flight", "flightId"),
+    ("reason", "reason"),
+)
+QUESTION: tuple[Field, ...] = (
+    ("state", "state"),
+    ("asker", "askerAddress"),
+    ("responder", "responderAddress"),
+    ("since", "age:createdAt"),
+    ("options", "list:options"),
+    ("answer", "answer"),
+    ("reason", "reason"),
+    ("flight", "flightId"),
+    ("work", _read_work),
+)
+WORK: tuple[Field, ...] = (
+    ("state", "state"),
+    ("owner", "ownerAddress"),
+    ("next move", "nextMoveAddress"),
+    ("requester", "requesterAddress"),
+    ("waits for", _read_waiting),
+    ("progress", _read_progress),
+    ("priority", _unless("priority", "normal")),
+    ("labels", "list:labels"),
+    ("due", "time:dueAt"),
+    ("reason", "reason"),
+    ("acceptance", "acceptance"),
+)
+ATTENTION: tuple[Field, ...] = (
+    ("kind", "kind"),
+    ("state", "state"),
+    ("from", "agentAddress"),
+    ("risk", _unless("risk", "low")),
+    ("since", "age:createdAt"),
+    ("until", "expiresAt"),
+    ("without an answer", "defaultAction"),
+    ("answer", "answer"),
+    ("reason", "reason"),
+    ("decided by", "decidedByAddress"),
+    ("allowed by", "allowanceId"),
+    ("flight", "returnPath.flightId"),
+    ("work", "returnPath.workItemId"),
+)
+
+
+# -- lists: texts come last --------------------------------------------------------------------------
+
+COLUMNS: dict[str, tuple[Field, ...]] = {
+    "who": (
+        ("agent", "address"),
+        ("status", read_presence),
+        ("harness", "config.harness"),
+        ("project", "path:projectRoot"),
+        ("about", "line:description"),
+    ),
+    "flight.list": (
+        ("flight", "id:id"),
+        ("state", "state"),
+        ("to", "targetAddress"),
+        ("began", "age:createdAt"),
+        ("asked", "line:body"),
+    ),
+    "message.list": (
+        ("message", "id:id"),
+        ("from", "senderAddress"),
+        ("when", "age:createdAt"),
+        ("says", "line:body"),
+    ),
+    "latest": (
+        ("with", "name"),
+        ("unread", "unread"),
+        ("when", "age:message.createdAt"),
+        ("newest", "line:message.body"),
+    ),
+    "search": (("found", "id:id"), ("when", "age:at"), ("words", "line:snippet")),
+    "delivery.list": (
+        ("delivery", "id:id"),
+        ("state", "state"),
+        ("attempts", "attempts"),
+        ("since", "age:createdAt"),
+        ("why", "line:reason"),
+    ),
+    "conversation.list": (
+        ("conversation", "id:id"),
+        ("kind", "kind"),
+        ("unread", "unread"),
+        ("with", _read_members),
+    ),
+    "channel.list": (("channel", "name"), ("unread", "unread"), ("id", "id:id")),
+    "alias.list": (("alias", "name"), ("means", "means"), ("state", "state")),
+    "card.list": (
+        ("card", "id:id"),
+        ("state", "state"),
+        ("uses", "uses"),
+        ("until", "time:expiresAt"),
+        ("name", "line:name"),
+    ),
+    "token.list": (
+        ("token", "id:id"),
+        ("kind", "kind"),
+        ("state", "state"),
+        ("for", "address"),
+        ("label", "line:label"),
+    ),
+    "grant.list": (("grant", "id:id"), ("action", "action"), ("state", "state"), ("why", "line:reason")),
+    "node.list": (("node", "name"), ("id", "id:id")),
+    "session.list": (
+        ("session", "id:id"),
+        ("agent", "address"),
+        ("harness", "harness"),
+        ("state", "state"),
+        ("last", "age:lastEventAt"),
+        ("folder", "path:cwd"),
+    ),
+    "question.list": (
+        ("question", "id:id"),
+        ("state", "state"),
+        ("asker", "askerAddress"),
+        ("responder", "responderAddress"),
+        ("since", "age:createdAt"),
+        ("asked", "line:body"),
+    ),
+    "work.list": (
+        ("work", "id:id"),
+        ("state", "state"),
+        ("owner", "ownerAddress"),
+        ("next move", "nextMoveAddress"),
+        ("done", "percent:progress.percent"),
+        ("title", "line:title"),
+    ),
+}
+
+EMPTY = {
+    "who": "No agents yet. Try: scout agent register NAME --project .",
+    "inbox": "Your inbox is empty.",
+    "attention": "Nothing needs you.",
+    "flight.list": "No flights.",
+    "question.list": "No questions.",
+    "work.list": "No work.",
+    "session.list": "No sessions.",
+    "channel.list": "No channels. Try: scout channel create NAME",
+    "alias.list": "No aliases. Try: scout alias set NAME ADDRESS",
+    "search": "Nothing found.",
+}
