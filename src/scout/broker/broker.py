@@ -21,12 +21,12 @@ from scout.broker.sessions.keep_warm import WarmKeeper
 from scout.broker.transaction import admission
 from scout.broker.transaction.admission import Admitted
 from scout.broker.transaction.cache import Cache
-from scout.broker.transaction.full_store import until_stored
 from scout.broker.transaction.services import LiveSettings, Services
 from scout.broker.transaction.streams import Hub, Waiters
 from scout.broker.transaction.transaction import Transaction
+from scout.broker.transaction.transactions import until_stored
 from scout.broker.upkeep import housekeeping
-from scout.broker.upkeep.disk_caps import DiskCaps
+from scout.broker.upkeep.housekeeping import DiskCaps
 from scout.broker.upkeep.notifier import Notifier
 from scout.broker.upkeep.tie_break import TieBreaker
 from scout.model.endpoint import Endpoint

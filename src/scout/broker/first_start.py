@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from scout.broker.effects import delegations
+from scout.broker.effects import reminders
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
 from scout.identity.spelling import node_name, operator_user
@@ -26,7 +26,7 @@ def begin(tx: Transaction, secret: str, login: str, host: str) -> None:
     if node.version != services.version:
         tx.record(NodeUpdated, update_node(node, tx.now, version=services.version), move="update")
     services.sweeper_agent = _agent(tx, AgentPath.parse("/system/sweeper")).id
-    delegations.start_watching(tx.ledger, tx.now)
+    reminders.start_watching(tx.ledger, tx.now)
     user = tx.ledger.one(User, "operator") or _user(tx, operator_user(login))
     services.operator = user.name
     operator = _agent(tx, AgentPath.root(user.name, "direct"))

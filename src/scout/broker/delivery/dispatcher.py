@@ -1,6 +1,6 @@
-"""Carrying deliveries to the programs that run agents: it follows the log, so nothing is woken too early.
+"""Starting turns for deliveries. The dispatcher follows the log, so nothing starts before its commit.
 
-One lane per agent, so that the turns of a session follow each other. Everything here may happen
+There is one lane per agent, so that the turns of a session follow each other. Everything here may happen
 twice: the delivery id makes a turn the same turn.
 """
 
@@ -15,9 +15,9 @@ from scout.base.refusal import Refused
 from scout.broker.delivery import preparation, recovery, turn_record
 from scout.broker.delivery.human_answers import is_decided
 from scout.broker.delivery.live_delivery import LiveSessions, next_attempt_at
-from scout.broker.delivery.opening import PreparedTurn
 from scout.broker.delivery.pause import NOW
 from scout.broker.delivery.runner import TurnRunner, failure_of
+from scout.broker.delivery.session_records import PreparedTurn
 from scout.broker.delivery.turn_slots import TurnSlots, open_asks, queued_turn
 from scout.broker.effects import held_flights
 from scout.broker.routing.held_items import has_item
@@ -50,23 +50,23 @@ from scout.policy.queue import place_behind_target
 from scout.store.ledger import Ledger
 
 _LOG = logging.getLogger("scout.dispatch")
-_Carry = tuple[str, Callable[[str], Awaitable[None]]]
+_Job = tuple[str, Callable[[str], Awaitable[None]]]
+_Prepare = Callable[[Transaction, str], PreparedTurn | None]
 
 
 class _Due(NamedTuple):
-    """What waits for its moment, the soonest first."""
+    """A delivery that waits for its time, the soonest first."""
 
     at: int
-    target: str
     ident: str
     delivery: Delivery
 
     def __lt__(self, other: tuple[Any, ...]) -> bool:
-        return self[:3] < other[:3]
+        return self[:2] < other[:2]
 
 
 class Dispatcher:
-    """`write` runs a function of a Turn as the broker itself; `read` runs one of a Ledger."""
+    """`write` runs a function of a Transaction as the broker itself; `read` runs one of a Ledger."""
 
     def __init__(
         self,
@@ -77,15 +77,15 @@ class Dispatcher:
         self._services = services
         self._write = write
         self._read = read
-        self._lanes: dict[str, deque[_Carry]] = {}
+        self._lanes: dict[str, deque[_Job]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self.runner = TurnRunner(services, write, self._go_on)
+        self.runner = TurnRunner(services, write, self._schedule)
         self.slots = TurnSlots(services)
         services.forecast = lambda person: self.slots.forecast(person=person)
         self._flights: dict[str, str] = {}  # the flight of each delivery that is in a lane
         self._live = LiveSessions(services, write, read)
         self._preparing = 0
-        self._over: set[str] = set()  # flights that ended while a turn was being prepared
+        self._ended_flights: set[str] = set()  # while a turn was being prepared
         self._due: list[_Due] = []
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
@@ -105,18 +105,25 @@ class Dispatcher:
             (self.slots.on_event, (FlightEvent, QuestionEvent, AttentionEvent)),
         )
 
-    def _on_pause(self, event: NodePaused | NodeResumed) -> None:
-        """This machine pauses, or no longer; then the live sessions are told what came meanwhile."""
-        self._services.paused = event.payload.record.paused
-        if event.payload.move == NOW:
-            self.runner.stop_all()
-        self.slots.admit()
-        if self._services.paused is None:
-            for agent_id in self._live.agents:
-                self._take_up(agent_id, agent_id)
-
     def _on_delivery(self, event: DeliveryRequested | DeliveryNacked | DeliveryFailed) -> None:
-        self._schedule(event.payload.record)
+        delivery = event.payload.record
+        if not self.runner.steer(delivery):
+            self._schedule(delivery)
+
+    def _on_flight_end(self, event: FlightCancelled | FlightFailed) -> None:
+        flight = event.payload.record
+        gave_up = isinstance(event, FlightFailed) and event.payload.by == flight.target
+        if not gave_up:  # otherwise its program said so, and ends the turn itself
+            if self._preparing:
+                self._ended_flights.add(flight.id)
+            self.runner.stop(flight)
+
+    def _on_decision(self, event: AttentionEvent) -> None:
+        if is_decided(event.payload.record):
+            self.runner.respond(event.payload.record)
+
+    def _on_agent(self, event: Event) -> None:
+        self.enqueue(event.target.id, event.target.id, self._release_held)
 
     def _on_session_start(self, event: SessionEvent) -> None:
         self._live.on_session(event.payload.record)
@@ -124,52 +131,46 @@ class Dispatcher:
     def _on_session_end(self, event: SessionEvent) -> None:
         self.runner.end_session(event.payload.record)
 
-    def _on_flight_end(self, event: FlightCancelled | FlightFailed) -> None:
-        flight = event.payload.record
-        gave_up = isinstance(event, FlightFailed) and event.payload.by == flight.target
-        if not gave_up:  # else its program has said so, and ends its own turn
-            if self._preparing:
-                self._over.add(flight.id)
-            self.runner.stop(flight)
+    def _on_pause(self, event: NodePaused | NodeResumed) -> None:
+        """This machine pauses or resumes; after a pause, live sessions get what arrived meanwhile."""
+        self._services.paused = event.payload.record.paused
+        if event.payload.move == NOW:
+            self.runner.stop_all()
+        self.slots.admit()
+        if self._services.paused is None:
+            for agent_id in self._live.agents:
+                self._enqueue_live(agent_id)
 
-    def _on_decision(self, event: AttentionEvent) -> None:
-        if is_decided(event.payload.record):
-            self.runner.answered(event.payload.record)
-
-    def _on_agent(self, event: Event) -> None:
-        self.enqueue(event.target.id, event.target.id, self._release)
+    # -- when a delivery is due ------------------------------------------------------------------
 
     def _schedule(self, delivery: Delivery) -> None:
-        if not self.runner.steered(delivery):
-            self._go_on(delivery)
-
-    def _go_on(self, delivery: Delivery) -> None:
-        """What is not said into a turn gets one of its own, if it is to wake anybody."""
+        """Queue a pending delivery, now or when it is due: for a turn or for a live session."""
         if delivery.state is not DeliveryState.PENDING or not (delivery.wake or self._live.concern(delivery)):
             return
-        ident = delivery.id if delivery.wake else delivery.target
-        if delivery.wake and delivery.flight_id is not None:
-            self._flights[delivery.id] = delivery.flight_id
-        at = (
-            delivery.next_attempt_at
-            if delivery.wake
-            else next_attempt_at(delivery, self._services.rules.back_off)
-        )
+        if delivery.wake:
+            at = delivery.next_attempt_at
+        else:
+            at = next_attempt_at(delivery, self._services.rules.back_off)
         now = self._services.clock.now()
         if at <= now or is_from_the_future(delivery, now):
-            self._take_up(delivery.target, ident)
+            self._enqueue_delivery(delivery)
         else:
-            heapq.heappush(self._due, _Due(int(at), delivery.target, ident, delivery))
-            self._arm()
+            heapq.heappush(self._due, _Due(int(at), delivery.id, delivery))
+            self._set_timer()
 
-    def _take_up(self, agent_id: str, ident: str) -> None:
-        """Carry a delivery; or, with the id of the agent itself, knock at its live session."""
-        if ident == agent_id:
-            self.enqueue(f"door of {agent_id}", agent_id, self._live.knock)
-        else:
-            self.enqueue(agent_id, ident, self._carry)
+    def _enqueue_delivery(self, delivery: Delivery) -> None:
+        if not delivery.wake:
+            self._enqueue_live(delivery.target)
+            return
+        if delivery.flight_id is not None:
+            self._flights[delivery.id] = delivery.flight_id
+        self.enqueue(delivery.target, delivery.id, self._run_turn)
 
-    def _arm(self) -> None:
+    def _enqueue_live(self, agent_id: str) -> None:
+        """Hand over what waits for an agent to its live session."""
+        self.enqueue(f"live session of {agent_id}", agent_id, self._live.deliver_live)
+
+    def _set_timer(self) -> None:
         """Wake up when the next delayed delivery is due."""
         if self._timer is not None:
             self._timer.cancel()
@@ -179,51 +180,51 @@ class Dispatcher:
             self._timer = asyncio.get_running_loop().call_later(max(wait, 0.0), self.check)
 
     def check(self) -> None:
-        """Take up what has become due; also after the clock has jumped, forward or back."""
+        """Queue what has become due; also after the clock has jumped, forward or back."""
         now = self._services.clock.now()
         waiting, self._due = self._due, []
         for one in sorted(waiting):
             if one.at <= now or is_from_the_future(one.delivery, now):
-                self._take_up(one.target, one.ident)
+                self._enqueue_delivery(one.delivery)
             else:
                 self._due.append(one)  # a sorted list is a heap
-        self._arm()
+        self._set_timer()
 
-    def enqueue(self, lane: str, ident: str, carry: Callable[[str], Awaitable[None]]) -> None:
-        """Do something for an agent after what is under way for it."""
+    # -- lanes -----------------------------------------------------------------------------------
+
+    def enqueue(self, lane: str, ident: str, run: Callable[[str], Awaitable[None]]) -> None:
+        """Run something after everything that is queued in the same lane."""
         if self._closed:
             return
-        self._lanes.setdefault(lane, deque()).append((ident, carry))
+        self._lanes.setdefault(lane, deque()).append((ident, run))
         if lane not in self._tasks:
             self._tasks[lane] = asyncio.get_running_loop().create_task(self._drain(lane))
         else:
             self._show_places(lane)
 
     def _show_places(self, lane: str) -> None:
-        """The flights behind the one that a lane is at know how many turns are before theirs."""
+        """Tell the flights that wait in a lane how many turns are before theirs."""
         flights = [self._flights[ident] for ident, _ in self._lanes[lane] if ident in self._flights]
         for place, flight_id in enumerate(flights, 1):
             self._services.line[flight_id] = place_behind_target(place)
 
     @property
     def lanes(self) -> int:
-        """For how many agents something is under way."""
+        """The number of lanes in which something runs or waits."""
         return len(self._lanes)
-
-    # -- one lane --------------------------------------------------------------------------------
 
     async def _drain(self, lane: str) -> None:
         queue = self._lanes[lane]
         try:
             while queue and not self._closed:
-                ident, carry = queue.popleft()
+                ident, run = queue.popleft()
                 self._services.line.pop(self._flights.pop(ident, ""), None)
                 self._show_places(lane)
                 try:
-                    await carry(ident)
+                    await run(ident)
                 except Refused as refusal:
                     _LOG.warning("delivery %s: %s", ident, refusal)
-                except Exception:  # noqa: BLE001 (the lane goes on; it is logged)
+                except Exception:  # noqa: BLE001 (the lane continues; it is logged)
                     _LOG.exception("delivery %s", ident)
         finally:
             del self._tasks[lane]
@@ -232,16 +233,18 @@ class Dispatcher:
             else:
                 self._lanes.pop(lane, None)
 
-    async def _release(self, agent_id: str) -> None:
-        """An agent is there, or is reached in another way now: what was held for it may go on."""
+    async def _release_held(self, agent_id: str) -> None:
+        """An agent can be reached, or in another way than before: release what was held for it."""
         if await self._read(
             lambda ledger: held_flights.held_flights(ledger, agent_id) or has_item(ledger, agent_id)
         ):
             await self._write(lambda tx: held_flights.release_all(tx, agent_id))
-        self._take_up(agent_id, agent_id)
+        self._enqueue_live(agent_id)
 
-    async def _carry(self, ident: str) -> None:
-        """A new turn, as soon as there is a slot for it."""
+    # -- one turn --------------------------------------------------------------------------------
+
+    async def _run_turn(self, ident: str) -> None:
+        """Run the turn of a delivery: get a slot, prepare the turn in a transaction, run it."""
         if self.slots.is_free:
             self.slots.take(ident)
         else:
@@ -249,43 +252,36 @@ class Dispatcher:
             queued = await self._read(lambda ledger: queued_turn(ledger, ident, since))
             if not await self.slots.wait(queued):
                 return
-        await self._turn(ident, preparation.prepare)
+        await self._run_in_slot(ident, preparation.prepare)
 
-    async def _resume(self, ident: str) -> None:
-        """A turn that is under way: it has its slot, however many others run."""
+    async def _resume_turn(self, ident: str) -> None:
+        """Follow a turn whose program runs already: it gets a slot, however many others run."""
         self.slots.take(ident)
         awaits = await self._read(lambda ledger: open_asks(ledger, ident))
-        await self._turn(ident, preparation.resume, awaits)
+        await self._run_in_slot(ident, preparation.resume, awaits)
 
-    async def _turn(
-        self,
-        ident: str,
-        prepare: Callable[[Transaction, str], PreparedTurn | None],
-        awaits: Sequence[str] = (),
-    ) -> None:
+    async def _run_in_slot(self, ident: str, prepare: _Prepare, awaits: Sequence[str] = ()) -> None:
         try:
-            prepared = await self._prepared(ident, prepare)
+            prepared = await self._prepare_turn(ident, prepare)
             if prepared is not None:
                 self.slots.begin(ident, prepared.spec.agent_id, prepared.flight_id, awaits)
                 await self.runner.run(prepared)
         finally:
             self.slots.release(ident)
 
-    async def _prepared(
-        self, ident: str, prepare: Callable[[Transaction, str], PreparedTurn | None]
-    ) -> PreparedTurn | None:
-        """The turn, known to whoever cancels it even if that was committed together with it.
+    async def _prepare_turn(self, ident: str, prepare: _Prepare) -> PreparedTurn | None:
+        """Prepare a turn so that whoever cancels it finds it, even if both share a commit.
 
         Cancelling looks for a turn in `running` and stops it. While a turn is prepared it is not there yet,
         and the transaction that prepares it and the one that cancels its flight may share a commit, in
         either order. If the cancelling one came first, `prepare` sees an ended flight and returns nothing.
-        If it came second, its event is published before this task goes on after its commit: the turn is in
-        no table, and nobody would stop it.
+        If it came second, its event is published before this task resumes after its commit: the turn is in
+        no table, and nothing would stop it.
 
-        So events of flights that end while anything is being prepared are kept in `_over`, and each turn
+        So flights that end while anything is being prepared are kept in `_ended_flights`, and each turn
         looks there once, in the same step in which it enters `running`. A turn found there is marked as
         unwanted: its prompt may be on the way to the program already, so it is stopped as soon as the
-        program has taken it. When nothing is being prepared any more, `_over` is empty again.
+        program has taken it. When nothing is being prepared any more, `_ended_flights` is empty again.
         """
         self._preparing += 1
         try:
@@ -296,35 +292,35 @@ class Dispatcher:
             return None
         else:
             if prepared is not None:
-                prepared.unwanted = prepared.unwanted or prepared.flight_id in self._over
+                prepared.unwanted = prepared.unwanted or prepared.flight_id in self._ended_flights
                 self.runner.running[ident] = prepared
             return prepared
         finally:
             self._preparing -= 1
             if not self._preparing:
-                self._over.clear()
+                self._ended_flights.clear()
 
     # -- after a start, before an end --------------------------------------------------------------
 
     async def recover(self) -> None:
-        """Take up what was under way: leased is looked at, running is followed again, pending goes on.
+        """Resume after a restart: look at leased deliveries, follow running turns, schedule pending ones.
 
-        Each in the lane of its agent, so that a turn that goes on is before those that wait.
+        Each goes into the lane of its agent, so that a running turn is before those that wait.
         """
         uncertain: list[Delivery] = await self._read(recovery.uncertain_deliveries)
         under_way: list[Delivery] = await self._read(recovery.running_deliveries)
         await self._write(lambda tx: recovery.free_idle_endpoints(tx, [*uncertain, *under_way]))
         for delivery in uncertain:
-            self.enqueue(delivery.target, delivery.id, self._settle)
+            self.enqueue(delivery.target, delivery.id, self._settle_leased)
         for delivery in under_way:
             self.enqueue(delivery.target, delivery.id, self._reattach)
         for delivery in await self._read(recovery.pending_deliveries):
             self._schedule(delivery)
         for agent_id in await self._live.after_a_start():
-            self._take_up(agent_id, agent_id)
+            self._enqueue_live(agent_id)
 
     async def _inspect(self, ident: str) -> InspectResult:
-        """What can be seen of a delivery; an adapter that cannot look has seen nothing."""
+        """Ask the harness whether its program has a delivery; UNKNOWN if it cannot tell."""
         harness_name, session_id, run = await self._read(
             lambda ledger: recovery.session_of_delivery(ledger, ident)
         )
@@ -338,33 +334,33 @@ class Dispatcher:
             return InspectResult.UNKNOWN
 
     def is_at(self, delivery: Delivery) -> bool:
-        """Whether a delivery is being carried or followed."""
+        """Whether a delivery waits in a lane or its turn runs."""
         lane = self._lanes.get(delivery.target, ())
         return delivery.id in self.runner.running or any(ident == delivery.id for ident, _ in lane)
 
     async def look(self, delivery: Delivery) -> InspectResult:
-        """Whether its program has it; what nobody follows any more is followed again."""
+        """Whether its program has a delivery; a turn that is not followed any more is followed again."""
         found = await self._inspect(delivery.id)
         if found is InspectResult.TAKEN:
-            self.enqueue(delivery.target, delivery.id, self._resume)
+            self.enqueue(delivery.target, delivery.id, self._resume_turn)
         return found
 
-    async def _settle(self, ident: str) -> None:
-        """It was leased when the broker died: did the program take it?"""
+    async def _settle_leased(self, ident: str) -> None:
+        """A delivery was leased when the broker died: find out whether its program took it."""
         found = await self._inspect(ident)
         leads = await self._write(lambda tx: recovery.settle_uncertain_delivery(tx, ident, found))
         if leads and found is InspectResult.TAKEN:
-            await self._resume(ident)
+            await self._resume_turn(ident)
 
     async def _reattach(self, ident: str) -> None:
-        """Its program had taken it: follow it again, or say that it is lost."""
+        """Its program had taken the delivery: follow the turn again, or record that it is lost."""
         if await self._inspect(ident) is InspectResult.TAKEN:
-            await self._resume(ident)
+            await self._resume_turn(ident)
         else:
             await self._write(lambda tx: recovery.fail_lost_run(tx, ident))
 
     async def close(self) -> None:
-        """Start nothing more; programs that run go on, and are found again at the next start."""
+        """Start nothing more. Running programs keep running and are found again at the next start."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()

@@ -1,6 +1,6 @@
 """What a program asks of a person in the middle of its turn, and how the answer gets back to it."""
 
-from scout.broker.delivery.opening import PreparedTurn
+from scout.broker.delivery.session_records import PreparedTurn
 from scout.broker.routing import attention_items
 from scout.broker.routing.permissions import let_through
 from scout.broker.transaction.transaction import Transaction

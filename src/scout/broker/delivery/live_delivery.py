@@ -88,7 +88,7 @@ class LiveSessions:
     def _is_behind_a_door(self, session: Session) -> bool:
         return session.origin is SessionOrigin.ENROLLED and can_wake_live(self._services, session.harness)
 
-    async def knock(self, agent_id: str) -> None:
+    async def deliver_live(self, agent_id: str) -> None:
         """Hand what waits for an agent to its idle session, if it has one; refused, it is given back."""
         if self._services.paused is not None or not await self._read(
             lambda ledger: self._may_wake(ledger, agent_id)

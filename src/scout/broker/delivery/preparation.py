@@ -5,14 +5,15 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused
-from scout.broker.delivery import batches, prompts, session_records, terminals, turn_record
-from scout.broker.delivery.opening import PreparedTurn, SessionOpening
+from scout.broker.delivery import prompts, session_records, terminals, turn_record
+from scout.broker.delivery.session_records import PreparedTurn, SessionOpening
 from scout.broker.effects import budget, flight_state
 from scout.broker.routing import credentials, routes
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.ask import Ask, SessionPolicy
-from scout.model.delivery import Delivery, DeliveryMove, is_due, lease
+from scout.model.conversation import Message, MessageKind
+from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, is_due, lease
 from scout.model.endpoint import ACTIVE, BROKEN, Endpoint, EndpointMove, EndpointState, Transport
 from scout.model.flight import Flight, FlightState
 from scout.model.problems.session import Layer
@@ -22,6 +23,10 @@ from scout.policy.choose import Choice, ChoiceAction, Demand
 from scout.ports import Failed
 
 _MANY = 1000
+
+
+_INBOX = 50
+_LETTERS = 20
 
 
 def prepare(tx: Transaction, ident: str) -> PreparedTurn | None:
@@ -51,8 +56,8 @@ def prepare(tx: Transaction, ident: str) -> PreparedTurn | None:
     if endpoint.state is EndpointState.IDLE:
         endpoint = routes.record_endpoint_move(tx, endpoint, EndpointMove.CLAIM)
     token = _token(tx, agent, leased, endpoint)
-    more = batches.lease_batch(tx, leased, turn_record.HOLDER) if leased.flight_id is None else []
-    mail = batches.lease_mail(tx, leased, turn_record.HOLDER)
+    more = lease_batch(tx, leased, turn_record.HOLDER) if leased.flight_id is None else []
+    mail = lease_mail(tx, leased, turn_record.HOLDER)
     told = prompts.build_prompt(
         tx,
         agent,
@@ -210,3 +215,53 @@ def resume(tx: Transaction, ident: str) -> PreparedTurn | None:
     prepared.accepted = True
     prepared.unwanted = flight is not None and flight.state in (FlightState.CANCELLED, FlightState.FAILED)
     return prepared
+
+
+def lease_mail(tx: Transaction, first: Delivery, by: str) -> list[tuple[Delivery, Message]]:
+    """What waits in the agent's inbox and woke no program: it rides with this turn, leased with it.
+
+    An ask never does, held or not: it has a turn of its own.
+    """
+    waiting = tx.ledger.many(Delivery, "inbox", agent=first.target, after="", limit=_INBOX)
+    quiet = [one for one in waiting if not (one.wake or one.flight_id) and _is_free(tx, one, first)]
+    found = [(one, tx.get(Message, one.message_id)) for one in quiet[:_LETTERS]]
+    return [_lease_with(tx, one, message, first, by) for one, message in found if message is not None]
+
+
+def _lease_with(
+    tx: Transaction, one: Delivery, message: Message, first: Delivery, by: str
+) -> tuple[Delivery, Message]:
+    """Lease a delivery for the turn of another."""
+    leased = lease(one, by, tx.now, seconds=tx.rules.periods.lease)
+    way = {"endpoint_id": first.endpoint_id, "session_id": first.session_id, "carried_with": first.id}
+    flight_state.record_delivery(tx, one, replace(leased, **way), DeliveryMove.LEASE)
+    return leased, message
+
+
+def lease_batch(tx: Transaction, first: Delivery, by: str) -> list[tuple[Delivery, Message]]:
+    """What else is told in the turn of a delivery that is leased; each of them is leased with it."""
+    if not _is_plain(tx.get(Message, first.message_id), first):
+        return []
+    waiting = tx.ledger.many(Delivery, "inbox", agent=first.target, after=first.id, limit=_INBOX)
+    found = [(one, tx.get(Message, one.message_id)) for one in waiting if _fits(tx, one, first)]
+    return [
+        _lease_with(tx, one, message, first, by)
+        for one, message in found
+        if message is not None and _is_plain(message, one)
+    ]
+
+
+def _fits(tx: Transaction, one: Delivery, first: Delivery) -> bool:
+    same = (one.sender, one.conversation_id) == (first.sender, first.conversation_id)
+    return same and one.wake and _is_free(tx, one, first)
+
+
+def _is_free(tx: Transaction, one: Delivery, first: Delivery) -> bool:
+    here = one.session_id in (None, first.session_id)
+    return here and one.state is DeliveryState.PENDING and is_due(one, tx.now)
+
+
+def _is_plain(message: Message | None, delivery: Delivery) -> bool:
+    """Neither an ask nor anything that belongs to one: those have turns of their own."""
+    apart = delivery.flight_id or delivery.ask_id or delivery.work_item_id or delivery.may_repeat
+    return message is not None and message.kind is MessageKind.CHAT and not apart

@@ -4,21 +4,28 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import aclosing
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused
-from scout.broker.delivery import human_answers, pictures, prompts, steering, turn_record
-from scout.broker.delivery.opening import PreparedTurn, SessionOpening
+from scout.broker.delivery import human_answers, prompts, turn_record
+from scout.broker.delivery.prompts import describe_sender
+from scout.broker.delivery.session_records import PreparedTurn, SessionOpening
+from scout.broker.delivery.turn_record import HOLDER
+from scout.broker.effects import flight_state
 from scout.broker.effects.final_text import keep_text
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
+from scout.model.agent import Agent
+from scout.model.ask import Ask
 from scout.model.attention import Attention
-from scout.model.delivery import Delivery
+from scout.model.conversation import Message
+from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, ack, is_due, lease, nack
 from scout.model.flight import Flight
 from scout.model.problems.session import Layer, SessionFailed
 from scout.model.session import Session, SessionOrigin
+from scout.policy.host_text import Mail, mail_text
 from scout.ports import (
     Accepted,
     Completed,
@@ -43,20 +50,20 @@ _NOTED = 1.0  # a sign of life is stored at most this often
 
 
 class TurnRunner:
-    """`write` runs a function of a Turn as the broker itself. What is under way is in `running`.
+    """`write` runs a function of a Transaction as the broker itself. What is under way is in `running`.
 
-    `take_up` is for what was to be said into a turn and could not be.
+    `schedule` queues a delivery that could not be steered into a running turn.
     """
 
     def __init__(
         self,
         services: Services,
         write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
-        take_up: Callable[[Delivery], None],
+        schedule: Callable[[Delivery], None],
     ) -> None:
         self._services = services
         self._write = write
-        self._take_up = take_up
+        self._schedule = schedule
         self.running: dict[str, PreparedTurn] = {}
         self._background = set[asyncio.Task[None]]()
         self._stopping: dict[str, asyncio.Task[None]] = {}
@@ -74,9 +81,9 @@ class TurnRunner:
             if problem is not None:
                 await self._write(lambda tx: turn_record.record_end(tx, prepared, problem))
             else:
-                await pictures.take_before(self._services, prepared)
+                await take_before(self._services, prepared)
                 await self._follow(prepared, harness)
-                await pictures.take_after(self._services, prepared)
+                await take_after(self._services, prepared)
         finally:
             renewing.cancel()
             prepared.done = True
@@ -186,7 +193,7 @@ class TurnRunner:
             case NeedsHuman():
                 item = await self._write(lambda tx: human_answers.ask_person(tx, prepared, event))
                 if human_answers.is_decided(item):  # before the broker was restarted
-                    self.answered(item)
+                    self.respond(item)
             case RequestSettled():
                 await self._write(lambda tx: human_answers.withdraw_request(tx, prepared, event))
             case _:
@@ -235,7 +242,7 @@ class TurnRunner:
             task.add_done_callback(lambda _: self._stopping.pop(session.id, None))
         return self._stopping[session.id]
 
-    def answered(self, item: Attention) -> None:
+    def respond(self, item: Attention) -> None:
         """A person decided what a program waits for: it is told, wherever it waits."""
         session_id, request = item.return_path.session_id, item.return_path.request
         if session_id is None or request is None:
@@ -246,29 +253,29 @@ class TurnRunner:
                 what = harness.respond(session_id, request, human_answers.find_answer(item))
                 self._beside(what, f"answering {item.id}")
 
-    def steered(self, delivery: Delivery) -> bool:
+    def steer(self, delivery: Delivery) -> bool:
         """Whether something new is on its way into the turn that its target is at."""
         if not self.running:
             return False
         for prepared in self.running.values():
             can = self._services.harnesses[prepared.harness].capabilities.steer
             mine = prepared.spec.agent_id == delivery.target
-            if can and mine and steering.may_be_steered(delivery, prepared):
+            if can and mine and may_be_steered(delivery, prepared):
                 self._beside(self._steer(delivery, prepared), f"steering {prepared.delivery_id}")
                 return True
         return False
 
     async def _steer(self, delivery: Delivery, prepared: PreparedTurn) -> None:
-        given = await self._write(lambda tx: steering.lease_for_turn(tx, delivery.id, prepared))
+        given = await self._write(lambda tx: lease_for_turn(tx, delivery.id, prepared))
         if given is None:
-            self._take_up(delivery)
+            self._schedule(delivery)
             return
         harness = self._services.harnesses[prepared.harness]
         took = False
         try:
             took = not prepared.done and await harness.steer(prepared.spec.session_id, given.text)
         finally:
-            await self._write(lambda tx: steering.settle_steering(tx, delivery.id, was_taken=took))
+            await self._write(lambda tx: settle_steering(tx, delivery.id, was_taken=took))
 
     def _beside(self, work: Coroutine[Any, Any, object], what: str) -> asyncio.Task[None]:
         async def done() -> None:
@@ -337,3 +344,70 @@ async def _with_next(events: AsyncIterator[HarnessEvent]) -> AsyncGenerator[_Pai
 
 async def _next(events: AsyncIterator[HarnessEvent]) -> HarnessEvent:
     return await anext(events)
+
+
+async def take_before(services: Services, prepared: PreparedTurn) -> None:
+    """Of a turn whose program has not heard of it yet. It never keeps the turn from going on."""
+    kept, spec = services.snapshots, prepared.spec
+    if kept is None or prepared.accepted or not _is_pictured(services, prepared):
+        return
+    try:
+        await asyncio.to_thread(kept.before, spec.session_id, prepared.flight_id or "", spec.cwd or "")
+    except (OSError, ValueError):
+        _LOG.exception("a picture of %s", spec.cwd)
+
+
+async def take_after(services: Services, prepared: PreparedTurn) -> None:
+    """Of a turn that is over: its answer is not held up by this, the next turn is."""
+    kept, spec = services.snapshots, prepared.spec
+    if kept is None or not _is_pictured(services, prepared):
+        return
+    try:
+        await asyncio.to_thread(kept.after, spec.session_id, prepared.flight_id or "")
+    except (OSError, ValueError):
+        _LOG.exception("a picture of %s", spec.cwd)
+
+
+def _is_pictured(services: Services, prepared: PreparedTurn) -> bool:
+    can = services.harnesses[prepared.harness].capabilities
+    return can.starts_programs and prepared.flight_id is not None and prepared.spec.cwd is not None
+
+
+class Steered(NamedTuple):
+    """What is said into a turn for one delivery."""
+
+    delivery_id: str
+    text: str
+
+
+def may_be_steered(delivery: Delivery, prepared: PreparedTurn) -> bool:
+    """Whether something for an agent can be said into the turn that it is at: once, and in that session."""
+    fits = delivery.session_id in (None, prepared.spec.session_id)
+    new = delivery.attempts == 0 and delivery.state is DeliveryState.PENDING
+    return fits and new and prepared.accepted and not prepared.done and delivery.id != prepared.delivery_id
+
+
+def lease_for_turn(tx: Transaction, ident: str, prepared: PreparedTurn) -> Steered | None:
+    """Lease it for the turn; nothing if it begins an ask, or somebody else has it by now."""
+    delivery = tx.need(Delivery, "delivery", ident)
+    message = tx.get(Message, delivery.message_id)
+    ask = tx.get(Ask, delivery.ask_id)
+    if message is None or not is_due(delivery, tx.now) or (ask and ask.message_id == message.id):
+        return None
+    leased = lease(delivery, HOLDER, tx.now, seconds=tx.rules.periods.lease)
+    flight_state.record_delivery(tx, delivery, leased, DeliveryMove.LEASE)
+    agent = tx.need(Agent, "agent", delivery.target)
+    mail = Mail(sender=describe_sender(tx, agent, message.sender), message_id=message.id, body=message.body)
+    return Steered(delivery.id, mail_text([mail], prepared.harness))
+
+
+def settle_steering(tx: Transaction, ident: str, *, was_taken: bool) -> None:
+    """The program has it, or it goes the usual way."""
+    delivery = tx.need(Delivery, "delivery", ident)
+    if delivery.state is not DeliveryState.LEASED:
+        return
+    if was_taken:
+        flight_state.record_delivery(tx, delivery, ack(delivery, HOLDER, tx.now), DeliveryMove.ACK)
+        return
+    back = nack(delivery, HOLDER, tx.now, problem="the turn was over", retry_after=0, rule=tx.rules.back_off)
+    flight_state.record_delivery(tx, delivery, back, DeliveryMove.NACK)

@@ -1,10 +1,10 @@
 """A session and the way to it as records: begun, and described for its harness."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from scout.broker.delivery.opening import SessionOpening
 from scout.broker.routing import routes
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, PermissionProfile, WakePolicy
@@ -17,9 +17,33 @@ from scout.model.endpoint import (
 )
 from scout.model.events.presence import EndpointRegistered, SessionResumed, SessionStarted
 from scout.model.session import Session, native_id_of, resume_session
-from scout.ports import SessionSpec
+from scout.ports import Prompt, SessionSpec
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(kw_only=True)
+class SessionOpening:
+    """A session about to be used. `fresh`: it has yet to be started."""
+
+    harness: str
+    spec: SessionSpec
+    endpoint_id: str
+    fresh: bool = False
+
+
+@dataclass(kw_only=True)
+class PreparedTurn(SessionOpening):
+    """One turn under way, with what else is told in it. `unwanted`: its flight is over."""
+
+    prompt: Prompt
+    delivery_id: str
+    flight_id: str | None
+    also: tuple[str, ...] = ()
+    token_id: str | None = None
+    accepted: bool = False
+    unwanted: bool = False
+    done: bool = False
 
 
 def folder_of(agent: Agent) -> str | None:

@@ -3,11 +3,12 @@
 from msgspec.structs import replace
 
 from scout.base.refusal import Remedy
-from scout.broker.delivery import harness_trouble, human_answers
-from scout.broker.delivery.opening import PreparedTurn, SessionOpening
+from scout.broker.delivery import human_answers
+from scout.broker.delivery.session_records import PreparedTurn, SessionOpening
 from scout.broker.effects import answers, budget, flight_state, session_end
-from scout.broker.routing import posts, routes
+from scout.broker.routing import attention_items, posts, routes
 from scout.broker.transaction.transaction import Transaction
+from scout.model.attention import Attention, AttentionKind
 from scout.model.conversation import Message, MessageKind
 from scout.model.delivery import (
     Delivery,
@@ -38,7 +39,7 @@ from scout.model.flight import (
     retry_remedy,
     wait_flight,
 )
-from scout.model.problems.session import SessionFailed
+from scout.model.problems.session import Missing, SessionFailed
 from scout.model.session import Session, SessionState, observe_session, ready_session
 from scout.model.token import Token, TokenState, revoke_token
 from scout.model.usage import UsageSource
@@ -150,12 +151,12 @@ def record_end(tx: Transaction, prepared: PreparedTurn, end: Completed | Limited
     match end:
         case Completed():
             _completed(tx, prepared, end)
-            harness_trouble.clear_trouble(tx, prepared.harness)
+            clear_trouble(tx, prepared.harness)
         case Limited():
             _limited(tx, prepared, end)
         case Failed():
             record_failure(tx, prepared, end)
-            harness_trouble.raise_trouble(tx, prepared, end)
+            raise_trouble(tx, prepared, end)
 
 
 def _limited(tx: Transaction, prepared: PreparedTurn, limit: Limited) -> None:
@@ -310,3 +311,31 @@ def revoke_run_token(tx: Transaction, token: Token) -> None:
     if token.state is TokenState.ACTIVE:
         reason = "its run is over"
         tx.record(TokenRevoked, revoke_token(token, reason, tx.now), move="revoke", reason=reason)
+
+
+def raise_trouble(tx: Transaction, prepared: PreparedTurn, problem: Failed) -> None:
+    """A turn failed for want of a login or a program."""
+    if problem.missing is not None:
+        attention_items.open_item(
+            tx,
+            AttentionKind.SETUP,
+            user=tx.services.operator,
+            source=tx.services.system_agent,
+            agent_id=prepared.spec.agent_id,
+            title=f"{prepared.harness}: its {problem.missing} is missing",
+            body=problem.reason,
+            dedupe=_trouble_key(prepared.harness, problem.missing),
+        )
+
+
+def clear_trouble(tx: Transaction, harness: str) -> None:
+    """A turn went well: what was missing is there again."""
+    if not tx.services.harnesses[harness].capabilities.keeps_process:
+        return
+    for missing in Missing:
+        for item in tx.ledger.many(Attention, "attention_about", dedupe=_trouble_key(harness, missing)):
+            attention_items.close_item(tx, item, f"{harness} works again")
+
+
+def _trouble_key(harness: str, missing: Missing) -> str:
+    return f"{missing}:{harness}"

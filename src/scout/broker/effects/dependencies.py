@@ -3,8 +3,7 @@
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.effects import notices
 from scout.broker.effects.notices import Noticed
-from scout.broker.transaction import ownership
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.transaction import Transaction, require_reader, subject_of
 from scout.model.events.talk import WorkItemUpdated
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WORK_ITEM, WorkItem, WorkMove, give_next_move, hand_over_work
@@ -45,7 +44,7 @@ def describe_dependency(
 def _other(tx: Transaction, item: WorkItem, ident: str) -> WorkItem:
     """The item that is waited for: not settled, and not waiting for this one itself."""
     other = tx.need(WorkItem, "work item", ident)
-    ownership.require_reader(tx, other.owner_id, other.requester_id, other.next_move_owner_id)
+    require_reader(tx, other.owner_id, other.requester_id, other.next_move_owner_id)
     if other.state in WORK_ITEM.settled:
         look = Remedy(operation="work.show", parameters={"workItemId": other.id})
         problem = f"{other.id} is {other.state}: there is nothing to wait for"

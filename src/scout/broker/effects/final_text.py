@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scout.broker.transaction.full_store import until_stored
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
+from scout.broker.transaction.transactions import until_stored
 from scout.model.conversation import BODY_LIMIT, Attachment
 from scout.model.final_text import find_secrets, hide_secrets, make_storable, shorten
 from scout.model.token import Token, hash_of, is_valid

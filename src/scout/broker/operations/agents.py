@@ -12,8 +12,7 @@ from scout.broker.routing.registration import break_alias_named, check_own_folde
 from scout.broker.routing.views import agent_view, detail_of
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.paging import before, page, size
-from scout.broker.transaction.session_name import alias_of
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.transaction import Transaction, alias_of, subject_of
 from scout.identity.lexer import lex
 from scout.identity.name import HandleName
 from scout.identity.path import Kind

@@ -9,8 +9,7 @@ from scout.broker.operations.flights import flight_named
 from scout.broker.routing import attention_items, conversations, messages, posts, routes
 from scout.broker.routing.ask_routes import decide_wake, deliver_ask, find_route, find_route_again, hold_ask
 from scout.broker.routing.targets import Target, target_of
-from scout.broker.transaction import ownership
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.transaction import Transaction, require_owner, subject_of
 from scout.identity.mention import find_mentions
 from scout.model.agent import Agent
 from scout.model.ask import Ask, AskReceipt, IfUnreachable, SessionPolicy, check_ask
@@ -142,7 +141,7 @@ def _work_item_id(tx: Transaction, request: MakeAsk) -> str | None:
     if request.work_item_id is not None:
         item = tx.need(WorkItem, "work item", request.work_item_id)
         parties = (item.owner_id, item.requester_id, item.reviewer_id, item.next_move_owner_id)
-        ownership.require_owner(tx, "work item", item.id, *parties)
+        require_owner(tx, "work item", item.id, *parties)
         return item.id
     return tx.mint("wrk") if request.work_item is not None else None
 

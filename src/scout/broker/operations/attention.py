@@ -12,9 +12,8 @@ from scout.broker.routing import attention_items, posts
 from scout.broker.routing.held_items import count_held
 from scout.broker.routing.permissions import let_through
 from scout.broker.routing.views import extend_record
-from scout.broker.transaction import ownership
 from scout.broker.transaction.paging import before, cursor, filtered_page, page, size
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.transaction import Transaction, require_owner, subject_of
 from scout.model.attention import (
     ATTENTION,
     Attention,
@@ -284,5 +283,5 @@ def _blocked_work(tx: Transaction, named: str | None) -> WorkItem | None:
     if named is None:
         return None
     work = tx.need(WorkItem, "work item", named)
-    ownership.require_owner(tx, "work item", work.id, work.owner_id)
+    require_owner(tx, "work item", work.id, work.owner_id)
     return work

@@ -4,8 +4,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused
 from scout.broker.routing import credentials, registration, routes
-from scout.broker.transaction.session_name import alias_of, name_of
-from scout.broker.transaction.transaction import Transaction
+from scout.broker.transaction.transaction import Transaction, alias_of, name_of
 from scout.identity.spelling import session_alias
 from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import Alias, AliasState, AliasTarget, check_target

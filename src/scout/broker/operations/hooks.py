@@ -9,8 +9,7 @@ from scout.broker.operations import attention, briefs, decisions, endpoints, inb
 from scout.broker.routing import routes
 from scout.broker.routing.unread import START, Unread, count_unread, list_unread, mark_read
 from scout.broker.transaction.admission import caller_of
-from scout.broker.transaction.session_name import name_of
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.transaction import Transaction, name_of, subject_of
 from scout.model.agent import Agent
 from scout.model.attention import Attention, AttentionKind
 from scout.model.delivery import Delivery, DeliveryState, is_due

@@ -6,9 +6,8 @@ from scout.broker.effects.notices import Noticed
 from scout.broker.operations import flights
 from scout.broker.routing import conversations, posts
 from scout.broker.routing.views import question_view
-from scout.broker.transaction import ownership
 from scout.broker.transaction.paging import before, filtered_page
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.transaction import Transaction, require_owner, require_reader, subject_of
 from scout.model.agent import Agent
 from scout.model.conversation import Conversation, MessageKind, check_body
 from scout.model.events.asks import FLIGHT_EVENTS
@@ -42,7 +41,7 @@ def create(tx: Transaction, request: CreateQuestion) -> QuestionView:
     flight = _waiting_flight(tx, request, asked_in)
     about = tx.need(WorkItem, "work item", request.work_item_id) if request.work_item_id else None
     if about is not None:
-        ownership.require_reader(tx, about.owner_id, about.requester_id, about.next_move_owner_id)
+        require_reader(tx, about.owner_id, about.requester_id, about.next_move_owner_id)
     question = new_question(
         tx.mint("qst"),
         body,
@@ -121,7 +120,7 @@ def _wait(tx: Transaction, flight: Flight, question: Question) -> None:
 def get(tx: Transaction, request: GetQuestion) -> QuestionView:
     """One question, for who asked, who is to answer, and who may read them."""
     question = tx.need(Question, "question", request.question_id)
-    ownership.require_reader(tx, question.responder_id, question.asker_id)
+    require_reader(tx, question.responder_id, question.asker_id)
     return question_view(tx, question)
 
 
@@ -147,7 +146,7 @@ def list_questions(tx: Transaction, request: ListQuestions) -> Page[QuestionView
 def _found(tx: Transaction, ident: str, *, by_asker: bool = False) -> Question:
     """The question, if the caller may move it: its responder, or to put it away or ask again its asker."""
     question = tx.need(Question, "question", ident)
-    ownership.require_owner(tx, "question", ident, question.asker_id if by_asker else question.responder_id)
+    require_owner(tx, "question", ident, question.asker_id if by_asker else question.responder_id)
     return question
 
 

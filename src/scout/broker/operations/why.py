@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 from scout.base.refusal import BadRequest, Refused, code_of
 from scout.broker.operations import attention, overview
 from scout.broker.routing import conversations
-from scout.broker.transaction import ownership
-from scout.broker.transaction.transaction import Transaction
+from scout.broker.transaction.transaction import Transaction, require_reader
 from scout.model.ask import Ask
 from scout.model.conversation import Conversation, Message
 from scout.model.delivery import Delivery, DeliveryState
@@ -117,7 +116,7 @@ def _message(tx: Transaction, ident: str) -> _Story:
 
 def _ask(tx: Transaction, ident: str) -> _Story:
     ask = tx.need(Ask, "ask", ident)
-    ownership.require_reader(tx, ask.target, ask.sender)
+    require_reader(tx, ask.target, ask.sender)
     flights = tx.ledger.many(Flight, "flights_of_ask", ask=ident)
     made = _posted(tx, tx.get(Message, ask.message_id))
     flown = [event for one in flights for event in _flown(tx, one)]
@@ -126,7 +125,7 @@ def _ask(tx: Transaction, ident: str) -> _Story:
 
 def _flight(tx: Transaction, ident: str) -> _Story:
     flight = tx.need(Flight, "flight", ident)
-    ownership.require_reader(tx, flight.target, flight.requester_id)
+    require_reader(tx, flight.target, flight.requester_id)
     return _Story("flight", ident, _flown(tx, flight))
 
 
@@ -137,19 +136,19 @@ def _flown(tx: Transaction, flight: Flight) -> list[Event]:
 
 def _delivery(tx: Transaction, ident: str) -> _Story:
     delivery = tx.need(Delivery, "delivery", ident)
-    ownership.require_reader(tx, delivery.target, delivery.sender)
+    require_reader(tx, delivery.target, delivery.sender)
     return _Story("delivery", ident, _at(tx, ident))
 
 
 def _question(tx: Transaction, ident: str) -> _Story:
     question = tx.need(Question, "question", ident)
-    ownership.require_reader(tx, question.responder_id, question.asker_id)
+    require_reader(tx, question.responder_id, question.asker_id)
     return _Story("question", ident, _at(tx, ident), spoken=True)
 
 
 def _work(tx: Transaction, ident: str) -> _Story:
     item = tx.need(WorkItem, "work item", ident)
-    ownership.require_reader(tx, item.owner_id, item.requester_id, item.next_move_owner_id, item.reviewer_id)
+    require_reader(tx, item.owner_id, item.requester_id, item.next_move_owner_id, item.reviewer_id)
     return _Story("work item", ident, _at(tx, ident), spoken=True)
 
 

@@ -9,9 +9,8 @@ from scout.broker.effects import dependencies, notices
 from scout.broker.effects.notices import Noticed
 from scout.broker.routing import conversations
 from scout.broker.routing.views import work_view
-from scout.broker.transaction import ownership
 from scout.broker.transaction.paging import before, filtered_page
-from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.broker.transaction.transaction import Transaction, require_owner, require_reader, subject_of
 from scout.model.conversation import Conversation
 from scout.model.events.talk import WorkItemCreated, WorkItemEvent, WorkItemUpdated
 from scout.model.ref import Ref
@@ -126,7 +125,7 @@ def get(tx: Transaction, request: GetWork) -> WorkView:
 
 def _readable(tx: Transaction, ident: str) -> WorkItem:
     item = tx.need(WorkItem, "work item", ident)
-    ownership.require_reader(tx, item.owner_id, item.requester_id, item.next_move_owner_id, item.reviewer_id)
+    require_reader(tx, item.owner_id, item.requester_id, item.next_move_owner_id, item.reviewer_id)
     return item
 
 
@@ -175,7 +174,7 @@ def _query(tx: Transaction, request: ListWork) -> tuple[str, dict[str, Any]]:
         return "work_owed", {"agent": tx.sender}
     if request.owner_id is not None:
         owner = tx.resolve(request.owner_id).agent
-        ownership.require_reader(tx, owner.id)
+        require_reader(tx, owner.id)
         return "work_owned", {"agent": owner.id}
     return ("work_all", {}) if tx.is_operator else ("work_of", {"agent": tx.sender})
 
@@ -186,7 +185,7 @@ def _query(tx: Transaction, request: ListWork) -> tuple[str, dict[str, Any]]:
 def _owned(tx: Transaction, ident: str) -> WorkItem:
     """An item, if the caller owns it or controls who does."""
     item = tx.need(WorkItem, "work item", ident)
-    ownership.require_owner(tx, "work item", item.id, item.owner_id)
+    require_owner(tx, "work item", item.id, item.owner_id)
     return item
 
 
@@ -229,7 +228,7 @@ def wait(tx: Transaction, request: WaitWork) -> WorkView:
 def resume(tx: Transaction, request: ResumeWork) -> WorkView:
     """What it waited for has happened, says its owner or who held the next move."""
     item = tx.need(WorkItem, "work item", request.work_item_id)
-    ownership.require_owner(tx, "work item", item.id, item.owner_id, item.next_move_owner_id)
+    require_owner(tx, "work item", item.id, item.owner_id, item.next_move_owner_id)
     return _shown(tx, resume_item(tx, item, request.reason, seen=request.revision))
 
 
@@ -262,7 +261,7 @@ def submit(tx: Transaction, request: SubmitWork) -> WorkView:
 def accept(tx: Transaction, request: AcceptWork) -> WorkView:
     """The reviewer takes it: its owner finds that in its inbox."""
     item = tx.need(WorkItem, "work item", request.work_item_id)
-    ownership.require_owner(tx, "work item", item.id, item.reviewer_id or item.requester_id)
+    require_owner(tx, "work item", item.id, item.reviewer_id or item.requester_id)
     done = accept_work(item, tx.now, seen=request.revision)
     text = f"accepted: {item.title}\n{request.reason}".rstrip()
     return _shown(tx, _settled(tx, done, WorkMove.ACCEPT, text, request.reason))
@@ -271,7 +270,7 @@ def accept(tx: Transaction, request: AcceptWork) -> WorkView:
 def reopen(tx: Transaction, request: ReopenWork) -> WorkView:
     """Back to its owner, who is told what is missing."""
     item = tx.need(WorkItem, "work item", request.work_item_id)
-    ownership.require_owner(tx, "work item", item.id, item.reviewer_id, item.requester_id)
+    require_owner(tx, "work item", item.id, item.reviewer_id, item.requester_id)
     again = reopen_work(item, request.reason, tx.now, seen=request.revision)
     text = f"reopened: {item.title}: {request.reason}\n\nwork item {item.id}"
     return _shown(tx, _moved(tx, again, WorkMove.REOPEN, text, request.reason))
@@ -280,7 +279,7 @@ def reopen(tx: Transaction, request: ReopenWork) -> WorkView:
 def hand_over(tx: Transaction, request: HandOverWork) -> WorkView:
     """Another owner, who is told; who waits for this item waits for the new owner."""
     item = tx.need(WorkItem, "work item", request.work_item_id)
-    ownership.require_owner(tx, "work item", item.id, item.owner_id, item.requester_id)
+    require_owner(tx, "work item", item.id, item.owner_id, item.requester_id)
     owner = _addressed(tx, request.to) or tx.sender
     handed = hand_over_work(item, owner, tx.now, seen=request.revision, reason=request.reason)
     return _shown(tx, dependencies.record_handover(tx, item, handed, assignment(handed), request.reason))
@@ -289,7 +288,7 @@ def hand_over(tx: Transaction, request: HandOverWork) -> WorkView:
 def cancel(tx: Transaction, request: CancelWork) -> WorkView:
     """Put away for good: who worked on it, or wanted it, finds that in its inbox."""
     item = tx.need(WorkItem, "work item", request.work_item_id)
-    ownership.require_owner(tx, "work item", item.id, item.requester_id, item.owner_id)
+    require_owner(tx, "work item", item.id, item.requester_id, item.owner_id)
     cancelled = cancel_work(item, request.reason, tx.now, seen=request.revision)
     text = f"cancelled: {item.title}\n{request.reason}".rstrip()
     return _shown(tx, _settled(tx, cancelled, WorkMove.CANCEL, text, request.reason))
@@ -327,7 +326,7 @@ def relate(tx: Transaction, request: RelateWork) -> WorkView:
 
 def _editable(tx: Transaction, ident: str) -> WorkItem:
     item = tx.need(WorkItem, "work item", ident)
-    ownership.require_owner(tx, "work item", item.id, item.owner_id, item.requester_id)
+    require_owner(tx, "work item", item.id, item.owner_id, item.requester_id)
     return item
 
 

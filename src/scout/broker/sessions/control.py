@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from scout.base.refusal import Refused, Remedy
 from scout.broker.delivery import terminals, turn_record
 from scout.broker.delivery.dispatcher import Dispatching
-from scout.broker.delivery.opening import SessionOpening
+from scout.broker.delivery.session_records import SessionOpening
 from scout.broker.effects import session_end
 from scout.broker.sessions import records, wake_up
 from scout.broker.sessions.harness_checks import HarnessChecks

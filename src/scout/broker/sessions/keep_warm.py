@@ -8,8 +8,8 @@ from scout.base.refusal import Remedy
 from scout.base.time import Time
 from scout.broker.delivery import preparation, session_records, turn_record
 from scout.broker.delivery.dispatcher import Dispatcher
-from scout.broker.delivery.opening import SessionOpening
 from scout.broker.delivery.runner import failure_of
+from scout.broker.delivery.session_records import SessionOpening
 from scout.broker.routing import operator_alarms, routes
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.delivery import pause, recovery, session_records
-from scout.broker.delivery.opening import SessionOpening
+from scout.broker.delivery.session_records import SessionOpening
 from scout.broker.effects import session_end
 from scout.broker.routing import registration, routes
 from scout.broker.routing.views import extend_record

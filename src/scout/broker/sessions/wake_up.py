@@ -2,7 +2,7 @@
 
 from scout.base.refusal import Refused, Remedy
 from scout.broker.delivery import pause, preparation, recovery, session_records, turn_record
-from scout.broker.delivery.opening import SessionOpening
+from scout.broker.delivery.session_records import SessionOpening
 from scout.broker.effects import flight_state
 from scout.broker.operations import agents
 from scout.broker.routing import routes

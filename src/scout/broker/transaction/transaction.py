@@ -7,16 +7,17 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from scout.base.record import Record
-from scout.base.refusal import Diagnostic, Refused
+from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.base.time import Time
 from scout.broker.transaction.cache import Cache
 from scout.broker.transaction.services import Services
 from scout.model.agent import Agent
+from scout.model.alias import Alias
 from scout.model.conversation import Conversation
 from scout.model.endpoint import Endpoint
 from scout.model.events.envelope import Changed, Event, Metadata
 from scout.model.grant import Grant, is_valid_grant
-from scout.model.problems.request import Forbidden, NotFound
+from scout.model.problems.request import Forbidden, NotFound, NotOwner
 from scout.model.ref import Ref
 from scout.model.token import TokenKind
 from scout.policy.agent_address import agent_address, shorter_alias
@@ -28,6 +29,9 @@ from scout.store.directory import StoredDirectory, View
 from scout.store.ledger import Ledger
 
 T = TypeVar("T", bound=Record)
+
+
+_WHOAMI = Remedy(operation="whoami", parameters={}, why="whom your token stands for")
 
 
 def subject_of(agent: Agent) -> Subject:
@@ -274,3 +278,39 @@ class Transaction:
 
     def missing(self, noun: str, ident: str) -> Refused:
         return Refused(NotFound(noun=noun, id=ident[:200]))
+
+
+def alias_of(tx: Transaction, session_id: str | None) -> str | None:
+    """The name that a second live session of an agent got, as an address."""
+    found = tx.ledger.one(Alias, "alias_of_session", session=session_id) if session_id else None
+    return f"@{found.name}" if found else None
+
+
+def name_of(tx: Transaction, session_id: str | None, agent_id: str) -> str:
+    """The address that reaches this session."""
+    return alias_of(tx, session_id) or tx.address(agent_id)
+
+
+def require_owner(tx: Transaction, noun: str, ident: str, *movers: str | None) -> None:
+    """Refused unless the caller is one of these, or controls one of them; the first is named."""
+    named = _agents(tx, movers)
+    if tx.sender in [one.id for one in named]:
+        return
+    if any(tx.allows(Deed.CONTROL, subject_of(one)) for one in named):
+        return
+    needs = (*(f"the token of {tx.address(one.id)}" for one in named), "the operator's token")
+    owner = named[0].id if named else ""
+    raise Refused(NotOwner(noun=noun, id=ident, owner_id=owner, needs=needs, remedies=(_WHOAMI,)))
+
+
+def require_reader(tx: Transaction, *parties: str | None) -> None:
+    """Refused unless the caller is one of these, or may read what is one of theirs."""
+    named = _agents(tx, parties)
+    known = tx.actor.agent_id in [one.id for one in named]
+    if not known and not any(tx.allows(Deed.READ, subject_of(one)) for one in named):
+        tx.permit(Deed.READ, subject_of(named[0]))
+
+
+def _agents(tx: Transaction, idents: tuple[str | None, ...]) -> list[Agent]:
+    found = [tx.agent(one) for one in dict.fromkeys(idents)]
+    return [one for one in found if one is not None]

@@ -1,15 +1,24 @@
 """The broker as its parts see it: where work runs in a transaction, or reads beside the writer."""
 
-from collections.abc import Callable
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
+from scout.base.refusal import Refused
 from scout.broker.transaction.admission import Admitted
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
+from scout.model.delivery import Backoff, back_off
+from scout.model.problems.request import StoreFull
 from scout.ports import Surroundings
 from scout.store.ledger import Ledger
 
 T = TypeVar("T")
+
+
+_LOG = logging.getLogger("scout.store")
+_MOST = 5.0  # seconds between two tries: a person who has made room waits no longer
 
 
 class Transactions(Protocol):
@@ -23,3 +32,18 @@ class Transactions(Protocol):
     ) -> T: ...
     async def as_system(self, work: Callable[[Transaction], T]) -> T: ...
     async def as_sweeper(self, work: Callable[[Transaction], T]) -> T: ...
+
+
+async def until_stored(work: Callable[[], Awaitable[T]], rule: Backoff) -> T:
+    """The result of work that writes; on a full disk it is tried again until it is done."""
+    tries = 0
+    while True:
+        try:
+            return await work()
+        except Refused as refusal:
+            if not isinstance(refusal.diagnostic, StoreFull):
+                raise
+            tries += 1
+            if tries == 1:
+                _LOG.warning("%s; what happened is recorded when there is room", refusal)
+            await asyncio.sleep(min(back_off(tries, rule), _MOST))

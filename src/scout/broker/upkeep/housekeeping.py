@@ -13,11 +13,16 @@ from scout.broker.sessions.keep_warm import WarmKeeper
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep import sweeper
-from scout.broker.upkeep.disk_caps import DiskCaps
+from scout.model.delivery import Delivery, DeliveryState
 from scout.model.endpoint import Endpoint
+from scout.model.flight import Flight
+from scout.model.session import SESSION, Session, SessionState
 from scout.model.usage import Counters
+from scout.policy.disk import StoredFolder, choose_removals
 from scout.policy.limits import Gap, gap_between
+from scout.ports import SessionFolders
 from scout.store import receipts, search
+from scout.store.ledger import LAST, Ledger
 
 _LOG = logging.getLogger("scout.housekeeping")
 _EVERY = 1.0
@@ -27,11 +32,16 @@ _CAPS = 3  # seconds between looks at what runs left on the disk, if there were 
 _LOOK = 60  # seconds between looks at harnesses that lacked something
 
 
+_MANY = 1000
+_REST = 20  # times as long as a look takes, nobody looks again
+_PANE = "pane"  # the one folder that a session needs until it has ended
+
+
 class KeptBroker(Dispatching, Protocol):
     """The broker with what is looked after from time to time."""
 
     warming: WarmKeeper
-    disk_caps: DiskCaps
+    disk_caps: "DiskCaps"
     terminals: Terminals
     host_processes: HostProcesses
     signs_of_life: dict[str, Endpoint]
@@ -131,3 +141,70 @@ def _refresh(tx: Transaction, seen: list[Endpoint]) -> None:
         if current is not None and current.revision == endpoint.revision:
             tx.ledger.refresh(endpoint)
             tx.cache.forget()
+
+
+class DiskCaps:
+    """Looks when turns have run since the last look, and for a small part of the time only."""
+
+    def __init__(self, broker: Dispatching) -> None:
+        self._broker = broker
+        self._looked_at: tuple[int, int] | None = None
+        self._not_before = 0.0
+
+    async def check(self) -> None:
+        """Remove what is too much, if there may be something new."""
+        clock = self._broker.services.clock
+        began = clock.monotonic()
+        dispatcher = self._broker.dispatcher
+        now = dispatcher.runner.turns, dispatcher.lanes
+        if began < self._not_before or (now == self._looked_at and not dispatcher.lanes):
+            return
+        for folders, cap in self._capped():
+            await self._hold(folders, cap)
+        self._looked_at = now
+        self._not_before = began + _REST * (clock.monotonic() - began)
+
+    def _capped(self) -> list[tuple[SessionFolders, int]]:
+        services, limits = self._broker.services, self._broker.services.rules.limits
+        pairs = [(services.runs, limits.run_output_total), (services.snapshots, limits.pictures_total)]
+        return [(folders, cap) for folders, cap in pairs if folders is not None]
+
+    async def _hold(self, folders: SessionFolders, cap: int) -> None:
+        stored = await asyncio.to_thread(folders.list_stored)
+        if sum(one.size for one in stored) <= cap:
+            return
+        chosen: tuple[StoredFolder, ...] = await self._broker.read(
+            lambda ledger: choose_removals(stored, cap, lambda one: _is_needed(ledger, one))
+        )
+        await asyncio.to_thread(_remove, folders, chosen)
+
+
+def _remove(folders: SessionFolders, chosen: tuple[StoredFolder, ...]) -> None:
+    for one in chosen:
+        try:
+            folders.remove(one)
+        except OSError:
+            _LOG.exception("removing %s of %s", one.name, one.session_id)
+
+
+def _is_needed(ledger: Ledger, folder: StoredFolder) -> bool:
+    """Whether its session still works on something that a later broker would look up there."""
+    session = ledger.get(Session, folder.session_id)
+    if session is None:
+        return False
+    if session.state is SessionState.STARTING or (folder.name == _PANE and not _has_ended(session)):
+        return True
+    flights = ledger.many(Flight, "flights_open_to", agent=session.agent_id, before=LAST, limit=_MANY)
+    if any(flight.session_id == session.id for flight in flights):
+        return True
+    waiting = ledger.many(Delivery, "inbox", agent=session.agent_id, after="", limit=_MANY)
+    return any(_is_under_way(one, session) for one in waiting)
+
+
+def _has_ended(session: Session) -> bool:
+    return session.state in SESSION.settled or session.state is SessionState.LOST
+
+
+def _is_under_way(delivery: Delivery, session: Session) -> bool:
+    holders = (delivery.leased_by, delivery.session_id)
+    return delivery.state is DeliveryState.LEASED and session.id in holders

@@ -35,7 +35,7 @@ class _Lane:
 
 
 class Notifier:
-    """`write` runs a function of a Turn as the broker itself; `read` runs one of a Ledger."""
+    """`write` runs a function of a Transaction as the broker itself; `read` runs one of a Ledger."""
 
     def __init__(
         self,
