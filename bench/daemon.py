@@ -79,6 +79,8 @@ def running(home: Path, words: list[str]) -> Generator[Daemon]:
     finally:
         process.terminate()
         process.wait(30)
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 @contextlib.contextmanager
