@@ -40,14 +40,14 @@ def test_an_illegal_move_says_what_would_be_accepted() -> None:
         noun="door", state="open", move="open", accepts=("shut", "remove"), terminal=False
     )
     assert (
-        str(refused.value) == "wrong_state: a door that is open does not take 'open'; it takes shut, remove"
+        str(refused.value) == "wrong_state: a door that is open does not allow 'open'; allowed: shut, remove"
     )
 
 
 def test_a_final_state_takes_nothing() -> None:
     with pytest.raises(Refused) as refused:
         DOOR.after(State.GONE, Move.OPEN)
-    assert refused.value.diagnostic.message == "a door that is gone does not take 'open': gone is final"
+    assert refused.value.diagnostic.message == "a door that is gone does not allow 'open': gone is final"
 
 
 def test_terminal_states_are_settled_unless_said_otherwise() -> None:

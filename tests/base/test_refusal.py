@@ -50,7 +50,7 @@ def test_a_diagnostic_must_have_words() -> None:
         (BadRequest(problem="too odd", field="size"), "bad_request: too odd (at size)"),
         (
             WrongRevision(noun="flight", id="flt_1", seen=2, current=3),
-            "wrong_revision: flight flt_1 is at revision 3; you saw 2",
+            "wrong_revision: flight flt_1 is at revision 3; you read 2",
         ),
     ],
 )

@@ -34,7 +34,7 @@ async def test_several_are_candidates_that_work_in_the_same_request(rig: Rig) ->
     assert [one.address for one in told.candidates] == ids
     assert told.remedies[0].operation == "flight.cancel"
     assert told.remedies[0].parameters == {"flightId": ids[0], "reason": "why not"}
-    assert "could be any of 2 flights" in told.message
+    assert "matches 2 flights" in told.message
 
 
 @staged

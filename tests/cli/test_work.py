@@ -32,7 +32,7 @@ def test_a_question_is_asked_answered_and_becomes_work(shell: Shell) -> None:
     assert "answer     90" in shown
     late = shell.type("question", "answer", ident, "80", **elm)
     assert late.returncode != 0
-    assert "answered does not take 'answer'" in late.stderr
+    assert "answered does not allow 'answer'" in late.stderr
     shell.say("question", "close", ident, **oak)
 
 

@@ -96,19 +96,19 @@ def test_no_diagnostic_carries_text_of_its_own(kind: type[Diagnostic]) -> None:
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        (TooLarge(what="body", size=5, limit=4), "the body has 5 bytes and may have 4"),
-        (TooLarge(what="file", size=9, limit=8), "the file has 9 bytes and may have 8"),
+        (TooLarge(what="body", size=5, limit=4), "the body has 5 bytes; the maximum is 4"),
+        (TooLarge(what="file", size=9, limit=8), "the file has 9 bytes; the maximum is 8"),
         (
             WrongRevision(noun="flight", id="flt_1", seen=2, current=3),
-            "flight flt_1 is at revision 3; you saw 2",
+            "flight flt_1 is at revision 3; you read 2",
         ),
         (
             WrongState(noun="flight", state="failed", move="start", accepts=(), terminal=True),
-            "a flight that is failed does not take 'start': failed is final",
+            "a flight that is failed does not allow 'start': failed is final",
         ),
         (
             RateLimited(what="asks", limit=120, retry_after=2),
-            "too many asks: the limit is 120; try again in 2 s",
+            "too many asks: the limit is 120; retry in 2 s",
         ),
     ],
 )
@@ -135,7 +135,7 @@ def test_harness_unavailable_names_what_is_missing_and_how_to_get_it(missing: st
     told = HarnessUnavailable(harness="codex", missing=Missing(missing), hint="npm i -g @openai/codex")
     shown = render(told)
     assert (shown["harness"], shown["missing"], shown["hint"]) == ("codex", missing, "npm i -g @openai/codex")
-    assert told.message == f"codex is not available, its {missing} is missing: npm i -g @openai/codex"
+    assert told.message == f"codex is not available: its {missing} is missing: npm i -g @openai/codex"
     with pytest.raises(Refused):
         decode({"code": "harness_unavailable", "harness": "codex"}, HarnessUnavailable)
 

@@ -204,7 +204,7 @@ def test_a_refusal_tells_the_model_what_to_call_next(stage: Stage, host: Host) -
         f"""<<tool ask {{"to": "parot", "body": "hello"}}>> <<follow {host.prefix}>>
         <<follow {host.prefix}>> <<say done>>""",
     )
-    for part in ("unknown_target", "nothing answers to 'parot'; nearest: @parrot"):
+    for part in ("unknown_target", "no agent has the address 'parot'; nearest: @parrot"):
         assert part in refused
     assert facts(answered)["output"] == "hello"
     assert stage.flights() == [("arc", "parrot", "hello")]

@@ -79,8 +79,8 @@ def test_an_argument_that_is_unknown_is_refused_by_its_name(tool: Any) -> None:
     ("arguments", "message"),
     [
         ({"move": "fly", "workItemId": "w"}, "expected one of start, progress"),
-        ({"workItemId": "w", "to": "x"}, "takes no 'to' here"),
-        ({"move": "hand_over", "workItemId": "w", "percent": 3}, "takes no 'percent' here"),
+        ({"workItemId": "w", "to": "x"}, "has no argument 'to' here"),
+        ({"move": "hand_over", "workItemId": "w", "percent": 3}, "has no argument 'percent' here"),
         ({"move": "hand_over", "workItemId": "w"}, "missing required field `to`"),
         ({"workItemId": "a\0b"}, "NUL"),
         ({"workItemId": "w", "revision": 2**70}, "64 bits"),

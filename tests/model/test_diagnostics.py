@@ -162,23 +162,23 @@ def test_every_class_of_refusals_is_used() -> None:
 @pytest.mark.parametrize(
     ("diagnostic", "message"),
     [
-        (UnknownTarget(address="@arx"), "nothing answers to '@arx'"),
+        (UnknownTarget(address="@arx"), "no agent has the address '@arx'"),
         (
             UnknownTarget(address="@arx", reason="no such workspace", candidates=(ONE, TWO)),
-            "nothing answers to '@arx' (no such workspace); nearest: @arc, @ark",
+            "no agent has the address '@arx' (no such workspace); nearest: @arc, @ark",
         ),
-        (AmbiguousTarget(address="@a", count=2), "'@a' could be any of 2 agents"),
+        (AmbiguousTarget(address="@a", count=2), "'@a' matches 2 agents"),
         (
             AmbiguousTarget(address="@a", count=21, candidates=(ONE, TWO)),
-            "'@a' could be any of 21 agents; say which: @arc, @ark",
+            "'@a' matches 21 agents; choose one: @arc, @ark",
         ),
         (
             AmbiguousEndpoint(address="@a", harnesses=("claude", "codex")),
-            "@a does not say through which harness (claude, codex)",
+            "@a can be reached through claude or codex; choose one",
         ),
         (
             AmbiguousEndpoint(address="@a", harnesses=()),
-            "@a does not say through which harness (none is ready)",
+            "@a has no default harness, and no harness is ready",
         ),
         (
             AliasBroken(alias="boss", reason="its target is gone", candidates=(ONE,)),
@@ -186,7 +186,7 @@ def test_every_class_of_refusals_is_used() -> None:
         ),
         (
             AliasShadows(alias="arc", definition="arc"),
-            "'arc' is the name of the agent definition arc: choose another alias",
+            "'arc' is already the name of the agent arc: choose another alias",
         ),
         (NoSession(address="@a"), "@a has no session: start or attach one"),
         (NoSession(address="@a", harness="codex"), "@a has no session in codex: start or attach one"),
@@ -210,16 +210,16 @@ def test_every_class_of_refusals_is_used() -> None:
         ),
         (
             HarnessUnavailable(harness="codex", missing=Missing.BINARY, hint="npm i -g codex"),
-            "codex is not available, its binary is missing: npm i -g codex",
+            "codex is not available: its binary is missing: npm i -g codex",
         ),
         (
             HarnessUnavailable(harness="codex", missing=Missing.LOGIN),
-            "codex is not available, its login is missing",
+            "codex is not available: its login is missing",
         ),
-        (DirectoryNotAllowed(directory="/x"), "/x is in no allowed root (allowed: none yet)"),
+        (DirectoryNotAllowed(directory="/x"), "/x is outside the allowed roots (none configured)"),
         (
             DirectoryNotAllowed(directory="/x", roots=("/a", "/b")),
-            "/x is in no allowed root (allowed: /a, /b)",
+            "/x is outside the allowed roots (/a, /b)",
         ),
         (PeerUnreachable(node="mini"), "node mini is unreachable (never seen)"),
         (
@@ -258,20 +258,20 @@ def test_every_class_of_refusals_is_used() -> None:
         ),
         (
             WakeBudget(conversation_id="cnv_1", used=30, limit=30),
-            "agents used 30 of 30 wakes in an hour in cnv_1: no more",
+            "agents used 30 of 30 wakes per hour in cnv_1: none left",
         ),
         (
             WakeBudget(conversation_id="cnv_1", used=30, limit=30, resets_at=T),
-            "agents used 30 of 30 wakes in an hour in cnv_1: no more until 2026-11-15T12:00:00.000Z",
+            "agents used 30 of 30 wakes per hour in cnv_1: none left until 2026-11-15T12:00:00.000Z",
         ),
-        (Paused(since=T), "Scout is paused since 2026-11-15T12:00:00.000Z: nothing is started"),
+        (Paused(since=T), "Scout has been paused since 2026-11-15T12:00:00.000Z: nothing starts"),
         (
             Paused(since=T, reason="battery"),
-            "Scout is paused since 2026-11-15T12:00:00.000Z (battery): nothing is started",
+            "Scout has been paused since 2026-11-15T12:00:00.000Z (battery): nothing starts",
         ),
         (
             AskLoop(chain=("@a", "@b", "@a"), limit=6),
-            "this ask would close or overrun the chain @a → @b → @a (at most 6)",
+            "this ask would loop or exceed the chain @a → @b → @a (maximum 6)",
         ),
         (RetiredTarget(address="@a", agent_id="agt_1"), "@a was retired: revive it or address another agent"),
         (
@@ -291,26 +291,26 @@ def test_every_class_of_refusals_is_used() -> None:
         (Unauthenticated(reason="no token"), "not authenticated: no token"),
         (
             Unauthenticated(reason="no token", needs=("an operator token", "an agent token")),
-            "not authenticated: no token; it needs an operator token or an agent token",
+            "not authenticated: no token; required: an operator token or an agent token",
         ),
         (
             Forbidden(action="ask", subject="/u2/agent/x", needs=("a grant",)),
-            "ask on /u2/agent/x is not allowed; it needs a grant",
+            "ask on /u2/agent/x is not allowed; required: a grant",
         ),
         (NotOwner(noun="work item", id="wrk_1", owner_id="agt_1"), "work item wrk_1 belongs to agt_1"),
         (
             NotFound(noun="flight", id="flt_9", candidates=(ONE,), needs=("a read grant",)),
-            "no flight 'flt_9'; nearest: @arc; it needs a read grant",
+            "no flight 'flt_9'; nearest: @arc; required: a read grant",
         ),
         (KeyReused(key="k1", operation="send"), "the key 'k1' was already used for another send"),
         (EmptyReply(flight_id="flt_1"), "flight flt_1 ended without a reply"),
-        (TooLarge(what="body", size=5, limit=4), "the body has 5 bytes and may have 4"),
+        (TooLarge(what="body", size=5, limit=4), "the body has 5 bytes; the maximum is 4"),
         (RateLimited(what="asks", limit=120), "too many asks: the limit is 120"),
         (
             RateLimited(what="asks", limit=120, retry_after=2.5),
-            "too many asks: the limit is 120; try again in 2.5 s",
+            "too many asks: the limit is 120; retry in 2.5 s",
         ),
-        (Busy(reason="starting"), "busy (starting): try again in 1 s"),
+        (Busy(reason="starting"), "busy (starting): retry in 1 s"),
         (PortInUse(port=7432), "port 7432 is used by another program"),
         (PortInUse(port=7432, pid=5, process="nginx"), "port 7432 is used by nginx (pid 5)"),
         (

@@ -196,7 +196,7 @@ def test_a_queued_flight_may_be_held() -> None:
     held = hold_flight(a_flight(), on, T1, next_move_owner_id=OPERATOR, reason="manual")
     assert (held.state, held.phase, held.waiting_on) == (S.QUEUED, FlightPhase.HELD, on)
     assert (held.next_move_owner_id, held.reason, held.next_check_at) == (OPERATOR, "manual", T1.plus(60))
-    with pytest.raises(Refused, match="does not take 'hold'"):
+    with pytest.raises(Refused, match="does not allow 'hold'"):
         hold_flight(a_flight(state=S.RUNNING), on, T1, next_move_owner_id=OPERATOR)
 
 

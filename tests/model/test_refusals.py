@@ -168,7 +168,7 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
     "waiting": (
         lambda: check_waiting(ON, None),
         bad(
-            "waiting needs who owns the next move (nextMoveOwnerId) or when it ends by itself (until)",
+            "waiting needs a next move owner (nextMoveOwnerId) or an end time (until)",
             "nextMoveOwnerId",
         ),
     ),
@@ -338,8 +338,8 @@ def test_a_check_tells_the_whole_story(name: str) -> None:
     ("noun", "ident", "says"),
     [
         ("attention item", "only", "nothing needs you"),
-        ("attention item", "@arc", "nothing of @arc needs you"),
-        ("flight", "only", "no flight of yours is open"),
+        ("attention item", "@arc", "nothing from @arc needs you"),
+        ("flight", "only", "you have no open flight"),
         ("flight", "@arc", "@arc has no open flight"),
         ("flight", "last", "there is no flight yet"),
         ("card", "only", "there is no card"),

@@ -283,7 +283,7 @@ def test_runaways_raise_attention() -> None:
     assert alarm_of(budget) == Alarm(
         kind=AttentionKind.FAILURE,
         title="agents have used up the wakes of cnv_1",
-        body="agents used 30 of 30 wakes in an hour in cnv_1: no more until 2026-11-15T12:00:00.000Z",
+        body="agents used 30 of 30 wakes per hour in cnv_1: none left until 2026-11-15T12:00:00.000Z",
         dedupe="wake_budget:cnv_1",
         remedies=remedies,
     )
@@ -291,7 +291,7 @@ def test_runaways_raise_attention() -> None:
     assert alarm_of(loop) == Alarm(
         kind=AttentionKind.FAILURE,
         title="asks without end: @b → @a → @b",
-        body="this ask would close or overrun the chain @b → @a → @b (at most 6)",
+        body="this ask would loop or exceed the chain @b → @a → @b (maximum 6)",
         dedupe="ask_loop:@a @b",
     )
     cold = failed(8)

@@ -539,7 +539,7 @@ def test_a_conversation_over_its_budget_wakes_nobody() -> None:
         decision,
         action=WakeAction.HOLD,
         rule="wake_budget",
-        reason="agents used 30 of 30 wakes in an hour in #builds: no more until 2026-11-15T13:00:00.000Z",
+        reason="agents used 30 of 30 wakes per hour in #builds: none left until 2026-11-15T13:00:00.000Z",
         remedies=(raise_limit("wakesPerHour", 30),),
     )
     assert held.woken is None

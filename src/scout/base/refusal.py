@@ -39,7 +39,7 @@ class Family(Enum):
 
 
 class Remedy(Record, omit_defaults=True):
-    """The next call that would work: an operation of the table and its parameters."""
+    """The next call that works: an operation of the table and its parameters."""
 
     operation: str
     parameters: dict[str, Any]
@@ -47,7 +47,7 @@ class Remedy(Record, omit_defaults=True):
 
 
 class Candidate(Record, omit_defaults=True):
-    """Something the caller may have meant, under the shortest address that reaches it."""
+    """A likely target, with the shortest address that reaches it."""
 
     address: str
     canonical: str = ""
@@ -96,9 +96,9 @@ class Refused(Exception):  # noqa: N818 (a refusal is an answer, not an error)
 
 
 class BadRequest(Diagnostic, tag="bad_request"):
-    """The request does not have the shape this operation takes.
+    """The request is not valid for this operation.
 
-    The message names the field, what was expected there and what came. Nothing was stored.
+    The message names the field, the expected value and the received one. Nothing was stored.
     """
 
     problem: str
@@ -110,11 +110,11 @@ class BadRequest(Diagnostic, tag="bad_request"):
 
 
 class WrongState(Diagnostic, tag="wrong_state"):
-    """The record is in a state that does not take this move.
+    """The record's state does not allow this move.
 
-    `accepts` lists the moves it takes now. In a terminal state the list is empty: the first
-    terminal result wins and later ones are refused, so nothing can be finished twice. `how` says
-    how it came to that result, where that is known.
+    `accepts` lists the allowed moves. In a terminal state the list is empty: the first
+    terminal result wins and later ones are refused, so nothing can be finished twice. `how` explains
+    how it reached that state, if known.
     """
 
     family: ClassVar[Family] = Family.CONFLICT
@@ -129,16 +129,16 @@ class WrongState(Diagnostic, tag="wrong_state"):
     @property
     def message(self) -> str:
         article = "an" if self.noun[:1] in "aeiou" else "a"
-        here = f"{article} {self.noun} that is {self.state} does not take '{self.move}'"
+        here = f"{article} {self.noun} that is {self.state} does not allow '{self.move}'"
         if self.terminal:
             return f"{here}: {self.how or f'{self.state} is final'}"
-        return f"{here}; it takes {', '.join(self.accepts)}"
+        return f"{here}; allowed: {', '.join(self.accepts)}"
 
 
 class WrongRevision(Diagnostic, tag="wrong_revision"):
-    """Somebody changed the record after you read it.
+    """The record changed after you read it.
 
-    Read it again, look at what changed, and send the update with the new revision.
+    Read it again, check what changed, and retry with the new revision.
     """
 
     family: ClassVar[Family] = Family.CONFLICT
@@ -150,4 +150,4 @@ class WrongRevision(Diagnostic, tag="wrong_revision"):
 
     @property
     def message(self) -> str:
-        return f"{self.noun} {self.id} is at revision {self.current}; you saw {self.seen}"
+        return f"{self.noun} {self.id} is at revision {self.current}; you read {self.seen}"

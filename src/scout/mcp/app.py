@@ -21,9 +21,9 @@ from scout.model.problems.request import TooLarge
 from scout.protocol.scout import Scout
 
 _INSTRUCTIONS = (
-    "Scout connects coding agents. To have work done use `ask` and then the call under `next`; to find "
-    "something out use `question_create`; to tell something use `messages_send`. What you were asked is in "
-    "`messages_inbox`; `messages_reply` gives your result. A refusal names the next call under `remedies`."
+    "Scout connects coding agents. To have work done, use `ask` and then the call under `next`; to find "
+    "something out, `question_create`; to send a note, `messages_send`. Requests to you are in "
+    "`messages_inbox`; `messages_reply` returns your result. A refusal names the next call under `remedies`."
 )
 
 OFFER = Offer(

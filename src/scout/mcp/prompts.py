@@ -1,4 +1,4 @@
-"""Prompts that a person picks in a host: how to delegate, to have something reviewed, to hand over."""
+"""Prompts a person picks in a host: delegate, review, hand over."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from scout.identity.route import find_route
 from scout.mcp.call import Call
 
 _TO = "to"
-_WHOM = "whom: any address; or begin the other argument with >> and the address"
+_WHOM = "the agent's address; or begin the other argument with >> and the address"
 
 
 class _Template(NamedTuple):
@@ -29,28 +29,28 @@ class _Template(NamedTuple):
 
 _TEMPLATES = {
     "delegate": _Template(
-        "Have another agent do a task, and wait for its result.",
-        {_TO: _WHOM, "task": "what is to be done"},
+        "Have another agent do a task and wait for the result.",
+        {_TO: _WHOM, "task": "what to do"},
         "Delegate this to {to}: {task}\n\n"
-        "Use the Scout tool `ask` with everything the other agent must know: it does not see this talk. "
-        "Then make the call under `next` until the flight is finished, and tell me the result. "
+        "Use the Scout tool `ask` with everything the other agent must know: it cannot see this chat. "
+        "Repeat the call under `next` until the flight is finished, then tell me the result. "
         "If Scout refuses, do what its first remedy says.",
     ),
     "review": _Template(
         "Have another agent review something.",
-        {_TO: _WHOM, "what": "what to look at: files, a branch, a commit"},
+        {_TO: _WHOM, "what": "what to review: files, a branch, a commit"},
         "Have {to} review {what}.\n\n"
-        "Use the Scout tool `ask`. Say which files or commits, what they are for, and that you want findings "
-        "in order of weight, each with its place. Wait by the call under `next`, then show me the findings "
-        "and what you would do about each.",
+        "Use the Scout tool `ask`. Name the files or commits and their purpose, and ask for findings "
+        "ordered by severity, each with its place. Wait with the call under `next`, then show the findings "
+        "and what you suggest for each.",
     ),
     "hand_over": _Template(
-        "Give your work to another agent.",
-        {_TO: _WHOM, "work": "the work: an item's id, or in words"},
+        "Hand work over to another agent.",
+        {_TO: _WHOM, "work": "a work item's id, or a description"},
         "Hand {work} over to {to}.\n\n"
-        "If it is a work item, use the Scout tool `work_update` with `move` hand_over; if not, make one "
-        "with `work_create` and `ownerId` {to}. Put into the description what is done, what is not, where it "
-        "is, and what you would do next.",
+        "If it is a work item, use the Scout tool `work_update` with `move` hand_over; otherwise create one "
+        "with `work_create` and `ownerId` {to}. Describe what is done, what is left, where it "
+        "is, and the next step.",
     ),
 }
 
@@ -68,11 +68,13 @@ PROMPTS = [
 
 
 async def prompt(call: Call) -> GetPromptResult:
-    """A prompt with its blanks filled."""
+    """Return a prompt with its arguments filled in."""
     name, arguments = call.params.name, call.params.arguments or {}
     template = _TEMPLATES.get(name)
     if template is None:
-        raise MCPError(INVALID_PARAMS, f"no prompt {name[:60]}; there are {', '.join(_TEMPLATES)}")
+        raise MCPError(
+            INVALID_PARAMS, f"there is no prompt '{name[:60]}'; available: {', '.join(_TEMPLATES)}"
+        )
     filled = _with_route(template, arguments)
     missing = [word for word in template.arguments if not filled.get(word)]
     if missing:
@@ -83,7 +85,7 @@ async def prompt(call: Call) -> GetPromptResult:
 
 
 def _with_route(template: _Template, arguments: Mapping[str, str]) -> Mapping[str, str]:
-    """The arguments, with the target of a text that begins with the route operator."""
+    """Return the arguments, with the target taken from a text that begins with the route operator."""
     words = [arguments[word] for word in template.arguments if arguments.get(word)]
     text = " ".join(words).lstrip()
     if not text.startswith(">>"):

@@ -23,7 +23,7 @@ class WaitingKind(StrEnum):
 
 
 class WaitingOn(Record):
-    """The dependency: `ref` names it (an id, a path, a sentence), `until` when it is over by itself."""
+    """The dependency: `ref` names it (an id, a path, a sentence), `until` is when the wait ends by itself."""
 
     kind: WaitingKind
     ref: str | None = None
@@ -31,8 +31,8 @@ class WaitingOn(Record):
 
 
 def check_waiting(on: WaitingOn, next_move_owner_id: str | None) -> WaitingOn:
-    """The same dependency, or the refusal of one for which nobody and nothing would ever end the wait."""
+    """Return the dependency; refuse one that nobody and nothing would ever end."""
     if not next_move_owner_id and on.until is None:
-        problem = "waiting needs who owns the next move (nextMoveOwnerId) or when it ends by itself (until)"
+        problem = "waiting needs a next move owner (nextMoveOwnerId) or an end time (until)"
         raise Refused(BadRequest(problem=problem, field="nextMoveOwnerId"))
     return on

@@ -1,4 +1,4 @@
-"""Each result in one line of text, for a reader that looks at nothing else."""
+"""Each tool result as one line of text."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def moved_flight(view: FlightView) -> str:
 def topology(seen: Topology) -> str:
     live = sum(one.live for one in seen.items)
     known = sum(one.session_id is not None for one in seen.items)
-    return f"{len(seen.items)} are shown: {live} with a program that runs, {known} known to Scout."
+    return f"{len(seen.items)} shown: {live} running, {known} known to Scout."
 
 
 def sent(receipt: Receipt) -> str:
@@ -55,7 +55,7 @@ def sent(receipt: Receipt) -> str:
 
 def inbox(page: Page[dict[str, Any]]) -> str:
     if not page.items:
-        return "Nothing waits for you."
+        return "Your inbox is empty."
     first = page.items[0]
     return f"{_count(page, 'item')}; first from {first.get('from', '?')}: {_short(first.get('body', ''))}"
 

@@ -4,13 +4,13 @@ from scout.mcp.tools import lines
 from scout.mcp.tools.tool import Argument, Tool, arguments, one
 from scout.protocol import observation, sessions
 
-_LIMIT = "how many"
+_LIMIT = "maximum number"
 _SESSION = ("id", "address", "harness", "state", "class", "running", "nativeIds", "cwd", "reason")
 
 SESSION_TOOLS = (
     Tool(
         "topology",
-        "Sessions and sub-agents that harnesses show on this machine; none is an agent of Scout by that.",
+        "List sessions and sub-agents that harnesses expose on this machine. They are not Scout agents.",
         one(observation.ShowTopology),
         arguments("harness", "live", limit=Argument("limit", _LIMIT)),
         lines.topology,
@@ -33,7 +33,7 @@ SESSION_TOOLS = (
     ),
     Tool(
         "sessions_start",
-        "Start a harness session for an agent. An ask starts one by itself.",
+        "Start a harness session for an agent. An ask does this automatically.",
         one(sessions.StartSession),
         arguments("agent", "harness", "model", "permission", "cwd"),
         lines.session,
@@ -41,7 +41,7 @@ SESSION_TOOLS = (
     ),
     Tool(
         "sessions_attach",
-        "Take up a session that exists, by its own id: exactly this one, or a refusal.",
+        "Attach an existing session by its id. Never falls back to another.",
         one(sessions.AttachSession),
         arguments("session", "harness", "agent", "cwd"),
         lines.session,
@@ -49,7 +49,7 @@ SESSION_TOOLS = (
     ),
     Tool(
         "sessions_stop",
-        "End a session and its program; a flight that ran in it fails.",
+        "Stop a session and its program. A flight running in it fails.",
         one(sessions.StopSession),
         arguments("sessionId", "reason"),
         lines.session,
@@ -57,14 +57,14 @@ SESSION_TOOLS = (
     ),
     Tool(
         "sessions_inspect",
-        "One harness session: its state, its process, its tokens and what it wrote last.",
+        "Show a session: state, process, tokens and last output.",
         one(sessions.GetSession),
         arguments("sessionId"),
         lines.session,
     ),
     Tool(
         "sessions_list",
-        "Harness sessions, newest first.",
+        "List harness sessions, newest first.",
         one(sessions.ListSessions),
         arguments("agent", "live", limit=Argument("limit", _LIMIT)),
         lines.sessions,

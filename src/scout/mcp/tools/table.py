@@ -1,4 +1,4 @@
-"""The tools: one row each. Which role has which is said in `protocol.tools`."""
+"""The tool table. `protocol.tools` lists the tools of each role."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,12 +35,12 @@ _MOVES: Mapping[str, str] = {
 
 
 def _read_question(given: dict[str, Any]) -> dict[str, Any]:
-    """Without a target, a question goes to the one who asked in the flight."""
+    """Send a question without a target to the requester of its flight."""
     return given if "to" in given or "flightId" not in given else {**given, "to": given["flightId"]}
 
 
 def _read_work(given: dict[str, Any]) -> dict[str, Any]:
-    """A state is the move that leads to it; a next owner alone is a handover."""
+    """Read a state as the move that leads to it, and a next owner alone as a handover."""
     rest = dict(given)
     if "move" not in rest and "state" in rest:
         state = rest.pop("state")
@@ -54,7 +54,7 @@ def _read_work(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kind_of(text: str) -> WaitingKind:
-    """What a text names that something waits for."""
+    """Return the kind of dependency a text names."""
     if text.startswith("wrk_"):
         return WaitingKind.WORK_ITEM
     try:
@@ -65,7 +65,7 @@ def _kind_of(text: str) -> WaitingKind:
     return WaitingKind.ACTOR if names_agent else WaitingKind.CONDITION
 
 
-_LIMIT = "how many"
+_LIMIT = "maximum number"
 _AGENT = (
     "address",
     "alias",
@@ -110,7 +110,7 @@ _ATTENTION = ("id", "state", "title", "answer", "reason", "defaultAction", "deci
 _TABLE = (
     Tool(
         "whoami",
-        "Who you are to Scout: your address, role and project.",
+        "Show who you are to Scout: your address, role and project.",
         one(agents.WhoAmI),
         {},
         lines.identity,
@@ -119,9 +119,9 @@ _TABLE = (
     ),
     Tool(
         "ask",
-        "Have another agent or project do something, tracked until it is done. "
+        "Ask another agent or project to do something; tracked until done. "
         "Returns at once; `next` is the call that waits for the result. "
-        "For information only use question_create, for a note messages_send.",
+        "For information use question_create; for a note, messages_send.",
         one(asks.MakeAsk),
         arguments(
             "to",
@@ -141,9 +141,9 @@ _TABLE = (
     ),
     Tool(
         "invocations_wait",
-        "Wait for the result of an ask. To stop waiting never stops the work.",
+        "Wait for the result of an ask. Stopping the wait does not stop the work.",
         one(asks.GetFlight),
-        arguments("flightId", timeoutSeconds=Argument("wait", "seconds; 50 unless said, 240 at most")),
+        arguments("flightId", timeoutSeconds=Argument("wait", "seconds; default 50, maximum 240")),
         lines.flight,
         act=acts.wait_for_flight,
         also=("wait", "flight.wait"),
@@ -151,7 +151,7 @@ _TABLE = (
     ),
     Tool(
         "invocations_get",
-        "How an ask stands now, and who owns the next move.",
+        "Show an ask's state and who owns the next move.",
         one(asks.GetFlight),
         arguments("flightId"),
         lines.flight,
@@ -159,7 +159,7 @@ _TABLE = (
     ),
     Tool(
         "flight_cancel",
-        "Cancel an ask that nobody needs any more.",
+        "Cancel an ask.",
         one(asks.CancelFlight),
         arguments("flightId", "reason"),
         lines.moved_flight,
@@ -167,7 +167,7 @@ _TABLE = (
     ),
     Tool(
         "messages_send",
-        "Tell an agent or a channel something. It starts no work: for that use ask.",
+        "Send a message to an agent or channel. It starts no work; for that use ask.",
         one(talk.Send),
         arguments("to", "channel", "body", "kind", "followUp"),
         lines.sent,
@@ -175,7 +175,7 @@ _TABLE = (
     ),
     Tool(
         "messages_reply",
-        "Answer what you were sent, in its conversation. The first answer to an ask is its result.",
+        "Reply in the same conversation. The first reply to an ask is its result.",
         one(talk.Reply),
         arguments("body", "inReplyTo"),
         lines.sent,
@@ -183,7 +183,7 @@ _TABLE = (
     ),
     Tool(
         "messages_inbox",
-        "What waits for you, oldest first. With `claim` you take it: it does not come again.",
+        "Read your inbox, oldest first. `claim` removes what you read.",
         {"": inbox.ListInbox, "claim": inbox.ClaimInbox},
         arguments(limit=Argument("limit", _LIMIT)),
         lines.inbox,
@@ -193,7 +193,7 @@ _TABLE = (
     ),
     Tool(
         "messages_channel",
-        "The last messages of a channel.",
+        "Read a channel's latest messages.",
         one(talk.ListMessages),
         arguments("channel", limit=Argument("limit", _LIMIT)),
         lines.messages,
@@ -202,7 +202,7 @@ _TABLE = (
     ),
     Tool(
         "channels_list",
-        "The channels that you take part in, and how much is unread there.",
+        "List your channels and their unread counts.",
         one(channels.ListChannels),
         arguments(limit=Argument("limit", _LIMIT)),
         lines.channels,
@@ -211,14 +211,14 @@ _TABLE = (
     ),
     Tool(
         "agents_resolve",
-        "What an address means, and why. Nothing is changed.",
+        "Show which agent an address resolves to, and why. Changes nothing.",
         one(agents.Resolve),
         arguments("address"),
         lines.resolved,
     ),
     Tool(
         "question_create",
-        "Ask another agent for information, not for work. Without `to`: the one who asked in `flightId`.",
+        "Ask another agent for information, not work. Without `to`: asks the requester of `flightId`.",
         one(questions.CreateQuestion),
         arguments("to", "body", "options", "flightId", "workItemId"),
         lines.question,
@@ -228,7 +228,7 @@ _TABLE = (
     ),
     Tool(
         "question_answer",
-        "Answer a question; work that it turned out to need may begin with it.",
+        "Answer a question, optionally starting a work item.",
         one(questions.AnswerQuestion),
         arguments("questionId", "answer", "spawnWork"),
         lines.question,
@@ -236,7 +236,7 @@ _TABLE = (
     ),
     Tool(
         "question_close",
-        "Put a question of yours away.",
+        "Close a question you asked.",
         one(questions.CloseQuestion),
         arguments("questionId", "reason"),
         lines.question,
@@ -244,7 +244,7 @@ _TABLE = (
     ),
     Tool(
         "work_create",
-        "Create a work item: durable, with an owner who is told. For a single job use ask.",
+        "Create a durable work item and notify its owner. For a single job use ask.",
         one(work.CreateWork),
         arguments("title", "ownerId", "description", "reviewerId", "priority", "labels", "blocks", "dueAt"),
         lines.work,
@@ -253,7 +253,7 @@ _TABLE = (
     Tool(
         "work_update",
         "Change a work item: its fields, or its state. `state` waiting takes waitingOn (an address, a work "
-        "item or a sentence), review takes summary; nextMoveOwnerId alone hands it over; `move` is a step.",
+        "item or a sentence), review takes summary; nextMoveOwnerId alone hands it over.",
         {
             "": work.UpdateWork,
             "start": work.StartWork,
@@ -283,16 +283,22 @@ _TABLE = (
             "revision",
             "nextMoveOwnerId",
             state=Argument("", "waiting, review, working, done or cancelled"),
-            waitingOn=Argument("", "an address, a work item's id, or what must happen"),
+            waitingOn=Argument("", "an address, a work item's id, or a condition"),
         ),
         lines.work,
         shows=_WORK,
         read=_read_work,
     ),
-    Tool("work_get", "A work item and its steps.", one(work.GetWork), arguments("workItemId"), lines.work),
+    Tool(
+        "work_get",
+        "Show a work item and its history.",
+        one(work.GetWork),
+        arguments("workItemId"),
+        lines.work,
+    ),
     Tool(
         "work_list",
-        "Work items, newest first; `owed`: those whose next move is yours.",
+        "List work items, newest first; `owed`: only where the next move is yours.",
         one(work.ListWork),
         arguments("ownerId", "owed", "state", "label", limit=Argument("limit", _LIMIT)),
         lines.works,
@@ -300,7 +306,7 @@ _TABLE = (
     ),
     Tool(
         "operator_need",
-        "Ask the person and wait: you cannot go on without the answer.",
+        "Ask the person and wait for the answer.",
         one(attention.Need),
         arguments("question", "options"),
         lines.needed,
@@ -309,7 +315,7 @@ _TABLE = (
     ),
     Tool(
         "operator_consult",
-        "Ask the person and go on: without an answer you do the default.",
+        "Ask the person and continue; without an answer, do the default.",
         one(attention.Consult),
         arguments("question", "defaultAction"),
         lines.attention,
@@ -317,7 +323,7 @@ _TABLE = (
     ),
     Tool(
         "operator_notify",
-        "Tell the person something; nobody waits for an answer.",
+        "Notify the person. No answer is expected.",
         one(attention.Notify),
         arguments("message"),
         lines.attention,
@@ -325,15 +331,15 @@ _TABLE = (
     ),
     Tool(
         "notify_parent",
-        "Tell the agent that you work for how it goes.",
+        "Report your status to your parent agent.",
         one(talk.Send),
-        arguments("body", status=Argument("kind", "status on the way, final at the end")),
+        arguments("body", status=Argument("kind", "status while working, final when done")),
         lines.sent,
         fixed={"to": "parent", "kind": "status"},
     ),
     Tool(
         "agents_search",
-        "Agents whose names begin like this.",
+        "Find agents by the beginning of their name.",
         one(agents.Who),
         arguments("query", project=Argument("projectRoot"), limit=Argument("limit", _LIMIT)),
         lines.agents,
@@ -341,11 +347,11 @@ _TABLE = (
     ),
     Tool(
         "broker_feed",
-        "What concerned an agent, oldest first: messages, deliveries, flights, errors. "
-        "Go on with `next` as since.",
+        "Read an agent's history, oldest first: messages, deliveries, flights, errors. "
+        "Pass `next` as since to continue.",
         one(agents.ReadFeed),
         arguments(
-            agent=Argument("address", "whose; yours unless said"),
+            agent=Argument("address", "default: you"),
             since=Argument("after"),
             limit=Argument("limit", _LIMIT),
         ),
@@ -355,7 +361,7 @@ _TABLE = (
     ),
     Tool(
         "usage_report",
-        "Report tokens that you spent.",
+        "Report token usage.",
         one(insight.ReportUsage),
         arguments(
             "promptTokens",
@@ -374,14 +380,14 @@ _TABLE = (
     *SESSION_TOOLS,
     Tool(
         "card_create",
-        "Make a return address that others can use.",
+        "Create a return address that others can use.",
         one(access.CreateCard),
         arguments("agent", "name", "expiresIn", "maxUses", "replyToSessionId"),
         lines.card,
     ),
     Tool(
         "agents_register",
-        "Enter an agent in the directory. One without a harness gets a token, shown once.",
+        "Register an agent. Without a harness it gets a token, shown once.",
         one(agents.RegisterAgent),
         arguments(
             "definitionId",
@@ -399,7 +405,7 @@ _TABLE = (
     ),
     Tool(
         "aliases_list",
-        "The person's short names.",
+        "List the person's aliases.",
         one(access.ListAliases),
         arguments(limit=Argument("limit", _LIMIT)),
         lines.aliases,
@@ -407,7 +413,7 @@ _TABLE = (
     ),
     Tool(
         "aliases_resolve",
-        "What a short name stands for.",
+        "Show an alias and its target.",
         one(access.ShowAlias),
         arguments("name"),
         lines.alias,
@@ -418,5 +424,5 @@ TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in _TABLE}
 
 
 def tools_of(role: ToolRole) -> tuple[Tool, ...]:
-    """The tools of a role, in the order in which they are listed."""
+    """Return the tools of a role, in listing order."""
     return tuple(TOOLS[name] for name in ROLE_TOOLS[role])

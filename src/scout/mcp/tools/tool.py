@@ -1,4 +1,4 @@
-"""One tool as one row: its name, its sentence, the requests it makes, and how its result is told."""
+"""One tool as one row: its name, description, requests, and result line."""
 
 import functools
 from collections.abc import Awaitable, Callable, Mapping
@@ -50,7 +50,7 @@ class Tool(NamedTuple):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """What the tool takes."""
+        """The JSON Schema of the tool's arguments."""
         properties = {name: self._property(name, argument) for name, argument in self.arguments.items()}
         if self._moves:
             properties[self.by] = self._choice
@@ -64,7 +64,7 @@ class Tool(NamedTuple):
         return {**whole, "required": needed} if needed else whole
 
     def request(self, arguments: Mapping[str, Any]) -> Request[Any]:
-        """The request that a call makes; whatever is wrong with it is refused by name."""
+        """Return the request of a call; a wrong argument is refused by name."""
         check_outside(dict(arguments))
         given = self.read({name: value for name, value in arguments.items() if value is not None})
         kind = self._kind(given.pop(self.by, "") if self._moves else "")
@@ -76,7 +76,7 @@ class Tool(NamedTuple):
         return decode({**self.fixed, **renamed}, kind, strict=False)
 
     def call_for(self, remedy: Remedy) -> dict[str, Any] | None:
-        """The arguments with which this tool does what a remedy proposes; None when it cannot."""
+        """Return the arguments with which this tool performs a remedy; None if it cannot."""
         fields = {one.field: name for name, one in self.arguments.items()}
         for move, request in self.requests.items():
             if remedy.operation == request.operation or remedy.operation in self.also:
@@ -118,7 +118,7 @@ class Tool(NamedTuple):
         known = [one for one, argument in self.arguments.items() if argument.field in fields]
         near = ranked(name[:60], known, 3)
         return BadRequest(
-            problem=f"{self.name} takes no '{name[:60]}' here; it takes {', '.join(known) or 'nothing'}",
+            problem=f"{self.name} has no argument '{name[:60]}' here; allowed: {', '.join(known) or 'none'}",
             field=name[:60],
             candidates=tuple(Candidate(address=one) for one in near),
         )
@@ -129,7 +129,7 @@ def one(request: type[Request[Any]]) -> Mapping[str, type[Request[Any]]]:
 
 
 def arguments(*names: str, **others: Argument) -> dict[str, Argument]:
-    """Arguments that are called as their fields, then those that are not or need other words."""
+    """Return arguments named like their fields, then those with another name or description."""
     return {**{name: Argument(name) for name in names}, **others}
 
 
@@ -139,7 +139,7 @@ _LEFT_OUT = {"default", "maxLength", "minLength", "title"}
 
 @functools.cache
 def field_schemas(request: type[Request[Any]]) -> Mapping[str, dict[str, Any]]:
-    """The schema of each field of a request by its wire name, as short as it can be."""
+    """Return the short schema of each field of a request, by wire name."""
     definitions = schema([request])["$defs"]
     properties = definitions[request.__name__]["properties"]
     return {name: _short(found, definitions) for name, found in properties.items()}
@@ -147,12 +147,12 @@ def field_schemas(request: type[Request[Any]]) -> Mapping[str, dict[str, Any]]:
 
 @functools.cache
 def required_fields(request: type[Request[Any]]) -> frozenset[str]:
-    """The wire names of what must be given."""
+    """Return the wire names of the required fields."""
     return frozenset(one.encode_name for one in msgspec.structs.fields(request) if one.required)
 
 
 def _short(found: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Without references, alternatives that mean "left out", and what only the daemon needs."""
+    """Return a schema without references, null alternatives and bounds that only the daemon checks."""
     if "$ref" in found:
         meant = definitions[found["$ref"].rpartition("/")[2]]
         said = {"description": found["description"]} if "description" in found else {}

@@ -1,4 +1,4 @@
-"""The ways a request can be refused whatever its target: credentials, keys, sizes, limits, the machine."""
+"""Refusals that do not depend on the target: credentials, keys, sizes, limits, the machine."""
 
 from typing import ClassVar
 
@@ -20,13 +20,13 @@ __all__ = [
 
 
 def _needed(needs: tuple[str, ...]) -> str:
-    return f"; it needs {' or '.join(needs)}" if needs else ""
+    return f"; required: {' or '.join(needs)}" if needs else ""
 
 
 class Unauthenticated(Diagnostic, tag="unauthenticated"):
     """The request carries no credential, or one that Scout does not accept.
 
-    It is missing, unknown, expired or revoked; `needs` says which kind would do. The operator's
+    It is missing, unknown, expired or revoked; `needs` lists what is accepted. The operator's
     token is the text of `$SCOUT_HOME/token`, sent as `Authorization: Bearer …`.
     """
 
@@ -42,9 +42,9 @@ class Unauthenticated(Diagnostic, tag="unauthenticated"):
 
 
 class Forbidden(Diagnostic, tag="forbidden"):
-    """Your credential is good, but it does not allow this here.
+    """Your credential is valid but does not allow this.
 
-    `needs` names the grant or the kind of token that would do. The operator can give the grant with
+    `needs` names the grant or kind of token required. The operator can add the grant with
     the command in the remedies.
     """
 
@@ -60,9 +60,9 @@ class Forbidden(Diagnostic, tag="forbidden"):
 
 
 class NotOwner(Diagnostic, tag="not_owner"):
-    """Only the owner of this record, or one who controls the owner, may do this.
+    """Only the owner of this record, or a caller who controls the owner, may do this.
 
-    `owner_id` is who it belongs to. Ask that agent, have the work handed over to you, or act as
+    `owner_id` is the owner. Ask that agent, have the work handed over to you, or act as
     the operator.
     """
 
@@ -80,17 +80,17 @@ class NotOwner(Diagnostic, tag="not_owner"):
 
 # What is said when the only open record of a noun is meant, and none is open.
 _NONE_OPEN = {
-    "allowance": "no allowance is in force",
-    "ask": "no ask of yours is open",
+    "allowance": "there is no active allowance",
+    "ask": "you have no open ask",
     "attention item": "nothing needs you",
-    "flight": "no flight of yours is open",
+    "flight": "you have no open flight",
     "question": "no question waits for your answer",
-    "session": "no session is live",
-    "work item": "no work item is open",
+    "session": "there is no live session",
+    "work item": "there is no open work item",
 }
 # The same where an agent's open record is meant.
 _NONE_OF_AGENT = {
-    "attention item": "nothing of {} needs you",
+    "attention item": "nothing from {} needs you",
     "flight": "{} has no open flight",
     "session": "{} has no live session",
 }
@@ -99,7 +99,7 @@ _NONE_OF_AGENT = {
 class NotFound(Diagnostic, tag="not_found"):
     """There is no such record, or you may not see it.
 
-    Ids are never reused, so a mistyped id never meets another record. Candidates are near matches
+    Ids are never reused, so a mistyped id never matches another record. Candidates are near matches
     where names are searched.
     """
 
@@ -116,7 +116,7 @@ class NotFound(Diagnostic, tag="not_found"):
         return f"{self._missing()}{nearest}{_needed(self.needs)}"
 
     def _missing(self) -> str:
-        """What is not there, also where it was named by a word or by its agent."""
+        """Return the missing record in words, also where it was named by a word or by its agent."""
         if self.id == "only":
             return _NONE_OPEN.get(self.noun, f"there is no {self.noun}")
         if self.id in ("last", "latest"):
@@ -144,14 +144,14 @@ class KeyReused(Diagnostic, tag="key_reused"):
 
 
 class TooLarge(Diagnostic, tag="too_large"):
-    """Something in the request is larger than Scout takes.
+    """Part of the request is larger than Scout accepts.
 
     `size` and `limit` are in bytes. Put long text into a file and attach it: attachments are stored
     once, by their hash, and may be larger than a body.
 
     On the command line: scout send @arc --attach long.txt 'See the attachment.'
-    Over HTTP: POST /v1/attachments with `name` and `data` (base64), then name the `sha256` of its
-    answer in `attachments` of the message. From a tool: write the file and use the command line.
+    Over HTTP: POST /v1/attachments with `name` and `data` (base64), then pass the returned `sha256`
+    in `attachments` of the message. From a tool: write the file and use the command line.
     """
 
     status: ClassVar[int | None] = 413
@@ -162,13 +162,13 @@ class TooLarge(Diagnostic, tag="too_large"):
 
     @property
     def message(self) -> str:
-        return f"the {self.what} has {self.size} bytes and may have {self.limit}"
+        return f"the {self.what} has {self.size} bytes; the maximum is {self.limit}"
 
 
 class RateLimited(Diagnostic, tag="rate_limited"):
-    """You did this more often than the settings allow, or have too many of it open.
+    """You exceeded a rate limit, or have too many of these open.
 
-    Try again after `retryAfter` seconds. The limits protect the other agents on this machine; the
+    Retry after `retryAfter` seconds. The limits protect the other agents on this machine; the
     operator can change them under `limits` in the settings.
     """
 
@@ -180,14 +180,14 @@ class RateLimited(Diagnostic, tag="rate_limited"):
 
     @property
     def message(self) -> str:
-        later = f"; try again in {self.retry_after:g} s" if self.retry_after else ""
+        later = f"; retry in {self.retry_after:g} s" if self.retry_after else ""
         return f"too many {self.what}: the limit is {self.limit}{later}"
 
 
 class Busy(Diagnostic, tag="busy"):
-    """Scout itself cannot take the request at this moment; nothing was stored.
+    """Scout cannot accept the request right now. Nothing was stored.
 
-    It is starting, stopping, or more is waiting to be written than it accepts. Try again with the
+    It is starting, stopping, or its write queue is full. Retry with the
     same idempotency key after `retryAfter` seconds.
     """
 
@@ -199,14 +199,14 @@ class Busy(Diagnostic, tag="busy"):
 
     @property
     def message(self) -> str:
-        return f"busy ({self.reason}): try again in {self.retry_after:g} s"
+        return f"busy ({self.reason}): retry in {self.retry_after:g} s"
 
 
 class PortInUse(Diagnostic, tag="port_in_use"):
-    """Another program listens on the port that Scout wants.
+    """Another program is using Scout's port.
 
     Stop that program, or give Scout another port: `SCOUT_PORT`, or `port` in the settings. If it is
-    an older Scout, `scout down` ends it.
+    an older Scout, `scout down` stops it.
     """
 
     family: ClassVar[Family] = Family.FAILURE
@@ -226,7 +226,7 @@ class PortInUse(Diagnostic, tag="port_in_use"):
 class StoreDamaged(Diagnostic, tag="store_damaged"):
     """The file that holds Scout's data is damaged. Nothing was changed or deleted.
 
-    `scout verify` says what can still be read and what is lost. `scout restore` puts a healthy copy in the
+    `scout verify` shows what can still be read and what is lost. `scout restore` puts a healthy copy in the
     place of the damaged file, which is kept beside it. A daemon does not start on a damaged file.
     """
 
@@ -248,7 +248,7 @@ class StoreDamaged(Diagnostic, tag="store_damaged"):
 
 
 class StoreFull(Diagnostic, tag="store_full"):
-    """The disk that holds Scout's data is full: nothing more can be written, reading goes on.
+    """The disk that holds Scout's data is full. Reads still work; writes fail.
 
     Nothing that was acknowledged is lost. Free space on that disk, or move the data folder
     (`SCOUT_HOME`); writing resumes by itself.

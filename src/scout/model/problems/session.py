@@ -1,4 +1,4 @@
-"""The ways starting, reaching or waking a session can fail."""
+"""Refusals and failures of starting, reaching or waking a session."""
 
 from enum import StrEnum
 from typing import ClassVar
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class Layer(StrEnum):
-    """Where on the way to the model something went wrong."""
+    """The layer between Scout and the model where something failed."""
 
     BROKER = "broker"
     NODE = "node"
@@ -36,7 +36,7 @@ class Layer(StrEnum):
 
 
 class Missing(StrEnum):
-    """What a harness lacks."""
+    """What a harness needs before it can run."""
 
     BINARY = "binary"
     LOGIN = "login"
@@ -44,9 +44,9 @@ class Missing(StrEnum):
 
 
 class NoSession(Diagnostic, tag="no_session"):
-    """The agent has no session that could take this.
+    """The agent has no matching session.
 
-    Nothing was started, because the call asked for an existing session. The remedies hold the
+    Nothing was started, because the call asked for an existing session. The remedies are the
     commands that start a session for the agent or attach a running one.
     """
 
@@ -68,9 +68,9 @@ class NoSession(Diagnostic, tag="no_session"):
 class HarnessUnavailable(Diagnostic, tag="harness_unavailable"):
     """The harness cannot run on this machine: its program, its login or a version is missing.
 
-    `hint` says how to install it or log in, `program` names what the daemon did not find on its PATH;
+    `hint` shows how to install it or log in, `program` is what is missing from the daemon's PATH;
     a daemon keeps the PATH of the shell that started it, until `scout restart`. `scout runtimes` shows
-    every harness and what it lacks; `scout doctor` checks them again.
+    every harness and what it needs; `scout doctor` checks them again.
     """
 
     family: ClassVar[Family] = Family.UNREACHABLE
@@ -83,13 +83,13 @@ class HarnessUnavailable(Diagnostic, tag="harness_unavailable"):
     @property
     def message(self) -> str:
         hint = f": {self.hint}" if self.hint else ""
-        return f"{self.harness} is not available, its {self.missing} is missing{hint}"
+        return f"{self.harness} is not available: its {self.missing} is missing{hint}"
 
 
 class DirectoryNotAllowed(Diagnostic, tag="directory_not_allowed"):
-    """Scout starts programs only below directories that the operator has allowed.
+    """Scout starts programs only below folders that the operator has allowed.
 
-    So no request can start a program anywhere on the disk. The operator can allow the directory
+    The operator can allow the folder
     with the command in the remedies, or you can work in one of the allowed roots.
     """
 
@@ -100,15 +100,15 @@ class DirectoryNotAllowed(Diagnostic, tag="directory_not_allowed"):
 
     @property
     def message(self) -> str:
-        roots = ", ".join(self.roots) or "none yet"
-        return f"{self.directory} is in no allowed root (allowed: {roots})"
+        roots = ", ".join(self.roots) or "none configured"
+        return f"{self.directory} is outside the allowed roots ({roots})"
 
 
 class SessionNotAttachable(Diagnostic, tag="session_not_attachable"):
-    """This exact session cannot be continued, and Scout does not silently use another.
+    """This session cannot be continued. Scout does not silently use another one.
 
-    Its harness cannot resume it, it is over, or somebody else is its only writer. Start a new
-    session, fork it where the harness can, or wait until it is free.
+    Its harness cannot resume it, it has ended, or another program is writing to it. Start a new
+    session, fork it if the harness supports that, or wait until it is free.
     """
 
     family: ClassVar[Family] = Family.CONFLICT
@@ -124,10 +124,10 @@ class SessionNotAttachable(Diagnostic, tag="session_not_attachable"):
 
 
 class SessionFailed(Diagnostic, tag="session_failed"):
-    """The session started or ran and then broke.
+    """The session failed while starting or running.
 
-    `layer` says where, `log` where its last output is kept; `scout session inspect` shows both.
-    The flight says what it was doing, and retrying it is one command.
+    `layer` is where it failed, `log` is its last output; `scout session inspect` shows both.
+    Retry the flight with the command in the remedies.
     """
 
     family: ClassVar[Family] = Family.FAILURE
@@ -145,9 +145,9 @@ class SessionFailed(Diagnostic, tag="session_failed"):
 
 
 class SessionBusy(Diagnostic, tag="session_busy"):
-    """The session works on something else and takes no second turn at the same time.
+    """The session is running another turn.
 
-    Turns of one session follow each other. Wait, interrupt it, or ask without naming the session,
+    A session runs one turn at a time. Wait, interrupt it, or ask without naming the session,
     so that the ask is queued or another session takes it.
     """
 
@@ -168,7 +168,7 @@ class SessionBusy(Diagnostic, tag="session_busy"):
 class WakeFailed(Diagnostic, tag="wake_failed"):
     """Scout tried to wake the target and gave up after a bounded number of attempts.
 
-    `layer` and `reason` tell what failed last. Mend that (`scout doctor` helps), then retry the
+    `layer` and `reason` describe the last failure. Fix it (`scout doctor` helps), then retry the
     flight: a retry is a new flight of the same ask.
     """
 
@@ -187,10 +187,10 @@ class WakeFailed(Diagnostic, tag="wake_failed"):
 
 
 class WakeBudget(Diagnostic, tag="wake_budget"):
-    """Agents have used up the wakes of this conversation for now; they wake nobody more in it.
+    """Agents have used up the hourly wake budget of this conversation.
 
-    The budget stops agents that wake each other without end; what a person asks is never held by it.
-    The message is stored. The operator has been told and may raise `limits.wakesPerHour` with the
+    The budget stops agents from waking each other in a loop. It never holds a person's asks.
+    The message is stored. The operator was notified and can raise `limits.wakesPerHour` with the
     command in the remedies, or wake the target by hand.
     """
 
@@ -206,14 +206,14 @@ class WakeBudget(Diagnostic, tag="wake_budget"):
     def message(self) -> str:
         until = f" until {self.resets_at}" if self.resets_at is not None else ""
         where = self.name or self.conversation_id
-        return f"agents used {self.used} of {self.limit} wakes in an hour in {where}: no more{until}"
+        return f"agents used {self.used} of {self.limit} wakes per hour in {where}: none left{until}"
 
 
 class Paused(Diagnostic, tag="paused"):
-    """Scout is paused on this machine: no turn is started and nobody is woken.
+    """Scout is paused on this machine: no turns start and nobody is woken.
 
-    Asks and messages are accepted meanwhile and wait. The operator ends the pause with
-    `scout resume`; then everything that waits starts in its order.
+    Asks and messages are still accepted and wait. The operator ends the pause with
+    `scout resume`; waiting turns then start in order.
     """
 
     family: ClassVar[Family] = Family.CONFLICT
@@ -224,14 +224,14 @@ class Paused(Diagnostic, tag="paused"):
     @property
     def message(self) -> str:
         why = f" ({self.reason})" if self.reason else ""
-        return f"Scout is paused since {self.since}{why}: nothing is started"
+        return f"Scout has been paused since {self.since}{why}: nothing starts"
 
 
 class AskLoop(Diagnostic, tag="ask_loop"):
-    """The ask would make a chain of asks too long, or close it into a circle.
+    """The ask would exceed the maximum chain length or create a loop.
 
-    `chain` holds the agents that wait for each other. If you need something from the one who asked
-    you, put a question into that flight: a question to a waiting asker is no loop.
+    `chain` lists the agents that wait for each other. If you need something from the agent that asked
+    you, ask a question in that flight: a question to a waiting asker is not a loop.
     """
 
     family: ClassVar[Family] = Family.LIMIT
@@ -242,13 +242,13 @@ class AskLoop(Diagnostic, tag="ask_loop"):
 
     @property
     def message(self) -> str:
-        return f"this ask would close or overrun the chain {' → '.join(self.chain)} (at most {self.limit})"
+        return f"this ask would loop or exceed the chain {' → '.join(self.chain)} (maximum {self.limit})"
 
 
 class EmptyReply(Diagnostic, tag="empty_reply"):
-    """The target finished its turn without any text, so there is no answer to give.
+    """The target finished its turn without any text.
 
-    The flight has failed instead of completing with nothing. Look at the session's output, then
+    The flight failed instead of completing with an empty answer. Check the session's output, then
     retry the flight.
     """
 

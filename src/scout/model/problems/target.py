@@ -1,4 +1,4 @@
-"""The ways a target can be refused: not there, not one, not what was asked for."""
+"""Refusals of a target: unknown, ambiguous, mismatched or unreachable."""
 
 from typing import ClassVar
 
@@ -30,11 +30,11 @@ def _since(moment: Time | None) -> str:
 
 
 class UnknownTarget(Diagnostic, tag="unknown_target"):
-    """Nothing that you may see answers to this address.
+    """No agent that you may see has this address.
 
-    The candidates are the nearest names: typing errors, prefixes, siblings in other workspaces,
+    The candidates are the nearest names: typos, prefixes, siblings in other workspaces,
     projects nearby. Use one of them, register the agent, or ask the project by its path:
-    `scout ask --project DIR "…"` creates the project's agent if there is none.
+    `scout ask --project DIR "…"` creates the project's agent if needed.
     """
 
     family: ClassVar[Family] = Family.UNKNOWN
@@ -45,14 +45,14 @@ class UnknownTarget(Diagnostic, tag="unknown_target"):
     @property
     def message(self) -> str:
         why = f" ({self.reason})" if self.reason else ""
-        return f"nothing answers to '{self.address}'{why}{_listed(self.candidates, 'nearest:')}"
+        return f"no agent has the address '{self.address}'{why}{_listed(self.candidates, 'nearest:')}"
 
 
 class AmbiguousTarget(Diagnostic, tag="ambiguous_target"):
-    """Several agents, or several records, answer to this text and no rule prefers one.
+    """The text matches several agents or records, and no rule prefers one.
 
-    Scout never guesses. Each candidate is listed with the shortest address that reaches it alone
-    (at most 20; `count` says how many there are, up to a thousand); `retry` is the most likely one,
+    Scout never guesses. Each candidate is listed with its shortest unique address
+    (maximum 20; `count` is the total, up to a thousand); `retry` is the most likely one,
     fully qualified.
     """
 
@@ -65,12 +65,12 @@ class AmbiguousTarget(Diagnostic, tag="ambiguous_target"):
 
     @property
     def message(self) -> str:
-        which = _listed(self.candidates, "say which:")
-        return f"'{self.address}' could be any of {self.count} {self.noun}s{which}"
+        which = _listed(self.candidates, "choose one:")
+        return f"'{self.address}' matches {self.count} {self.noun}s{which}"
 
 
 class AmbiguousEndpoint(Diagnostic, tag="ambiguous_endpoint"):
-    """The agent is clear, but not through which harness it should be reached.
+    """The agent can be reached through several harnesses, and none is preferred.
 
     It has endpoints of several harnesses, or none and no default. Name the harness (`@talkie#codex`),
     mark one endpoint as preferred, or set a default harness for the agent or the project.
@@ -85,15 +85,19 @@ class AmbiguousEndpoint(Diagnostic, tag="ambiguous_endpoint"):
 
     @property
     def message(self) -> str:
-        choices = ", ".join(self.harnesses) or "none is ready"
-        return f"{self.address} does not say through which harness ({choices})"
+        choices = " or ".join(self.harnesses)
+        return (
+            f"{self.address} can be reached through {choices}; choose one"
+            if choices
+            else f"{self.address} has no default harness, and no harness is ready"
+        )
 
 
 class AliasBroken(Diagnostic, tag="alias_broken"):
-    """The alias no longer means exactly one thing, so it is not followed.
+    """The alias no longer has exactly one target, so Scout does not follow it.
 
-    Its target is gone or has become several, or an agent was registered under the same name later.
-    The candidates are the readings; repair the alias with the one that is meant, or remove it.
+    Its target is gone or has become ambiguous, or an agent was registered under the same name later.
+    The candidates are the possible targets; repair the alias with one of them, or remove it.
     """
 
     family: ClassVar[Family] = Family.AMBIGUOUS
@@ -108,9 +112,9 @@ class AliasBroken(Diagnostic, tag="alias_broken"):
 
 
 class AliasShadows(Diagnostic, tag="alias_shadows"):
-    """An alias may not carry the name of a live agent definition.
+    """An alias cannot have the name of a live agent.
 
-    Otherwise the same text would mean two things, depending on who reads it. Choose another word
+    Otherwise the same text would have two meanings. Choose another word
     for the alias, or address the agent by its own name.
     """
 
@@ -121,13 +125,13 @@ class AliasShadows(Diagnostic, tag="alias_shadows"):
 
     @property
     def message(self) -> str:
-        return f"'{self.alias}' is the name of the agent definition {self.definition}: choose another alias"
+        return f"'{self.alias}' is already the name of the agent {self.definition}: choose another alias"
 
 
 class HarnessMismatch(Diagnostic, tag="harness_mismatch"):
-    """The agent or session runs in another harness than the one you named.
+    """The agent or session runs in a different harness than you named.
 
-    A harness named in an address is never relaxed, and sessions are bound to their harness. Leave
+    A harness named in an address is never replaced, and a session belongs to its harness. Leave
     the harness out, use an attached one, or start a session in the harness you want.
     """
 
@@ -144,7 +148,7 @@ class HarnessMismatch(Diagnostic, tag="harness_mismatch"):
 
 
 class ModelMismatch(Diagnostic, tag="model_mismatch"):
-    """The agent or session uses another model than the one you named.
+    """The agent or session uses a different model than you named.
 
     Model words match by name or by a whole word of it, never by vendor (`?sonnet` is a match for
     `claude-sonnet-4-6`). Leave the model out, use an attached one, or start a session with it.
@@ -163,9 +167,9 @@ class ModelMismatch(Diagnostic, tag="model_mismatch"):
 
 
 class PeerUnreachable(Diagnostic, tag="peer_unreachable"):
-    """The machine that holds the agent does not answer; the agent itself may be well.
+    """The agent's node does not answer. The agent itself may be running.
 
-    Different from `target_offline`, where the machine answers and the agent does not run. Wait for
+    Different from `target_offline`, where the node answers but the agent does not run. Wait for
     the node, send with `ifUnreachable: queue`, or look at `scout node list`.
     """
 
@@ -182,10 +186,10 @@ class PeerUnreachable(Diagnostic, tag="peer_unreachable"):
 
 
 class TargetOffline(Diagnostic, tag="target_offline"):
-    """The agent is known and its machine answers, but it cannot be reached now.
+    """The agent's node answers, but the agent cannot be reached now.
 
     `unreachable` is false when nothing runs: its wake policy or its harness does not allow Scout to
-    start it. It is true when something of it runs or ran that does not answer: it may come back by
+    start it. It is true when its program does not answer: it may come back by
     itself. Start it by hand, set its wake policy to `on_demand`, or send with `ifUnreachable: queue`.
     """
 
@@ -204,10 +208,10 @@ class TargetOffline(Diagnostic, tag="target_offline"):
 
 
 class RetiredTarget(Diagnostic, tag="retired_target"):
-    """The name belongs to an agent that has been retired.
+    """The name belongs to a retired agent.
 
-    A retired name is a tombstone: nothing is delivered to it and nobody else may take it. Revive
-    the agent on purpose, or address its successor.
+    Nothing is delivered to a retired name, and nobody else can take it. Revive
+    the agent, or address its successor.
     """
 
     family: ClassVar[Family] = Family.UNKNOWN
@@ -226,7 +230,7 @@ class RetiredTarget(Diagnostic, tag="retired_target"):
 class ExpiredCard(Diagnostic, tag="expired_card"):
     """The card can no longer be used: it was used up, has expired or was revoked.
 
-    Cards that agents make are for one use by default. Ask the one who made it for a new one.
+    Cards made by agents are single-use by default. Ask its creator for a new one.
     """
 
     family: ClassVar[Family] = Family.UNKNOWN
