@@ -431,7 +431,7 @@ def test_a_wake_budget_holds_the_ask_once_and_tells_the_operator_once(tmp_path: 
         ] * 2
         assert "scout config set limits.wakesPerHour 4" in views[0].reason
         needs = await rig.operator(ListAttention())
-        assert [one.title for one in needs.items] == ["agents have used up the wakes of @arc and @parrot"]
+        assert [one.title for one in needs.items] == ["agents used up the wake budget of @arc and @parrot"]
         for text in ("five", "six", "seven"):  # a person is never held by it
             assert (await rig.operator(MakeAsk(to="@parrot", body=text, wait=20))).output == text
         await later(rig, 3700)

@@ -337,7 +337,7 @@ def test_a_conversation_that_has_used_up_its_wakes_is_held_and_goes_on_after_the
         assert (view.phase, view.waiting_on and view.waiting_on.kind) == ("held", "operator")
         assert view.next_move_owner_id == rig.broker.services.operator_agent
         needs = (await rig.operator(ListAttention())).items
-        assert [one.title for one in needs] == ["agents have used up the wakes of @arc and @hal"]
+        assert [one.title for one in needs] == ["agents used up the wake budget of @arc and @hal"]
         elsewhere = await rig.operator(Send(body="@hal from another"))
         assert await woken(rig, elsewhere.message_id) == [ident(hal)]
         await later(rig, 3700)
@@ -358,7 +358,7 @@ async def test_two_that_ask_each_other_are_stopped_and_a_question_in_the_flight_
         told = await refused(b.call(MakeAsk(to="@a", body=body)))
         assert (told.code, told.chain) == ("ask_loop", ("@a", "@b", "@a"))
     needs = (await rig.operator(ListAttention())).items
-    assert [one.title for one in needs] == ["asks without end: @a → @b → @a"]
+    assert [one.title for one in needs] == ["ask loop: @a → @b → @a"]
     remedy = told.remedies[0]
     assert remedy.operation == "question.create"
     wish: dict[str, Any] = {**_names(remedy.parameters), "body": "which one?"}

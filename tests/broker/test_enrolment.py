@@ -247,7 +247,7 @@ async def test_mail_is_handed_over_at_the_stop_and_taken_with_the_next_prompt(ri
     await (await rig.agent("bow")).call(Send(to=made.address, body="hi"))
     handed = await told(seat, made, HookEvent.STOP)
     assert "> review this\n> and that\n" in handed.context
-    assert "asks you, and waits for the result" in handed.context
+    assert "asks you and waits for the result" in handed.context
     assert "inReplyTo msg_" in handed.context
     assert len(handed.handed_over) == 2
     assert await endpoint_state(rig, made) is EndpointState.WORKING
@@ -305,7 +305,7 @@ async def test_what_waits_is_mentioned_at_a_prompt(rig: Rig) -> None:
     for number in (1, 2):
         await bow.call(Send(to=made.address, body=f"hi {number}"))
         text = (await told(seat, made, HookEvent.PROMPT_SUBMIT)).context
-        assert ("1 message waits" if number == 1 else "2 messages wait") in text
+        assert ("1 unread message;" if number == 1 else "2 unread messages;") in text
 
 
 @staged

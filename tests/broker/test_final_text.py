@@ -112,6 +112,6 @@ async def test_attachments_are_counted_and_named_once(rig: Rig) -> None:
     message = await rig.operator(GetMessage(message_id=receipt.message_id))
     assert [one.size for one in message.attachments] == [100]
     told = await refused(seat.call(Send(to="@live", body="hi", attachments=(stored.sha256,) * 33)))
-    assert told.message == "a message has 33 attachments and may have 32 (at attachments)"
+    assert told.message == "a message has 33 attachments; the maximum is 32 (at attachments)"
     told = await refused(seat.call(Send(to="@live", body="hi", attachments=("0" * 64,))))
     assert told.code == "not_found"

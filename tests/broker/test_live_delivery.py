@@ -105,7 +105,7 @@ def test_an_ask_wakes_an_idle_session_and_the_prompt_hook_is_the_receipt(tmp_pat
         text = await one.knocked(1)
         assert one.door.knocks[0][0] == "n-1"
         assert "> review this\n> and that\n" in text
-        assert "asks you, and waits for the result" in text
+        assert "asks you and waits for the result" in text
         waking = await one.flight(flight)
         assert (waking.state, waking.phase) == ("queued", "waking")
         assert (await one.told(session, HookEvent.PROMPT_SUBMIT)).context == ""

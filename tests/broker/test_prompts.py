@@ -137,7 +137,7 @@ async def test_mail_rides_with_a_plain_program_behind_its_message(rig: Rig) -> N
     for name in ("@cat", "@parrot"):
         await hudson.call(Send(to=name, body="by the way"))
         first = (await rig.operator(MakeAsk(to=name, body="hello", wait=20))).output or ""
-        assert first.startswith("hello\n\nScout hands over mail")
+        assert first.startswith("hello\n\nMail from other agents")
         assert "> by the way" in first
         assert (await rig.operator(MakeAsk(to=name, body="hello", wait=20))).output == "hello"
 

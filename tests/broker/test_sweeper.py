@@ -89,7 +89,7 @@ async def test_a_question_goes_up_the_ladder_one_period_at_a_time(rig: Rig) -> N
     text = (await bodies(rig, "bob"))[told:]
     assert len(text) == 1
     assert "open question: which port is it?" in text[0]
-    assert f"nobody has moved since {asked.updated_at}" in text[0]
+    assert f"no progress since {asked.updated_at}" in text[0]
     assert f"try: scout question answer {asked.id} '…'" in text[0]
     assert f"try: scout why {asked.id}" in text[0]
     await later(rig, HALF_HOUR - 5)
@@ -439,7 +439,7 @@ class Lost(Echo):
     ("found", "state", "reason"),
     [
         (InspectResult.TAKEN, FlightState.COMPLETED, "completed"),
-        (InspectResult.NOT_TAKEN, FlightState.FAILED, "nothing works on it any more"),
+        (InspectResult.NOT_TAKEN, FlightState.FAILED, "nothing is working on it"),
         (InspectResult.UNKNOWN, FlightState.WAITING, "no sign of life since"),
     ],
 )
@@ -577,7 +577,7 @@ async def test_what_nobody_took_in_time_comes_back(rig: Rig) -> None:
     assert (await rig.operator(GetDelivery(delivery_id=sent))).state == "pending"
     await later(rig, 2)
     assert (await rig.operator(GetDelivery(delivery_id=sent))).state == "dead_lettered"
-    assert "its time is over" in (await bodies(rig, "ann"))[-1]
+    assert "it expired" in (await bodies(rig, "ann"))[-1]
 
 
 @staged

@@ -103,7 +103,7 @@ def test_mail_keeps_the_session_going_and_is_taken_by_that(hosted: Hosted) -> No
     hosted.hook("session_start")
     receipt = hosted.data("ask", "@talkie", "Review this.", "--no-wait")
     assert hosted.told("prompt_submit", "UserPromptSubmit")["hookSpecificOutput"]["additionalContext"] == (
-        "Scout: 1 message waits for you; `whoami {}` with `messages_inbox {}` shows what."
+        "Scout: you have 1 unread message; `whoami {}` with `messages_inbox {}` shows them."
     )
     blocked = hosted.told("stop", "Stop")
     assert blocked["decision"] == "block"

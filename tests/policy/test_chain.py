@@ -47,7 +47,7 @@ def question_to(name: str, flight_id: str) -> Remedy:
     return Remedy(
         operation="question.create",
         parameters={"to": f"@{name}", "flightId": flight_id, "body": "…"},
-        why=f"@{name} waits in that flight: a question there is no loop",
+        why=f"@{name} waits in that flight: a question there is not a loop",
     )
 
 
@@ -112,7 +112,7 @@ def test_an_agent_that_asks_itself_is_told_to_use_another_session() -> None:
     new = Remedy(
         operation="ask",
         parameters={"to": "@a", "sessionPolicy": "new", "body": "TEXT"},
-        why="you are the target: a new session can take it",
+        why="you are the target: use a new session",
     )
     assert refused((), link("a", "a")) == AskLoop(chain=("@a", "@a"), limit=6, remedies=(new,))
     told = refused(chain_of("ba"), link("a", "a"))
@@ -129,7 +129,7 @@ def test_two_sessions_of_one_agent_may_ask_each_other_but_not_in_a_circle() -> N
 def test_the_same_ask_is_not_made_twice_at_a_time() -> None:
     first = link("a", "b", "hash-1")
     wait = Remedy(
-        operation="flight.wait", parameters={"flightId": "flt_ab"}, why="the same ask is already under way"
+        operation="flight.wait", parameters={"flightId": "flt_ab"}, why="the same ask is already running"
     )
     told = refused((), link("a", "b", "hash-1"), link("a", "c", "hash-1"), first)
     assert told == AskLoop(chain=("@a", "@b"), limit=6, remedies=(wait,))

@@ -104,7 +104,7 @@ def test_of_several_keys_the_one_that_last_spoke_in_the_conversation_is_taken() 
         noun="telegram key that spoke in this conversation",
         id="/u1/telegram",
         candidates=tuple(Candidate(address=key, why="telegram key of u1") for key in ("k1", "k2")),
-        remedies=(Remedy(operation="user.keys", parameters={"user": "u1"}, why="the keys there are"),),
+        remedies=(Remedy(operation="user.keys", parameters={"user": "u1"}, why="list keys"),),
     )
 
 
@@ -128,7 +128,7 @@ def test_the_built_in_connector_needs_no_key() -> None:
 def test_other_agents_have_no_chat_behind_them(path: str, kind: str, parameters: dict[str, str]) -> None:
     with pytest.raises(Refused) as caught:
         connector_target(AgentPath.parse(path), (a_key(),))
-    look = Remedy(operation="user.keys", parameters=parameters, why="the keys there are")
+    look = Remedy(operation="user.keys", parameters=parameters, why="list keys")
     assert caught.value.diagnostic == UnknownTarget(
         address=path, reason=f"a {kind} agent has no chat behind it", remedies=(look,)
     )

@@ -51,7 +51,7 @@ def refusal(call: object, *arguments: object) -> Diagnostic:
 
 
 def config(key: str, value: int) -> Remedy:
-    why = "the operator may raise the limit"
+    why = "the operator can raise the limit"
     return Remedy(operation="config.set", parameters={"key": f"limits.{key}", "value": value}, why=why)
 
 
@@ -141,7 +141,7 @@ def test_open_flights() -> None:
 
 def test_fan_out() -> None:
     assert check_fan_out("@arc", 7, Limits()) == Within(what="children of @arc", used=7, limit=8)
-    look = Remedy(operation="tree", parameters={"address": "@arc"}, why="which children could finish")
+    look = Remedy(operation="tree", parameters={"address": "@arc"}, why="see which children could finish")
     assert refusal(check_fan_out, "@arc", 8, Limits()) == RateLimited(
         what="children of @arc", limit=8, remedies=(look, config("fanOut", 16))
     )
@@ -282,7 +282,7 @@ def test_runaways_raise_attention() -> None:
     budget = WakeBudget(conversation_id=CNV, used=30, limit=30, resets_at=NOW, remedies=remedies)
     assert alarm_of(budget) == Alarm(
         kind=AttentionKind.FAILURE,
-        title="agents have used up the wakes of cnv_1",
+        title="agents used up the wake budget of cnv_1",
         body="agents used 30 of 30 wakes per hour in cnv_1: none left until 2026-11-15T12:00:00.000Z",
         dedupe="wake_budget:cnv_1",
         remedies=remedies,
@@ -290,7 +290,7 @@ def test_runaways_raise_attention() -> None:
     loop = AskLoop(chain=("@b", "@a", "@b"), limit=6)
     assert alarm_of(loop) == Alarm(
         kind=AttentionKind.FAILURE,
-        title="asks without end: @b → @a → @b",
+        title="ask loop: @b → @a → @b",
         body="this ask would loop or exceed the chain @b → @a → @b (maximum 6)",
         dedupe="ask_loop:@a @b",
     )

@@ -34,7 +34,7 @@ GUEST = Actor(kind=TokenKind.GUEST, token_id="tok_guest", user="u1")
 HOST = Actor(kind=TokenKind.HOST, token_id="tok_host", user="u1")
 NODE = Actor(kind=TokenKind.NODE, token_id="tok_node", node="mini")
 TELEGRAM = Actor(kind=TokenKind.CONNECTOR, token_id="tok_tg", connector="telegram")
-WHOAMI = Remedy(operation="whoami", parameters={}, why="whom your token stands for")
+WHOAMI = Remedy(operation="whoami", parameters={}, why="see whose token this is")
 THE_OPERATOR = "the operator's token"
 
 
@@ -567,8 +567,8 @@ def test_a_path_that_could_lead_elsewhere_is_not_interpreted(path: str) -> None:
 def test_the_root_home_and_temporary_roots_are_no_projects(directory: str) -> None:
     with pytest.raises(Refused) as caught:
         check_project(directory, HOME, ("/tmp", "/var/tmp"))
-    remedy = Remedy(operation="who", parameters={}, why="the agents there are, and their projects")
-    problem = f"{directory} is no project: a project is a folder of its own"
+    remedy = Remedy(operation="who", parameters={}, why="list agents and their projects")
+    problem = f"{directory} is not a project: use a project folder"
     assert caught.value.diagnostic == BadRequest(problem=problem, field="directory", remedies=(remedy,))
 
 

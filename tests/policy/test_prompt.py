@@ -165,7 +165,7 @@ def test_if_more_is_needed_the_work_item_gets_its_next_owner() -> None:
 def test_if_unsafe_wait_instead_of_guessing() -> None:
     rules = section(template("tmux"), "Stop, wait and review")
     expected = (
-        "when something is missing, or going on would be unsafe, mark the work waiting and say on whom or what "
+        "if something is missing or continuing is unsafe, mark the work waiting and name whom or what it waits for "
         "(`scout work wait ITEM --on actor --ref ADDRESS`) instead of guessing."
     )
     assert expected in rules
@@ -192,7 +192,7 @@ def test_in_a_live_session_a_call_is_the_reply(harness: str) -> None:
 
 @pytest.mark.rows("R2.2-54")
 def test_a_possible_repeat_is_said() -> None:
-    note = "\nThis may be a repeat: look at what is already done before you do it again."
+    note = "\nThis may be a repeat: check what is already done before you do it again."
     assert note in turn_text(with_(may_repeat=True), "claude").text
     assert "repeat" not in turn_text(with_(may_repeat=False), "claude").text
 

@@ -77,7 +77,7 @@ def test_an_ask_that_nothing_can_run_is_refused() -> None:
     with pytest.raises(Refused) as caught:
         check_reach(reach)
     wish = {"to": "@arc", "body": "…", "ifUnreachable": "queue"}
-    queue = Remedy(operation="ask", parameters=wish, why="let it wait there, for up to a day")
+    queue = Remedy(operation="ask", parameters=wish, why="queue it for up to 24 hours")
     assert caught.value.diagnostic == TargetOffline(
         address="@arc", last_seen=T0, reason="no harness is installed", remedies=(reach.remedy, queue)
     )

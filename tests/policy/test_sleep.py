@@ -30,7 +30,7 @@ def test_it_sleeps_after_its_idle_time_and_says_since_when_it_is_idle() -> None:
 def test_before_that_it_stays_awake_and_the_time_counts_from_its_last_activity() -> None:
     action = looked_at(ARC, Rest(active_at=T0.plus(1)))
     assert isinstance(action, StayAwake)
-    assert (action.rule, action.active_at) == ("it was active lately", T0.plus(1))
+    assert (action.rule, action.active_at) == ("it was active recently", T0.plus(1))
 
 
 @pytest.mark.rows("R2.2-9")

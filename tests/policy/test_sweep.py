@@ -83,9 +83,9 @@ def alarm(ident: str, rule: str, kind: AttentionKind = AttentionKind.WAITING) ->
     return Alarm(
         kind=kind,
         title=f"{rule}: {ident}",
-        body=f"nobody has moved since {T0}",
+        body=f"no progress since {T0}",
         dedupe=ident,
-        remedies=(Remedy(operation="why", parameters={"id": ident}, why="what happened so far"),),
+        remedies=(Remedy(operation="why", parameters={"id": ident}, why="show its history"),),
     )
 
 
@@ -378,7 +378,7 @@ def test_a_check_without_result_makes_it_wait_for_a_sign_of_life() -> None:
 @pytest.mark.parametrize("state", [FlightState.QUEUED, FlightState.RUNNING])
 def test_a_flight_found_dead_has_failed_with_a_reason(state: FlightState) -> None:
     flight = running(state=state, phase=FlightPhase.CHECKING)
-    message = "session unknown failed in the session: nothing works on it any more"
+    message = "session unknown failed in the session: nothing is working on it"
     assert due(flight, 1, found=Liveness.DEAD) == failed(flight, "found dead", "session_failed", message)
     named = due(msgspec.structs.replace(flight, session_id="ses_1"), 1, found=Liveness.DEAD)
     assert isinstance(named, SweepFail)
@@ -425,7 +425,7 @@ def test_a_queued_ask_expires() -> None:
     last = due(flight, 24 * HOUR - 1)
     assert isinstance(last, CheckFlight)
     assert last.next_check == until
-    message = "@bob is offline (never seen): it waited too long: no harness"
+    message = "@bob is offline (never seen): it expired while waiting: no harness"
     assert due(flight, 24 * HOUR, address="@bob") == failed(
         flight, "queue expired", "target_offline", message
     )
@@ -489,14 +489,14 @@ def test_a_flight_that_waits_for_a_sign_of_life_is_checked_again_and_lost_in_the
 def test_an_expired_lease_is_released() -> None:
     delivery = a_delivery(state=DeliveryState.LEASED, leased_until=T0.plus(60), expires_at=T0)
     assert due(delivery, 59) is None
-    assert due(delivery, 60) == Release(noun="delivery", id=delivery.id, rule="its lease ran out")
+    assert due(delivery, 60) == Release(noun="delivery", id=delivery.id, rule="its lease expired")
     assert due(a_delivery(state=DeliveryState.LEASED), 60) is None
 
 
 def test_a_delivery_that_nobody_took_in_time_expires() -> None:
     delivery = a_delivery(expires_at=T0.plus(60))
     assert due(delivery, 59) is None
-    assert due(delivery, 60) == Expire(noun="delivery", id=delivery.id, rule="its time is over")
+    assert due(delivery, 60) == Expire(noun="delivery", id=delivery.id, rule="it expired")
     assert due(a_delivery(leased_until=T0), 60) is None
     for state in (DeliveryState.ACKED, DeliveryState.DEAD_LETTERED, DeliveryState.CANCELLED):
         assert due(a_delivery(state=state, leased_until=T0, expires_at=T0), 60) is None
@@ -506,7 +506,7 @@ def test_a_delivery_that_nobody_took_in_time_expires() -> None:
 def test_an_expired_card_expires() -> None:
     card = a_card(expires_at=T0.plus(60))
     assert due(card, 59) is None
-    assert due(card, 60) == Expire(noun="card", id=card.id, rule="its time is over")
+    assert due(card, 60) == Expire(noun="card", id=card.id, rule="it expired")
     assert due(a_card(), 99 * HOUR) is None
     for state in (CardState.USED, CardState.EXPIRED, CardState.REVOKED):
         assert due(a_card(expires_at=T0, state=state), 60) is None
@@ -517,7 +517,7 @@ def test_an_expired_attention_item_expires() -> None:
     for state in AttentionState:
         item = an_attention(expires_at=T0.plus(60), state=state)
         assert due(item, 59) is None
-        expected = Expire(noun="attention", id=item.id, rule="its time is over")
+        expected = Expire(noun="attention", id=item.id, rule="it expired")
         unsettled = state in (AttentionState.OPEN, AttentionState.NOTIFIED)
         assert due(item, 60) == (expected if unsettled else None)
     assert due(an_attention(), 99 * HOUR) is None
@@ -527,7 +527,7 @@ def test_grants_and_tokens_end_at_their_time() -> None:
     for record, noun in ((a_grant, "grant"), (a_token, "token")):
         item = record(expires_at=T0.plus(60))
         assert due(item, 59) is None
-        assert due(item, 60) == Expire(noun=noun, id=item.id, rule="its time is over")
+        assert due(item, 60) == Expire(noun=noun, id=item.id, rule="it expired")
         assert due(record(), 99 * HOUR) is None
         assert due(msgspec.structs.replace(item, state="revoked"), 60) is None
 
@@ -536,9 +536,7 @@ def test_grants_and_tokens_end_at_their_time() -> None:
 def test_the_alias_of_a_session_ends_with_it() -> None:
     for state in (AliasState.ACTIVE, AliasState.BROKEN):
         alias = an_alias(until_session_ends=True, state=state)
-        assert due(alias, 0, session_over=True) == Expire(
-            noun="alias", id=alias.id, rule="its session is over"
-        )
+        assert due(alias, 0, session_over=True) == Expire(noun="alias", id=alias.id, rule="its session ended")
         assert due(alias, 99 * HOUR) is None
     assert due(an_alias(), 0, session_over=True) is None
     removed = an_alias(until_session_ends=True, state=AliasState.REMOVED)

@@ -69,15 +69,15 @@ def _question(link: Link) -> Remedy:
     return Remedy(
         operation="question.create",
         parameters={"to": link.asker_address, "flightId": link.flight_id, "body": PLACEHOLDER},
-        why=f"{link.asker_address} waits in that flight: a question there is no loop",
+        why=f"{link.asker_address} waits in that flight: a question there is not a loop",
     )
 
 
 def _another_session(ask: Link) -> Remedy:
     parameters = {"to": ask.target_address, "sessionPolicy": "new", "body": "TEXT"}
-    return Remedy(operation="ask", parameters=parameters, why="you are the target: a new session can take it")
+    return Remedy(operation="ask", parameters=parameters, why="you are the target: use a new session")
 
 
 def _wait_for(link: Link) -> Remedy:
     parameters = {"flightId": link.flight_id}
-    return Remedy(operation="flight.wait", parameters=parameters, why="the same ask is already under way")
+    return Remedy(operation="flight.wait", parameters=parameters, why="the same ask is already running")

@@ -271,7 +271,7 @@ def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:
 def _ambiguous(address: str, harnesses: Sequence[str], agent_id: str | None = None) -> AmbiguousEndpoint:
     texts = [f"{address}.harness:{harness}" for harness in harnesses if address.startswith("@")]
     asks = [{"to": address, "body": PLACEHOLDER, "harness": harness} for harness in harnesses]
-    look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
+    look = Remedy(operation="runtimes", parameters={}, why="see which harnesses are ready")
     return AmbiguousEndpoint(
         address=address,
         harnesses=tuple(harnesses),

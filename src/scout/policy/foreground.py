@@ -81,4 +81,4 @@ def _no_key(path: AgentPath, connector: str, usable: Sequence[ConnectorKey]) -> 
 
 
 def _keys(user: str | None) -> Remedy:
-    return Remedy(operation="user.keys", parameters={"user": user} if user else {}, why="the keys there are")
+    return Remedy(operation="user.keys", parameters={"user": user} if user else {}, why="list keys")

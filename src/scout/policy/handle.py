@@ -92,7 +92,7 @@ def minimal(instance: Instance, directory: Directory, now: Time) -> str:
 def alias_fault(alias: Alias, directory: Directory) -> str | None:
     """Why an alias no longer means one thing, if so."""
     if alias.state is AliasState.BROKEN:
-        return alias.reason or "it was marked as broken"
+        return alias.reason or "it is marked as broken"
     if directory.find(Wanted(definition_id=alias.name), 1):
         return "an agent of this name was registered later"
     if alias.target.session_id is not None:

@@ -210,7 +210,7 @@ def check_open_flights(address: str, open_flights: int, limits: Limits) -> Withi
 
 def check_fan_out(address: str, children: int, limits: Limits) -> Within:
     """Whether the agent may have one more live child."""
-    look = Remedy(operation="tree", parameters={"address": address}, why="which children could finish")
+    look = Remedy(operation="tree", parameters={"address": address}, why="see which children could finish")
     return _room(f"children of {address}", "fanOut", children, limits.fan_out, look)
 
 
@@ -290,10 +290,10 @@ def alarm_of(diagnostic: Diagnostic) -> Alarm | None:
     """What the operator is told of a runaway, or of an agent that does not stay up although it should."""
     match diagnostic:
         case WakeBudget(conversation_id=where, name=name):
-            title = f"agents have used up the wakes of {name or where}"
+            title = f"agents used up the wake budget of {name or where}"
             dedupe = f"wake_budget:{where}"
         case AskLoop(chain=chain):
-            title = f"asks without end: {' → '.join(chain)}"
+            title = f"ask loop: {' → '.join(chain)}"
             dedupe = f"ask_loop:{' '.join(sorted(set(chain)))}"
         case WakeFailed(target=target):
             title, dedupe = f"{target} cannot be kept warm", f"wake_failed:{target}"
@@ -311,7 +311,7 @@ def alarm_of(diagnostic: Diagnostic) -> Alarm | None:
 def check_attachments(named: Sequence[str]) -> None:
     """One message names a bounded number of files."""
     if len(named) > _ATTACHMENTS:
-        problem = f"a message has {len(named)} attachments and may have {_ATTACHMENTS}"
+        problem = f"a message has {len(named)} attachments; the maximum is {_ATTACHMENTS}"
         raise Refused(BadRequest(problem=problem, field="attachments"))
 
 
@@ -345,7 +345,7 @@ def _room(
 def raise_limit(setting: str, limit: int) -> Remedy:
     """The command by which the operator doubles a limit."""
     parameters = {"key": f"limits.{setting}", "value": 2 * limit}
-    return Remedy(operation="config.set", parameters=parameters, why="the operator may raise the limit")
+    return Remedy(operation="config.set", parameters=parameters, why="the operator can raise the limit")
 
 
 def _recent(moments: Sequence[Time], window: float, now: Time) -> list[Time]:

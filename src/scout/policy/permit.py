@@ -177,7 +177,7 @@ _NEEDS: Mapping[Deed, tuple[str, ...]] = {
     Deed.REPORT_HOOK: ("the host token that enrolled the session",),
     Deed.FETCH_MAIL: ("the token of that agent", "the host token that enrolled the session"),
 }
-_WHOAMI = Remedy(operation="whoami", parameters={}, why="whom your token stands for")
+_WHOAMI = Remedy(operation="whoami", parameters={}, why="see whose token this is")
 
 
 def actor_of(token: Token | None, now: Time, agent: Agent | None = None) -> Actor:
@@ -322,8 +322,8 @@ def check_directory(
 def check_project(directory: str, home: str, temporary: Sequence[str] = ()) -> str:
     """The same directory as a project; the root, the home folder and temporary roots are none."""
     if _parts(directory) in [[], *(_parts(one) for one in (home, *temporary))]:
-        remedy = Remedy(operation="who", parameters={}, why="the agents there are, and their projects")
-        problem = f"{directory} is no project: a project is a folder of its own"
+        remedy = Remedy(operation="who", parameters={}, why="list agents and their projects")
+        problem = f"{directory} is not a project: use a project folder"
         raise Refused(BadRequest(problem=problem, field="directory", remedies=(remedy,)))
     return directory
 

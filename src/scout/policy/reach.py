@@ -107,8 +107,8 @@ def check_reach(reach: Reach) -> WakeAction:
     obstacle = reach.obstacle(waking=True)
     if obstacle:
         wish = {"to": reach.address, "body": PLACEHOLDER, "ifUnreachable": "queue"}
-        look = Remedy(operation="show", parameters={"address": reach.address}, why="how it is reached")
-        queue = Remedy(operation="ask", parameters=wish, why="let it wait there, for up to a day")
+        look = Remedy(operation="show", parameters={"address": reach.address}, why="show its endpoints")
+        queue = Remedy(operation="ask", parameters=wish, why="queue it for up to 24 hours")
         remedies = (queue, look) if reach.unreachable else (reach.remedy, queue)
         away = TargetOffline(
             address=reach.address,

@@ -78,7 +78,7 @@ class _Forms:
                 return self._operator()
             case BranchName(text=text):
                 return self.handles.known(
-                    self.handles.born(text), "birth branch", "no agent of your project was born there"
+                    self.handles.born(text), "birth branch", "no agent of your project has this birth branch"
                 )
             case IdName():
                 return self._id(name)
@@ -136,13 +136,13 @@ class _Forms:
     def _caller_agent(self) -> Agent:
         agent = self.directory.agent(self.caller.agent_id) if self.caller.agent_id else None
         if agent is None:
-            raise self.handles.unknown("only an agent has addresses relative to itself")
+            raise self.handles.unknown("relative addresses work only for agents")
         return agent
 
     def _root(self) -> Resolution:
         project, branch = self.caller.project_root, self.caller.root_branch
         if project is None:
-            raise self.handles.unknown("you are outside every project")
+            raise self.handles.unknown("you are not in a project")
         agent = self.handles.born(branch) if branch else None
         return self.handles.known(
             agent or self.directory.of_project(project), "root of the project", "it has no agent yet"
@@ -150,14 +150,14 @@ class _Forms:
 
     def _operator(self) -> Resolution:
         if self.caller.user is None:
-            raise self.handles.unknown("the caller belongs to no user")
+            raise self.handles.unknown("the caller has no user")
         return self._at_path(AgentPath.root(self.caller.user, "direct"))
 
     def _project(self, directory: str) -> Resolution:
         agent = self.directory.of_project(directory)
         if agent is None:
             ask = Remedy(operation="ask", parameters={"projectPath": directory, "body": PLACEHOLDER})
-            raise self.handles.unknown("this project has no agent yet; asking it makes one", ask)
+            raise self.handles.unknown("this project has no agent yet; asking it creates one", ask)
         return self.handles.known(agent, "base agent of the project", "")
 
     def _id(self, name: IdName) -> Resolution:

@@ -46,8 +46,7 @@ def unknown(text: str, reason: str, near: Sequence[str], *remedies: Remedy) -> D
         address=text[:200],
         reason=reason,
         candidates=candidates,
-        remedies=(*remedies, *_try(near[:3]))
-        or (Remedy(operation="who", parameters={}, why="who is there"),),
+        remedies=(*remedies, *_try(near[:3])) or (Remedy(operation="who", parameters={}, why="list agents"),),
     )
 
 
@@ -127,14 +126,14 @@ def no_session(text: str) -> Diagnostic:
         address=text[:200],
         session=text[:200],
         remedies=(
-            Remedy(operation="session.list", parameters={}, why="the sessions there are"),
+            Remedy(operation="session.list", parameters={}, why="list sessions"),
             Remedy(operation="session.attach", parameters={"agent": PLACEHOLDER, "session": text[:200]}),
         ),
     )
 
 
 def peer_unreachable(node: Node) -> Diagnostic:
-    look = Remedy(operation="mesh.status", parameters={}, why="the nodes and their links")
+    look = Remedy(operation="mesh.status", parameters={}, why="show the nodes")
     return PeerUnreachable(node=node.name, last_seen=node.last_seen, remedies=(look,))
 
 

@@ -144,8 +144,8 @@ def _ladder(holders: Sequence[str | None], operator_id: str) -> list[tuple[Level
 
 def _alarm(late: _Late, title: str) -> Alarm:
     kind = AttentionKind.REVIEW if late.rule.endswith("review") else AttentionKind.WAITING
-    why = Remedy(operation="why", parameters={"id": late.id}, why="what happened so far")
-    body = f"nobody has moved since {late.owed.since}"
+    why = Remedy(operation="why", parameters={"id": late.id}, why="show its history")
+    body = f"no progress since {late.owed.since}"
     about = f"{late.rule}: {title or late.id}"
     return Alarm(kind=kind, title=about, body=body, dedupe=late.same or late.id, remedies=(why,))
 
@@ -155,7 +155,7 @@ def _flight(flight: Flight, watch: SweepSubject, this: Round) -> Swept | None:
     if flight.state in FLIGHT.terminal:
         return None
     if watch.found is Liveness.DEAD:
-        return _fail(flight, "found dead", _ended(flight, "nothing works on it any more"))
+        return _fail(flight, "found dead", _ended(flight, "nothing is working on it"))
     if flight.waiting_on is not None:
         return _held(flight, flight.waiting_on, watch, this)
     if not this.is_past(flight.next_check_at):
@@ -205,7 +205,7 @@ def _held(flight: Flight, on: WaitingOn, watch: SweepSubject, this: Round) -> Sw
         if nudge is not None:
             return nudge
     if queued and on.kind is WaitingKind.PEER and this.is_past(on.until):
-        why = f"it waited too long: {flight.reason}"
+        why = f"it expired while waiting: {flight.reason}"
         return _fail(flight, "queue expired", TargetOffline(address=watch.address, reason=why))
     if not this.is_past(flight.next_check_at or on.until):
         return None
@@ -266,15 +266,15 @@ def _expiring(item: Card | Grant | Token | Attention, this: Round) -> Expire | N
     nouns = {Card: "card", Grant: "grant", Token: "token", Attention: "attention"}
     if item.state not in _IN_FORCE or not this.is_past(item.expires_at):
         return None
-    return Expire(noun=nouns[type(item)], id=item.id, rule="its time is over")
+    return Expire(noun=nouns[type(item)], id=item.id, rule="it expired")
 
 
 def _delivery(delivery: Delivery, this: Round) -> Swept | None:
     leased = delivery.state is DeliveryState.LEASED
     if leased and (this.is_past(delivery.leased_until) or is_from_the_future(delivery, this.now)):
-        return Release(noun="delivery", id=delivery.id, rule="its lease ran out")
+        return Release(noun="delivery", id=delivery.id, rule="its lease expired")
     if delivery.state is DeliveryState.PENDING and this.is_past(delivery.expires_at):
-        return Expire(noun="delivery", id=delivery.id, rule="its time is over")
+        return Expire(noun="delivery", id=delivery.id, rule="it expired")
     return None
 
 
@@ -290,21 +290,21 @@ def _endpoint(endpoint: Endpoint, this: Round) -> MarkStale | None:
 
 def _alias(alias: Alias, watch: SweepSubject) -> Expire | None:
     over = alias.until_session_ends and watch.session_over and alias.state is not AliasState.REMOVED
-    return Expire(noun="alias", id=alias.id, rule="its session is over") if over else None
+    return Expire(noun="alias", id=alias.id, rule="its session ended") if over else None
 
 
 # What keeps an agent awake, by the fields of `Rest`, in the order in which it is told.
 _AWAKE = {
     "flights": "a flight to it is open",
-    "leased": "it has taken something from its inbox",
-    "attention": "something of it needs a person",
-    "working": "it works, or is being started",
-    "live": "a session of it is live by itself",
-    "terminal": "a session of it is open in a terminal",
-    "unresumable": "a program of it runs that could not be resumed",
+    "leased": "it claimed inbox items",
+    "attention": "one of its items needs a person",
+    "working": "it is working or starting",
+    "live": "it has a live session",
+    "terminal": "a session is open in a terminal",
+    "unresumable": "its running program could not be resumed",
     "kept_warm": "it is kept warm",
     "by_hand": "it was started by hand",
-    "elsewhere": "another node looks after it",
+    "elsewhere": "another node manages it",
 }
 _NEVER = frozenset({Kind.CONNECTOR, Kind.SYSTEM})
 
@@ -322,5 +322,5 @@ def rest_due(agent: Agent, rest: Rest, this: Round) -> Sleep | StayAwake | EndTa
     if task_is_done:
         return EndTask(noun="agent", id=agent.id, rule="its task is done")
     if not this.is_past(rest.active_at.plus(this.periods.agent_idle)):
-        return StayAwake(noun="agent", id=agent.id, rule="it was active lately", active_at=rest.active_at)
+        return StayAwake(noun="agent", id=agent.id, rule="it was active recently", active_at=rest.active_at)
     return Sleep(noun="agent", id=agent.id, rule=f"idle since {rest.active_at}")

@@ -39,10 +39,10 @@ def decide_target(body: str, to: str | None, elsewhere: bool, resolve: ResolveAd
         return Targeting(rule="conversation", soft=soft)
     raise Refused(
         BadRequest(
-            problem="nobody is addressed: name a target, a channel, or begin the body with a mention",
+            problem="no target: name an agent or a channel, or begin the body with a mention",
             field="to",
             remedies=(
-                Remedy(operation="who", parameters={}, why="who is there"),
+                Remedy(operation="who", parameters={}, why="list agents"),
                 Remedy(operation="send", parameters={"to": PLACEHOLDER, "body": PLACEHOLDER}),
             ),
         )

@@ -90,7 +90,7 @@ _LOCAL = (
     local("spawn", "Create a child agent.", "slug", **{"from": "", "role": ""}),
     local("user.keys", "List a user's connector keys.", "user?"),
     local("user.link", "Link a chat account to a user by a one-time code.", "user", "connector"),
-    local("mesh.status", "Show the nodes and their links."),
+    local("mesh.status", "Show show the nodes."),
 )
 
 OPERATIONS: dict[str, Operation] = {
