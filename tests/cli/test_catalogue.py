@@ -180,16 +180,16 @@ def test_nobody_reads_any_more(words: str) -> None:
 
 
 def test_an_editor_that_writes_nothing_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from scout.cli.operations.editor import edit
+    from scout.cli.operations.verbs import _edit_body
 
     monkeypatch.setenv("EDITOR", "true")
     with pytest.raises(RefusalError, match="nothing was written"):
-        edit()
+        _edit_body()
     monkeypatch.setenv("EDITOR", "sh -c 'printf hello > \"$1\"' -")
-    assert edit() == "hello"
+    assert _edit_body() == "hello"
     monkeypatch.delenv("EDITOR")
     with pytest.raises(RefusalError, match="EDITOR is not set"):
-        edit()
+        _edit_body()
 
 
 # -- problems -----------------------------------------------------------------------------------

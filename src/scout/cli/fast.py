@@ -298,7 +298,7 @@ def _decide(verb: str, words: list[str], parameters: dict[str, Any], given: dict
 
 
 def _watch(verb: str, words: list[str], parameters: dict[str, Any], given: dict[str, Any]) -> int:
-    from scout.cli.operations.log_stream import follow_log
+    from scout.cli.operations.overview import follow_log
 
     count = given.pop("count", None)
     return follow_log(parameters, _manner(given), count)

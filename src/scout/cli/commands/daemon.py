@@ -1,16 +1,16 @@
-"""`up`, `down`, `restart`, `status`: the daemon from the outside."""
+"""`up`, `down`, `restart`, `status`: the daemon, and the unit file that lets the system start it."""
 
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
-from scout.cli.commands import unit
 from scout.cli.connection.call import CliIdentity, DaemonCall, start_daemon
 from scout.cli.connection.refusal import RefusalError, remedy
-from scout.cli.connection.text import note, out, paint
+from scout.cli.connection.text import note, out, out_text, paint
 from scout.cli.operations.build import epilog, run_guarded
 from scout.cli.operations.complete import addresses
 from scout.cli.operations.overview import show_status
@@ -19,6 +19,8 @@ from scout.cli.output.results import flight_rows, show
 from scout.cli.output.sessions import run_row
 from scout.client.http import Lost
 from scout.daemon.start import Running, running, stop
+from scout.daemon.unit import unit_text
+from scout.settings.record import SETTINGS
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 _PATIENCE = 15.0
@@ -52,7 +54,7 @@ def up(
     def work() -> int:
         caller = CliIdentity()
         if install or uninstall:
-            return unit.uninstall() if uninstall else unit.install(caller.where.home, printed)
+            return uninstall_unit() if uninstall else install_unit(caller.where.home, printed)
         if foreground:
             return _foreground(caller, arguments)
         found, began = start_daemon(caller, arguments)
@@ -213,3 +215,59 @@ def status(as_json: bool) -> None:
     """Say whether the daemon runs, and where. It is never started by this."""
 
     run_guarded(lambda: show_status(Options(as_json=as_json)), as_json)
+
+
+_NEXT = {
+    "systemd": (
+        "systemctl --user daemon-reload",
+        "systemctl --user enable --now scout",
+        "loginctl enable-linger    # to keep it running when you are logged out",
+    ),
+    "launchd": ("launchctl load -w {file}",),
+}
+_BACK = {
+    "systemd": ("systemctl --user disable --now scout", "systemctl --user daemon-reload"),
+    "launchd": ("launchctl remove scout",),
+}
+
+
+def locate_unit(platform: str = sys.platform) -> tuple[str, Path]:
+    """Which kind of unit this system has, and where it belongs."""
+    if platform == "darwin":
+        return "launchd", Path.home() / "Library/LaunchAgents/scout.plist"
+    return "systemd", Path.home() / ".config/systemd/user/scout.service"
+
+
+def _read_environment(home: str) -> dict[str, str]:
+    """The PATH and the settings in force: the system's own environment has neither."""
+    names = ("PATH", *(one.environment for one in SETTINGS.values()))
+    return {"SCOUT_HOME": home, **{name: os.environ[name] for name in names if os.environ.get(name)}}
+
+
+def install_unit(home: str, printed: bool) -> int:
+    """Write the unit file, or print it, and say what to do next."""
+    kind, file = locate_unit()
+    text = unit_text(kind, sys.executable, _read_environment(home))
+    if printed:
+        out_text(text.rstrip("\n"))
+        return 0
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+    out(f"written: {file}")
+    out("now:")
+    for line in _NEXT[kind]:
+        out(f"  {line.format(file=file)}")
+    note("undo: scout up --uninstall")
+    return 0
+
+
+def uninstall_unit() -> int:
+    """Take the unit file away; stopping what runs is the system's own command."""
+    kind, file = locate_unit()
+    there = file.exists()
+    file.unlink(missing_ok=True)
+    out(f"removed: {file}" if there else f"there was no {file}")
+    out("if it still runs:")
+    for line in _BACK[kind]:
+        out(f"  {line}")
+    return 0

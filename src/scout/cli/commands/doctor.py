@@ -1,17 +1,25 @@
-"""`scout doctor`: is this installation well, and what mends it?"""
+"""`scout doctor`: check this installation, show how to fix it, and write a report to show to others."""
 
+import io
 import json
+import platform
+import re
+import tarfile
+import time
 from pathlib import Path
 from typing import Any
 
 import click
 
-from scout.cli.commands.bundle import write_bundle
+from scout import __version__
+from scout.base.codec import plain
 from scout.cli.commands.checks import CHECKS, Result
-from scout.cli.connection.call import CliIdentity
+from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import note, out, paint
 from scout.cli.operations.build import epilog, run_guarded
+from scout.client.http import Lost
+from scout.settings.load import read
 
 _UNWELL = 9
 
@@ -74,3 +82,82 @@ def _bundle(file: Path, results: list[Result]) -> None:
         write_bundle(file, told, CliIdentity())
     except OSError as error:
         raise RefusalError.of("bad_request", f"{file} cannot be written: {error.strerror}") from None
+
+
+_LINES = 500
+_SECRETS = (
+    re.compile(r"\bsct_[\w\-]+"),
+    re.compile(r"(?i)(?<=bearer )[^\s\"',]+"),
+    re.compile(r"(?i)(?<=token[=:] )\S+|(?<=token[=:])\S+"),
+    re.compile(r"\b(?:sk|ghp|gho|xox[abp])[-_][\w\-]{8,}"),
+)
+
+
+def mask_secrets(text: str) -> str:
+    """The text without what looks like a credential."""
+    for secret in _SECRETS:
+        text = secret.sub("…", text)
+    return text
+
+
+def write_bundle(file: Path, results: list[dict[str, Any]], caller: CliIdentity) -> None:
+    """A .tar.gz, its owner's alone until they show it."""
+    parts = {
+        "about.json": {
+            "scout": __version__,
+            "python": platform.python_version(),
+            "system": platform.platform(),
+        },
+        "doctor.json": results,
+        "settings.json": _read_settings(),
+        "daemon.json": _describe_daemon(caller),
+    }
+    texts = {name: json.dumps(part, indent=2) for name, part in parts.items()}
+    texts["scout.log"] = _read_log(Path(caller.where.home) / "logs" / "scout.log")
+    file.touch(mode=0o600)
+    with tarfile.open(file, "w:gz") as archive:
+        for name, text in texts.items():
+            _add(archive, f"scout-report/{name}", mask_secrets(text).encode("utf-8", "replace"))
+
+
+def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mtime, info.mode = len(data), int(time.time()), 0o600
+    archive.addfile(info, io.BytesIO(data))
+
+
+def _read_settings() -> dict[str, Any]:
+    loaded = read()
+    settings = plain(loaded.settings)
+    # Whoever knows the whole address of a webhook may often post there.
+    settings["notify"]["webhooks"] = [f"{one[:8]}…" for one in settings["notify"]["webhooks"]]
+    return {
+        "settings": settings,
+        "sources": loaded.sources,
+        "problems": [problem.message for problem in loaded.problems],
+    }
+
+
+def _describe_daemon(caller: CliIdentity) -> dict[str, Any]:
+    """Where it is and how much it holds; counts only, never contents."""
+    line = DaemonCall(caller, start=False)
+    try:
+        now = line.call(ROUTES["now"], {})
+        newest = line.call("GET /v1/log", {"newest": True, "limit": 1})["items"]
+        status = line.call(ROUTES["status"], {})
+    except (RefusalError, Lost, OSError) as error:
+        return {"running": False, "why": str(error)}
+    counts = {"agents": now["agents"], "open": len(now["open"]), "unread": now["unread"]}
+    return {
+        "running": True,
+        "status": status,
+        "counts": {**counts, "events": newest[-1]["seq"] if newest else 0},
+    }
+
+
+def _read_log(file: Path) -> str:
+    try:
+        lines = file.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    return "\n".join(lines[-_LINES:])

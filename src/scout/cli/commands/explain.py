@@ -1,4 +1,4 @@
-"""`scout explain`: what a refusal means and what to do about it."""
+"""`scout explain` and `scout contract`: what refusals mean, and the rules every harness gets."""
 
 import sys
 
@@ -9,6 +9,7 @@ from scout.base.refusal import Diagnostic, Refused, code_of, status_of
 from scout.cli.connection.refusal import LOCAL_CODES, render_refusal, write_refusal
 from scout.cli.connection.text import out, out_json, out_text, paint
 from scout.model.problems.diagnostics import ALL, by_code, explain
+from scout.policy.prompt import template
 
 _EXAMPLES = """\b
 Examples:
@@ -83,3 +84,29 @@ def _row(diagnostic: type[Diagnostic]) -> dict[str, object]:
 
 def _facts(diagnostic: type[Diagnostic]) -> list[str]:
     return [field.encode_name for field in msgspec.structs.fields(diagnostic)]
+
+
+_CONTRACT_EXAMPLES = """\b
+Examples:
+  scout contract                     # with the calls as MCP tools
+  scout contract --harness tmux      # with the calls as commands
+"""
+
+
+@click.command("contract", epilog=_CONTRACT_EXAMPLES)
+@click.option("--harness", default="claude", show_default=True, metavar="X", help="Whose syntax to use.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def contract(harness: str, as_json: bool) -> None:
+    """Print the prompt contract, with placeholders where the agent's own facts will stand."""
+    try:
+        text = template(harness)
+    except Refused as refusal:
+        if as_json:
+            out_json({"input": harness, "error": render_refusal(refusal.diagnostic)})
+        else:
+            write_refusal(render_refusal(refusal.diagnostic))
+        sys.exit(refusal.diagnostic.family.exit_code)
+    if as_json:
+        out_json({"harness": harness, "characters": len(text), "text": text})
+    else:
+        out_text(text.removesuffix("\n"))

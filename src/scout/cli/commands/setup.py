@@ -1,4 +1,4 @@
-"""`scout setup`: Scout in the programs that people work in, shown first, asked for, and undone on demand."""
+"""`scout setup`, and the commands that it makes hosts call: `mcp`, `hook`, `statusline`."""
 
 import json
 import os
@@ -12,9 +12,11 @@ from scout.cli.commands.config import EFFECTS, apply_setting
 from scout.cli.connection.call import CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError, remedy
 from scout.cli.connection.text import is_interactive, note, out, paint
+from scout.cli.hosts import hook as hooks
 from scout.cli.hosts.edit_files import FileChange, Records, planned, undone, write
 from scout.cli.hosts.host_session import TOKEN_FILE
 from scout.cli.hosts.hosts import HOSTS, Host, program_here
+from scout.cli.hosts.relay import relay
 from scout.cli.operations.build import epilog, run_guarded
 from scout.daemon.start import running
 from scout.settings.edit import set_value
@@ -291,3 +293,35 @@ def _end_token(caller: CliIdentity) -> None:
     line = DaemonCall(caller, start=False)
     for ident in _tokens(line):
         line.call("POST /v1/tokens/{tokenId}/revoke", {"tokenId": ident, "reason": "no host is set up"})
+
+
+_host_option = click.option("--host", default="claude", show_default=True, help="Which host calls.")
+
+
+@click.command("hook", epilog=epilog("hook"))
+@click.argument("event", type=click.Choice(list(hooks.EVENTS)))
+@_host_option
+@click.option("--wait", type=float, default=30.0, show_default=True, help="Seconds for a permission request.")
+def hook(event: str, host: str, wait: float) -> None:
+    """Report an EVENT of a session: reads the host's JSON, prints what the host expects.
+
+    Never starts the daemon, and is silent when there is none: a host goes on as if Scout were not there.
+    """
+    click.get_current_context().exit(hooks.hook([event, "--host", host, "--wait", str(wait)]))
+
+
+@click.command("statusline", epilog=epilog("statusline"))
+@_host_option
+def statusline(host: str) -> None:
+    """Print one line for a host's status line: who the session is, what is unread, what needs you."""
+    click.get_current_context().exit(hooks.statusline(["--host", host]))
+
+
+@click.command("mcp", epilog=epilog("mcp"))
+@click.option("--host", default="mcp", show_default=True, help="Which host calls.")
+def mcp(host: str) -> None:
+    """Be an MCP server on standard input and output: the host's session gets Scout's tools.
+
+    The session enrols by itself, with the token that `scout setup` made, or speaks as SCOUT_TOKEN says.
+    """
+    click.get_current_context().exit(relay(["--host", host]))

@@ -160,10 +160,27 @@ def text_of(words: list[str], manner: Options) -> str:
     if words:
         return " ".join(words)
     if is_interactive():
-        from scout.cli.operations.editor import edit
-
-        return edit()
+        return _edit_body()
     raise _unclear("there is no text: give it as an argument, as - for standard input, or with --file FILE")
+
+
+def _edit_body() -> str:
+    """A body written in the person's editor. An empty text is refused, so that nothing is sent."""
+    import shlex
+    import subprocess
+    import tempfile
+
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise _unclear("there is no text, and EDITOR is not set")
+    with tempfile.TemporaryDirectory(prefix="scout-") as folder:
+        file = f"{folder}/message.md"
+        os.close(os.open(file, os.O_CREAT, 0o600))
+        status = subprocess.run([*shlex.split(editor), file], check=False).returncode
+        text = _read(file) if os.path.exists(file) else ""  # noqa: PTH110 (one look, no object)
+    if status or not text.strip():
+        raise _unclear("nothing was written, so nothing is sent")
+    return text
 
 
 def _read(name: str) -> str:

@@ -1,4 +1,4 @@
-"""`scout session tail`: a session's own transcript, read where its harness keeps it."""
+"""`now`, `watch` and `session tail`: looking at what happens."""
 
 import json
 from typing import Any
@@ -7,6 +7,7 @@ import click
 
 from scout.cli.connection.text import note, out
 from scout.cli.operations.build import epilog, every_option, parameters_of, perform, run_guarded, tidy
+from scout.cli.operations.overview import follow_log, show_now
 from scout.cli.operations.verbs import Options
 from scout.cli.output.observation import write_lines
 from scout.protocol.observation import TailSession
@@ -53,4 +54,36 @@ tail = click.Command(
     help="Read a session's own transcript, where its harness keeps it. Nothing of it is stored by Scout.",
     short_help=OPERATIONS["session.tail"].says,
     epilog=epilog("session", "tail"),
+)
+
+
+@click.command("now", epilog=epilog("now"))
+@click.option("--since", metavar="TIME", help="Look back to here instead of your last look.")
+@click.option("--as", "act_as", metavar="ADDRESS", help="Act as this agent, if you may.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def now(since: str | None, act_as: str | None, as_json: bool) -> None:
+    """Show what needs you, who is working, and what finished since you last looked.
+
+    Shown on a terminal, it counts as looked at; in a pipe or with --json it does not.
+    """
+    run_guarded(lambda: show_now({"since": since}, Options(act_as=act_as, as_json=as_json)), as_json)
+
+
+def _run_watch(**given: Any) -> None:
+    manner = Options(as_json=given.pop("as_json"), act_as=given.pop("act_as"))
+    count: int | None = given.pop("count")
+    run_guarded(lambda: follow_log(tidy(OPERATIONS["watch"], given), manner, count), manner.as_json)
+
+
+watch = click.Command(
+    "watch",
+    params=[
+        *parameters_of(OPERATIONS["watch"]),
+        click.Option(["--count"], type=int, metavar="N", help="End after so many events."),
+        *every_option(OPERATIONS["watch"]),
+    ],
+    callback=_run_watch,
+    help="Follow the log as it grows, one sentence an event, until Ctrl-C. A lost connection is taken up "
+    "where it broke. With --json each event is one line of JSON, as the log has it.",
+    epilog=epilog("watch"),
 )
