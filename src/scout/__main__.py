@@ -2,11 +2,9 @@
 
 import sys
 
-__all__ = ["main"]
-
 
 def main() -> None:
-    """The warm path first; what it does not take, the full command line does."""
+    """Try the warm path first; it leaves everything else to the full command line."""
     from scout.cli.fast import hang_up, move_json, prepare
 
     prepare()

@@ -81,7 +81,7 @@ def test_foreground_stays_until_told(fresh: Shell) -> None:
             if "ready" in line:
                 break
         assert fresh.data("status")["pid"] == process.pid
-        assert "already runs" in fresh.type("up", "--foreground").stderr
+        assert "is already running" in fresh.type("up", "--foreground").stderr
         process.send_signal(signal.SIGINT)
         process.stderr.read()
         assert process.wait(20) == 0

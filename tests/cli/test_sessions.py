@@ -83,7 +83,7 @@ def test_down_leaves_programs_running_and_lists_them_and_stop_ends_them(fresh: S
     session = web.run_of("slow")
     left = fresh.say("down")
     assert flight[:14] in left
-    assert "still running; scout down --stop would have ended it:\n  ses_" in left
+    assert "still running (scout down --stop ends them):\n  ses_" in left
     assert f"{session['id'][:14]}  @slow (command)  pid {session['pid']}" in left
     assert alive(session["pid"])
     web = Web(fresh, start_daemon(fresh))

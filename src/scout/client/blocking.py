@@ -1,4 +1,4 @@
-"""`BlockingScout`: the same client for scripts, on an event loop of its own in a thread of its own."""
+"""`BlockingScout`: the same client for scripts, with its own event loop in its own thread."""
 
 import asyncio
 import threading
@@ -50,11 +50,11 @@ class BlockingScout:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def call(self, request: Request[T]) -> T:
-        """The answer to any request of `scout.protocol`, in its own type."""
+        """Make any request of `scout.protocol` and return its typed result."""
         return self._run(self._scout.call(request))
 
     def watch(self, request: Watch | None = None) -> Iterator[Event]:
-        """The facts of the log as they are committed."""
+        """The events of the log as they are committed."""
         stream = self._scout.watch(request)
         try:
             while True:
@@ -63,7 +63,7 @@ class BlockingScout:
             self._run(_close(stream))
 
     def whoami(self) -> Identity:
-        """Whom the token stands for."""
+        """The identity behind the token."""
         return self._run(self._scout.whoami())
 
     def who(self, query: str | None = None, *, online: bool = False) -> Page[AgentView]:
@@ -75,7 +75,7 @@ class BlockingScout:
         return self._run(self._scout.show(address))
 
     def resolve(self, address: str) -> Resolved:
-        """What an address means now, and why."""
+        """What an address means, and why."""
         return self._run(self._scout.resolve(address))
 
     def register(self, name: str, **details: Any) -> Registered:
@@ -111,19 +111,19 @@ class BlockingScout:
         return self._run(self._scout.retry(flight_id))
 
     def inbox(self, *, everything: bool = False) -> Page[InboxItem]:
-        """What waits for you; nothing is taken."""
+        """The unread items of your inbox; nothing is claimed."""
         return self._run(self._scout.inbox(everything=everything))
 
     def claim(self, limit: int | None = None, wait: float = 0) -> Claimed:
-        """Take what waits for you, for the time of a lease."""
+        """Claim the items of your inbox for the time of a lease."""
         return self._run(self._scout.claim(limit, wait))
 
     def ack(self, *delivery_ids: str) -> Settled:
-        """Say that you took it."""
+        """Acknowledge deliveries."""
         return self._run(self._scout.ack(*delivery_ids))
 
     def nack(self, *delivery_ids: str, problem: str = "", retry_after: float | None = None) -> Settled:
-        """Say that you cannot take it now."""
+        """Refuse deliveries for now."""
         return self._run(self._scout.nack(*delivery_ids, problem=problem, retry_after=retry_after))
 
     def search(self, query: str) -> Page[Hit]:

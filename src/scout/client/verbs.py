@@ -36,7 +36,7 @@ class Verbs:
         raise NotImplementedError
 
     async def whoami(self) -> Identity:
-        """Whom the token stands for."""
+        """The identity behind the token."""
         return await self.call(WhoAmI())
 
     async def who(self, query: str | None = None, *, online: bool = False) -> Page[AgentView]:
@@ -48,7 +48,7 @@ class Verbs:
         return await self.call(ShowAgent(address=address))
 
     async def resolve(self, address: str) -> Resolved:
-        """What an address means now, and why."""
+        """What an address means, and why."""
         return await self.call(Resolve(address=address))
 
     async def register(self, name: str, **details: Any) -> Registered:
@@ -66,7 +66,7 @@ class Verbs:
         wake: bool = False,
         attachments: Sequence[str] = (),
     ) -> Receipt:
-        """Post a durable message; it starts no program unless `wake` says so."""
+        """Post a durable message; it starts no program unless `wake` is true."""
         return await self.call(
             Send(
                 to=to,
@@ -108,7 +108,7 @@ class Verbs:
         )
 
     async def reply(self, body: str, in_reply_to: str | None = None) -> Receipt:
-        """Answer a message, ask or flight; the latest you were sent, unless said."""
+        """Answer a message, ask or flight; by default the latest you received."""
         return await self.call(Reply(body=body, in_reply_to=in_reply_to))
 
     async def flight(self, flight_id: str) -> FlightView:
@@ -138,19 +138,19 @@ class Verbs:
         return await self.call(RetryFlight(flight_id=flight_id))
 
     async def inbox(self, *, everything: bool = False) -> Page[InboxItem]:
-        """What waits for you; nothing is taken."""
+        """The unread items of your inbox; nothing is claimed."""
         return await self.call(ListInbox(all=everything))
 
     async def claim(self, limit: int | None = None, wait: float = 0) -> Claimed:
-        """Take what waits for you, for the time of a lease."""
+        """Claim the items of your inbox for the time of a lease."""
         return await self.call(ClaimInbox(limit=limit, wait=wait))
 
     async def ack(self, *delivery_ids: str) -> Settled:
-        """Say that you took it."""
+        """Acknowledge deliveries."""
         return await self.call(AckInbox(delivery_ids=delivery_ids))
 
     async def nack(self, *delivery_ids: str, problem: str = "", retry_after: float | None = None) -> Settled:
-        """Say that you cannot take it now."""
+        """Refuse deliveries for now."""
         return await self.call(NackInbox(delivery_ids=delivery_ids, problem=problem, retry_after=retry_after))
 
     async def search(self, query: str) -> Page[Hit]:

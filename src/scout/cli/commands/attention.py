@@ -26,11 +26,11 @@ from scout.protocol.operations import OPERATIONS
 # How a decision ends the command; what is decided otherwise ends it with 0.
 _EXITS = {"denied": DENIED, "expired": UNANSWERED, "dismissed": 7}
 
-_LIMIT = click.Option(["--timeout", "wait"], type=float, metavar="SECONDS", help="Wait this long at most.")
+_LIMIT = click.Option(["--timeout", "wait"], type=float, metavar="SECONDS", help="Maximum time to wait.")
 
 
 def follow(line: DaemonCall, ident: str, budget: float | None, as_json: bool) -> int:
-    """Wait until it is decided, the budget is over or Ctrl-C; show the answer; the exit code."""
+    """Wait until an item is decided, the budget is used up or Ctrl-C; show it; return the exit code."""
     try:
         item = _wait(line, ident, budget)
     except KeyboardInterrupt:
@@ -109,8 +109,8 @@ def _need() -> click.Command:
         ],
         callback=callback,
         help=f"{row.says}\n\nThe answer goes to standard output. The exit code is 0 when it was answered or "
-        "approved, 11 when it was denied, 12 when nobody answered in time, 7 when it was put away, 10 when "
-        "--timeout was over before. Ctrl-C ends the waiting and leaves the question.",
+        "approved, 11 when it was denied, 12 when nobody answered in time, 7 when it was dismissed, 10 when "
+        "--timeout passed first. Ctrl-C stops the wait; the question stays open.",
         short_help=row.says,
         epilog=epilog("need"),
     )
@@ -178,8 +178,8 @@ def _command(move: str, says: str) -> click.Command:
         ],
         callback=callback,
         help=f"{says}\n\nITEM is an id, its beginning (att_ and at least 4 characters) or the address of its "
-        "agent; several may be given, and none where only one is open. The first decision wins: who comes "
-        "later is shown who decided and how.",
+        "agent. You may give several items, or none if only one is open. The first decision wins: a later "
+        "one shows who decided, and how.",
         short_help=says,
         epilog=epilog(move),
     )
@@ -195,7 +195,7 @@ def _options(row: Any, left_out: frozenset[str]) -> list[click.Parameter]:
     return [click.Option(["--reason", "reason"], metavar="TEXT", help="Why."), *flags]
 
 
-approve = _command("approve", "Say yes to what needs you.")
-deny = _command("deny", "Say no to what needs you.")
-answer = _command("answer", "Answer what needs you.")
-dismiss = _command("dismiss", "Put away what needs you, without an answer.")
+approve = _command("approve", "Approve an item that needs you.")
+deny = _command("deny", "Deny an item that needs you.")
+answer = _command("answer", "Answer an item that needs you.")
+dismiss = _command("dismiss", "Dismiss an item that needs you, without an answer.")

@@ -1,4 +1,4 @@
-"""What the doctor looks at: each check tells what it found and the command that mends it."""
+"""The checks of the doctor: each reports what it found and the command that fixes it."""
 
 import os
 import shutil
@@ -58,7 +58,7 @@ def _settings(caller: CliIdentity, fix: bool) -> Iterator[Result]:
 def _folder(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     home = Path(caller.where.home)
     if not home.exists():
-        yield Result("data folder", True, f"{home} is made at the first start")
+        yield Result("data folder", True, f"{home} is created at the first start")
         return
     yield from _mode("data folder", home, 0o700, fix)
     for name in ("token", "scout.db", "node.key", TOKEN_FILE):
@@ -83,7 +83,7 @@ def _daemon(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     found = running(caller.where.home)
     if found is None:
         yield from _stale(caller, fix)
-        yield Result("daemon", False, "none runs", "scout up")
+        yield Result("daemon", False, "not running", "scout up")
         return
     yield Result("lock", True, f"held by pid {found.pid or '(starting)'}")
     try:
@@ -105,9 +105,11 @@ def _stale(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     socket = Path(caller.where.socket)
     if socket.exists() and fix:
         socket.unlink()
-        yield Result("socket", True, f"{socket} was left by a daemon that is gone; removed")
+        yield Result("socket", True, f"{socket} was left by a daemon that has ended; removed")
     elif socket.exists():
-        yield Result("socket", True, f"{socket} was left by a daemon that is gone; the next start takes it")
+        yield Result(
+            "socket", True, f"{socket} was left by a daemon that has ended; the next start replaces it"
+        )
 
 
 def _store(caller: CliIdentity, fix: bool) -> Iterator[Result]:
@@ -152,7 +154,7 @@ def _harnesses(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     try:
         runtimes = DaemonCall(caller, start=False).call("GET /v1/runtimes", {})["items"]
     except (RefusalError, Lost, OSError):
-        yield Result("programs", True, "only a daemon that runs can say which harnesses are ready", hint=True)
+        yield Result("programs", True, "start the daemon to see which harnesses are ready", hint=True)
         return
     ready = ", ".join(one["name"] for one in runtimes if one["ready"])
     yield Result("programs", True, f"ready: {ready}")

@@ -29,10 +29,10 @@ _SHOWN = 5  # open flights and running sessions that are listed when the daemon 
 
 @click.command(epilog=epilog("up"))
 @click.argument("address", required=False, shell_complete=addresses)
-@click.option("--foreground", is_flag=True, help="Stay in this terminal, and log to it too.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Listen on this port; 0 takes any free one.")
+@click.option("--foreground", is_flag=True, help="Run in this terminal, and log to it too.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 picks a free one.")
 @click.option("--install", is_flag=True, help="Let systemd or launchd start it: write its unit file.")
-@click.option("--uninstall", is_flag=True, help="Take that unit file away again.")
+@click.option("--uninstall", is_flag=True, help="Remove that unit file.")
 @click.option("--print", "printed", is_flag=True, help="With --install: only print the unit file.")
 @_JSON
 def up(
@@ -45,9 +45,9 @@ def up(
     printed: bool,
     as_json: bool,
 ) -> None:
-    """Start the daemon if none runs, and say where it is.
+    """Start the daemon if it is not running, and show its address.
 
-    ADDRESS: an agent that is to have a live session, as `scout wake` does it.
+    ADDRESS: an agent to wake, as `scout wake` does.
     """
     arguments = [] if port is None else ["--port", str(port)]
 
@@ -73,7 +73,7 @@ def up(
 def _foreground(caller: CliIdentity, arguments: list[str]) -> int:
     found = running(caller.where.home)
     if found is not None:
-        message = f"a daemon (pid {found.pid}) already runs for {caller.where.home}"
+        message = f"a daemon (pid {found.pid}) is already running for {caller.where.home}"
         raise RefusalError.of(
             "wrong_state", message, noun="daemon", state="running", remedies=[remedy("down")]
         )
@@ -93,7 +93,7 @@ def _show(found: Running, word: str, as_json: bool) -> None:
 @click.option("--stop", "stop_work", is_flag=True, help="Cancel open work and end its programs first.")
 @_JSON
 def down(stop_work: bool, as_json: bool) -> None:
-    """Stop the daemon. Programs that it started go on and are listed; --stop ends them."""
+    """Stop the daemon. Running sessions keep running and are listed; --stop ends them."""
 
     def work() -> int:
         caller = CliIdentity()
@@ -126,7 +126,7 @@ def _tell(
         flight_rows(flights, _SHOWN),
         flights,
     )
-    left = "ended" if stopped else "still running; scout down --stop would have ended it"
+    left = "ended" if stopped else "still running (scout down --stop ends them)"
     _list(left, [run_row(one) for one in runs[:_SHOWN]], runs)
 
 
@@ -183,14 +183,14 @@ def _cancel(caller: CliIdentity, flights: list[dict[str, Any]]) -> None:
 def _stop(home: str) -> None:
     if not stop(home, _PATIENCE):
         found = running(home)
-        message = f"the daemon (pid {found.pid if found else '?'}) did not end within {_PATIENCE:g} s"
+        message = f"the daemon (pid {found.pid if found else '?'}) did not stop within {_PATIENCE:g} s"
         raise RefusalError.of("busy", message, reason="stopping", remedies=[remedy("doctor")])
 
 
 @click.command(epilog=epilog("restart"))
 @_JSON
 def restart(as_json: bool) -> None:
-    """Replace the running daemon, for instance by the version that is installed now."""
+    """Replace the running daemon, for example after an upgrade."""
 
     def work() -> int:
         caller = CliIdentity()
@@ -212,7 +212,7 @@ def _same_port(before: Running | None) -> list[str]:
 @click.command(epilog=epilog("status"))
 @_JSON
 def status(as_json: bool) -> None:
-    """Say whether the daemon runs, and where. It is never started by this."""
+    """Show whether the daemon is running, and its address. This never starts it."""
 
     run_guarded(lambda: show_status(Options(as_json=as_json)), as_json)
 

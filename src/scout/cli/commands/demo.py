@@ -1,4 +1,4 @@
-"""`scout demo`: the main job, played for real on a daemon of its own that is gone afterwards."""
+"""`scout demo`: the main job, run for real on a temporary daemon."""
 
 import json
 import os
@@ -65,7 +65,7 @@ _LAST = ("And what happened, in order:", "scout log --newest --limit 6")
 def command(as_json: bool) -> None:
     """Play the main job with two agents in two projects: a message, two asks, a refusal and its remedy.
 
-    Everything happens in a temporary folder with a daemon of its own; nothing of yours is touched.
+    Everything happens in a temporary folder with its own daemon. Nothing of yours is touched.
     """
     if not as_json:
         sys.exit(play(_print))
@@ -174,7 +174,7 @@ def _without_secret(line: str) -> str:
 
 
 _NEXT = """
-That was on a daemon of its own, which is gone again. Try next, on yours:
+That ran on a temporary daemon, which has been removed. Try next, on yours:
   scout up
   scout agent register upper --command 'tr a-z A-Z'
   scout ask @upper 'make this loud'

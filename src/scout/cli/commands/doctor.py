@@ -25,13 +25,13 @@ _UNWELL = 9
 
 
 @click.command("doctor", epilog=epilog("doctor"))
-@click.option("--fix", is_flag=True, help="Mend what can be mended without a decision of yours.")
+@click.option("--fix", is_flag=True, help="Fix what can be fixed without your decision.")
 @click.option(
     "--bundle", type=click.Path(path_type=Path), metavar="FILE", help="Write a report without secrets."
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def command(fix: bool, bundle: Path | None, as_json: bool) -> None:
-    """Check this installation, and say what to mend.
+    """Check this installation, and show how to fix it.
 
     --bundle writes a .tar.gz to show to others: versions, settings, results, counts and the end of the
     log, with credentials masked; no message bodies and no tokens.

@@ -47,7 +47,7 @@ tail = click.Command(
     "tail",
     params=[
         *parameters_of(OPERATIONS["session.tail"], frozenset({"wait"})),
-        click.Option(["--follow", "-f", "follow"], is_flag=True, help="Go on with what comes, until Ctrl-C."),
+        click.Option(["--follow", "-f", "follow"], is_flag=True, help="Keep following, until Ctrl-C."),
         *every_option(OPERATIONS["session.tail"]),
     ],
     callback=_callback,
@@ -58,7 +58,7 @@ tail = click.Command(
 
 
 @click.command("now", epilog=epilog("now"))
-@click.option("--since", metavar="TIME", help="Look back to here instead of your last look.")
+@click.option("--since", metavar="TIME", help="Show what happened since then, not since your last look.")
 @click.option("--as", "act_as", metavar="ADDRESS", help="Act as this agent, if you may.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def now(since: str | None, act_as: str | None, as_json: bool) -> None:
@@ -79,11 +79,11 @@ watch = click.Command(
     "watch",
     params=[
         *parameters_of(OPERATIONS["watch"]),
-        click.Option(["--count"], type=int, metavar="N", help="End after so many events."),
+        click.Option(["--count"], type=int, metavar="N", help="Stop after N events."),
         *every_option(OPERATIONS["watch"]),
     ],
     callback=_run_watch,
-    help="Follow the log as it grows, one sentence an event, until Ctrl-C. A lost connection is taken up "
+    help="Follow the log as it grows, one sentence per event, until Ctrl-C. A lost connection is resumed "
     "where it broke. With --json each event is one line of JSON, as the log has it.",
     epilog=epilog("watch"),
 )

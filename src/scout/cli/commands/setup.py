@@ -28,7 +28,7 @@ _ASK = "scout ask --project . {harness}'Who are you, and what is this project ab
 
 @click.command("setup", epilog=epilog("setup"))
 @click.argument("host", nargs=-1, type=click.Choice(list(HOSTS)))
-@click.option("--undo", is_flag=True, help="Take it back: the files become what they were.")
+@click.option("--undo", is_flag=True, help="Undo: restore the files as they were.")
 @click.option("--dry-run", is_flag=True, help="Show the change and write nothing.")
 @click.option("--yes", is_flag=True, help="Write without asking.")
 @click.option("--harness", metavar="NAME", help="The harness for new sessions where none is named.")
@@ -101,7 +101,7 @@ def _setup(
 
 
 def _check_person(caller: CliIdentity) -> None:
-    """Whoever runs inside a session does not set up what starts the next one."""
+    """A program inside a session may not set up the programs that start sessions."""
     if caller.session:
         message = (
             f"scout setup is for a person: {caller.session} says that this runs inside a harness session"
@@ -295,7 +295,7 @@ def _end_token(caller: CliIdentity) -> None:
         line.call("POST /v1/tokens/{tokenId}/revoke", {"tokenId": ident, "reason": "no host is set up"})
 
 
-_host_option = click.option("--host", default="claude", show_default=True, help="Which host calls.")
+_host_option = click.option("--host", default="claude", show_default=True, help="The host that calls.")
 
 
 @click.command("hook", epilog=epilog("hook"))
@@ -305,7 +305,7 @@ _host_option = click.option("--host", default="claude", show_default=True, help=
 def hook(event: str, host: str, wait: float) -> None:
     """Report an EVENT of a session: reads the host's JSON, prints what the host expects.
 
-    Never starts the daemon, and is silent when there is none: a host goes on as if Scout were not there.
+    It never starts the daemon, and is silent if none is running, so that the host is not disturbed.
     """
     click.get_current_context().exit(hooks.hook([event, "--host", host, "--wait", str(wait)]))
 
@@ -318,9 +318,9 @@ def statusline(host: str) -> None:
 
 
 @click.command("mcp", epilog=epilog("mcp"))
-@click.option("--host", default="mcp", show_default=True, help="Which host calls.")
+@click.option("--host", default="mcp", show_default=True, help="The host that calls.")
 def mcp(host: str) -> None:
-    """Be an MCP server on standard input and output: the host's session gets Scout's tools.
+    """Run as a stdio MCP server: the host's session gets Scout's tools.
 
     The session enrols by itself, with the token that `scout setup` made, or speaks as SCOUT_TOKEN says.
     """

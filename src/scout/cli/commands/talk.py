@@ -15,16 +15,19 @@ from scout.protocol.operations import OPERATIONS
 
 _FILE = click.Option(["--file"], metavar="FILE", help="Read the text from a file.")
 _TO = click.Option(
-    ["--to", "to"], metavar="ADDRESS", help="Whom, if not the first word.", shell_complete=addresses
+    ["--to", "to"],
+    metavar="ADDRESS",
+    help="The target, if it is not the first word.",
+    shell_complete=addresses,
 )
 _WAITING = [
-    click.Option(["--wait", "wait"], type=float, metavar="SECONDS", help="Wait this long at most."),
+    click.Option(["--wait", "wait"], type=float, metavar="SECONDS", help="Maximum time to wait."),
     click.Option(["--no-wait", "no_wait"], is_flag=True, help="Print the receipt and do not wait."),
-    click.Option(["--notify", "notify"], is_flag=True, help="Do not wait: the answer comes to your inbox."),
+    click.Option(["--notify", "notify"], is_flag=True, help="Do not wait. The answer goes to your inbox."),
 ]
 
 _BODY = (
-    "The text is the words, - for standard input, --file FILE, or on a terminal what you write in $EDITOR."
+    "TEXT is the words you type, - for standard input, or --file FILE. Without any, a terminal opens $EDITOR."
 )
 
 
@@ -70,7 +73,7 @@ def _route(operation: str) -> str:
 send = _spoken(
     "send",
     "[ADDRESS] TEXT...",
-    f"Post a durable message. It starts no program unless --wake says so.\n\n{_BODY}\n\n"
+    f"Post a durable message. It starts no program, unless you add --wake.\n\n{_BODY}\n\n"
     "With --channel, --conversation, --thread or --broadcast there is no ADDRESS: every word is text.",
     [_TO],
     set(),
@@ -78,8 +81,8 @@ send = _spoken(
 ask = _spoken(
     "ask",
     "[ADDRESS] TEXT...",
-    f"Ask an agent or a project to do something, and wait for the answer: it is all that goes to standard "
-    f"output; progress goes to standard error.\n\n{_BODY}\n\nCtrl-C ends the waiting, never the work. With "
+    f"Ask an agent or a project to do something, and wait for the answer. Only the answer goes to standard "
+    f"output; progress goes to standard error.\n\n{_BODY}\n\nCtrl-C stops the wait, never the work. With "
     "--project or --session-id there is no ADDRESS: every word is text.",
     [_TO, *_WAITING],
     {"wait"},
@@ -100,7 +103,7 @@ def _waiting(operation: str) -> click.Command:
         line = Options(act_as=act_as).line()
         run_guarded(lambda: follow(line, flight_id, timeout, as_json), as_json)
 
-    limit = click.Option(["--timeout"], type=float, metavar="SECONDS", help="Wait this long at most.")
+    limit = click.Option(["--timeout"], type=float, metavar="SECONDS", help="Maximum time to wait.")
     return click.Command(
         "wait",
         params=[
@@ -115,7 +118,7 @@ def _waiting(operation: str) -> click.Command:
             *every_option(row),
         ],
         callback=callback,
-        help="Wait for a flight to finish, and print its answer. Stopping to wait never stops the work.",
+        help="Wait for a flight to finish, and print its answer. Ctrl-C stops the wait, never the work.",
         epilog=epilog(*operation.split(".")),
     )
 
@@ -128,7 +131,7 @@ flight_wait = _waiting("flight.wait")
 @click.argument("flight_id", metavar="FLIGHT_ID")
 @click.argument("words", nargs=-1, metavar="TEXT...")
 @click.option("--file", metavar="FILE", help="Read the text from a file.")
-@click.option("--revision", type=int, help="The revision you saw; refused if somebody changed it since.")
+@click.option("--revision", type=int, help="The revision you saw. Refused if it has changed since.")
 def complete(flight_id: str, words: tuple[str, ...], revision: int | None, **given: Any) -> None:
     """Finish a flight with its result; the first result wins."""
     manner = Options(**given)

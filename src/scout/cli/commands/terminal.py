@@ -25,10 +25,10 @@ _NOT_FOUND = 127
 @click.option("--print", "printed", is_flag=True, help="Only print which session it would be.")
 @click.option("--json", "as_json", is_flag=True, help="With --print: one JSON object.")
 def command(address: str, act_as: str | None, printed: bool, as_json: bool) -> None:
-    """Go on with an agent's session in this terminal; it is given back when its program ends.
+    """Continue an agent's session in this terminal. Scout takes it back when its program ends.
 
-    ADDRESS: any spelling of an agent, or a session's id. An agent without a session gets one. Meanwhile you
-    are its only writer: what others ask of it waits, and goes on afterwards.
+    ADDRESS: any spelling of an agent, or a session's id. An agent without a session gets one. Meanwhile
+    you are its only writer: asks from others wait until you are done.
     """
     manner = Options(act_as=act_as, as_json=as_json)
     run_guarded(lambda: _run(manner, address, printed), as_json)
@@ -93,7 +93,7 @@ def _waited(pid: int) -> int:
 
 
 def _become(gate: int) -> None:
-    """The program that goes on with the session, once it may; else nothing."""
+    """Become the program that continues the session, once it may."""
     with os.fdopen(gate, "rb") as file:
         data = file.read()
     told: dict[str, Any] = json.loads(data) if data else {}

@@ -1,32 +1,32 @@
-"""The commands there are: written by hand (`MODULES`), groups of words, or read off the operation table."""
+"""All commands: written by hand (`MODULES`), groups (`GROUPS`), or read from the operation table."""
 
 SECTIONS = {
     "Daemon": {
-        "up": "Start the daemon if none runs, and show where it is.",
+        "up": "Start the daemon if it is not running, and show its address.",
         "down": "Stop the daemon. Running sessions keep running.",
         "restart": "Replace the running daemon.",
-        "status": "Show whether the daemon runs, and where.",
-        "pause": "Start no turn and wake nobody on this machine until it is resumed.",
+        "status": "Show whether the daemon is running, and its address.",
+        "pause": "Start no turns and wake no agents on this machine until you resume.",
         "resume": "End the pause of this machine.",
-        "runtimes": "List the harnesses of this machine and what each lacks.",
+        "runtimes": "List installed harnesses and what each still needs.",
         "doctor": "Check this installation and show how to fix it.",
-        "demo": "Play the main job with two agents in two sample projects.",
+        "demo": "Run a short demo with two agents in two sample projects.",
         "config": "Show every setting and where it comes from.",
         "setup": "Connect Scout to Claude Code, Codex and other programs you work in.",
-        "mcp": "Run the MCP server on standard input and output. Called by a host.",
+        "mcp": "Run as a stdio MCP server. Started by a host.",
         "hook": "Report what happens in a session. Called by a host.",
-        "statusline": "Print one line about what is unread. Called by a host.",
+        "statusline": "Print one line about unread messages. Called by a host.",
     },
     "Who": {
-        "whoami": "Show who you are to Scout.",
+        "whoami": "Show your identity in Scout.",
         "who": "List the agents you can see.",
         "show": "Show one agent.",
-        "parse": "Read addresses and mentions, offline.",
+        "parse": "Parse addresses and mentions, offline.",
         "resolve": "Show what an address means, and why.",
         "agent": "Register, set up, retire and revive agents.",
         "endpoint": "Register where an agent can be reached.",
         "session": "List, start, attach, inspect and stop harness sessions.",
-        "wake": "Give an agent a live session, and show which.",
+        "wake": "Make sure an agent has a live session, and print its id.",
         "interrupt": "Stop the turn that an agent is working on.",
         "open": "Continue an agent's session in this terminal.",
         "topology": "Show the sessions that harnesses expose on this machine.",
@@ -46,11 +46,11 @@ SECTIONS = {
         "work": "List, start, hand over and review work.",
         "inbox": "Read your messages.",
         "now": "Show what needs you, who is working and what is new.",
-        "attention": "List what needs you, and decide it.",
-        "approve": "Say yes to what needs you.",
-        "deny": "Say no to what needs you.",
-        "answer": "Answer what needs you.",
-        "dismiss": "Put away what needs you, without an answer.",
+        "attention": "List the items that need you, and decide them.",
+        "approve": "Approve an item that needs you.",
+        "deny": "Deny an item that needs you.",
+        "answer": "Answer an item that needs you.",
+        "dismiss": "Dismiss an item that needs you, without an answer.",
         "allow": "Let programs do something without asking you again.",
         "need": "Ask the person at this machine and wait.",
         "consult": "Ask the person without waiting.",
@@ -59,25 +59,25 @@ SECTIONS = {
         "channel": "Manage channels.",
         "conversation": "List the conversations you take part in.",
         "message": "Look at messages.",
-        "delivery": "Show what became of what was sent.",
+        "delivery": "Show the state of deliveries.",
         "attachment": "Store and fetch files.",
         "search": "Search the words of messages and work.",
-        "brief": "Show who you are, what you owe and who waits for you, in one call.",
+        "brief": "Show who you are, what you owe and who is waiting for you.",
     },
     "Record": {
-        "why": "Explain a decision from the records it rested on.",
-        "usage": "Show what was spent, by ledger.",
-        "feed": "Read what concerned one agent.",
+        "why": "Explain a decision from the records behind it.",
+        "usage": "Show token usage, by ledger.",
+        "feed": "Read the events that concern one agent.",
         "watch": "Follow the log as it grows.",
-        "log": "Read the log, one sentence an event.",
+        "log": "Read the log, one sentence per event.",
         "verify": "Replay the log on a copy and compare it with the tables.",
         "backup": "Copy the store while it is in use.",
-        "restore": "Replace the store by a copy.",
+        "restore": "Replace the store with a backup.",
         "redact": "Remove a message's body from history.",
     },
     "Rights": {
         "token": "Manage credentials.",
-        "grant": "Allow an agent something it may not do by default.",
+        "grant": "Allow an agent to do more than it may by default.",
         "explain": "Explain a diagnostic code.",
         "help": "Show help: for a command, for all commands, or as a manual page.",
         "contract": "Print the prompt contract every harness gets.",
@@ -149,7 +149,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-# Commands that are not simply one call: where they are written.
+# Commands that do more than one call, and where they are written.
 _DECIDING = ("approve", "deny", "answer", "dismiss")
 MODULES = {
     "help": "scout.cli.commands.help:command",
@@ -197,7 +197,7 @@ ALONE = {
     "usage": "show",
 }
 
-# What `scout --help` shows: the verbs of a day, in the order in which one meets them.
+# What `scout --help` shows: everyday commands, in the order in which you need them.
 EVERYDAY: dict[str, tuple[str, ...]] = {
     "Begin": ("setup", "who", "agent"),
     "Talk": ("ask", "send", "inbox", "reply", "wait"),
@@ -205,7 +205,7 @@ EVERYDAY: dict[str, tuple[str, ...]] = {
     "The daemon": ("status", "down", "doctor"),
 }
 
-# Words that mean a command, and are taken for it.
+# Synonyms that run a command.
 SAME_AS: dict[str, tuple[str, ...]] = {
     "agents": ("who",),
     "events": ("log",),
@@ -226,17 +226,17 @@ SAME_AS: dict[str, tuple[str, ...]] = {
     **{f"{name}s": (name,) for name in ALONE if name not in ("agent", "usage")},
 }
 
-# Words below a noun that only look: each is taken for the one that the noun has.
+# Synonyms below a noun that only read: each runs the one that the noun has.
 LOOKS = (("show", "get", "inspect", "info", "view"), ("list", "ls", "all"))
 
-# Words below a noun that change something: the noun's own word is offered, not taken.
+# Synonyms below a noun that change something: the noun's own word is suggested, not run.
 CHANGES = (
     ("create", "add", "new", "make", "register", "set", "start", "raise", "put"),
     ("remove", "delete", "rm", "revoke", "retire", "stop", "kill", "cancel", "dismiss", "close", "archive"),
     ("config", "edit", "change", "set", "update", "rename"),
 )
 
-# Words that could mean several commands, or none of ours: what their owners usually want.
+# Words with several meanings, or none of ours: the commands to suggest.
 MEANINGS: dict[str, tuple[str, ...]] = {
     "add": ("scout agent register NAME --project .", "scout alias set NAME ADDRESS"),
     "cancel": ("scout flight cancel", "scout interrupt ADDRESS"),
@@ -274,7 +274,7 @@ _FLAGS = ("runtimes.check",)  # operations that are a flag of another command
 
 
 def exists(operation: str) -> bool:
-    """Whether an operation of the table is a command here, so that its remedy can be pasted."""
+    """Whether an operation is a command, so that its remedy can be pasted."""
     if operation in _FLAGS:
         return True
     first, _, second = operation.partition(".")

@@ -29,7 +29,7 @@ _LONGEST = 1_000_000  # characters of what a host says
 
 
 def hook(words: list[str]) -> int:
-    """Report one event and print what the host expects. Whatever goes wrong, the host goes on."""
+    """Report one event and print what the host expects. Whatever goes wrong, the host is not disturbed."""
     try:
         event, host, wait = _read(words)
         if event in EVENTS and not os.environ.get("SCOUT_SESSION"):  # what Scout started, it follows itself
@@ -73,7 +73,7 @@ def _enrolled(host: HostSession, facts: Facts) -> Facts:
     return host.enrol(cwd, str(facts["session_id"]), named if isinstance(named, str) else None)
 
 
-def _told(host: HostSession, facts: Facts, event: str, **more: Any) -> tuple[Facts, Facts]:
+def _report(host: HostSession, facts: Facts, event: str, **more: Any) -> tuple[Facts, Facts]:
     """The session and the broker's answer; a session that is not known any more enrols again."""
     kept = host.kept(str(facts["session_id"]))
     if kept is not None:
@@ -98,14 +98,14 @@ def _session_start(host: HostSession, facts: Facts, wait: float) -> None:
 
 
 def _prompt_submit(host: HostSession, facts: Facts, wait: float) -> None:
-    session, told = _told(host, facts, "prompt_submit", prompt=str(facts.get("prompt") or "")[:_BEGINNING])
+    session, told = _report(host, facts, "prompt_submit", prompt=str(facts.get("prompt") or "")[:_BEGINNING])
     _works(host, session, working=True)
     _add(facts, told["context"])
 
 
 def _stop(host: HostSession, facts: Facts, wait: float) -> None:
     """The turn's last text may be an answer; mail keeps the session going, and printing it is its receipt."""
-    session, told = _told(host, facts, "stop", lastText=_last_text(facts))
+    session, told = _report(host, facts, "stop", lastText=_last_text(facts))
     shown: Facts = {"systemMessage": told["notice"]} if told["notice"] else {}
     if told["context"]:
         shown |= {"decision": "block", "reason": told["context"]}
@@ -120,22 +120,22 @@ def _stop(host: HostSession, facts: Facts, wait: float) -> None:
 def _last_text(facts: Facts) -> str:
     """What the model said last, as the host says it or else as its transcript does."""
     said = facts.get("last_assistant_message")
-    text = said if isinstance(said, str) else _transcribed(str(facts.get("transcript_path") or ""))
+    text = said if isinstance(said, str) else _read_transcript(str(facts.get("transcript_path") or ""))
     return text if len(text) <= _ANSWER else f"{text[:_ANSWER]}\n… (cut: the whole text is in the session)"
 
 
-def _transcribed(path: str) -> str:
+def _read_transcript(path: str) -> str:
     """The text of the last message of the model in a transcript of Claude Code."""
     with contextlib.suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 (pathlib costs more)
         file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
         for line in reversed(file.read().splitlines()):
-            said = _said_in(line)
+            said = _read_assistant_text(line)
             if said is not None:
                 return said
     return ""
 
 
-def _said_in(line: bytes) -> str | None:
+def _read_assistant_text(line: bytes) -> str | None:
     try:
         entry = as_object(json.loads(line))
     except ValueError:
@@ -170,7 +170,7 @@ def _permission_request(host: HostSession, facts: Facts, wait: float) -> None:
     """Wait for a person elsewhere; without a decision the host asks its own."""
     tool, given = str(facts.get("tool_name") or ""), as_object(facts.get("tool_input"))
     wish = {"tool": tool, "arguments": given, "expiresIn": wait + _SPARE}
-    session, told = _told(host, facts, "permission_request", **wish)
+    session, told = _report(host, facts, "permission_request", **wish)
     item = f"/v1/attention/{quote(told['attentionId'])}"
     decided = _decided(host, session["token"], item, time.monotonic() + wait)
     if decided is None:

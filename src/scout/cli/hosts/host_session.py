@@ -137,7 +137,7 @@ class HostSession:
         return max(mine, key=lambda pair: self._age(pair[0]))[1] if mine else None
 
     def forget(self, session: dict[str, Any]) -> None:
-        """The session is over."""
+        """Remove the file of a session that ended."""
         self._remove(self._file(session["native"], session["pid"]))
 
     def _file(self, native: str | None, pid: int | None) -> str:

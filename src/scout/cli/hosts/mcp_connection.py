@@ -1,4 +1,4 @@
-"""The daemon's /mcp as one host sees it: who knocks, which protocol session, and how to find it again."""
+"""The connection of one host to the daemon's /mcp: its credential, its protocol session, how to reconnect."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Unknown(Exception):  # noqa: N818 (the same)
     """The protocol session is not known any more, or not even the credential."""
 
     def __init__(self, answer: HttpResponse) -> None:
-        super().__init__(_said(answer))
+        super().__init__(_describe_failure(answer))
         self.refused = answer.status == 401
 
 
@@ -186,7 +186,7 @@ class McpConnection:
                 pass
             time.sleep(_PAUSES[4])
 
-    # -- who knocks --------------------------------------------------------------------------------
+    # -- the credential ----------------------------------------------------------------------------
 
     def _token(self) -> str:
         """The credential that Scout gave to the program it started, else that of the enrolled session."""
@@ -198,9 +198,9 @@ class McpConnection:
         return str(self._session["token"])
 
     def _identify(self, *, refused: bool) -> None:
-        """The session of this process: the one that a hook keeps, else one of its own.
+        """The session of this process: the one that a hook keeps, else a new one.
 
-        `refused`: its credential is over, so that it needs another.
+        `refused`: its credential has expired, so it needs another.
         """
         if self._host.environment.given_token:
             return
@@ -302,7 +302,7 @@ class McpConnection:
         if told.get("jsonrpc"):
             yield {**told, "id": ident} if told.get("id") is None and "error" in told else told
         elif answer.status >= 400:
-            raise ConnectionGone(_said(answer))
+            raise ConnectionGone(_describe_failure(answer))
 
     def _start(self) -> None:
         """A host speaks for a person: so the daemon is started, unless that is turned off."""
@@ -346,7 +346,7 @@ def _plain(text: str) -> str:
     return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
 
 
-def _said(answer: HttpResponse) -> str:
+def _describe_failure(answer: HttpResponse) -> str:
     told = as_object(answer.decode())
     words = told.get("message") or told.get("error")
     return f"{words or 'the daemon answered'} ({answer.status})"

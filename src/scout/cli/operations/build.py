@@ -23,7 +23,7 @@ from scout.protocol.request import Request
 _SKIPPED = {"idempotencyKey"}
 _Kind = inspect.Type
 _CONFIRMED = ("agent.retire",)
-_YES = click.Option(["--yes", "yes"], is_flag=True, help="Do not ask, also when sessions of it are live.")
+_YES = click.Option(["--yes", "yes"], is_flag=True, help="Do not ask, even if it has live sessions.")
 _PAIRS = (inspect.DictType, inspect.StructType)  # given as KEY=VALUE, each once
 
 
@@ -88,7 +88,7 @@ def every_option(row: Operation) -> list[click.Parameter]:
     key = click.Option(
         ["--idempotency-key", "key"],
         metavar="TEXT",
-        help="A text of your own: the same request again under it gives the first answer.",
+        help="Key you choose. Repeating a request with the same key returns the first result.",
     )
     return [
         click.Option(

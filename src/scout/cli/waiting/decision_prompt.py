@@ -22,7 +22,7 @@ _YES, _NO, _ALWAYS = ("y", "yes"), ("n", "no"), ("a", "always")
 _LONGEST = 65536  # bytes of one typed line
 
 
-def is_interactive() -> bool:
+def can_type_here() -> bool:
     """Whether somebody can type here: a terminal on both sides, and this program in its foreground."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
@@ -58,7 +58,7 @@ class DecisionPrompt:
             moves = [str(one["move"]) for one in item.get("actions") or ()] if item.get("mayDecide") else []
             self._moves = list(dict.fromkeys(moves))
             self._options = [str(one["value"]) for one in item.get("actions") or () if one.get("value")]
-            note(f"it waits for you: {headline(item)}")
+            note(f"it needs you: {headline(item)}")
             _note_lines(wish_lines(item))
             self._may_last = bool(item.get("permission")) and not item["permission"].get("observed")
         self.open = bool({"approve", "answer"} & set(self._moves))
@@ -77,7 +77,7 @@ class DecisionPrompt:
             if "answer" in self._moves
             else []
         )
-        note(f"{', '.join(offers)}; then Enter. Ctrl-C stops the waiting, not the work.")
+        note(f"{', '.join(offers)}; then Enter. Ctrl-C stops the wait, not the work.")
 
     def listen(self, seconds: float) -> None:
         """Take a line if one is typed within this time."""
@@ -92,7 +92,7 @@ class DecisionPrompt:
         if text and text.isprintable():
             self._take(text)
         elif text:
-            note("That has control characters in it: type it again.")
+            note("That contains control characters. Type it again.")
 
     def _take(self, text: str) -> None:
         first, _, rest = text.partition(" ")
@@ -124,7 +124,7 @@ class DecisionPrompt:
             said = {"approve": "approved", "deny": "denied", "answer": "answered"}[move]
             note(f"{said} {self.ref}")
             if done.get("allowanceId"):
-                note(f"let through from now on; take it back: scout allow revoke {done['allowanceId']}")
+                note(f"allowed from now on; undo: scout allow revoke {done['allowanceId']}")
         self.open = False
 
 

@@ -23,7 +23,7 @@ POLL = 30.0  # seconds of one long poll when nobody looks
 
 
 def follow(line: DaemonCall, flight_id: str, budget: float | None, as_json: bool = False) -> int:
-    """Wait until it is finished, the budget is over or Ctrl-C; show how it ended; the exit code."""
+    """Wait until a flight is finished, the budget is used up or Ctrl-C; show it; return the exit code."""
     flight: dict[str, Any] = {}
     try:
         flight = _wait(line, flight_id, budget)
@@ -46,7 +46,7 @@ def settle(flight: dict[str, Any], as_json: bool = False) -> int:
     elif state == "failed":
         _write_failure(flight)
     elif state == "cancelled":
-        note(f"cancelled: {flight.get('reason') or 'nobody needs it any more'}")
+        note(f"cancelled: {flight.get('reason') or 'no longer needed'}")
         note(f"try: scout flight retry {flight['id']}")
     else:
         note(f"still {state} ({_why(flight)}); the work continues")

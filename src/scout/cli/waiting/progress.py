@@ -51,7 +51,7 @@ def _columns() -> int:
 
 
 def _silence(moment: object) -> str:
-    """How long nothing was heard, when that is worth a word."""
+    """How long there was no sign of life, if that is worth showing."""
     from datetime import datetime
 
     if not isinstance(moment, str) or time.time() - datetime.fromisoformat(moment).timestamp() < _QUIET:
@@ -84,9 +84,9 @@ class WatchedFlight:
     @functools.cached_property
     def can_answer(self) -> bool:
         """Whether what is asked can be answered right here."""
-        from scout.cli.waiting.decision_prompt import is_interactive
+        from scout.cli.waiting.decision_prompt import can_type_here
 
-        return is_interactive()
+        return can_type_here()
 
     def tell(self, ref: str | None) -> None:
         """Show once, above the line, what a person must decide for it to go on; take it here if possible."""
