@@ -1,4 +1,4 @@
-"""The broker: admits, answers, publishes what was committed, and keeps everything going."""
+"""The broker: admits callers, runs their requests in transactions, and publishes what was committed."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
@@ -60,7 +60,7 @@ async def _play_nothing(_: CheckWish) -> AsyncGenerator[CheckLine]:
 
 
 class Broker:
-    """One per machine. Construct, `start`, then `admit` whoever knocks."""
+    """One per machine. Construct it, `start` it, then `admit` callers."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Broker:
     # -- beginning and end -------------------------------------------------------------------------
 
     async def start(self, operator_secret: str, login: str, host: str, status: Status) -> None:
-        """Know whose machine this is, then take up what was under way."""
+        """Load or create the machine's own records, then resume what was running."""
         self.services.status = status
         await self.as_system(lambda tx: first_start.begin(tx, operator_secret, login, host))
         self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs take their time
@@ -167,7 +167,7 @@ class Broker:
         await housekeeping.flush(self)
 
     def counters(self) -> dict[str, float]:
-        """Numbers for those who measure."""
+        """Counters for metrics."""
         return {
             **{f"{name}_total": float(count) for name, count in self._tally.items()},
             "turns_total": float(self.dispatcher.runner.turns),
@@ -183,7 +183,7 @@ class Broker:
         return await self._database.read(lambda connection: work(Ledger(connection, self.signs_of_life)))
 
     def glance(self) -> Ledger:
-        """What is committed, for a short look on the loop itself."""
+        """A ledger for short reads on the event loop; it sees what is committed."""
         return Ledger(self._database.glance(), self.signs_of_life)
 
     async def as_system(self, work: Callable[[Transaction], T]) -> T:
@@ -195,7 +195,7 @@ class Broker:
         return await until_stored(lambda: self.as_system(work), self.services.rules.back_off)
 
     async def as_sweeper(self, work: Callable[[Transaction], T]) -> T:
-        """The same, as the sweeper."""
+        """Run `work` in a transaction, as the sweeper."""
         return await self.write(admission.system(self.services, self.services.sweeper_agent), work)
 
     async def write(

@@ -30,7 +30,7 @@ class FolderBlobs:
         self._counting = threading.Lock()
 
     def put(self, data: bytes) -> str:
-        """Store the bytes once; their name, when they are on disk."""
+        """Store the bytes once, synced, and return their SHA-256."""
         if len(data) > self._limit:
             raise Refused(TooLarge(what="attachment", size=len(data), limit=self._limit))
         name = hashlib.sha256(data).hexdigest()
@@ -47,7 +47,7 @@ class FolderBlobs:
         return name
 
     def used(self) -> int:
-        """The bytes that all files take on the disk."""
+        """The total size of all files in bytes."""
         with self._counting:
             if self._used is None:
                 self._used = measure(self._folder).size
@@ -72,7 +72,7 @@ class FolderBlobs:
         return data
 
     def size(self, sha256: str) -> int | None:
-        """How many bytes the file of that name has, or None."""
+        """The size of the file with this name, or None."""
         try:
             return self._place(sha256).stat().st_size if _NAME.fullmatch(sha256) else None
         except FileNotFoundError:
@@ -82,7 +82,7 @@ class FolderBlobs:
         return self._folder / name[:2] / name[2:4] / name
 
     def _write(self, place: Path, data: bytes) -> None:
-        """Whole or not at all: under another name first, then renamed; each new name is synced."""
+        """Write atomically: under a temporary name first, then renamed; each new name is synced."""
         for folder in (self._folder, place.parent.parent, place.parent):
             if not folder.is_dir():
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)

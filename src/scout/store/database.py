@@ -1,4 +1,4 @@
-"""One SQLite file: opened safely, written by one, read by many."""
+"""One SQLite file: one writer, many readers, and checkpoints beside them."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ _CACHE = 64 * 1024  # KiB of pages kept by who writes: the upper levels of every
 
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
-    """A connection with Scout's settings: WAL, every commit synced, checkpoints only when we say so."""
+    """A connection with Scout's settings: WAL, every commit synced, no automatic checkpoints."""
     mode = "ro" if readonly else "rwc"
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
@@ -38,9 +38,9 @@ def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
 
 
 class Database:
-    """The open store. `write` and `read` take a function of a connection and give back its result.
+    """The open store. `write` and `read` run a function of a connection and return its result.
 
-    `undone` is called when transactions were rolled back: what was seen in them is not so.
+    `undone` is called after a rollback, so that nothing learned from those transactions is kept.
     """
 
     def __init__(self, path: Path) -> None:
@@ -59,7 +59,7 @@ class Database:
     async def write(
         self, work: Callable[[sqlite3.Connection], T], committed: Callable[[], None] = lambda: None
     ) -> T:
-        """Run `work` in a transaction; its result comes when it is on disk, just after `committed`."""
+        """Run `work` in a transaction; returns when it is on disk, just after `committed` was called."""
         return await self._writer.run(work, committed)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -71,18 +71,18 @@ class Database:
             raise refusal_of(error, str(self.path)) or error from None
 
     def glance(self) -> sqlite3.Connection:
-        """A reader for a short look from the event loop; what it sees is committed."""
+        """A connection for short reads on the event loop; it sees what is committed."""
         if self._glance is None:
             self._glance = connect(self.path, readonly=True)
             self._opened.append(self._glance)
         return self._glance
 
     def trace(self, told: Callable[[str], None]) -> None:
-        """Tell every statement of the writer, for those who measure or explain."""
+        """Call `told` with every statement of the writer, for measurements."""
         self._connection.set_trace_callback(told)
 
     async def close(self) -> None:
-        """Finish what waits, fold the log of SQLite into the file, let everything go."""
+        """Finish waiting writes, checkpoint, and close every connection."""
         await self._writer.close()
         self._checkpointer.close()
         self._readers.shutdown(wait=True)
@@ -104,7 +104,7 @@ class Database:
 
 
 def _private(path: Path) -> None:
-    """The folder is the owner's alone, and so is the file from its first byte."""
+    """Make the folder and the file readable by their owner only, from the first byte."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.parent.chmod(0o700)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
@@ -112,7 +112,7 @@ def _private(path: Path) -> None:
 
 
 def checkpoint(connection: sqlite3.Connection, path: Path, *, idle: bool) -> str:
-    """Fold what can be folded now; when nothing is written, or too much has gathered, empty the log too."""
+    """Checkpoint what can be checkpointed now; truncate the log too when it is idle or too large."""
     log = path.with_name(f"{path.name}-wal")
     large = log.exists() and log.stat().st_size > _LARGE
     mode = "TRUNCATE" if idle or large else "PASSIVE"
@@ -121,7 +121,7 @@ def checkpoint(connection: sqlite3.Connection, path: Path, *, idle: bool) -> str
 
 
 class Checkpointer:
-    """A thread that checkpoints each second; it tells idleness by the number of `commits`."""
+    """A thread that checkpoints every second; the store is idle when `commits` did not change."""
 
     def __init__(
         self, open_connection: Callable[[], sqlite3.Connection], path: Path, commits: Callable[[], int]

@@ -40,7 +40,7 @@ _SLICE = 0.02
 
 
 def refusal_of(error: sqlite3.Error, path: str) -> Refused | None:
-    """What SQLite says of the disk or of the file, as a refusal."""
+    """An SQLite error about the disk or the file, as a refusal; None for any other error."""
     fault = fault_of(error)
     if fault is Fault.FULL:
         return Refused(StoreFull(path=path))
@@ -66,7 +66,7 @@ class _Outcome(NamedTuple):
         if self.error is None:
             self.request.committed()
         if answer.cancelled():
-            return  # nobody waits any more; what was committed stays
+            return  # the caller is gone; what was committed stays
         if self.error is not None:
             answer.set_exception(self.error)
         else:
@@ -78,7 +78,7 @@ class _Spoilt(Exception):  # noqa: N818 (a signal between two methods)
 
 
 class Writer:
-    """Runs functions in transactions, in the order they came, and answers when they are on disk."""
+    """Runs functions in transactions, in order of arrival, and answers when they are on disk."""
 
     def __init__(
         self, connection: sqlite3.Connection, path: str, undone: Callable[[], None] = lambda: None
@@ -106,7 +106,7 @@ class Writer:
         return await request.answer
 
     async def close(self) -> None:
-        """Finish what waits, then let the thread go."""
+        """Finish waiting requests, then end the thread."""
         if self._running is not None:
             await self._running
         self._thread.shutdown(wait=True)
@@ -121,7 +121,7 @@ class Writer:
                     await self._alone(request)
 
     async def _together(self, group: list[_Request]) -> None:
-        """Run what waits in one transaction, for a slice of time; `group` is filled with what was run."""
+        """Run waiting requests in one transaction, for a slice of time, and add each to `group`."""
         self._begin()
         outcomes: list[_Outcome] = []
         until = time.thread_time() + _SLICE
@@ -163,7 +163,7 @@ class Writer:
             raise self._refusal(error) from error
 
     async def _commit(self, outcomes: list[_Outcome]) -> None:
-        """Sync in the thread; an answer is given only when that has succeeded."""
+        """Commit in the thread, and answer only when that has succeeded."""
         loop = asyncio.get_running_loop()
         try:
             await loop.run_in_executor(self._thread, self._connection.commit)
@@ -175,5 +175,5 @@ class Writer:
             outcome.deliver()
 
     def _refusal(self, error: sqlite3.Error) -> Exception:
-        """A full disk or a damaged file is a refusal that says so; anything else is a fault of ours."""
+        """A full disk or a damaged file as a refusal; any other error is a bug and stays as it is."""
         return refusal_of(error, self._path) or error

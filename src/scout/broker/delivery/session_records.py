@@ -1,4 +1,4 @@
-"""A session and the way to it as records: begun, and described for its harness."""
+"""Sessions and their endpoints as records: created, resumed, and described for the harness."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class SessionOpening:
 
 @dataclass(kw_only=True)
 class PreparedTurn(SessionOpening):
-    """One turn under way, with what else is told in it. `unwanted`: its flight is over."""
+    """One turn that runs. `also`: other deliveries told in it. `unwanted`: its flight has ended."""
 
     prompt: Prompt
     delivery_id: str

@@ -1,4 +1,4 @@
-"""Who knocks: a credential becomes an actor with a place to look from, or is refused."""
+"""Admission: a credential becomes an actor with a viewpoint, or is refused."""
 
 import secrets
 from typing import NamedTuple
@@ -37,7 +37,7 @@ def system(services: Services, agent_id: str | None = None) -> Admitted:
 
 
 def still_valid(admitted: Admitted, now: Time) -> Admitted:
-    """The same, unless its credential has run out since."""
+    """The same admission, or a refusal if its credential has expired since."""
     if admitted.token is not None:
         require_valid(admitted.token, now)
     return admitted

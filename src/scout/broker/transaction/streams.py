@@ -1,4 +1,4 @@
-"""Following the log: those who wait for one record, and those who watch many."""
+"""Following the log: long polls for one record, and streams of many events."""
 
 import asyncio
 from collections import deque
@@ -17,7 +17,7 @@ ReadEvents = Callable[[int], Awaitable[list[Event]]]
 
 
 class Listener:
-    """One who waits: what was told since it began to listen is not lost while it looks elsewhere."""
+    """One long poll. A change between two waits is not lost."""
 
     def __init__(self) -> None:
         self._news = asyncio.Event()
@@ -26,7 +26,7 @@ class Listener:
         self._news.set()
 
     async def wait(self, seconds: float) -> bool:
-        """Until there is news, or for this long; whether there was."""
+        """Wait for a change, at most this long; returns whether there was one."""
         try:
             async with asyncio.timeout(max(seconds, 0)):  # wait_for could swallow that its caller is gone
                 await self._news.wait()
@@ -37,7 +37,7 @@ class Listener:
 
 
 class Waiters:
-    """Who waits, by what for: a record's id, or somebody's inbox."""
+    """The long polls, by what they wait for: the id of a record, or an inbox."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, set[Listener]] = {}
@@ -53,7 +53,7 @@ class Waiters:
 
     @contextmanager
     def listening(self, *keys: str) -> Generator[Listener]:
-        """Hear of every change of these, for as long as this is open."""
+        """Listen to changes of these keys while the context is open."""
         listener = Listener()
         for key in keys:
             self._waiting.setdefault(key, set()).add(listener)
@@ -90,7 +90,7 @@ class _Follower:
 
 
 class Hub:
-    """Everybody who watches the log."""
+    """The open event streams."""
 
     def __init__(self, room: int) -> None:
         self._room = room
@@ -105,14 +105,14 @@ class Hub:
         return len(self._followers)
 
     def publish(self, events: Iterable[Event]) -> None:
-        """Facts were committed."""
+        """Offer committed events to every stream."""
         if self._followers:
             for event in events:
                 for follower in self._followers:
                     follower.offer(event)
 
     def close(self, client: str | None = None) -> None:
-        """End every stream, or those of one client whose credential is over."""
+        """End every stream, or those of one client whose credential has ended."""
         for follower in self._followers:
             if client in (None, follower.client):
                 follower.closed = True
@@ -170,5 +170,5 @@ class Hub:
                 await follower.news.wait()
 
     def _dropped(self, place: int) -> RateLimited:
-        again = Remedy(operation="watch", parameters={"after": place}, why="go on from where you were")
+        again = Remedy(operation="watch", parameters={"after": place}, why="resume where you stopped")
         return RateLimited(what="events that you have not read", limit=self._room, remedies=(again,))

@@ -18,11 +18,11 @@ T = TypeVar("T")
 
 
 _LOG = logging.getLogger("scout.store")
-_MOST = 5.0  # seconds between two tries: a person who has made room waits no longer
+_MOST = 5.0  # maximum seconds between two attempts
 
 
 class Transactions(Protocol):
-    """Runs work on the store: `read` on a reader, the others in a transaction and in somebody's name."""
+    """Runs work on the store: `read` on a reader, the others in a transaction, as an actor."""
 
     services: Services
 
@@ -35,7 +35,7 @@ class Transactions(Protocol):
 
 
 async def until_stored(work: Callable[[], Awaitable[T]], rule: Backoff) -> T:
-    """The result of work that writes; on a full disk it is tried again until it is done."""
+    """Run work that writes; while the disk is full, retry until it succeeds."""
     tries = 0
     while True:
         try:

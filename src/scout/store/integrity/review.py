@@ -1,4 +1,4 @@
-"""Where today's policy would decide otherwise than the log says: read from the file, nothing is changed."""
+"""Stored wake decisions that the current policy would make differently. Nothing is changed."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ class Otherwise(Record):
 
 
 class Review(Record):
-    """How many decisions were made again, how many came out otherwise, and the first of those."""
+    """How many decisions were repeated, how many differ, and the first that do."""
 
     events: int
     decisions: int

@@ -1,4 +1,4 @@
-"""Is what we remember true? The log is replayed into a new file and compared with the tables, row for row."""
+"""Verification: the log is replayed into a new file and compared with the tables, row by row."""
 
 import sqlite3
 import tempfile
@@ -43,7 +43,7 @@ class Difference(Record):
 
 
 class Report(Record):
-    """What was checked, and what is wrong; nothing is changed."""
+    """What was checked and what is wrong. Verifying changes nothing."""
 
     events: int
     rows: int
@@ -89,7 +89,7 @@ def _damage(store: sqlite3.Connection) -> tuple[str, ...]:
 
 
 def _replay(store: sqlite3.Connection, copy: sqlite3.Connection) -> tuple[int, tuple[int, ...]]:
-    """Project every fact; the numbers after which one is missing."""
+    """Project every event; returns their count and the numbers after which one is missing."""
     copy.execute("BEGIN")
     count, expected = 0, 1
     gaps: list[int] = []
