@@ -38,8 +38,8 @@ def refused(folder: Path, before: str, key: str, text: str) -> BadRequest:
     [
         ("", "port", "1", "port = 1\n"),
         ("", "limits.fanOut", "3", "[limits]\nfanOut = 3\n"),
-        ("# mine\nport = 1 # why\n", "port", "2", "# mine\nport = 2  # why\n"),
-        ("harness = '#1' # one # two\n", "harness", "a", 'harness = "a"  # one # two\n'),
+        ("# mine\nport = 1 # why\n", "port", "2", "# mine\nport = 2 # why\n"),
+        ("harness = '#1' # one # two\n", "harness", "a", 'harness = "a" # one # two\n'),
         ("host = 'h'\n\n[limits]\nbody = 1\n", "port", "2", "host = 'h'\nport = 2\n\n[limits]\nbody = 1\n"),
         ("[limits]\nbody = 1\n", "port", "2", "port = 2\n\n[limits]\nbody = 1\n"),
         (
@@ -48,7 +48,7 @@ def refused(folder: Path, before: str, key: str, text: str) -> BadRequest:
             "9",
             "[limits]\nbody = 1\npage = 9\n\n[routing]\n",
         ),
-        ("[limits]\n# none\n[routing]\n", "limits.page", "9", "[limits]\npage = 9\n# none\n[routing]\n"),
+        ("[limits]\n# none\n[routing]\n", "limits.page", "9", "[limits]\n# none\npage = 9\n[routing]\n"),
         ("limits.body = 1\n", "limits.page", "9", "limits.body = 1\nlimits.page = 9\n"),
         ("limits.body = 1\n", "limits.body", "9", "limits.body = 9\n"),
         (
@@ -57,7 +57,8 @@ def refused(folder: Path, before: str, key: str, text: str) -> BadRequest:
             "2",
             "[periods]\nsweeps.workOpen = 2.0\n",
         ),
-        ("limits = {body = 1}\n", "limits.body", "2", "limits.body = 2\n"),
+        ("limits = {body = 1}\n", "limits.body", "2", "limits = {body = 2}\n"),
+        ("limits = {body = 1, page = 2}\n", "limits.body", "3", "limits = {body = 3, page = 2}\n"),
         ("roots = [\n  '/a', # first\n]\nport = 1\n", "roots", "/b:/c", 'roots = ["/b", "/c"]\nport = 1\n'),
         (
             "host = '''\n[limits]\n'''\n",
@@ -67,6 +68,7 @@ def refused(folder: Path, before: str, key: str, text: str) -> BadRequest:
         ),
         ("[limits]\ntokensPerDay = 5\n", "limits.tokensPerDay", "none", "[limits]\n"),
         ("port = 1\n", "limits.tokensPerDay", "none", "port = 1\n"),
+        ("limits = 1\n", "limits.tokensPerDay", "none", "limits = 1\n"),
         ("autostart = true", "autostart", "0", "autostart = false"),
         ("[limits]\nopenFlight = 4\n", "limits.openFlights", "4", "[limits]\nopenFlights = 4\n"),
         ("port = 'x'\nzzzz = 1\n", "port", "4", "port = 4\nzzzz = 1\n"),
@@ -85,7 +87,7 @@ def test_what_it_refuses(tmp_path: Path) -> None:
     wrong = refused(tmp_path, "", "port", "x")
     assert command_line(wrong.remedies[0]) == "scout config set port 7432"
     assert "line 1" in refused(tmp_path, "port =", "port", "1").message
-    assert "only a person" in refused(tmp_path, "limits = {body = 1, page = 2}\n", "limits.body", "3").message
+    assert "limits must be a table" in refused(tmp_path, "limits = 1\n", "limits.body", "3").message
 
 
 def test_the_file_is_private_and_a_link_stays_a_link(tmp_path: Path) -> None:

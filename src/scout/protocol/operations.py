@@ -85,7 +85,7 @@ _LOCAL = (
     local("verify", "Replay the log on a copy and compare the result with the tables."),
     local("backup", "Back up the store while it is in use.", "file"),
     local("restore", "Replace the store with a backup.", "file"),
-    # Planned operations that remedies of the pure rooms already name (docs/decisions: parked code).
+    # Planned operations that remedies of the pure rooms already name (docs/decisions/0033).
     local("tree", "Show an agent and those below it.", "address?"),
     local("spawn", "Create a child agent.", "slug", **{"from": "", "role": ""}),
     local("user.keys", "List a user's connector keys.", "user?"),

@@ -2,13 +2,12 @@
 
 import contextlib
 import fcntl
-import json
 import os
 import tempfile
 import tomllib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -63,128 +62,49 @@ def _setting(key: str) -> Setting:
 
 
 def _put(path: str, key: str, value: Any) -> None:
-    """The first way of writing it that changes exactly this key; mistyped forms of the key give way to it."""
+    """Write one key and keep every other line; mistyped forms of the key are removed."""
+    import tomlkit  # noqa: PLC0415 (only writing a setting needs it)
+
     before = _bytes(path)
     data = parse(before, path)
-    text = before.decode()
-    for typo in (one for one, _ in flat(data) if one not in SETTINGS and nearest(one)[:1] == [key]):
-        text = next(_without(text, typo), text)
-    wanted = {name: one for name, one in flat(tomllib.loads(text)) if name != key}
-    if value is not None:
-        wanted[key] = list(cast(tuple[str, ...], value)) if isinstance(value, tuple) else value
-    for after in _ways(text, key, value):
-        if _reads(after) == wanted:
-            _check(data, tomllib.loads(after), path)
-            return _replace(path, after)
-    problem = f"{path} writes {key} in a way that only a person can change"
-    raise Refused(BadRequest(problem=problem, field=key))
+    document = tomlkit.parse(before.decode())
+    for typo, _ in flat(data):
+        if typo not in SETTINGS and nearest(typo)[:1] == [key]:
+            _remove(document, typo.split("."))
+    if value is None:
+        _remove(document, key.split("."))
+    else:
+        _assign(document, key.split("."), list(cast(Any, value)) if isinstance(value, tuple) else value)
+    after = document.as_string()
+    _check(data, tomllib.loads(after), path)
+    _replace(path, after)
+
+
+def _assign(table: dict[str, Any], parts: list[str], value: Any) -> None:
+    *tables, name = parts
+    for one in tables:
+        inner = table.setdefault(one, {})
+        if not isinstance(inner, dict):
+            raise Refused(BadRequest(problem=f"{one} must be a table; correct it by hand", field=one))
+        table = cast(dict[str, Any], inner)
+    table[name] = value
+
+
+def _remove(table: dict[str, Any], parts: list[str]) -> None:
+    *tables, name = parts
+    for one in tables:
+        inner = table.get(one)
+        if not isinstance(inner, dict):
+            return
+        table = cast(dict[str, Any], inner)
+    table.pop(name, None)
 
 
 def _check(before: dict[str, Any], after: dict[str, Any], path: str) -> None:
-    """What was wrong already may stay wrong; nothing may become wrong."""
+    """Refuse a change that makes a setting wrong; settings that were already wrong may stay."""
     old = problems_in(before, path)
     if new := [one for one in problems_in(after, path) if one not in old]:
         raise Refused(new[0])
-
-
-def _reads(text: str) -> dict[str, Any] | None:
-    try:
-        return dict(flat(tomllib.loads(text)))
-    except ValueError:
-        return None
-
-
-# ----------------------------------------------------------------------------------- lines of TOML
-
-
-class _Line(NamedTuple):
-    """A statement: its lines, the table it stands in, and its key there (empty for the header itself)."""
-
-    start: int
-    end: int
-    table: tuple[str, ...]
-    key: tuple[str, ...]
-
-
-def _ways(text: str, key: str, value: Any) -> Iterator[str]:
-    if value is None:
-        yield text
-        yield from _without(text, key)
-        return
-    *section, name = key.split(".")
-    lines, found = text.split("\n"), list(_statements(text))
-    for one in found:
-        if ".".join((*one.table, *one.key)) == key:
-            written = f"{'.'.join(one.key)} = {_toml(value)}{_comment(lines, one)}"
-            yield "\n".join((*lines[: one.start], written, *lines[one.end :]))
-    inside = [one.end for one in found if one.table == tuple(section)]
-    if inside or not section:
-        yield _inserted(lines, max(inside, default=0), f"{name} = {_toml(value)}")
-    yield "\n".join(
-        (text.rstrip("\n"), "", f"[{'.'.join(section)}]", f"{name} = {_toml(value)}", "")
-    ).lstrip()
-    first = max((one.end for one in found if not one.table), default=0)
-    yield _inserted(lines, first, f"{key} = {_toml(value)}")
-
-
-def _without(text: str, key: str) -> Iterator[str]:
-    lines = text.split("\n")
-    for one in _statements(text):
-        if one.key and ".".join((*one.table, *one.key)) == key:
-            yield "\n".join((*lines[: one.start], *lines[one.end :]))
-
-
-def _inserted(lines: list[str], at: int, line: str) -> str:
-    tail = lines[at:]
-    if not tail or (at == 0 and tail[0].startswith("[")):
-        tail = ["", *tail]
-    return "\n".join((*lines[:at], line, *tail))
-
-
-def _statements(text: str) -> Iterator[_Line]:
-    """The headers and assignments of a valid TOML text. A value goes on until it can be read."""
-    lines, at, table = text.split("\n"), 0, ()
-    while at < len(lines):
-        end, words = at + 1, lines[at].strip()
-        if words and not words.startswith("#"):
-            while (read := _read(lines[at:end])) is None and end < len(lines):
-                end += 1
-            key = _path(read or {})
-            if words.startswith("["):
-                table, key = key, ()
-            yield _Line(at, end, table, key)
-        at = end
-
-
-def _read(lines: list[str]) -> dict[str, Any] | None:
-    try:
-        return tomllib.loads("\n".join(lines))
-    except ValueError:
-        return None
-
-
-def _path(data: dict[str, Any]) -> tuple[str, ...]:
-    """The key of one assignment or header."""
-    path: tuple[str, ...] = ()
-    while len(data) == 1:
-        name, value = next(iter(data.items()))
-        path, data = (*path, name), cast(dict[str, Any], value) if isinstance(value, dict) else {}
-    return path
-
-
-def _comment(lines: list[str], one: _Line) -> str:
-    """What stands behind the value on its last line."""
-    *above, last = lines[one.start : one.end]
-    marks = (at for at, sign in enumerate(last) if sign == "#")
-    return next((f"  {last[at:]}" for at in marks if _read([*above, last[:at]])), "")
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_toml(one) for one in cast(tuple[Any, ...], value))}]"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return str(value).lower()
 
 
 # -------------------------------------------------------------------------------------- the file
