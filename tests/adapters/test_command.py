@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scout.adapters.command import Command
-from scout.adapters.process.process import RunLimits
+from scout.adapters.process.run import RunLimits
 from scout.base.refusal import Refused
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing

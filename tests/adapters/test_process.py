@@ -12,8 +12,8 @@ import pytest
 
 from scout.adapters.command import Command
 from scout.adapters.process import process_table
-from scout.adapters.process.process import Run, RunLimits, RunState
 from scout.adapters.process.process_table import ProcessId, family, is_alive, processes, send
+from scout.adapters.process.run import Run, RunLimits, RunState
 from scout.model.delivery import InspectResult
 from scout.ports import Accepted, Completed, Failed
 from tests.adapters.turns import Turn, collect, first, run_on, turn, until

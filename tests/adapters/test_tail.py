@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scout.adapters.process.tail import FileTail, last_line
+from scout.adapters.process.run import FileTail, last_line
 
 
 @given(

@@ -32,7 +32,7 @@ class Doorkeeper(Echo):
         self.knocks: list[tuple[str, str]] = []
         self.answers = list(answers)
 
-    async def knock(self, native_id: str, text: str) -> bool:
+    async def deliver_live(self, native_id: str, text: str) -> bool:
         self.knocks.append((native_id, text))
         answer = self.answers.pop(0) if self.answers else True
         if isinstance(answer, Exception):

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from scout.adapters.command import Command
 from scout.adapters.echo import Echo
 from scout.adapters.process.process_table import processes
-from scout.adapters.process.runs import RunFolders
+from scout.adapters.process.run_folders import RunFolders
 from scout.broker.local import LocalScout
 from scout.model.agent import PermissionProfile
 from scout.model.ask import SessionPolicy

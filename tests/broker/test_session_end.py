@@ -9,7 +9,7 @@ import pytest
 
 from scout.adapters.echo import Echo
 from scout.adapters.process.process_table import processes
-from scout.adapters.process.runs import RunFolders
+from scout.adapters.process.run_folders import RunFolders
 from scout.broker.local import LocalScout
 from scout.model.ask import IfUnreachable
 from scout.model.endpoint import EndpointState, Transport

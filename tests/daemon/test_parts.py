@@ -14,7 +14,7 @@ from scout.base.ids import prefix_of
 from scout.base.refusal import Refused
 from scout.daemon import lock
 from scout.daemon.clock import SystemClock, SystemIds
-from scout.daemon.journal import open_journal, redacted
+from scout.daemon.log_file import open_log, redacted
 from scout.daemon.port import holder_of, listen_tcp, listen_unix, url_of
 from scout.daemon.secret_file import node_key, operator_token
 from scout.daemon.unit import KINDS, unit_text
@@ -166,7 +166,7 @@ def test_where_nothing_is_known_of_processes_none_is_named(tmp_path: Path) -> No
 @pytest.mark.rows("R7-20")
 def test_no_credential_is_written_to_the_log(tmp_path: Path) -> None:
     file = tmp_path / "logs" / "scout.log"
-    handlers = open_journal(file, level="info", foreground=False)
+    handlers = open_log(file, level="info", foreground=False)
     log = logging.getLogger("scout.test")
     try:
         log.info("came with %s", "Authorization: Bearer abc.def-ghi")

@@ -16,7 +16,7 @@ from mcp_types import CallToolResult
 
 from scout.api.app import Application
 from scout.api.asgi import Mount
-from scout.daemon.late import LateMcp
+from scout.daemon.lazy_mcp import LazyMcp
 from scout.daemon.server import Server
 from scout.store.integrity.verify import verify
 from tests.broker.rig import SECRET, Rig, rig
@@ -73,7 +73,7 @@ class Served:
 async def served(
     home: Path,
     *,
-    mount: Callable[[str], Mounted] = LateMcp,
+    mount: Callable[[str], Mounted] = LazyMcp,
     kind: type[Application] = Application,
     **options: Any,
 ) -> AsyncGenerator[Served]:

@@ -18,10 +18,9 @@ from scout.adapters.harness import (
     not_attachable,
     working_directory,
 )
-from scout.adapters.process.outputs import tail_of_runs
-from scout.adapters.process.process import Run, RunLimits, RunState, follow, stop
+from scout.adapters.process.run import Run, RunLimits, RunState, follow, last_line, stop
+from scout.adapters.process.run_folders import tail_of_runs
 from scout.adapters.process.spawn import Launch, environment_for
-from scout.adapters.process.tail import last_line
 from scout.base.refusal import Refused, Remedy
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing

@@ -40,7 +40,7 @@ class BasicHarness:
     async def respond(self, session_id: str, request: str, answer: HumanAnswer) -> bool:
         return False
 
-    async def knock(self, native_id: str, text: str) -> bool:
+    async def deliver_live(self, native_id: str, text: str) -> bool:
         return False
 
     async def open(self, spec: SessionSpec) -> OpenedSession:

@@ -8,7 +8,7 @@ from scout.adapters.codex.adapter import Codex
 from scout.adapters.command import Command
 from scout.adapters.echo import Echo
 from scout.adapters.persistent.pipe import PipeLimits
-from scout.adapters.process.process import RunLimits
+from scout.adapters.process.run import RunLimits
 from scout.adapters.tmux.adapter import Tmux
 from scout.ports import Harness
 from scout.settings.record import Settings

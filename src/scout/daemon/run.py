@@ -13,7 +13,7 @@ from scout import __version__
 from scout.base.codec import plain
 from scout.base.refusal import Diagnostic, Family, Refused, Remedy
 from scout.daemon import lock
-from scout.daemon.journal import open_journal
+from scout.daemon.log_file import open_log
 from scout.daemon.port import listen_tcp, listen_unix, open_to_others, url_of
 from scout.model.problems.request import Forbidden, StoreFull
 from scout.settings.folder import prepare
@@ -61,9 +61,7 @@ def run(
 
 
 def _run(settings: Settings, held: lock.Lock, *, foreground: bool, announce: bool, tethered: bool) -> None:
-    handlers = open_journal(
-        Path(settings.logs) / "scout.log", level=settings.log_level, foreground=foreground
-    )
+    handlers = open_log(Path(settings.logs) / "scout.log", level=settings.log_level, foreground=foreground)
     tcp = listen_tcp(settings.host, settings.port)
     unix = listen_unix(Path(settings.socket))
     where: dict[str, object] = {

@@ -13,26 +13,26 @@ from pathlib import Path
 from uvicorn.loops.auto import auto_loop_factory
 
 from scout import __version__
-from scout.adapters.process.runs import RunFolders
+from scout.adapters.process.run_folders import RunFolders
 from scout.adapters.router import ProgramRouter
 from scout.adapters.sinks.desktop import Desktop, program
 from scout.api.app import Application
 from scout.base.refusal import Refused
 from scout.broker.broker import Broker
 from scout.broker.local import LocalScout
+from scout.broker.transaction.services import LiveSettings
 from scout.daemon.clock import SystemClock, SystemIds
 from scout.daemon.harnesses import harnesses
-from scout.daemon.late import LateMcp
+from scout.daemon.lazy_mcp import LazyMcp
 from scout.daemon.secret_file import kept, node_key, operator_token
-from scout.daemon.server import Server
-from scout.daemon.settings_file import SettingsFile
-from scout.daemon.tether import Tether
+from scout.daemon.server import Server, Tether
 from scout.daemon.trial import play_check, remove_trials
 from scout.ports import Sink
 from scout.protocol.overview import ShowStatus, Status
 from scout.protocol.scout import Credential
 from scout.settings.edit import add_root
-from scout.settings.record import Settings
+from scout.settings.load import load
+from scout.settings.record import SETTINGS, Settings, values_of
 from scout.store.blobs import FolderBlobs
 from scout.store.database import Database
 from scout.store.integrity.backup import finish_restore
@@ -92,7 +92,7 @@ async def _listen(
     tethered: LocalScout | None,
 ) -> None:
     """Until it is stopped; `tethered`: with which sessions are ended when the tether is cut."""
-    mcp = LateMcp(__version__)
+    mcp = LazyMcp(__version__)
     application = Application(
         broker,
         version=__version__,
@@ -182,3 +182,29 @@ def _status(settings: Settings, url: str) -> Status:
         node="",
         home=settings.home,
     )
+
+
+class SettingsFile:
+    """The settings as the daemon found them when it started, and as it read them last."""
+
+    def __init__(self) -> None:
+        self._started = self._last = values_of(load().settings)
+
+    def read(self) -> LiveSettings:
+        """The settings as they are now; a file that is wrong is refused and changes nothing."""
+        settings = load().settings
+        before, self._last = self._last, values_of(settings)
+        return LiveSettings(
+            rules=settings.rules,
+            roots=settings.roots,
+            default_harness=settings.harness,
+            changed=self._different(before, needs_restart=False),
+            needs_restart=self._different(self._started, needs_restart=True),
+        )
+
+    def _different(self, before: dict[str, object], *, needs_restart: bool) -> tuple[str, ...]:
+        return tuple(
+            key
+            for key, row in SETTINGS.items()
+            if row.needs_restart is needs_restart and self._last[key] != before[key]
+        )

@@ -351,7 +351,7 @@ class Harness(Protocol):
         """End the session's program: gracefully, then by force, children included."""
         ...
 
-    async def knock(self, native_id: str, text: str) -> bool:
+    async def deliver_live(self, native_id: str, text: str) -> bool:
         """Say something into a session that a person has open, through its own door; whether it went in.
 
         That its model reads it is told by the session itself.

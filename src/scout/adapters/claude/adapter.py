@@ -113,7 +113,7 @@ class Claude(TranscriptHarness):
             "close it there, or ask while it is open"
         )
 
-    async def knock(self, native_id: str, text: str) -> bool:
+    async def deliver_live(self, native_id: str, text: str) -> bool:
         return await files.send_to_inbox(self._home, native_id, text)
 
     async def observe(self) -> list[Observed]:

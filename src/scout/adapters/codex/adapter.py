@@ -93,7 +93,7 @@ class Codex(TranscriptHarness):
         live = files.live_session(self._home, native_id)
         return f"it is open in another program (process {live.process.pid})" if live else ""
 
-    async def knock(self, native_id: str, text: str) -> bool:
+    async def deliver_live(self, native_id: str, text: str) -> bool:
         environment = await asyncio.to_thread(self._environment)
         program = self._find_program(environment)
         return program is not None and await files.queue_message(program, native_id, text, environment)

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scout.adapters.persistent import keeper
-from scout.adapters.process.process import Run, RunLimits, RunState, clear, stop
-from scout.adapters.process.removed_runs import read_removed
+from scout.adapters.process.run import Run, RunLimits, RunState, clear, last_line, stop
+from scout.adapters.process.run_folders import read_removed
 from scout.adapters.process.spawn import Launch, reap
-from scout.adapters.process.tail import last_line
 
 _CHUNK = 1 << 20
 _LINES = 200  # at a stretch

@@ -17,7 +17,7 @@ from scout.adapters.harness import (
     first_prompt,
     not_attachable,
 )
-from scout.adapters.process.process import stop
+from scout.adapters.process.run import stop
 from scout.adapters.process.spawn import environment_for
 from scout.adapters.tmux.kept import Held, Kept, PaneTurn
 from scout.adapters.tmux.pane import Pane, Shown, TmuxServer, own_server, write_environment, write_process

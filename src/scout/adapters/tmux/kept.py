@@ -4,8 +4,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from scout.adapters.harness import check_id
-from scout.adapters.process.process import Run
 from scout.adapters.process.process_table import ProcessId, is_alive
+from scout.adapters.process.run import Run
 from scout.adapters.tmux.pane import Pane, TmuxServer
 from scout.base.codec import decode, encode
 from scout.base.record import Record

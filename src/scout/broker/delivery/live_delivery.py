@@ -98,7 +98,7 @@ class LiveSessions:
         if found is None:
             return
         try:
-            went_in = await self._services.harnesses[found.harness].knock(found.native_id, found.text)
+            went_in = await self._services.harnesses[found.harness].deliver_live(found.native_id, found.text)
         except Exception:  # noqa: BLE001 (it is logged, and what was leased is given back)
             _LOG.exception("knocking at %s", found.session_id)
             went_in = False

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from scout import __version__
-from scout.adapters.process.runs import RunFolders
+from scout.adapters.process.run_folders import RunFolders
 from scout.adapters.sinks.desktop import program
 from scout.base.refusal import Refused
 from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall

@@ -4,9 +4,11 @@ A run is a folder: what a later broker needs to go on with it is there. See `spa
 """
 
 import asyncio
+import codecs
 import os
 import signal
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import suppress
 from enum import Enum
@@ -15,8 +17,10 @@ from typing import Any, NamedTuple
 
 from scout.adapters.process.process_table import ProcessId, boot, family, is_alive, send
 from scout.adapters.process.spawn import MARK, Launch, reap, spawn
-from scout.adapters.process.tail import FileTail
 
+_CHUNK = 1 << 16
+_LINES = 50  # of one chunk: a line is a sign of life, and the file keeps them all
+_WIDTH = 2000
 _KILL_WAIT = 5.0  # a process that the kernel does not let go of must not hold up the broker for ever
 
 
@@ -264,3 +268,53 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
     task.result()
     if cancelled is not None:
         raise cancelled
+
+
+# -- a file that another process still writes ----------------------------------------------------------
+
+
+class FileTail:
+    """Its lines as they come. A character or line that is split between two reads is kept whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at = 0
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._open = ""
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether there is something that was not read yet; asking costs no reading."""
+        return self._path.stat().st_size > self._at
+
+    def lines(self) -> list[str]:
+        """Whole lines that are new, of at most one chunk; blank ones say nothing."""
+        return self._split(self._decode(self._read()))
+
+    def rest(self) -> list[str]:
+        """What is left when nobody writes any more, an unfinished line included."""
+        last: deque[str] = deque(maxlen=_LINES)
+        while data := self._read():
+            last += self._split(self._decode(data))
+        last += self._split(self._decode(b"", final=True) + "\n")
+        return list(last)
+
+    def _read(self) -> bytes:
+        with self._path.open("rb") as file:
+            data = os.pread(file.fileno(), _CHUNK, self._at)
+        self._at += len(data)
+        return data
+
+    def _split(self, text: str) -> list[str]:
+        *whole, self._open = (self._open + text).split("\n")
+        self._open = self._open[: _WIDTH + 1]
+        return [line for line in (one.strip()[:_WIDTH] for one in whole) if line][-_LINES:]
+
+
+def last_line(path: Path) -> str:
+    """The last line that says something; empty when none does."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 4096))
+        lines = file.read().decode("utf-8", "replace").split("\n")
+    return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")

@@ -17,7 +17,7 @@ _SLICE = 0.0001  # seconds for which the import may hold up everybody else
 _PAUSE = 2.0  # seconds in which those who started the daemon have it for themselves
 
 
-class LateMcp:
+class LazyMcp:
     """Loads the surface at the first request for it, or when the daemon has been up for a moment."""
 
     paths = PATHS

@@ -36,7 +36,7 @@ class _Private(RotatingFileHandler):
         return open(self.baseFilename, self.mode, encoding=self.encoding, opener=private)  # type: ignore[return-value] (a mode that is text)
 
 
-def open_journal(file: Path, *, level: str, foreground: bool) -> list[logging.Handler]:
+def open_log(file: Path, *, level: str, foreground: bool) -> list[logging.Handler]:
     """Log to the file, and to the terminal when there is one to look at it."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handlers: list[logging.Handler] = [_Private(file, maxBytes=_SIZE, backupCount=_KEPT, encoding="utf-8")]
