@@ -125,7 +125,7 @@ def daemon(home: Path, *arguments: str, **more: str) -> Generator[Daemon]:
     try:
         yield Daemon(home, running)
     finally:
-        if lock.held(str(home)):
+        if lock.is_held(str(home)):
             assert start.stop(str(home), timeout=20)
 
 

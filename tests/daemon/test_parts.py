@@ -39,17 +39,17 @@ def test_the_clock_is_the_machines() -> None:
 
 def test_the_lock_is_held_by_one_and_says_where(tmp_path: Path) -> None:
     home = str(tmp_path)
-    assert not lock.held(home)
-    assert lock.facts(home) == {}
+    assert not lock.is_held(home)
+    assert lock.read_facts(home) == {}
     held = lock.take(home)
     assert held is not None
-    assert lock.held(home)
+    assert lock.is_held(home)
     assert lock.take(home) is None
-    held.say({"pid": 123456})
-    held.say({"pid": 1})
-    assert lock.facts(home) == {"pid": 1}
+    held.write_facts({"pid": 123456})
+    held.write_facts({"pid": 1})
+    assert lock.read_facts(home) == {"pid": 1}
     held.release()
-    assert not lock.held(home)
+    assert not lock.is_held(home)
     again = lock.take(home)
     assert again is not None
     again.release()
@@ -59,7 +59,7 @@ def test_the_lock_is_held_by_one_and_says_where(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", "\xff"])
 def test_a_lock_file_that_says_nothing_is_no_fault(tmp_path: Path, text: str) -> None:
     (tmp_path / "lock").write_text(text, encoding="latin-1")
-    assert lock.facts(str(tmp_path)) == {}
+    assert lock.read_facts(str(tmp_path)) == {}
 
 
 def test_a_secret_is_made_once_and_kept(tmp_path: Path) -> None:

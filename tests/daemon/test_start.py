@@ -207,7 +207,7 @@ def test_a_request_under_way_is_finished(tmp_path: Path) -> None:
         client.sendall(body[10:])
         with client:
             assert client.recv(4096).startswith(b"HTTP/1.1 201")
-        assert eventually(lambda: not lock.held(str(one.home)))
+        assert eventually(lambda: not lock.is_held(str(one.home)))
 
 
 def test_in_the_foreground_it_logs_to_the_terminal_and_ends_with_the_interrupt(tmp_path: Path) -> None:

@@ -46,4 +46,4 @@ def test_a_router_is_used_if_the_settings_name_one(tmp_path: Path, command: str)
             assert chosen["target"] == names["bow"]
         else:
             assert deliveries(one, sent) == []
-            assert "no router is used" in (one.home / "logs" / "scout.log").read_text()
+            assert "router disabled" in (one.home / "logs" / "scout.log").read_text()

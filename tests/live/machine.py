@@ -128,7 +128,7 @@ def a_machine(*programs: str) -> Generator[Machine]:
             yield machine
             machine.say("down", "--stop")
         finally:
-            if lock.held(str(machine.home)):
+            if lock.is_held(str(machine.home)):
                 start.stop(str(machine.home))
             left = processes_in(folder)
             for pid in left:

@@ -219,7 +219,7 @@ def test_a_broker_that_was_killed_collects_what_was_done_meanwhile(machine: Mach
     machine.say("attention", "approve", item["id"])
     eventually((talkie / "ran").exists, 20)
     os.kill(machine.daemon.running.pid, signal.SIGKILL)
-    eventually(lambda: not lock.held(str(machine.home)), 10)
+    eventually(lambda: not lock.is_held(str(machine.home)), 10)
     machine.up()
     ended = machine.ended(flight)
     assert (ended["state"], ended["output"]) == ("completed", "collected")

@@ -20,7 +20,7 @@ def test_a_planted_token_is_refused_with_words_that_help() -> None:
 
         up = shell.type("up")
         assert up.returncode != 0
-        assert f"{token} cannot hold a secret of yours: others can read or write it (mode 0644)" in up.stderr
+        assert f"{token} cannot be used as a secret: others can read or write it (mode 0644)" in up.stderr
         assert f"rm {token}" in up.stderr
 
         token.unlink()

@@ -1,1 +1,1 @@
-"""The daemon: the one process that owns the store, and where all parts are put together."""
+"""The daemon: the one process that owns the store, and the place where all parts are wired."""

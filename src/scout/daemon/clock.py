@@ -1,4 +1,4 @@
-"""Time and chance, as the world has them."""
+"""The system's clocks and random ids."""
 
 import os
 import secrets
@@ -10,13 +10,13 @@ from pathlib import Path
 from scout.base import ids
 from scout.base.time import Time
 
-_CHANCE = 10
+_RANDOM_BYTES = 10
 
 
 class SystemClock:
     """The machine's clocks.
 
-    For tests, SCOUT_TEST_CLOCK_FILE names a file with seconds to add to the wall clock, read at every look.
+    For tests, SCOUT_TEST_CLOCK_FILE names a file with seconds to add to the wall clock; it is read each time.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class SystemClock:
 
 
 def _seconds_in(file: str) -> int:
-    """The whole seconds that the file says; none while it is not there or half written."""
+    """Return the seconds in a file; 0 while the file is missing or half written."""
     try:
         return int(Path(file).read_text("ascii"))
     except (OSError, ValueError):
@@ -39,7 +39,7 @@ def _seconds_in(file: str) -> int:
 
 
 class SystemIds:
-    """Ids by time and chance; secrets that a log filter and a leak scanner recognise.
+    """Ids from the time and random bits; secrets that a log filter and a leak scanner recognise.
 
     Within one millisecond ids count up from a random number. They are in order, and the system is not asked
     for random bytes for each of them.
@@ -59,7 +59,7 @@ class SystemIds:
     def _from_now_on(self) -> Iterator[Iterator[str]]:
         """The ids of this millisecond; when they are used up, those of the next."""
         while True:
-            yield ids.series(self._moment, secrets.token_bytes(_CHANCE))
+            yield ids.series(self._moment, secrets.token_bytes(_RANDOM_BYTES))
             self._moment += 1
 
     def secret(self) -> str:

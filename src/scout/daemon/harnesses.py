@@ -1,4 +1,4 @@
-"""The harnesses of this machine, each with what the settings say; what is missing it finds out by itself."""
+"""The harnesses of this machine, made from the settings. To add a harness, add it to this list."""
 
 from pathlib import Path
 
@@ -13,12 +13,12 @@ from scout.adapters.tmux.adapter import Tmux
 from scout.ports import Harness
 from scout.settings.record import Settings
 
-# Programs that speak the Agent Client Protocol by themselves.
+# Programs that speak the Agent Client Protocol themselves.
 _ACP = {"gemini": ("gemini", "--acp"), "opencode": ("opencode", "acp")}
 
 
 def harnesses(settings: Settings) -> dict[str, Harness]:
-    """By name, in the order in which they are shown."""
+    """Return the harnesses by name, in the order in which they are listed."""
     sessions, also = Path(settings.sessions), settings.environment
     caps = settings.rules.limits
     kept = PipeLimits(output=caps.program_output)

@@ -1,4 +1,4 @@
-"""MCP, loaded late: its libraries are large, and nobody who starts a daemon waits for them."""
+"""MCP, loaded lazily: its libraries are large, and starting the daemon must not wait for them."""
 # ruff: noqa: PLC0415 (that is the point)
 
 import asyncio
@@ -13,12 +13,12 @@ from scout.protocol.scout import Scout
 if TYPE_CHECKING:
     from scout.mcp.app import McpSurface
 
-_SLICE = 0.0001  # seconds for which the import may hold up everybody else
-_PAUSE = 2.0  # seconds in which those who started the daemon have it for themselves
+_SLICE = 0.0001  # seconds for which the import may block other threads
+_PAUSE = 2.0  # seconds after the start in which nothing is imported
 
 
 class LazyMcp:
-    """Loads the surface at the first request for it, or when the daemon has been up for a moment."""
+    """Loads the MCP surface at the first request for it, or shortly after the daemon has started."""
 
     paths = PATHS
 
@@ -30,7 +30,7 @@ class LazyMcp:
         self._timer: asyncio.TimerHandle | None = None
 
     def begin_soon(self) -> None:
-        """Load it in a moment."""
+        """Schedule the import."""
         self._timer = asyncio.get_running_loop().call_later(_PAUSE, self._begin)
 
     async def __call__(self, scout: Scout, scope: Scope, receive: Receive, send: AsgiSend) -> None:
@@ -39,7 +39,7 @@ class LazyMcp:
         await surface(scout, scope, receive, send)
 
     def stop(self) -> None:
-        """End what waits, and every session."""
+        """Cancel the scheduled import and end all MCP sessions."""
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -47,7 +47,7 @@ class LazyMcp:
             self._begun.result().stop()
 
     async def close(self) -> None:
-        """Stop, and leave nothing running."""
+        """Stop, and wait until nothing is running."""
         self.stop()
         for task in (self._begun, self._running):
             if task is not None:
@@ -59,9 +59,9 @@ class LazyMcp:
         return self._begun
 
     async def _load(self) -> "McpSurface":
-        """The surface, with its sessions held; others are answered while a thread imports it."""
-        kind = await asyncio.to_thread(_imported)
-        gc.freeze()  # what is there now stays: it need not be looked at again
+        """Import the surface in a thread, so that other requests are answered meanwhile, and run it."""
+        kind = await asyncio.to_thread(_import_surface)
+        gc.freeze()  # these objects live as long as the daemon: the collector can skip them
         surface, started = kind(self._version), asyncio.Event()
         self._running = asyncio.get_running_loop().create_task(surface.run(started))
         await started.wait()
@@ -70,8 +70,8 @@ class LazyMcp:
         return surface
 
 
-def _imported() -> "type[McpSurface]":
-    """Importing is one long piece of work: who is served meanwhile must not wait for whole slices of it."""
+def _import_surface() -> "type[McpSurface]":
+    """Import with a short thread switch interval, so that the event loop is not blocked for long."""
     usual = sys.getswitchinterval()
     sys.setswitchinterval(_SLICE)
     try:

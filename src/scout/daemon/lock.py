@@ -1,8 +1,8 @@
-"""One daemon per data folder: a lock on a file that also says, for whoever looks, where the daemon is.
+"""One daemon per data folder: a lock on a file, which also says where the daemon is.
 
-The kernel lets the lock go with the process, however it ends, so there is nothing stale to clean up.
+The kernel releases the lock when the process ends, however it ends, so a lock is never stale.
 """
-# ruff: noqa: PTH123 (this is read on the command line's way to the daemon, where pathlib is too slow)
+# ruff: noqa: PTH123 (each command of the CLI reads this file, and pathlib is slow to import)
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-_PATIENCE = 0.3  # somebody who only looks holds it for an instant
+_PATIENCE = 0.3  # a process that only checks the lock holds it for an instant
 
 
 class Lock:
@@ -26,20 +26,20 @@ class Lock:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def say(self, told: Mapping[str, object]) -> None:
-        """Write down where the daemon is."""
-        text = json.dumps(told).encode()
+    def write_facts(self, facts: Mapping[str, object]) -> None:
+        """Write where the daemon is."""
+        text = json.dumps(facts).encode()
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, text, 0)
 
     def release(self) -> None:
-        """Let the next one in; the file stays, for a removed file could be locked twice."""
+        """Release the lock. The file stays, because a removed file could be locked twice."""
         os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
 
 
 def take(home: str) -> Lock | None:
-    """The lock of the folder, or None when another process holds it."""
+    """Take the lock of a data folder; None if another process holds it."""
     descriptor = os.open(_file(home), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     patient_until = time.monotonic() + _PATIENCE
     while True:
@@ -54,8 +54,8 @@ def take(home: str) -> Lock | None:
             return Lock(descriptor)
 
 
-def held(home: str) -> bool:
-    """Whether a daemon has the folder."""
+def is_held(home: str) -> bool:
+    """Whether a daemon holds the lock of a data folder."""
     try:
         descriptor = os.open(_file(home), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -70,8 +70,8 @@ def held(home: str) -> bool:
         os.close(descriptor)
 
 
-def facts(home: str) -> dict[str, Any]:
-    """What the holder wrote; empty while it starts."""
+def read_facts(home: str) -> dict[str, Any]:
+    """Read what the daemon wrote; empty while it starts."""
     with contextlib.suppress(OSError, ValueError), open(_file(home), encoding="utf-8") as file:
         told: Any = json.load(file)
         return {**told} if isinstance(told, dict) else {}

@@ -1,4 +1,4 @@
-"""The daemon's log file: rotated, for the owner alone, and without secrets."""
+"""The daemon's log file: rotated, readable only by its owner, without secrets."""
 
 import logging
 import os
@@ -15,19 +15,19 @@ _KEPT = 4
 
 
 def redacted(text: str) -> str:
-    """The text with every credential masked."""
+    """Return the text with every credential masked."""
     return _BEARER.sub(r"\1…", _SECRET.sub("sct_…", text))
 
 
 class Redacting(logging.Formatter):
-    """Masks what looks like a credential wherever it stands: message, arguments or stack trace."""
+    """Masks credentials anywhere in a log record: message, arguments or stack trace."""
 
     def format(self, record: logging.LogRecord) -> str:
         return redacted(super().format(record))
 
 
 class _Private(RotatingFileHandler):
-    """Each new file is the owner's alone. The umask is left as it is: harnesses inherit it."""
+    """Creates files that only the owner can read. The umask stays unchanged, because harnesses inherit it."""
 
     def _open(self) -> TextIOWrapper:
         def private(path: str, flags: int) -> int:
@@ -37,7 +37,7 @@ class _Private(RotatingFileHandler):
 
 
 def open_log(file: Path, *, level: str, foreground: bool) -> list[logging.Handler]:
-    """Log to the file, and to the terminal when there is one to look at it."""
+    """Log to the file, and to the terminal if the daemon runs in the foreground."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handlers: list[logging.Handler] = [_Private(file, maxBytes=_SIZE, backupCount=_KEPT, encoding="utf-8")]
     if foreground:
@@ -48,6 +48,6 @@ def open_log(file: Path, *, level: str, foreground: bool) -> list[logging.Handle
         logging.getLogger().addHandler(handler)
     logging.getLogger().setLevel(level.upper())
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-    # It tells of every request with its whole address, and that of a webhook is often a secret.
+    # It logs the full URL of each request, and the URL of a webhook is often a secret.
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     return handlers

@@ -1,4 +1,4 @@
-"""Sockets to listen on, and who has the port that cannot be had."""
+"""Listening sockets, and the process that holds a port which is in use."""
 
 import contextlib
 import errno
@@ -16,19 +16,21 @@ _LISTENING = "0A"
 
 
 def open_to_others(host: str) -> Forbidden:
-    """The refusal of an address that other machines can reach; it says what allowing it means."""
+    """Build the refusal of an address that other machines can reach. It says what allowing it means."""
     meaning = (
-        "--insecure-bind (SCOUT_INSECURE_BIND=1), which means: whoever reaches this address over the network "
-        "can read all that is sent, tokens included, because the port speaks plain HTTP"
+        "--insecure-bind (SCOUT_INSECURE_BIND=1): the port speaks plain HTTP, so anyone on the network "
+        "can read everything that is sent, tokens included"
     )
     remedy = Remedy(
-        operation="config.set", parameters={"key": "host", "value": "127.0.0.1"}, why="stay local"
+        operation="config.set",
+        parameters={"key": "host", "value": "127.0.0.1"},
+        why="listen on this machine only",
     )
     return Forbidden(action="listen", subject=host, needs=(meaning,), remedies=(remedy,))
 
 
 def listen_tcp(host: str, port: int) -> socket.socket:
-    """A listening socket; a taken port is refused with the name of its holder."""
+    """Listen on a TCP port. A port in use is refused with the process that holds it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -39,12 +41,12 @@ def listen_tcp(host: str, port: int) -> socket.socket:
         listening.close()
         if error.errno != errno.EADDRINUSE:
             raise
-        raise Refused(_taken(port)) from None
+        raise Refused(_refuse_port(port)) from None
     return listening
 
 
 def listen_unix(path: Path) -> socket.socket:
-    """A listening socket for the owner alone. Only the holder of the lock calls this: an old one is stale."""
+    """Listen on a Unix socket for the owner alone. The caller holds the lock, so an old socket is stale."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         if stat.S_ISSOCK(path.lstat().st_mode):
@@ -63,13 +65,13 @@ def listen_unix(path: Path) -> socket.socket:
 
 
 def url_of(listening: socket.socket) -> str:
-    """The address that was really bound."""
+    """Return the address that was bound."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def holder_of(port: int, proc: Path = Path("/proc")) -> tuple[int | None, str]:
-    """The process that listens on a port, as far as this user may see it."""
+    """Return the process that listens on a port, as far as this user may see it."""
     inodes = set(_inodes(port, proc))
     if not inodes:
         return None, ""
@@ -91,7 +93,7 @@ def _inodes(port: int, proc: Path) -> Iterator[str]:
                     yield f"socket:[{fields[9]}]"
 
 
-def _taken(port: int) -> PortInUse:
+def _refuse_port(port: int) -> PortInUse:
     pid, process = holder_of(port)
     another = port + 1 if port < 65_535 else port - 1
     remedies = (

@@ -1,5 +1,5 @@
 """From settings to a running daemon: the lock, the folders, the log, the sockets, then everything else."""
-# ruff: noqa: PLC0415 (a client that knocks while the rest is loaded finds a socket that listens)
+# ruff: noqa: PLC0415 (the sockets listen before the rest is imported, so that early clients can connect)
 
 import json
 import logging
@@ -32,10 +32,10 @@ def run(
     insecure: bool = False,
     tethered: bool = False,
 ) -> int:
-    """Run until stopped; the exit code. A daemon that runs already is no failure.
+    """Run until stopped, and return the exit code. A daemon that is already running is not an error.
 
-    `announce` says on standard output, once and as JSON, that the daemon is ready or why it will not be.
-    `tethered` ends it, with its sessions, when standard input closes.
+    `announce`: print one line of JSON when the daemon is ready, or why it does not start.
+    `tethered`: stop, with all sessions, when standard input closes.
     """
     settings = loaded.settings
     try:
@@ -44,7 +44,7 @@ def run(
         prepare(settings)
         held = lock.take(settings.home)
         if held is None:
-            _tell(announce, {"already": lock.facts(settings.home)})
+            _announce(announce, {"already": lock.read_facts(settings.home)})
             return 0
         try:
             _run(settings, held, foreground=foreground, announce=announce, tethered=tethered)
@@ -52,8 +52,8 @@ def run(
             held.release()
     except Refused as refused:
         return refuse(refused.diagnostic, announce=announce)
-    except Exception as error:  # noqa: BLE001 (whoever started us is told, whatever it was)
-        problem = _of_the_disk(error, settings)
+    except Exception as error:  # noqa: BLE001 (the process that started the daemon is told, whatever it was)
+        problem = _find_disk_problem(error, settings)
         if problem is not None:
             return refuse(problem, announce=announce)
         return _fail(error, settings, announce=announce)
@@ -71,13 +71,13 @@ def _run(settings: Settings, held: lock.Lock, *, foreground: bool, announce: boo
         "version": __version__,
         "home": settings.home,
     }
-    held.say(where)
+    held.write_facts(where)
 
     def ready(status: object) -> None:
-        told = plain(status)
-        held.say(told)
+        facts = plain(status)
+        held.write_facts(facts)
         _LOG.info("ready at %s and %s", where["url"], settings.socket)
-        _tell(announce, {"ready": told})
+        _announce(announce, {"ready": facts})
 
     try:
         from scout.daemon.serve import serve
@@ -95,8 +95,8 @@ def _run(settings: Settings, held: lock.Lock, *, foreground: bool, announce: boo
             handler.close()
 
 
-def _of_the_disk(error: Exception, settings: Settings) -> Diagnostic | None:
-    """A disk that is full or cannot be written to, as a refusal."""
+def _find_disk_problem(error: Exception, settings: Settings) -> Diagnostic | None:
+    """Build the refusal of a full or read-only disk; none for other errors."""
     fault = fault_of(error)
     if fault is Fault.FULL:
         return StoreFull(path=settings.home)
@@ -108,12 +108,12 @@ def _of_the_disk(error: Exception, settings: Settings) -> Diagnostic | None:
 
 
 def refuse(diagnostic: Diagnostic, *, announce: bool) -> int:
-    """Say why there will be no daemon; the exit code."""
+    """Report why the daemon does not start, and return the exit code."""
     from scout.api.responses import problem_document
 
     document = problem_document(diagnostic)
     _LOG.error("not started: %s", document["message"])
-    _tell(announce, {"refused": document})
+    _announce(announce, {"refused": document})
     if not announce:
         remedies = [one for one in document["remedies"] if "command" in one]
         tries = [f"try: {one['command']}  # {one['why']}\n" for one in remedies]
@@ -122,19 +122,23 @@ def refuse(diagnostic: Diagnostic, *, announce: bool) -> int:
 
 
 def _fail(error: Exception, settings: Settings, *, announce: bool) -> int:
-    """Say that something broke, and where to read more; the exit code of a failure."""
-    told = {"code": "internal", "message": f"the daemon failed: {error}", "log": f"{settings.logs}/scout.log"}
-    _tell(announce, {"refused": told})
+    """Report an unexpected error and the log file, and return the exit code."""
+    problem = {
+        "code": "internal",
+        "message": f"the daemon failed: {error}",
+        "log": f"{settings.logs}/scout.log",
+    }
+    _announce(announce, {"refused": problem})
     if not announce:
-        sys.stderr.write(f"{told['message']}\nsee {told['log']}\n")
+        sys.stderr.write(f"{problem['message']}\nsee {problem['log']}\n")
     return Family.FAILURE.exit_code
 
 
-def _tell(announce: bool, told: Mapping[str, Any]) -> None:
-    """Say it to who started us, then let go of their pipes: the daemon outlives them."""
+def _announce(announce: bool, message: Mapping[str, Any]) -> None:
+    """Print to the process that started the daemon, then close its pipes: the daemon outlives it."""
     if not announce:
         return
-    sys.stdout.write(json.dumps(told, default=str) + "\n")
+    sys.stdout.write(json.dumps(message, default=str) + "\n")
     sys.stdout.flush()
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (1, 2):

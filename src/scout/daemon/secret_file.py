@@ -1,4 +1,4 @@
-"""Small secrets on disk: made once, kept, and for the owner alone."""
+"""Small secrets on disk: made once, kept, and readable only by their owner."""
 
 import os
 import secrets
@@ -13,21 +13,21 @@ _MOST = 4096  # bytes of a secret
 
 
 def operator_token(file: Path, make: Callable[[], str]) -> str:
-    """The operator's credential: the text of the file, which is made when it is not there."""
-    return kept(file, make).strip()
+    """Return the operator's token; made with its file if there is none."""
+    return read_or_make(file, make).strip()
 
 
 def node_key(file: Path) -> bytes:
-    """What only this machine knows: 32 bytes, which is the form of an Ed25519 private key."""
-    return bytes.fromhex(kept(file, lambda: secrets.token_hex(32)))
+    """Return the private key of this machine: 32 bytes, as Ed25519 has them."""
+    return bytes.fromhex(read_or_make(file, lambda: secrets.token_hex(32)))
 
 
-def kept(file: Path, make: Callable[[], str]) -> str:
-    """The text of the file, made and synced first when there is none. A half-made one is never seen.
+def read_or_make(file: Path, make: Callable[[], str]) -> str:
+    """Return the text of a file, which is made and synced first if there is none. Never a half-written text.
 
-    A file that somebody else could have put there, or read, is refused: its secret is not ours alone.
+    A file that another user could have written or read is refused, because its secret may be known.
     """
-    if not _is_there(file):
+    if not _exists(file):
         _write(file, make() + "\n")
     descriptor = _open(file)
     try:
@@ -37,8 +37,8 @@ def kept(file: Path, make: Callable[[], str]) -> str:
         os.close(descriptor)
 
 
-def _is_there(file: Path) -> bool:
-    """Whether there is something of this name; an empty regular file counts as nothing."""
+def _exists(file: Path) -> bool:
+    """Whether the file exists; an empty regular file does not count."""
     try:
         seen = file.lstat()
     except FileNotFoundError:
@@ -58,7 +58,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def _open(file: Path) -> int:
-    """The file itself, never what a link points to; a pipe is not waited for."""
+    """Open the file itself: links are not followed, and a pipe does not block."""
     try:
         return os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
@@ -73,15 +73,15 @@ def _check_owner(file: Path, seen: os.stat_result) -> None:
     if seen.st_uid != os.getuid():
         raise _refusal(file, f"it belongs to user {seen.st_uid}, not to you (user {os.getuid()})")
     if seen.st_nlink > 1:
-        raise _refusal(file, "it has a second name elsewhere")
+        raise _refusal(file, "it has a second hard link")
     if stat.S_IMODE(seen.st_mode) & 0o077:
         raise _refusal(file, f"others can read or write it (mode {stat.S_IMODE(seen.st_mode):04o})")
 
 
 def _refusal(file: Path, why: str) -> Refused:
-    """Only the person knows whether the file is theirs, so nothing is repaired silently."""
+    """Build the refusal. Only the owner knows whether the file is theirs, so nothing is repaired silently."""
     name = shlex.quote(str(file))
-    problem = f"{file} cannot hold a secret of yours: {why}"
+    problem = f"{file} cannot be used as a secret: {why}"
     why_up = f"after `rm {name}` (a new secret is made), or `chmod 600 {name}` if the file is yours"
     remedy = Remedy(operation="up", parameters={}, why=why_up)
     return Refused(BadRequest(problem=problem, field="home", remedies=(remedy,)))

@@ -1,4 +1,4 @@
-"""The composition root: every part is made here and handed to those who need it."""
+"""The composition root: every part is made and wired here."""
 
 import asyncio
 import gc
@@ -24,7 +24,7 @@ from scout.broker.transaction.services import LiveSettings
 from scout.daemon.clock import SystemClock, SystemIds
 from scout.daemon.harnesses import harnesses
 from scout.daemon.lazy_mcp import LazyMcp
-from scout.daemon.secret_file import kept, node_key, operator_token
+from scout.daemon.secret_file import node_key, operator_token, read_or_make
 from scout.daemon.server import Server, Tether
 from scout.daemon.trial import play_check, remove_trials
 from scout.ports import Sink
@@ -51,7 +51,7 @@ def serve(
     *,
     tethered: bool = False,
 ) -> None:
-    """Serve on the open sockets until a signal comes; `ready` is called once everything answers."""
+    """Serve on the open sockets until a signal comes. `ready` is called once the daemon answers."""
     with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
         runner.run(_serve(settings, sockets, url, ready, tethered))
 
@@ -91,7 +91,7 @@ async def _listen(
     ready: Callable[[], None],
     tethered: LocalScout | None,
 ) -> None:
-    """Until it is stopped; `tethered`: with which sessions are ended when the tether is cut."""
+    """Listen until stopped. `tethered`: stops the sessions when the tether is cut."""
     mcp = LazyMcp(__version__)
     application = Application(
         broker,
@@ -106,8 +106,8 @@ async def _listen(
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, server.stop)
     gc.collect()
-    gc.freeze()  # what is there now stays: it need not be looked at again
-    gc.set_threshold(20_000, 20, 50)  # records make no circles; looking for some after each few costs more
+    gc.freeze()  # these objects live as long as the daemon: the collector can skip them
+    gc.set_threshold(20_000, 20, 50)  # records have no cycles, so frequent collections find nothing
     mcp.begin_soon()
     tether = Tether(server.stop) if tethered is not None else None
     try:
@@ -143,34 +143,34 @@ def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
 
 
 def _sinks(settings: Settings, ids: SystemIds) -> list[Sink]:
-    """How a person is told: the secret of webhooks is made for the first of them."""
+    """Return the destinations of notifications. The webhook secret is made with the first webhook."""
     notify = settings.notify
     sinks: list[Sink] = [Desktop()] if notify.desktop and program() else []
     if notify.webhooks:
         from scout.adapters.sinks.webhook import Webhook  # noqa: PLC0415 (its library is large, and few need it)
 
-        secret = kept(Path(settings.webhook_secret), ids.secret).strip()
+        secret = read_or_make(Path(settings.webhook_secret), ids.secret).strip()
         sinks += [Webhook(url, secret, SystemClock()) for url in notify.webhooks]
     return sinks
 
 
 def _router(settings: Settings) -> ProgramRouter | None:
-    """Who breaks ties, if somebody is set; a command line that cannot be read is none."""
+    """Return the program that breaks ties, if one is set and its command line can be parsed."""
     try:
         return ProgramRouter(settings.router) if settings.router else None
     except ValueError as error:
-        _LOG.warning("no router is used, because of its command line: %s", error)
+        _LOG.warning("router disabled: its command line cannot be parsed: %s", error)
         return None
 
 
 def _allow(settings: Settings, root: str) -> None:
-    """Remember a root that the operator named, in the file where it can be seen and taken out again."""
+    """Add a root that the operator named to the settings file, where it can be seen and removed."""
     try:
         add_root(settings, root)
     except Refused as refused:
-        _LOG.warning("%s is allowed only until the daemon stops: %s", root, refused)
+        _LOG.warning("%s is an allowed root only until the daemon stops: %s", root, refused)
     else:
-        _LOG.info("programs may be started below %s from now on", root)
+        _LOG.info("added %s to the allowed roots", root)
 
 
 def _status(settings: Settings, url: str) -> Status:
@@ -185,24 +185,24 @@ def _status(settings: Settings, url: str) -> Status:
 
 
 class SettingsFile:
-    """The settings as the daemon found them when it started, and as it read them last."""
+    """The settings at the start of the daemon, and as they were last read."""
 
     def __init__(self) -> None:
         self._started = self._last = values_of(load().settings)
 
     def read(self) -> LiveSettings:
-        """The settings as they are now; a file that is wrong is refused and changes nothing."""
+        """Read the settings again. A file with errors is refused and changes nothing."""
         settings = load().settings
         before, self._last = self._last, values_of(settings)
         return LiveSettings(
             rules=settings.rules,
             roots=settings.roots,
             default_harness=settings.harness,
-            changed=self._different(before, needs_restart=False),
-            needs_restart=self._different(self._started, needs_restart=True),
+            changed=self._list_changed(before, needs_restart=False),
+            needs_restart=self._list_changed(self._started, needs_restart=True),
         )
 
-    def _different(self, before: dict[str, object], *, needs_restart: bool) -> tuple[str, ...]:
+    def _list_changed(self, before: dict[str, object], *, needs_restart: bool) -> tuple[str, ...]:
         return tuple(
             key
             for key, row in SETTINGS.items()

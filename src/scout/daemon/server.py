@@ -1,4 +1,4 @@
-"""The listening part: uvicorn on sockets that are open already, stopped by us and nobody else."""
+"""The HTTP server: uvicorn on sockets that are already open; and the tether to another process."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ _INPUT = 0  # the file descriptor of standard input
 
 
 class Server(uvicorn.Server):
-    """Serves an application; `stop` lets requests finish and tells streams why they end."""
+    """Serves an application. `stop` lets requests finish and tells streams why they end."""
 
     def __init__(self, application: Application, ready: Callable[[], None]) -> None:
         super().__init__(
@@ -43,17 +43,17 @@ class Server(uvicorn.Server):
         self._stopped = asyncio.Event()
 
     def stop(self) -> None:
-        """Begin to stop."""
+        """Start to shut down."""
         self.should_exit = True
         self._stopped.set()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Signals are the daemon's own business."""
+        """Leave signals to the daemon."""
         yield
 
     async def main_loop(self) -> None:
-        """Wait for the stop, instead of asking ten times a second whether it has come."""
+        """Wait for `stop`, instead of polling ten times a second as uvicorn does."""
         await self.on_tick(0)
         self._ready()
         await self._stopped.wait()
@@ -64,7 +64,7 @@ class Server(uvicorn.Server):
 
 
 class Tether:
-    """Standard input, held open by the process for which this daemon runs."""
+    """Standard input, held open by the process that this daemon belongs to."""
 
     def __init__(self, stop: Callable[[], None]) -> None:
         self.is_cut = False
@@ -79,9 +79,9 @@ class Tether:
         self._stop()
 
     async def close(self, scout: LocalScout) -> None:
-        """End every session, if the other process is gone or wants no more of this daemon."""
+        """Stop all sessions if the other process closed its end."""
         asyncio.get_running_loop().remove_reader(_INPUT)
         if self.is_cut:
             live = await scout.call(ListSessions(live=True, limit=200))
-            stops = [StopSession(session_id=one.id, reason="its Scout ends") for one in live.items]
+            stops = [StopSession(session_id=one.id, reason="its Scout stopped") for one in live.items]
             await asyncio.gather(*map(scout.call, stops), return_exceptions=True)

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PAUSE = 0.02
-_HINDERED = 1.0  # seconds: a daemon that stops removes its socket a moment before it is gone
+_BLOCKED_FOR = 1.0  # seconds: a daemon that stops removes its socket a moment before it is gone
 
 
 class Running:
-    """Where a daemon is. `url` and the rest are empty while it starts."""
+    """Where a daemon is. The fields are empty while it starts."""
 
     __slots__ = ("home", "node", "pid", "socket", "url", "version")
 
@@ -42,7 +42,7 @@ class Running:
 
 
 class NotStarted(Exception):  # noqa: N818 (an answer, not a fault)
-    """The daemon declined or failed; `problem` is its problem document, or what it last said."""
+    """The daemon refused to start or failed; `problem` is its problem document, or its last output."""
 
     def __init__(self, problem: Mapping[str, Any], exit_code: int) -> None:
         super().__init__(problem.get("message", ""))
@@ -51,15 +51,17 @@ class NotStarted(Exception):  # noqa: N818 (an answer, not a fault)
 
 
 class NotAnswering(NotStarted):
-    """There is a daemon already, and it does not answer."""
+    """A daemon is running and does not answer."""
 
     def __init__(self, found: Running) -> None:
-        super().__init__({"message": f"the daemon (pid {found.pid}) is running, but {hindrance(found)}"}, 9)
+        super().__init__(
+            {"message": f"the daemon (pid {found.pid}) is running, but {explain_silence(found)}"}, 9
+        )
 
 
 def running(home: str) -> Running | None:
-    """The daemon of a data folder, or None when there is none."""
-    return Running(lock.facts(home)) if lock.held(home) else None
+    """Return the daemon of a data folder; None if there is none."""
+    return Running(lock.read_facts(home)) if lock.is_held(home) else None
 
 
 def start(
@@ -70,10 +72,10 @@ def start(
     timeout: float = 15.0,
     tether: int | None = None,
 ) -> tuple[Running, bool]:
-    """Start a daemon that outlives this process, unless one runs; whether it was this call that did.
+    """Start a daemon that outlives this process, unless one is running; whether this call started it.
 
-    With `tether`, the daemon ends instead, and its sessions too, when the other end of that pipe is closed.
-    The daemon says on a pipe that it answers, or why it will not: nothing is guessed from the outside.
+    With `tether`, the daemon and its sessions end when the other end of that pipe is closed. The daemon
+    reports on a pipe that it is ready, or why it does not start.
     """
     import subprocess
 
@@ -86,7 +88,7 @@ def start(
         cwd="/",
         start_new_session=True,
     )
-    told = _announced(process, timeout)
+    told = _read_announcement(process, timeout)
     if "refused" in told:
         raise NotStarted(told["refused"], process.wait(timeout))
     if "already" in told:
@@ -95,27 +97,27 @@ def start(
         if ready is None:
             raise NotAnswering(running(home) or Running(told["already"]))
         return ready, False
-    process.returncode = 0  # it outlives this process: nobody waits for it
+    process.returncode = 0  # it outlives this process, which does not wait for it
     return Running(told["ready"]), True
 
 
 def wait_ready(home: str, timeout: float) -> Running | None:
-    """The daemon of a data folder as soon as it answers; None when it does not in time, or cannot."""
+    """Wait until the daemon of a data folder answers; None if it does not in time, or cannot."""
     until, fine_at = time.monotonic() + timeout, time.monotonic()
     while time.monotonic() < until:
         found = running(home)
-        if found is None or not is_hindered(found):
+        if found is None or not is_blocked(found):
             fine_at = time.monotonic()
             if found is not None and found.socket and _answers(found.socket):
                 return found
-        elif time.monotonic() - fine_at > _HINDERED:
+        elif time.monotonic() - fine_at > _BLOCKED_FOR:
             return None
         time.sleep(_PAUSE)
     return None
 
 
-def hindrance(found: Running) -> str:
-    """Why a running daemon does not answer, as the end of a sentence."""
+def explain_silence(found: Running) -> str:
+    """Return why a running daemon does not answer, as the end of a sentence."""
     if _is_suspended(found.pid):
         return f"it is suspended: `kill -CONT {found.pid}` resumes it"
     if found.socket and not os.path.exists(found.socket):  # noqa: PTH110 (as in lock)
@@ -123,20 +125,20 @@ def hindrance(found: Running) -> str:
     return f"it does not answer at {found.socket}" if found.socket else "it is still starting"
 
 
-def is_hindered(found: Running) -> bool:
-    """Whether waiting is of no use."""
+def is_blocked(found: Running) -> bool:
+    """Whether the daemon cannot answer, so that waiting is pointless."""
     return bool(found.socket) and (_is_suspended(found.pid) or not os.path.exists(found.socket))  # noqa: PTH110 (as in lock)
 
 
 def _is_suspended(pid: int) -> bool:
-    """Whether the process was stopped by a signal; not known where there is no /proc."""
+    """Whether the process was stopped by a signal; unknown without /proc."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 (as in lock)
         return file.read().rpartition(b") ")[2][:1] in (b"T", b"t")
     return False
 
 
 def stop(home: str, timeout: float = 15.0) -> bool:
-    """End the daemon of a data folder gracefully; whether it has ended."""
+    """Stop the daemon of a data folder gracefully; whether it has ended."""
     import signal
 
     found = running(home)
@@ -144,7 +146,7 @@ def stop(home: str, timeout: float = 15.0) -> bool:
         return True
     if found.pid:
         os.kill(found.pid, signal.SIGTERM)
-        os.kill(found.pid, signal.SIGCONT)  # one that is suspended would not notice
+        os.kill(found.pid, signal.SIGCONT)  # a suspended process does not handle signals
     return wait_ended(found, timeout)
 
 
@@ -152,7 +154,7 @@ def wait_ended(found: Running, timeout: float) -> bool:
     """Wait until a daemon has ended; whether it has."""
     until = time.monotonic() + timeout
     while time.monotonic() < until:
-        if not lock.held(found.home):
+        if not lock.is_held(found.home):
             _reap(found.pid)
             return True
         time.sleep(_PAUSE)
@@ -164,12 +166,12 @@ def _tethered(tether: int | None) -> list[str]:
 
 
 def _own_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Without the mark of the run in which the command was typed: the daemon does not end with that run."""
+    """Return the environment without SCOUT_RUN: a daemon started inside a run must not end with that run."""
     return {name: value for name, value in environ.items() if name != "SCOUT_RUN"}
 
 
-def _announced(process: subprocess.Popen[bytes], timeout: float) -> dict[str, Any]:
-    """The one line that the daemon says; a daemon that dies without it is a refusal with its last words."""
+def _read_announcement(process: subprocess.Popen[bytes], timeout: float) -> dict[str, Any]:
+    """Read the one line that the daemon prints. If it ends without one, its last output is the refusal."""
     import select
 
     assert process.stdout is not None
@@ -184,11 +186,11 @@ def _announced(process: subprocess.Popen[bytes], timeout: float) -> dict[str, An
             message = f"the daemon did not answer within {timeout:g} s"
         else:
             message = process.stderr.read().decode(errors="replace").strip()[-2000:]
-        return {"refused": {"message": message or "the daemon ended without a word"}}
+        return {"refused": {"message": message or "the daemon ended without a message"}}
 
 
 def _reap(pid: int) -> None:
-    """If it was this process that started the daemon, take note of its end."""
+    """Reap the daemon if this process started it."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, 0)
 

@@ -1,4 +1,4 @@
-"""The check of a harness: its promises are played in a Scout of its own, of which nothing is left."""
+"""`scout runtimes --check`: tries each promise of a harness in a temporary Scout."""
 
 import asyncio
 import importlib
@@ -20,7 +20,7 @@ _PATIENCE = 30.0  # seconds for a daemon to start or to end
 
 
 async def play_check(wish: CheckWish, settings: Settings) -> AsyncGenerator[CheckLine]:
-    """Each promise of the checklist, tried one after another."""
+    """Try each promise of the checklist, one after another."""
     promises = await asyncio.to_thread(_load_promises)
     if (lines := promises.without_trial(wish)) is not None:
         for line in lines:
@@ -34,7 +34,7 @@ async def play_check(wish: CheckWish, settings: Settings) -> AsyncGenerator[Chec
 
 
 def _load_promises() -> Any:
-    """The module of the promises, and with it a client of Scout."""
+    """Import the promises, and with them the client library."""
     importlib.import_module(
         "anyio._backends._asyncio"
     )  # the client would load it at its first call, on the loop
@@ -54,7 +54,7 @@ async def _trial(settings: Settings) -> AsyncGenerator["TrialScout"]:
 
 
 class TrialScout:
-    """A daemon that ends with this process, and its own data folder."""
+    """A daemon with a temporary data folder; it ends with this process."""
 
     def __init__(self, settings: Settings) -> None:
         folder = _trials(settings)
@@ -66,17 +66,17 @@ class TrialScout:
         self._near, self._far = os.pipe()
 
     def start(self) -> None:
-        """Start the daemon; again after `stop`, it finds what it left."""
+        """Start the daemon; after `stop`, it starts again with the same data."""
         self.running, _ = start.start(
             self.home, environ=self._environment(), timeout=_PATIENCE, tether=self._near
         )
 
     def stop(self) -> None:
-        """Stop the daemon, as `scout down` does: its sessions keep running."""
+        """Stop the daemon, as `scout down` does. Its sessions keep running."""
         start.stop(self.home, _PATIENCE)
 
     def remove(self) -> None:
-        """End the daemon and its sessions, and remove its folder."""
+        """Stop the daemon and its sessions, and remove its folder."""
         os.close(self._far)
         os.close(self._near)
         found = start.running(self.home)
@@ -91,7 +91,7 @@ class TrialScout:
         return Path(self.home, "token").read_text("utf-8").strip()
 
     def _environment(self) -> dict[str, str]:
-        """What this daemon has, without its own settings."""
+        """Return this daemon's environment without its settings."""
         others = {name: value for name, value in os.environ.items() if not name.startswith("SCOUT_")}
         ours = {"SCOUT_HOME": self.home, "SCOUT_PORT": "0", "SCOUT_ROOTS": self.work}
         quiet = {"SCOUT_AUTOSTART": "0", "SCOUT_NOTIFY_DESKTOP": "0"}
@@ -100,16 +100,16 @@ class TrialScout:
 
 
 def remove_trials(settings: Settings) -> None:
-    """Remove what a daemon that was killed in the middle of a check has left."""
+    """Remove what was left by a daemon that was killed during a check."""
     folder = _trials(settings)
     for home in folder.iterdir() if folder.is_dir() else ():
-        if not lock.held(str(home)):
+        if not lock.is_held(str(home)):
             _remove(home)
 
 
 def _remove(home: Path) -> None:
     shutil.rmtree(home, ignore_errors=True)
-    with suppress(OSError):  # another check has one there
+    with suppress(OSError):  # another check uses the folder
         home.parent.rmdir()
 
 

@@ -1,4 +1,4 @@
-"""What Scout needs from the world. The daemon hands the real ones in, a test may hand in its own."""
+"""What Scout needs from the world. The daemon passes the real implementations; a test may pass others."""
 
 from scout.ports.harness import (
     Accepted,

@@ -1,4 +1,4 @@
-"""Folders on the disk, measured and removed the same way by every room that stores something."""
+"""Folders on disk: measured and removed the same way by every room that stores something."""
 
 import os
 import secrets
@@ -13,19 +13,19 @@ _BLOCK = 512  # bytes; the unit of st_blocks on every system
 
 
 class Measured(NamedTuple):
-    """The bytes that a folder takes on the disk, and when something in it was last written to."""
+    """The bytes that a folder takes on disk, and when a file in it was last written."""
 
     size: int
     written: float
 
 
 def size_on_disk(found: os.stat_result) -> int:
-    """The bytes that a file takes: whole blocks."""
+    """Return the bytes that a file takes on disk, in whole blocks."""
     return max(found.st_size, found.st_blocks * _BLOCK)
 
 
 def measure(folder: Path) -> Measured:
-    """All files below it; one that disappears meanwhile does not count."""
+    """Measure all files below a folder; a file that disappears meanwhile does not count."""
     size, written = 0, 0.0
     for parent, _, names in os.walk(folder):
         for name in names:
@@ -39,7 +39,7 @@ def measure(folder: Path) -> Measured:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove it: under its name it is gone at once, and what could not be removed goes the next time."""
+    """Remove a folder. Its name is free at once; files that could not be removed are removed next time."""
     for left in folder.parent.glob(f"{_GOING}*"):
         shutil.rmtree(left, ignore_errors=True)
     going = folder.with_name(_GOING + secrets.token_hex(4))

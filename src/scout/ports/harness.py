@@ -1,4 +1,4 @@
-"""The programs that run agents: what they can do, what they are told, and what they tell."""
+"""The programs that run agents: what they can do, what they are given, and the events they report."""
 
 from collections.abc import AsyncIterator, Mapping
 from enum import StrEnum
@@ -53,12 +53,12 @@ class UsageKind(StrEnum):
 class Capabilities(Record):
     """What a harness can do. `native_profiles`: the permission profiles it enforces itself.
 
-    `calls_back`: its program may call Scout, so it gets a token of its own for the run. `keeps_process`: its
-    program goes on between turns, so that credential is the session's. `starts_programs`: it runs something
-    in the agent's folder, which must be allowed. `needs_command`: the agent's config names the program.
-    `live_wake`: a session that a person opened is reached while it is open. `calls_model`: a turn may
-    cost money. `plain_body`: its program reads the message alone, and the contract is in its environment.
-    `hidden`: it runs an agent only when it is named.
+    `calls_back`: its program may call Scout, so each run gets a token. `keeps_process`: its program keeps
+    running between turns, so the token belongs to the session. `starts_programs`: it runs a program in the
+    agent's folder, which must be allowed. `needs_command`: the agent's config names the program.
+    `live_wake`: a session that a person opened can be reached while it is open. `calls_model`: a turn may
+    cost money. `plain_body`: the program reads the message alone, and the contract is in its environment.
+    `hidden`: it is used only when it is named.
     """
 
     resume: bool = False
@@ -78,9 +78,9 @@ class Capabilities(Record):
 
 
 class Probe(Record):
-    """Whether a harness could run here now; `missing` and `hint` say what to do when not.
+    """Whether a harness can run here now; if not, `missing` and `hint` say what to do.
 
-    `program`: what was looked for on the PATH of the daemon and was not there.
+    `program`: the program that is not on the daemon's PATH.
     `notes`: what its profiles do not enforce by themselves, a sentence each.
     """
 
@@ -93,20 +93,19 @@ class Probe(Record):
 
 
 class McpAccess(Record):
-    """How the program of a session calls Scout: its own MCP address, and the session's credential."""
+    """How the program of a session calls Scout: its MCP address and the credential of the session."""
 
     url: str
     token: str
 
 
 class SessionSpec(Record):
-    """The session to start or go on with. `native_ids`: what the harness calls it, once that is known.
+    """The session to start or resume. `native_ids`: what the harness calls it, once that is known.
 
-    `instructions`: the contract, which its model is told once: as its system prompt where the harness has
-    one, else with its first prompt.
-    `fork_of`: the native id of the session that it begins as a copy of. `door` and `environment` are for a
-    program that is about to be started; one that runs already has its own. `idle`: seconds for which a
-    program that is kept may be without a turn; none keeps it for good.
+    `instructions`: the contract, which the model is given once: as system prompt if the harness has one, else
+    with the first prompt. `fork_of`: the native id of the session that this one starts as a copy of. `door`
+    and `environment` are for a program that is about to be started; a running one already has them. `idle`:
+    the idle timeout of a persistent program in seconds; none means that it is kept.
     """
 
     session_id: str
@@ -134,7 +133,7 @@ class Started(Record):
 
 
 class Prompt(Record):
-    """One turn. The same delivery id again continues the same turn: nothing is started twice."""
+    """One turn. The same delivery id again continues the same turn; nothing is started twice."""
 
     delivery_id: str
     text: str
@@ -150,14 +149,14 @@ class Asked(StrEnum):
 
 
 class HumanAnswer(Record):
-    """A person's word: yes or no to a permission; to a question, a text or one of its options."""
+    """A person's answer: yes or no to a permission; a text or one of the options to a question."""
 
     allow: bool
     text: str = ""
 
 
 class HarnessEvent(Record, tag_field="type"):
-    """What a harness tells while it works."""
+    """An event that a harness reports during a turn."""
 
 
 class Accepted(HarnessEvent, tag="accepted"):
@@ -194,10 +193,10 @@ class ToolUse(HarnessEvent, tag="tool_use"):
 
 
 class NeedsHuman(HarnessEvent, tag="needs_human"):
-    """The program waits for a person; `request` is how it knows the answer again. Told again after a restart.
+    """The program waits for a person; the answer names `request`. Reported again after a restart.
 
-    `observed`: it was only seen on a screen, so that what is answered is typed there. `wish`: what exactly
-    a permission is asked for.
+    `observed`: the question was only seen on a screen, so the answer is typed there. `wish`: the exact
+    permission.
     """
 
     request: str
@@ -210,7 +209,7 @@ class NeedsHuman(HarnessEvent, tag="needs_human"):
 
 
 class RequestSettled(HarnessEvent, tag="settled"):
-    """The program goes on: what it asked was answered, or needs no answer any more."""
+    """The program continues: its request was answered, or no longer needs an answer."""
 
     request: str
 
@@ -225,29 +224,29 @@ class TurnUsage(HarnessEvent, tag="spent"):
 
 
 class Other(HarnessEvent, tag="other"):
-    """What has no meaning for Scout, by the program's own name for it. Its files keep the rest."""
+    """An event without a meaning for Scout, under the program's name for it. The files keep its content."""
 
     kind: str
 
 
 class Completed(HarnessEvent, tag="completed"):
-    """The turn is over; its final text is the reply, with files where it is too long for one."""
+    """The turn ended. Its final text is the reply, with files where the text is too long."""
 
     text: str
     attachments: tuple[Attachment, ...] = ()
 
 
 class Limited(HarnessEvent, tag="limited"):
-    """The turn is over because of a usage limit of its provider; after `until` it can go on."""
+    """The turn ended because of a usage limit of the provider; it can be retried after `until`."""
 
     reason: str
     until: Time | None = None
 
 
 class Failed(HarnessEvent, tag="failed"):
-    """The turn is over without a reply. `again`: another attempt may work. `missing`: what a person repairs.
+    """The turn ended without a reply. `again`: a retry may succeed. `missing`: what a person must set up.
 
-    `remedies`: what to do in place of another attempt.
+    `remedies`: what to do instead of a retry.
     """
 
     layer: Layer
@@ -259,10 +258,10 @@ class Failed(HarnessEvent, tag="failed"):
 
 
 class Observed(Record, omit_defaults=True):
-    """A session that a harness shows on this machine. `live`: its program runs now, under `pid`.
+    """A session of a harness that was found on this machine. `live`: its program is running, under `pid`.
 
-    `parent`: the session it belongs to, for a sub-agent or a member of a team. `source` is the file or
-    socket it was seen in, `limits` what cannot be seen there.
+    `parent`: the session of a sub-agent or team member. `source`: the file or socket it was found in.
+    `limits`: what cannot be seen there.
     """
 
     harness: str
@@ -280,7 +279,7 @@ class Observed(Record, omit_defaults=True):
 
 
 class TailLine(Record, omit_defaults=True):
-    """One thing of a transcript: who (`user`, `assistant`, `tool`, `system`) and what."""
+    """One entry of a transcript: who (`user`, `assistant`, `tool`, `system`) and the text."""
 
     who: str
     text: str
@@ -288,7 +287,7 @@ class TailLine(Record, omit_defaults=True):
 
 
 class Tailed(Record):
-    """Some of a transcript; `next` is where to go on. `source` is the harness's own file."""
+    """A part of a transcript; `next` is where the next part begins. `source` is the harness's own file."""
 
     lines: tuple[TailLine, ...]
     next: int
@@ -296,7 +295,7 @@ class Tailed(Record):
 
 
 class OpenedSession(Record):
-    """The command with which a person goes on with a session in a terminal of their own."""
+    """The command that resumes a session in a person's terminal."""
 
     command: tuple[str, ...]
     cwd: str | None = None
@@ -304,7 +303,7 @@ class OpenedSession(Record):
 
 
 class Harness(Protocol):
-    """A program that runs agents. It carries; it does not route."""
+    """A kind of program that runs agents. It carries turns; it does not route."""
 
     @property
     def name(self) -> str: ...
@@ -312,60 +311,60 @@ class Harness(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     async def probe(self) -> Probe:
-        """Whether it could run here now."""
+        """Return whether it can run here now."""
         ...
 
     async def start(self, spec: SessionSpec) -> Started:
-        """Begin a session, or go on with the one that it names; refused when it cannot."""
+        """Start a session, or resume the one that is named. Refused if neither is possible."""
         ...
 
     async def attach(self, spec: SessionSpec, native_id: str) -> Started:
-        """Take up a session that exists: exactly this one, or a refusal. Nothing is started."""
+        """Attach an existing session: exactly this one, or a refusal. Nothing is started."""
         ...
 
     async def is_warm(self, session_id: str) -> bool:
-        """Whether a program of this session runs, so that it needs no other credential."""
+        """Whether a program of this session is running, so that it needs no new credential."""
         ...
 
     def deliver(self, spec: SessionSpec, prompt: Prompt) -> AsyncIterator[HarnessEvent]:
-        """Carry one turn; the stream ends with Completed, Limited or Failed."""
+        """Run one turn; the stream ends with Completed, Limited or Failed."""
         ...
 
     async def steer(self, session_id: str, text: str) -> bool:
-        """Say something into the turn that runs; whether the program took it."""
+        """Send a text into the running turn; whether the program took it."""
         ...
 
     async def respond(self, session_id: str, request: str, answer: HumanAnswer) -> bool:
-        """Hand a person's answer to the program that waits for it; whether it still did."""
+        """Pass a person's answer to the program; whether the program was still waiting for it."""
         ...
 
     async def interrupt(self, session_id: str, delivery_id: str) -> bool:
-        """Stop the turn, its children included; whether there was one."""
+        """Stop the turn and its child processes; whether the turn was running."""
         ...
 
     async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
-        """Whether the program took this delivery, as far as can be seen after a restart."""
+        """Return whether the program took this delivery, as far as its files show after a restart."""
         ...
 
     async def stop(self, session_id: str) -> None:
-        """End the session's program: gracefully, then by force, children included."""
+        """Stop the session's program and its child processes: gracefully, then by force."""
         ...
 
     async def deliver_live(self, native_id: str, text: str) -> bool:
-        """Say something into a session that a person has open, through its own door; whether it went in.
+        """Deliver a text into a session that a person has open; whether the session took it.
 
-        That its model reads it is told by the session itself.
+        The session itself reports that its model reads the text.
         """
         ...
 
     async def open(self, spec: SessionSpec) -> OpenedSession:
-        """How a person goes on with this session in a terminal; refused when that cannot be done."""
+        """Return the command that resumes this session in a terminal. Refused if there is none."""
         ...
 
     async def observe(self) -> list[Observed]:
-        """The sessions that the harness shows on this machine, only looked at."""
+        """List the sessions of this harness on this machine. Read-only."""
         ...
 
     async def tail(self, spec: SessionSpec, after: int, limit: int) -> Tailed:
-        """Some of the session's transcript, read from the harness's own file; negative: its last lines."""
+        """Read a part of the session's own transcript; a negative `after` means the last lines."""
         ...

@@ -1,4 +1,4 @@
-"""The clock, chance, the disk, and the ways to a person."""
+"""The clock, random ids, the disk, and notifications."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -41,7 +41,7 @@ class Ids(Protocol):
 
 
 class Surroundings(Record):
-    """What the disk says about a directory. Paths are real and absolute.
+    """The project, repository and branch of a directory. Paths are real and absolute.
 
     `project_root` is the nearest folder upward with a `.scout/project.toml`, else the git top level,
     else the directory. `definition` is the configured name or the folder's (of a linked work tree, its main
@@ -61,7 +61,7 @@ class Surroundings(Record):
 
 
 class Places(Protocol):
-    """The disk, as far as names depend on it."""
+    """The directories of this machine, as far as names depend on them."""
 
     def locate(self, directory: str, base: str | None = None) -> Surroundings:
         """What a directory is; `base` is what a relative one is relative to. Refused when it is not there."""
@@ -86,33 +86,33 @@ class Blobs(Protocol):
 
 
 class SessionFolders(Protocol):
-    """What sessions leave on the disk, one folder for each thing that can be removed."""
+    """What sessions leave on disk: one folder for each part that can be removed."""
 
     def list_stored(self) -> tuple[StoredFolder, ...]:
-        """All of it, with its size."""
+        """List all folders with their sizes."""
         ...
 
     def remove(self, folder: StoredFolder) -> None:
-        """Remove one of these for ever; whoever looks for it later is told so."""
+        """Remove a folder for good; later readers are told that it was removed."""
         ...
 
 
 class KeptRuns(SessionFolders, Protocol):
-    """The processes of this machine, and what the programs of sessions left behind."""
+    """The processes of this machine, and the output of the programs of sessions."""
 
     def is_alive(self, pid: int, started: str) -> bool:
-        """Whether exactly this process runs."""
+        """Whether exactly this process is running."""
         ...
 
     def last_words(self, session_id: str, lines: int) -> tuple[str, ...]:
-        """The last lines that the newest program of a session wrote to stderr."""
+        """Return the last lines that the newest program of a session wrote to stderr."""
         ...
 
 
 class Change(Record):
-    """What two pictures of a work tree differ by. `problem`: why there is nothing to compare.
+    """The difference between two snapshots of a work tree. `problem`: why there is nothing to compare.
 
-    `running`: there is no second picture yet, so the tree was compared as it is. `cut`: the patch is longer.
+    `running`: there is no second snapshot yet, so the current tree was compared. `cut`: the patch is longer.
     """
 
     directory: str = ""
@@ -126,21 +126,21 @@ class Change(Record):
 
 
 class Snapshots(SessionFolders, Protocol):
-    """Pictures of the work trees in which programs work, kept elsewhere; the trees are only read.
+    """Snapshots of the work trees in which programs work, stored elsewhere; the trees are only read.
 
-    Each takes a bounded time. What could not be taken is known by `change`.
+    Each takes a bounded time. `change` says which snapshot could not be taken, and why.
     """
 
     def before(self, session_id: str, flight_id: str, directory: str) -> None:
-        """Keep the tree as it is before the first turn of a flight."""
+        """Take the snapshot before the first turn of a flight."""
         ...
 
     def after(self, session_id: str, flight_id: str) -> None:
-        """Keep the tree as it is after a turn; the last one counts."""
+        """Take the snapshot after a turn; the last one counts."""
         ...
 
     def change(self, session_id: str, flight_id: str, *, patch: bool) -> Change:
-        """What a flight changed so far."""
+        """Return what a flight has changed so far."""
         ...
 
 
@@ -148,9 +148,9 @@ class Snapshots(SessionFolders, Protocol):
 
 
 class Notice(Record, omit_defaults=True):
-    """What a person is told outside of Scout: one thing that needs them, or how many there are at once.
+    """A notification to a person outside of Scout: one item that needs them, or the number of several.
 
-    `id` stays the same when it is told again, so that a receiver can know it.
+    `id` stays the same when a notification is repeated, so that a receiver can recognise it.
     """
 
     id: str
@@ -164,19 +164,19 @@ class Notice(Record, omit_defaults=True):
 
 
 class Sink(Protocol):
-    """A way to a person's eyes. It knows nothing of what becomes of the thing."""
+    """A destination of notifications, such as the desktop or a webhook."""
 
     @property
     def name(self) -> str: ...
 
     async def tell(self, notice: Notice) -> None:
-        """Show it, or raise what went wrong: then it is tried again."""
+        """Deliver a notice. An exception means that it is retried."""
         ...
 
 
 class Router(Protocol):
-    """Somebody who breaks a tie in a channel of several agents, where no rule names one of them."""
+    """Breaks ties in a channel of several agents, where no rule names one of them."""
 
     async def suggest(self, text: str, candidates: tuple[str, ...]) -> str | None:
-        """One of the addresses, or none; an `OSError` or a `TimeoutError` says that there is no answer."""
+        """Return one of the addresses, or none. `OSError` and `TimeoutError` mean that there is no answer."""
         ...

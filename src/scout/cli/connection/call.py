@@ -182,10 +182,10 @@ class DaemonCall:
         """Refuse at once if the daemon of this data folder runs and cannot answer."""
         if self.caller.address.socket != self.caller.where.socket:
             return
-        from scout.daemon.start import NotAnswering, is_hindered, running
+        from scout.daemon.start import NotAnswering, is_blocked, running
 
         found = running(self.caller.where.home)
-        if found is not None and is_hindered(found):
+        if found is not None and is_blocked(found):
             raise report_not_answering(NotAnswering(found))
 
     def _report_not_running(self, why: str) -> RefusalError:
@@ -196,9 +196,9 @@ class DaemonCall:
         """The version that the daemon wrote beside its lock; ours if the daemon is elsewhere."""
         if self.caller.address.socket != self.caller.where.socket:
             return __version__
-        from scout.daemon.lock import facts
+        from scout.daemon.lock import read_facts
 
-        return str(facts(self.caller.where.home).get("version") or __version__)
+        return str(read_facts(self.caller.where.home).get("version") or __version__)
 
     def _warn_of_version(self, answer: HttpResponse) -> None:
         if DaemonCall._has_checked_version:
