@@ -213,7 +213,7 @@ def test_the_beginning_of_too_long_an_answer_is_kept_and_where_the_rest_is(tmp_p
     last = told(tmp_path, shell("yes | head -c 60000"), RunLimits(output=50_000))[-1]
     assert isinstance(last, Completed)
     assert last.text.startswith("y\ny\n" * 1000)
-    assert "[It wrote 60000 bytes. This is the beginning; all of it is in " in last.text
+    assert "[The output has 60000 bytes. This is the beginning; the rest is in " in last.text
 
 
 def test_too_much_time_ends_it(tmp_path: Path) -> None:

@@ -224,7 +224,7 @@ def test_a_call_is_made_once_and_answered_also_later(loop: str, tmp_path: Path) 
         assert not await rpc.refuse("x y", "no")
         assert await rpc.notify("bye", None)
         await until(lambda: not pipe.is_running)
-        with pytest.raises(RpcError, match="the program is gone: exit 0"):
+        with pytest.raises(RpcError, match="its program ended: exit 0"):
             await rpc.call("d", "do", {})
 
     run_on(loop, main())

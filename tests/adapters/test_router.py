@@ -44,7 +44,7 @@ def test_it_may_say_nothing(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [("sys.exit(7)", "ended with 7"), ("print('x' * 1_000_000)", "longer than 4096 bytes")]
+    ("text", "told"), [("sys.exit(7)", "exited with 7"), ("print('x' * 1_000_000)", "longer than 4096 bytes")]
 )
 def test_an_answer_that_is_none_is_an_error(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(OSError, match=told):

@@ -100,13 +100,13 @@ def test_a_program_that_is_gone_says_so(loop: str, tmp_path: Path) -> None:
     async def main() -> None:
         pipe = await begun(tmp_path)
         rpc = Rpc(pipe)
-        with pytest.raises(RpcError, match="the program is gone: exit 3"):
+        with pytest.raises(RpcError, match="its program ended: exit 3"):
             await rpc.call("c1", "end", {})
-        with pytest.raises(RpcError, match="the program is gone"):
+        with pytest.raises(RpcError, match="its program ended"):
             await rpc.send("c2", "echo", {})
         assert not await rpc.notify("tick", {})
         assert not await rpc.reply(1, {})
-        with pytest.raises(RpcError, match="the program is gone"):
+        with pytest.raises(RpcError, match="its program ended"):
             await Rpc(pipe).call("c1", "end", {})
 
     run_on(loop, main())

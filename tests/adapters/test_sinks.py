@@ -37,7 +37,7 @@ def test_the_other_program(tmp_path: Path) -> None:
 
 
 def test_a_program_that_fails_or_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="ended with 3: it went wrong"):
+    with pytest.raises(OSError, match="exited with 3: it went wrong"):
         asyncio.run(Desktop(stand_in(tmp_path, code=3)).tell(NOTICE))
     nowhere = str(tmp_path / "nowhere")
     assert program(nowhere) is None

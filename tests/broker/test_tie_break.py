@@ -136,7 +136,7 @@ def test_where_a_rule_decides_it_is_not_asked(tmp_path: Path) -> None:
         ("print(sorted(asked['candidates'])[0] + 'x')", "@arc"),
         ("print()", "None"),
         ("print('@operator')", "named nobody"),
-        ("sys.exit(3)", "ended with 3"),
+        ("sys.exit(3)", "exited with 3"),
         ("print('x' * 100_000)", "longer than 4096 bytes"),
         ("import time; time.sleep(60)", "it took too long"),
     ],

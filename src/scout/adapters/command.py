@@ -50,12 +50,12 @@ _FOUND = {
     RunState.LOST: InspectResult.UNKNOWN,
 }
 _NOTES = (
-    "its program has your rights: Scout enforces no permission profile on it, and wakes it for each turn",
+    "the program runs with your rights: Scout enforces no permission profile, and starts it for each turn",
 )
 
 
 class Command(BasicHarness):
-    """Each turn is a run of the agent's own program; what its runs wrote is below `sessions`."""
+    """Each turn is one run of the agent's program. The output of runs is below `sessions`."""
 
     name = "command"
     capabilities = Capabilities(
@@ -73,13 +73,13 @@ class Command(BasicHarness):
         return Probe(ready=True, notes=_NOTES)
 
     async def start(self, spec: SessionSpec) -> Started:
-        """A session is only a name for runs that follow each other."""
+        """A session is only a name for a sequence of runs."""
         _require_command(spec)
         return Started(native_ids={"session": spec.session_id}, model=spec.model)
 
     async def attach(self, spec: SessionSpec, native_id: str) -> Started:
         if native_id != spec.session_id:
-            reason = "a program that runs once for each turn has no session that could be taken up"
+            reason = "a program that runs once for each turn has no session to attach"
             raise Refused(not_attachable(self.name, spec, native_id, reason))
         return await self.start(spec)
 
@@ -98,7 +98,7 @@ class Command(BasicHarness):
     async def interrupt(self, session_id: str, delivery_id: str) -> bool:
         run = self._run(session_id, delivery_id)
         if run.folder.is_dir():
-            await run.taken(self._limits.grace)  # it may be just about to begin
+            await run.taken(self._limits.grace)  # it may be about to start
         return await stop(run, INTERRUPTED, self._limits.grace)
 
     async def inspect(self, session_id: str, delivery_id: str) -> InspectResult:
@@ -110,7 +110,7 @@ class Command(BasicHarness):
             await stop(Run(one), STOPPED, self._limits.grace)
 
     async def tail(self, spec: SessionSpec, after: int, limit: int) -> Tailed:
-        """Its runs are all the transcript there is."""
+        """The output of the runs is the transcript."""
         folder = self._sessions / check_id(spec.session_id)
         return await asyncio.to_thread(tail_of_runs, folder, after, limit)
 
@@ -118,17 +118,17 @@ class Command(BasicHarness):
         return Run(self._sessions / check_id(session_id) / check_id(delivery_id))
 
     async def _accepted(self, spec: SessionSpec, prompt: Prompt, run: Run) -> Accepted:
-        """Begin the run, or find that it has begun."""
+        """Start the run, unless it has started."""
         if run.state() is RunState.ABSENT:
             _begin(run, _launch(spec, prompt, run, self._environment))
         process = await run.taken(_BEGIN_WAIT)
-        if process is None:  # with a file `pid` that says nothing, it may have begun
+        if process is None:  # with an empty `pid` file, it may have started
             again = run.state() is RunState.ABSENT
-            raise TurnImpossible(f"its shell did not begin within {_BEGIN_WAIT:g} s", again=again)
+            raise TurnImpossible(f"its shell did not start within {_BEGIN_WAIT:g} s", again=again)
         return Accepted(pid=process.pid, pid_started=process.started)
 
     def _outcome(self, spec: SessionSpec, prompt: Prompt, run: Run) -> tuple[HarnessEvent, ...]:
-        """What the files of a run that is over say."""
+        """Read the result of a run that has ended."""
         if reason := self._problem(run):
             of_session = reason in {INTERRUPTED, STOPPED}
             layer = Layer.SESSION if of_session else Layer.PROCESS
@@ -146,17 +146,17 @@ class Command(BasicHarness):
         if run.stopped:
             return run.stopped
         if code is None:
-            return "its process was gone without a word; it may have done its work"
+            return "its process disappeared without an exit code; it may have done its work"
         if code != 0:
             return ": ".join(filter(None, (_exit(code), last_line(run.stderr))))
         return ""
 
     def _answer(self, run: Run) -> str:
-        """What it wrote; the beginning of what is too much, and where all of it is."""
+        """Return what the program printed; if it is too much, the beginning and the file."""
         with run.stdout.open("rb") as file:
             data = file.read(self._limits.output)
         text, size = data.decode("utf-8", "replace").rstrip(), run.stdout.stat().st_size
-        rest = f"\n\n[It wrote {size} bytes. This is the beginning; all of it is in {run.stdout}]"
+        rest = f"\n\n[The output has {size} bytes. This is the beginning; the rest is in {run.stdout}]"
         return text + rest if size > len(data) else text
 
 
@@ -182,7 +182,7 @@ def _launch(spec: SessionSpec, prompt: Prompt, run: Run, also: tuple[str, ...]) 
 
 def _set_command(spec: SessionSpec) -> Remedy:
     wish = {"address": spec.address, "config": ['command=["PROGRAM", "ARGUMENT"]']}
-    return Remedy(operation="agent.config", parameters=wish, why="the program that it runs")
+    return Remedy(operation="agent.config", parameters=wish, why="set its program")
 
 
 def _require_command(spec: SessionSpec) -> None:

@@ -1,6 +1,6 @@
-"""The harness `echo`: it answers with what it was told. For tests and the demo.
+"""The harness `echo`: it answers with the message itself. For tests and the demo.
 
-The first line of a body may direct it: `!say TEXT`, `!fail REASON`, `!refuse REASON`, `!hang`.
+The first line of the message may direct it: `!say TEXT`, `!fail REASON`, `!refuse REASON`, `!hang`.
 """
 
 import asyncio
@@ -24,17 +24,17 @@ from scout.ports import (
 
 _REMEMBERED = 4096
 _Turn = tuple[str, str]
-_NOTES = ("it runs no program, so there is nothing to permit or to wake",)
+_NOTES = ("it runs no program, so there are no permissions and no sessions to wake",)
 
 
 class Echo(BasicHarness):
-    """It lives in the broker, so it remembers no turn longer than the broker does."""
+    """It runs inside the broker, so it forgets its turns when the broker ends."""
 
     name = "echo"
     capabilities = Capabilities(starts_programs=False, calls_model=False, plain_body=True, hidden=True)
 
     def __init__(self) -> None:
-        self._turns: dict[_Turn, asyncio.Event | None] = {}  # the event: interrupted, for one that hangs
+        self._turns: dict[_Turn, asyncio.Event | None] = {}  # the event interrupts a turn that hangs
 
     async def probe(self) -> Probe:
         return Probe(ready=True, notes=_NOTES)
@@ -44,7 +44,7 @@ class Echo(BasicHarness):
 
     async def attach(self, spec: SessionSpec, native_id: str) -> Started:
         if native_id != spec.session_id:
-            reason = "an echo has no session that could be taken up"
+            reason = "echo has no sessions to attach"
             raise Refused(not_attachable(self.name, spec, native_id, reason))
         return await self.start(spec)
 
@@ -79,7 +79,7 @@ class Echo(BasicHarness):
                 interrupted.set()
 
     def _take(self, turn: _Turn, *, hangs: bool) -> asyncio.Event | None:
-        """Remember a turn, the same one again as the same; the oldest that is over is forgotten."""
+        """Remember a turn. The oldest finished one is forgotten."""
         if turn not in self._turns:
             self._turns[turn] = asyncio.Event() if hangs else None
             if len(self._turns) > _REMEMBERED:

@@ -1,4 +1,4 @@
-"""Reading what a program of another maker writes down, a JSON object a line: looked at, never trusted."""
+"""Reading the files of other programs, one JSON object per line. Nothing in them is trusted."""
 
 import os
 import stat
@@ -13,9 +13,9 @@ from scout.ports import Tailed, TailLine
 
 Entry: TypeAlias = dict[str, Any]
 
-_LINE = 1 << 20  # a longer one is left out
-_MOST = 1 << 23  # of one reading
-_HEAD = 1 << 18  # where a transcript says what it is
+_LINE = 1 << 20  # a longer line is skipped
+_MOST = 1 << 23  # bytes in one read
+_HEAD = 1 << 18  # the beginning of a transcript, which describes it
 _TEXT = 4000
 _TITLE = 80
 
@@ -24,7 +24,7 @@ _TITLE = 80
 
 
 def head(path: Path) -> Iterator[Entry]:
-    """The objects at its beginning; nothing when it cannot be read."""
+    """Yield the objects at the beginning of a file; none if it cannot be read."""
     try:
         with path.open("rb") as file:
             for line in file.read(_HEAD).split(b"\n"):
@@ -35,7 +35,7 @@ def head(path: Path) -> Iterator[Entry]:
 
 
 def single(path: Path) -> Entry | None:
-    """The one object that a file holds; none when it is half written, too large or not for this user."""
+    """Return the one object in a file; none if it is half written, too large or not readable."""
     try:
         with path.open("rb") as file:
             return _entry(file.read(_HEAD))
@@ -44,10 +44,10 @@ def single(path: Path) -> Entry | None:
 
 
 def read_tail(path: Path, after: int, limit: int, lines_of: Callable[[Entry], Iterable[TailLine]]) -> Tailed:
-    """Some of a transcript: `after` is a place in the file; a negative one stands for its last lines.
+    """Read a part of a transcript. `after` is a position in the file; negative means the last lines.
 
-    The lines of one object stay together, so there may be some more than `limit`. A line that is still being
-    written is read the next time.
+    The lines of one object stay together, so there may be a few more than `limit`. A line that is still being
+    written is read next time.
     """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -76,14 +76,14 @@ def _next(
 def _last(
     file: BinaryIO, size: int, limit: int, lines_of: Callable[[Entry], Iterable[TailLine]]
 ) -> tuple[list[TailLine], int]:
-    """The end of a file, however long the file is: read from further back until there is enough."""
+    """Read the last lines: from further and further back until there are enough."""
     back = 1 << 16
     while True:
         start = max(0, size - back)
         found, place = list[TailLine](), start
         file.seek(start)
         if start:
-            place += len(file.readline(_LINE))  # most likely half of one
+            place += len(file.readline(_LINE))  # most likely part of a line
         more, place = _next(file, place, size, lines_of)
         found += more
         if len(found) >= limit or not start or back >= _MOST:
@@ -92,7 +92,7 @@ def _last(
 
 
 def _whole_line(file: BinaryIO) -> bytes | None:
-    """The next one, empty when it is too long; none when its end is not written yet."""
+    """Return the next line, empty if it is too long; none if its end is not written yet."""
     line = file.readline(_LINE)
     if line.endswith(b"\n"):
         return line
@@ -120,7 +120,7 @@ class File(NamedTuple):
 
 
 def listed(folder: Path) -> list[Path]:
-    """What is in a folder, by name; nothing when it cannot be read."""
+    """List a folder by name; empty if it cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return sorted(Path(entry.path) for entry in entries)
@@ -129,7 +129,7 @@ def listed(folder: Path) -> list[Path]:
 
 
 def newest(paths: Iterable[Path], limit: int) -> list[File]:
-    """The files that were written last, the newest first. What is no file is left out."""
+    """Return the files that were written last, the newest first. Only regular files count."""
     found = list[File]()
     for path in paths:
         try:
@@ -146,24 +146,24 @@ def newest(paths: Iterable[Path], limit: int) -> list[File]:
 
 
 def text(entry: Any, name: str) -> str:
-    """A field that should be text; empty when it is not."""
+    """Return a field as text; empty if it is not text."""
     value = cast("Entry", entry).get(name) if isinstance(entry, dict) else None
     return value if isinstance(value, str) else ""
 
 
 def inner(entry: Any, name: str) -> Entry:
-    """A field that should be an object; an empty one when it is not."""
+    """Return a field as an object; an empty one if it is not."""
     value = cast("Entry", entry).get(name) if isinstance(entry, dict) else None
     return cast("Entry", value) if isinstance(value, dict) else {}
 
 
 def items(value: Any) -> list[Any]:
-    """A value that should be a list; an empty one when it is not."""
+    """Return a value as a list; an empty one if it is not."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def time(entry: Entry, name: str) -> Time | None:
-    """A field that should be a time."""
+    """Return a field as a time; none if it is not."""
     try:
         return Time.parse(entry.get(name))
     except Refused:
@@ -171,10 +171,10 @@ def time(entry: Entry, name: str) -> Time | None:
 
 
 def clipped(words: str, most: int = _TEXT) -> str:
-    """Text of a bearable length."""
+    """Shorten a text."""
     return words if len(words) <= most else words[: most - 1] + "…"
 
 
 def titled(words: str) -> str:
-    """What a session is about, on one line."""
+    """Return the title of a session on one line."""
     return clipped(" ".join(words.split()), _TITLE)

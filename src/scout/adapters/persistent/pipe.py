@@ -1,7 +1,7 @@
-"""Speaking in lines with a program that goes on between turns: see `keeper` for who holds it.
+"""Lines to and from a program that keeps running between turns; `keeper` holds the program.
 
-What it was told and what it said are two files that only grow, so a turn can be read again from its
-beginning by whoever comes later: a broker after a restart reads the same as the one before.
+What was sent and what the program printed are two files that only grow. So a turn can be read again from its
+beginning: a broker after a restart reads the same as the broker before it.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _ANSWER = 16  # bytes; a keeper says a word
 
 
 class PipeLimits(NamedTuple):
-    """Seconds without a broker, seconds of a turn, megabytes of memory, bytes of all that it may say."""
+    """Maximum seconds without a broker, seconds of a turn, megabytes of memory, bytes of output."""
 
     deserted: float = 600.0
     turn: float = 3600.0
@@ -38,14 +38,14 @@ class PipeLimits(NamedTuple):
 
 
 class PipeLine(NamedTuple):
-    """What the program said, and where the next line begins."""
+    """A line that the program printed, and where the next line begins."""
 
     text: bytes
     after: int
 
 
 class PipeEntry(NamedTuple):
-    """What the program was told, under which tag, and how much it had said by then."""
+    """A line that was sent to the program, its tag, and the size of the output at that time."""
 
     tag: str
     text: bytes
@@ -53,30 +53,30 @@ class PipeEntry(NamedTuple):
 
 
 def list_pipes(folder: Path) -> list["Pipe"]:
-    """The programs that a session has had, the newest last."""
+    """List the programs that a session has had, the newest last."""
     numbers = sorted(int(one.name) for one in folder.glob("*") if one.name.isdecimal())
     return [Pipe(folder / str(number)) for number in numbers]
 
 
 def next_number(folder: Path) -> int:
-    """The number of a session's next program: higher than that of any it has had, removed ones included."""
+    """Return the number of a session's next program: higher than any before, removed ones included."""
     known = [int(pipe.run.folder.name) for pipe in list_pipes(folder)]
     return max([read_removed(folder).last, *known]) + 1
 
 
 async def clear_last(folder: Path) -> None:
-    """End what is left of the last program of a session, so that the next one is alone."""
+    """Stop what the last program of a session left running, before the next one starts."""
     for pipe in list_pipes(folder)[-1:]:
         if not pipe.is_running:
             await pipe.clear()
 
 
 class Pipe:
-    """One program of a session. Its folder is all there is to know; see `Run`."""
+    """One program of a session. Its folder holds everything that is known about it; see `Run`."""
 
     def __init__(self, folder: Path) -> None:
         self.run = Run(folder)
-        self._connection: socket.socket | None = None  # no stream, for it may outlive a loop
+        self._connection: socket.socket | None = None  # not a stream, because it may outlive an event loop
         self._is_clear = False
         self._speaking = asyncio.Lock()
 
@@ -84,7 +84,7 @@ class Pipe:
         self.disconnect()
 
     async def begin(self, launch: Launch, limits: PipeLimits) -> bool:
-        """Start the program; whether it began. OSError and ValueError say that it cannot be started."""
+        """Start the program; whether it started. OSError or ValueError if it cannot be started."""
         kept = keeper.command(self.run.folder, launch.command, grace=limits.deserted, memory=limits.memory)
         self.run.begin(launch._replace(command=kept, prompt=""))
         return await self.run.taken(_BEGIN_WAIT) is not None
@@ -97,15 +97,15 @@ class Pipe:
         return False
 
     async def send(self, line: bytes, tag: str = "-") -> bool:
-        """Say a line; whether the program is there to read it. It is on disk first."""
-        return await self._say(b"tell %s %d\n%s" % (tag.encode(), len(line), line))
+        """Send a line; whether the program is running. The line is written to disk first."""
+        return await self._request(b"tell %s %d\n%s" % (tag.encode(), len(line), line))
 
     async def stop_when_idle(self, seconds: float) -> bool:
-        """Nothing is to do: the program ends after that time unless it is told something."""
-        return await self._say(b"rest %g\n" % seconds)
+        """Stop the program after this time, unless it is sent something before."""
+        return await self._request(b"rest %g\n" % seconds)
 
     def sent_lines(self) -> list[PipeEntry]:
-        """All that the program was told."""
+        """Return all lines that were sent to the program."""
         with suppress(FileNotFoundError):
             lines = (self.run.folder / keeper.JOURNAL).read_bytes().split(b"\n")[:-1]
             parts = (line.split(b" ", 2) for line in lines)
@@ -113,11 +113,11 @@ class Pipe:
         return []
 
     def sent_at(self, tag: str) -> int | None:
-        """How much the program had said when it was told the line of this tag; none if it was not."""
+        """Return the size of the output when the line of this tag was sent; none if it was not sent."""
         return next((one.at for one in self.sent_lines() if one.tag == tag), None)
 
     def read_lines(self, after: int = 0) -> list[PipeLine]:
-        """What the program has said by now, in whole lines."""
+        """Return the complete lines that the program has printed so far."""
         data, lines = self._read(after), list[PipeLine]()
         for text in data.split(b"\n")[:-1]:
             after += len(text) + 1
@@ -125,45 +125,45 @@ class Pipe:
         return lines
 
     async def follow_lines(self, after: int = 0) -> AsyncIterator[PipeLine]:
-        """What the program says from there on, until it has ended."""
+        """Yield the lines that the program prints, until it has ended."""
         pause = 0.002
         while True:
-            going_on = self.is_running
-            lines = await asyncio.to_thread(self.read_lines, after) if self._has_said_more(after) else []
+            running = self.is_running
+            lines = await asyncio.to_thread(self.read_lines, after) if self._has_grown(after) else []
             for number, line in enumerate(lines):
                 after = line.after
                 yield line
                 if number % _LINES == _LINES - 1:
-                    await asyncio.sleep(0)  # others have something to do, too
-            if not lines and not going_on:
+                    await asyncio.sleep(0)  # let other tasks run
+            if not lines and not running:
                 await self.clear()
                 return
             pause = 0.002 if lines else min(pause * 1.5, 0.05)
             await asyncio.sleep(pause)
 
     async def stop(self, why: str, limits: PipeLimits) -> bool:
-        """End it and all it started; whether it ran."""
+        """Stop the program and its child processes; whether it was running."""
         self.disconnect()
         ran = await stop(self.run, why, limits.grace)
-        if ran:  # a keeper that had to be killed leaves its socket
+        if ran:  # a killed keeper leaves its socket
             (self.run.folder / keeper.SOCKET).unlink(missing_ok=True)
         return ran
 
     async def clear(self) -> None:
-        """End what is left of a program that has ended: once is enough."""
+        """Stop what an ended program left running. Done once."""
         if not self._is_clear:
             self.disconnect()
             await clear(self.run, RunLimits().grace)
             self._is_clear = True
 
     def disconnect(self) -> None:
-        """Be no longer connected: its keeper waits a while for another broker."""
+        """Close the connection. The keeper waits for another broker for a while."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
     async def wait_for_end(self, seconds: float = 2.0) -> str:
-        """How it ended, for somebody whom it no longer hears: those who hold it need a moment to go."""
+        """Wait until the program has ended, and return how; its keeper needs a moment to exit."""
         deadline = time.monotonic() + seconds
         while self.is_running and time.monotonic() < deadline:  # noqa: ASYNC110 (a file gives no event)
             await asyncio.sleep(0.01)
@@ -171,7 +171,7 @@ class Pipe:
 
     @property
     def end_reason(self) -> str:
-        """How it ended, in words; empty while it runs."""
+        """How the program ended, in words; empty while it is running."""
         run = self.run
         if self.is_running:
             return ""
@@ -182,19 +182,19 @@ class Pipe:
     # -- its keeper ------------------------------------------------------------------------------
 
     async def connect(self) -> bool:
-        """Be known to its keeper as the broker that is there; whether it answers."""
+        """Connect to the keeper, which then knows that a broker is there; whether it answers."""
         if self._connection is not None and _is_open(self._connection):
             return True
         self.disconnect()
         deadline = asyncio.get_running_loop().time() + _BEGIN_WAIT
         while self.is_running and asyncio.get_running_loop().time() < deadline:
-            with suppress(OSError), _short(self.run.folder / keeper.SOCKET) as path:
-                self._connection = await _connected(path)
+            with suppress(OSError), _shorten(self.run.folder / keeper.SOCKET) as path:
+                self._connection = await _open_socket(path)
                 return True
             await asyncio.sleep(0.01)
         return False
 
-    async def _say(self, frame: bytes) -> bool:
+    async def _request(self, frame: bytes) -> bool:
         async with self._speaking:
             if not await self.connect() or self._connection is None:
                 return False
@@ -209,14 +209,14 @@ class Pipe:
                 self.disconnect()
             return answer == b"ok\n"
 
-    def _has_said_more(self, after: int) -> bool:
-        """Whether there is something to read; asking costs no reading."""
+    def _has_grown(self, after: int) -> bool:
+        """Whether there is something new to read; this does not read the file."""
         with suppress(FileNotFoundError):
             return self.run.stdout.stat().st_size > after
         return False
 
     def _read(self, after: int) -> bytes:
-        """What is there now: a program may write faster than it is read."""
+        """Read up to the present end of the file: a program may write faster than it is read."""
         parts = list[bytes]()
         with suppress(FileNotFoundError), self.run.stdout.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -226,7 +226,7 @@ class Pipe:
         return b"".join(parts)
 
 
-async def _connected(path: str) -> socket.socket:
+async def _open_socket(path: str) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX)
     connection.setblocking(False)
     try:
@@ -238,7 +238,7 @@ async def _connected(path: str) -> socket.socket:
 
 
 def _is_open(connection: socket.socket) -> bool:
-    """Whether the keeper is still at its other end; it says nothing without being asked."""
+    """Whether the keeper is still connected; it sends nothing unasked."""
     try:
         return connection.recv(1, socket.MSG_PEEK) != b""
     except BlockingIOError:
@@ -248,8 +248,8 @@ def _is_open(connection: socket.socket) -> bool:
 
 
 @contextmanager
-def _short(path: Path) -> Generator[str]:
-    """A name that fits into a socket's address."""
+def _shorten(path: Path) -> Generator[str]:
+    """Return a path that is short enough for a socket's address."""
     if len(os.fsencode(path)) <= _LONGEST_PATH:
         yield str(path)
         return

@@ -1,4 +1,4 @@
-"""JSON-RPC over a pipe: calls that are made once, also when a broker after a restart makes them again."""
+"""JSON-RPC over a pipe. A call is sent once, also if a restarted broker makes it again."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from scout.base.codec import encode
 
 
 class RpcError(Exception):
-    """The program refused a call, or is gone."""
+    """The program refused a call, or has ended."""
 
     def __init__(self, message: str, code: int | None = None, data: Any = None) -> None:
         super().__init__(message)
@@ -18,7 +18,7 @@ class RpcError(Exception):
 
 
 def message_of(line: bytes) -> dict[str, Any]:
-    """A line as a message; what is none is empty."""
+    """Parse a line as a message; empty if it is not one."""
     try:
         read = json.loads(line)
     except (ValueError, RecursionError):
@@ -27,34 +27,34 @@ def message_of(line: bytes) -> dict[str, Any]:
 
 
 def is_call(message: dict[str, Any]) -> bool:
-    """Whether the program asks something and waits for the answer."""
+    """Whether a message is a request of the program, which waits for an answer."""
     return "method" in message and "id" in message
 
 
 def tag_of_reply(ident: object) -> str:
-    """Under which tag the answer to a call of the program is told."""
+    """Return the tag of the answer to a request of the program."""
     return f"re:{encode(ident).decode()}".replace(" ", "_")
 
 
 class Rpc:
-    """The tag of a call is its id: a call that was made before is only waited for."""
+    """The tag of a call is its id. For a call that was sent before, only the answer is awaited."""
 
     def __init__(self, pipe: Pipe, version: str | None = "2.0") -> None:
         self.pipe = pipe
         self._head = {"jsonrpc": version} if version else {}
 
     async def send(self, tag: str, method: str, params: Any) -> int:
-        """Make a call without waiting for it; from where on its answer is to be looked for."""
+        """Send a call without waiting; return where in the output its answer may begin."""
         begun = self.pipe.sent_at(tag)
         if begun is None:
             line = encode({**self._head, "id": tag, "method": method, "params": params})
             if not await self.pipe.send(line, tag):
-                raise RpcError(f"the program is gone: {await self.pipe.wait_for_end()}")
+                raise RpcError(f"its program ended: {await self.pipe.wait_for_end()}")
             begun = self.pipe.sent_at(tag)
         return begun or 0
 
     async def call(self, tag: str, method: str, params: Any, seconds: float = 60.0) -> Any:
-        """The result of a call."""
+        """Send a call and return its result."""
         begun = await self.send(tag, method, params)
         try:
             async with asyncio.timeout(seconds):
@@ -64,21 +64,21 @@ class Rpc:
                         return result_of(message)
         except TimeoutError:
             raise RpcError(f"{method} was not answered within {seconds:g} s") from None
-        raise RpcError(f"the program is gone: {self.pipe.end_reason}")
+        raise RpcError(f"its program ended: {self.pipe.end_reason}")
 
     async def notify(self, method: str, params: Any, tag: str = "-") -> bool:
-        """Say something that has no answer."""
+        """Send a notification."""
         return await self.pipe.send(encode({**self._head, "method": method, "params": params}), tag)
 
     async def reply(self, ident: object, result: Any) -> bool:
-        """Answer a call of the program, once."""
+        """Answer a request of the program, once."""
         tag = tag_of_reply(ident)
         if self.pipe.sent_at(tag) is not None:
             return False
         return await self.pipe.send(encode({**self._head, "id": ident, "result": result}), tag)
 
     async def refuse(self, ident: object, message: str, code: int = -32601) -> bool:
-        """Refuse a call of the program."""
+        """Refuse a request of the program."""
         error = {"code": code, "message": message}
         tag = tag_of_reply(ident)
         if self.pipe.sent_at(tag) is not None:
@@ -87,7 +87,7 @@ class Rpc:
 
 
 def result_of(message: dict[str, Any]) -> Any:
-    """What an answer holds; a refusal is raised."""
+    """Return the result of an answer; raise its error."""
     error: Any = message.get("error")
     if error is None:
         return message.get("result")

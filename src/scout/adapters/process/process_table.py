@@ -1,4 +1,4 @@
-"""Which processes there are. A process is known by its pid and start time, since pids are used again."""
+"""The processes of this machine. A process is identified by pid and start time, because pids are reused."""
 
 import os
 import subprocess
@@ -15,14 +15,14 @@ _PS = ("ps", "-axo", "pid=,ppid=,pgid=,state=,lstart=")
 
 
 class ProcessId(NamedTuple):
-    """One process and no other. `started` is in ticks since the boot, or a date where there is no /proc."""
+    """Identifies one process. `started` is in ticks since the boot, or a date without /proc."""
 
     pid: int
     started: str
 
 
 class ProcessEntry(NamedTuple):
-    """What the system says about a process."""
+    """What the system knows about a process."""
 
     identity: ProcessId
     parent: int
@@ -33,30 +33,30 @@ class ProcessEntry(NamedTuple):
 
 @cache
 def boot() -> str:
-    """The name of this boot: ticks since the last one say nothing about this one."""
+    """Return the id of this boot: start times in ticks are only valid within one boot."""
     with suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     return ""
 
 
 def processes() -> dict[int, ProcessEntry]:
-    """All of them, by pid."""
+    """Return all processes by pid."""
     if not _PROC:
-        return _listed()
-    found = (_look(int(name)) for name in os.listdir("/proc") if name.isdecimal())  # noqa: PTH208 (names only)
+        return _list_with_ps()
+    found = (_read_entry(int(name)) for name in os.listdir("/proc") if name.isdecimal())  # noqa: PTH208 (names only)
     return {entry.identity.pid: entry for entry in found if entry is not None}
 
 
 def is_alive(process: ProcessId) -> bool:
-    """Whether exactly this process runs; one that only waits to be reaped does not."""
-    entry = _look(process.pid) if _PROC else _listed().get(process.pid)
+    """Whether exactly this process is running; a zombie is not."""
+    entry = _read_entry(process.pid) if _PROC else _list_with_ps().get(process.pid)
     return entry is not None and entry.identity == process and not entry.zombie
 
 
 def family(leader: ProcessId, known: Iterable[ProcessId] = (), mark: str = "") -> set[ProcessId]:
-    """Who runs in the session of `leader`, who is `known` already, and all their descendants.
+    """Return the processes in the session of `leader`, those `known` already, and all their descendants.
 
-    A child that left the session and lost its parent is found by the `mark` in its environment, NAME=VALUE,
+    A child that left the session and lost its parent is found by the `mark` NAME=VALUE in its environment,
     where the system shows environments.
     """
     table = processes()
@@ -70,20 +70,20 @@ def family(leader: ProcessId, known: Iterable[ProcessId] = (), mark: str = "") -
 
 
 def send(process: ProcessId, signal: int) -> None:
-    """Signal exactly this process, if it is still there and ours."""
+    """Signal exactly this process, if it still exists."""
     if is_alive(process):
         with suppress(ProcessLookupError, PermissionError):
             os.kill(process.pid, signal)
 
 
 def _is_ours(leader: ProcessId, table: dict[int, ProcessEntry]) -> bool:
-    """The system gives a pid away again only when no session or group bears its number any more."""
+    """Whether the pid is still the leader's. A pid is not reused while a session or group has its number."""
     entry = table.get(leader.pid)
     return entry is None or entry.identity == leader
 
 
 def _is_later(entry: ProcessEntry, leader: ProcessId) -> bool:
-    """Only who began after the leader can have its mark: few are looked at."""
+    """Whether a process started after the leader: only such a process can have its mark."""
     return not entry.zombie and int(entry.identity.started) >= int(leader.started)
 
 
@@ -92,7 +92,7 @@ def _is_marked(pid: int, mark: str) -> bool:
         with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 (as for stat)
             return mark.encode() in file.read().split(b"\0")
     except OSError:
-        return False  # it is another user's, or gone
+        return False  # another user's process, or it has ended
 
 
 def _with_descendants(roots: set[int], table: dict[int, ProcessEntry]) -> set[int]:
@@ -108,8 +108,8 @@ def _with_descendants(roots: set[int], table: dict[int, ProcessEntry]) -> set[in
     return members
 
 
-def _look(pid: int) -> ProcessEntry | None:
-    """One line of /proc. A name in parentheses may hold anything: what counts comes after the last one."""
+def _read_entry(pid: int) -> ProcessEntry | None:
+    """Read one process from /proc. A name may hold anything: fields begin after the last parenthesis."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 (hundreds of these in a row)
             line = file.read()
@@ -122,8 +122,8 @@ def _look(pid: int) -> ProcessEntry | None:
     )
 
 
-def _listed() -> dict[int, ProcessEntry]:
-    """Where there is no /proc. Sessions are not shown there, so a group stands for its session."""
+def _list_with_ps() -> dict[int, ProcessEntry]:
+    """List processes with `ps`, without /proc. It shows no sessions, so the group is used instead."""
     environment = {**os.environ, "LC_ALL": "C"}
     listing = subprocess.run(_PS, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=True)
     found: dict[int, ProcessEntry] = {}

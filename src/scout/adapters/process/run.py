@@ -1,6 +1,6 @@
 """Running a program so that nothing is lost and nothing is left behind.
 
-A run is a folder: what a later broker needs to go on with it is there. See `spawn` for how it begins.
+A run is a folder with everything that a restarted broker needs to continue it. See `spawn` for how it starts.
 """
 
 import asyncio
@@ -21,13 +21,14 @@ from scout.adapters.process.spawn import MARK, Launch, reap, spawn
 _CHUNK = 1 << 16
 _LINES = 50  # of one chunk: a line is a sign of life, and the file keeps them all
 _WIDTH = 2000
-_KILL_WAIT = 5.0  # a process that the kernel does not let go of must not hold up the broker for ever
+_KILL_WAIT = 5.0  # a process that cannot be killed must not block the broker
 
 
 class RunLimits(NamedTuple):
-    """Bytes of answer that are kept; bytes of output and of log, and seconds, at which a program is stopped.
+    """How much a program may write, and how long it may run.
 
-    `grace` is how long a program has to end by itself.
+    `output`: bytes of the answer that are kept. The program is stopped at `flood` bytes of output, at `log`
+    bytes of stderr, or after `seconds`. `grace`: seconds that it has to end by itself.
     """
 
     output: int = 10 << 20
@@ -38,7 +39,7 @@ class RunLimits(NamedTuple):
 
 
 class RunState(Enum):
-    """What can be seen of a run, also by a broker that did not start it."""
+    """The state of a run as its folder shows it, also to a broker that did not start it."""
 
     ABSENT = "nothing was started"
     RUNNING = "its process is there"
@@ -47,7 +48,7 @@ class RunState(Enum):
 
 
 class Run:
-    """One run: all that is known about it is in its folder."""
+    """One run. Its folder holds everything that is known about it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -56,13 +57,13 @@ class Run:
         self._begun: tuple[ProcessId, str] | None = None
 
     def prepare(self) -> None:
-        """Make its folder, for nobody else to read."""
+        """Make the folder, readable only by its owner."""
         self.folder.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.parent.mkdir(mode=0o700, exist_ok=True)
         self.folder.mkdir(mode=0o700, exist_ok=True)
 
     def begin(self, launch: Launch) -> None:
-        """Start the program, unless it was started before. OSError and ValueError say that it cannot be."""
+        """Start the program, unless it was started before. OSError or ValueError if it cannot be started."""
         reap()
         self.prepare()
         for file in (self.stdout, self.stderr):
@@ -72,65 +73,65 @@ class Run:
 
     @property
     def process(self) -> ProcessId | None:
-        """The shell that holds the program, once it has begun."""
+        """The shell that runs the program, once it has started."""
         begun = self._begun or self._read_pid()
         return begun and begun[0]
 
     @property
     def exit_code(self) -> int | None:
-        """What the shell wrote: above 128, the number of a signal is in it."""
+        """The exit code that the shell wrote; 128 plus the number of a signal."""
         text = self._read("exit")
         return int(text) if text.endswith("\n") else None
 
     @property
     def stopped(self) -> str:
-        """Why it was stopped, if it was."""
+        """Why the run was stopped; empty if it was not."""
         return self._read("stopped")
 
     @property
     def age(self) -> float:
-        """Seconds since it began, by the wall clock: the only one that outlives a broker."""
+        """Seconds since the start, by the wall clock, which is the only one that outlives a broker."""
         return max(0.0, time.time() - (self.folder / "pid").stat().st_mtime)
 
     def state(self) -> RunState:
-        """Alive is asked before the exit is read again, so that an end in between is not taken for a loss."""
+        """Check the process before reading the exit code again: a run may end in between."""
         if not (self.folder / "pid").exists():
             return RunState.ABSENT
-        if self._said_how():
+        if self._has_ended():
             return RunState.ENDED
         if self.is_running():
             return RunState.RUNNING
-        return RunState.ENDED if self._said_how() else RunState.LOST
+        return RunState.ENDED if self._has_ended() else RunState.LOST
 
     def is_running(self) -> bool:
-        """Whether its process is there, whatever it said."""
+        """Whether its process exists, whatever its files say."""
         begun = self._begun or self._read_pid()
         return begun is not None and begun[1] == boot() and is_alive(begun[0])
 
     def members(self, known: set[ProcessId] | None = None) -> set[ProcessId]:
-        """Every process of the run that is there; none of an earlier boot is."""
+        """Find all processes of the run; a run of an earlier boot has none."""
         begun = self._begun or self._read_pid()
         mark = f"{MARK}={self.folder}"
         return family(begun[0], known or (), mark) if begun and begun[1] == boot() else set()
 
     async def taken(self, seconds: float) -> ProcessId | None:
-        """Its process, as soon as it has begun."""
+        """Wait for the process of the run."""
         await _until(lambda: self.process is not None, seconds)
         return self.process
 
     def mark_stopped(self, why: str) -> None:
-        """Said before it is done, so that the end it comes to is explained whoever sees it."""
+        """Write the reason before stopping the run, so that its end is always explained."""
         if not self.stopped:
             self._write("stopped", why)
 
-    def _said_how(self) -> bool:
-        """A run that was stopped has ended when it is gone: its own words about that do not matter."""
+    def _has_ended(self) -> bool:
+        """Whether the run has ended. A stopped run has ended when its process is gone."""
         if self.stopped:
             return not self.is_running()
         return self.exit_code is not None
 
     def _read_pid(self) -> tuple[ProcessId, str] | None:
-        """The process and its boot. Once written they never change, so they are read once."""
+        """Read the process and its boot. They never change, so they are read once."""
         lines = self._read("pid").split("\n")
         if len(lines) == 4:
             self._begun = ProcessId(int(lines[0]), lines[1]), lines[2]
@@ -142,7 +143,7 @@ class Run:
         return ""
 
     def _write(self, name: str, text: str) -> None:
-        """Whole or not at all."""
+        """Write a file atomically."""
         draft = self.folder / f".{name}"
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123 (a descriptor)
             file.write(text.encode("utf-8", "replace"))
@@ -150,7 +151,7 @@ class Run:
 
 
 async def follow(run: Run, limits: RunLimits) -> AsyncIterator[str]:
-    """Lines of its stderr until the run is over. Then nothing of its session is left."""
+    """Yield lines of stderr until the run has ended and nothing of it is running."""
     tail, pause = FileTail(run.stderr), _pauses()
     began = time.monotonic() - run.age
     while run.state() is RunState.RUNNING:
@@ -168,20 +169,20 @@ async def follow(run: Run, limits: RunLimits) -> AsyncIterator[str]:
 
 
 async def stop(run: Run, why: str, grace: float = RunLimits().grace) -> bool:
-    """End a run and all it started: ask, wait, force. Whether there was one.
+    """Stop a run and its child processes: SIGTERM, wait, SIGKILL. Whether something was running.
 
-    A caller that is cancelled meanwhile waits for that, too.
+    A caller that is cancelled meanwhile still waits for the end.
     """
     if run.state() is not RunState.RUNNING:
         return await clear(run, grace)
     run.mark_stopped(why)
-    await _to_the_end(_ladder(run, grace))
+    await _shield(_ladder(run, grace))
     reap()
     return True
 
 
 def _excess(run: Run, limits: RunLimits, seconds: float) -> str:
-    """Which limit is passed, in words."""
+    """Return which limit is exceeded, in words."""
     if seconds > limits.seconds:
         return f"it took longer than {limits.seconds:g} s"
     for file, most in ((run.stdout, limits.flood), (run.stderr, limits.log)):
@@ -191,36 +192,36 @@ def _excess(run: Run, limits: RunLimits, seconds: float) -> str:
 
 
 async def clear(run: Run, grace: float) -> bool:
-    """End what a run that has ended left running; whether there was anything.
+    """Stop what an ended run left running; whether there was anything.
 
-    The shell itself needs a moment to go. If it was killed alone, its program is still there.
+    The shell needs a moment to exit. If only the shell was killed, its program is still running.
     """
     await _until(lambda: not run.is_running(), 1.0)
     reap()
     if not await asyncio.to_thread(run.members):
         return False
-    await _to_the_end(_ladder(run, grace))
+    await _shield(_ladder(run, grace))
     return True
 
 
 async def _ladder(run: Run, grace: float) -> None:
-    """Terminate, a bounded wait, kill, a bounded wait. Who is found on the way is taken along."""
+    """SIGTERM, a bounded wait, SIGKILL, a bounded wait. Processes that appear meanwhile are included."""
     members = run.members()
     leader = run.process
     if leader is None or not members:
         return
     outside = {one for one in members if _is_outside(one, leader)}
-    if members - outside:  # as long as one of them is in the group, its number is nobody else's
+    if members - outside:  # while one of them is in the group, its number is not reused
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(leader.pid, signal.SIGTERM)
     for one in outside:
         send(one, signal.SIGTERM)
-    members = await _leave(run, members, grace)
+    members = await _wait_for_end(run, members, grace)
     deadline = time.monotonic() + _KILL_WAIT
     while members and time.monotonic() < deadline:
         for one in members:
             send(one, signal.SIGKILL)
-        members = await _leave(run, members, 0.1)
+        members = await _wait_for_end(run, members, 0.1)
 
 
 def _is_outside(one: ProcessId, leader: ProcessId) -> bool:
@@ -229,8 +230,8 @@ def _is_outside(one: ProcessId, leader: ProcessId) -> bool:
     return False
 
 
-async def _leave(run: Run, members: set[ProcessId], seconds: float) -> set[ProcessId]:
-    """Who is still there when everyone is gone or the time is over."""
+async def _wait_for_end(run: Run, members: set[ProcessId], seconds: float) -> set[ProcessId]:
+    """Wait until all have ended or the time is up; return those that are left."""
     deadline, pause = time.monotonic() + seconds, _pauses()
     reap()
     while (members := run.members(members)) and time.monotonic() < deadline:
@@ -240,7 +241,7 @@ async def _leave(run: Run, members: set[ProcessId], seconds: float) -> set[Proce
 
 
 def _pauses() -> Iterator[float]:
-    """A file says nothing by itself: look soon, then less often."""
+    """Polling intervals: short at first, then longer."""
     seconds = 0.002
     while True:
         yield seconds
@@ -256,8 +257,8 @@ async def _until(condition: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
-async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Do bounded work even if the caller is cancelled meanwhile, then be cancelled."""
+async def _shield(work: Coroutine[Any, Any, None]) -> None:
+    """Finish bounded work even if the caller is cancelled, then raise the cancellation."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -274,7 +275,7 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
 
 
 class FileTail:
-    """Its lines as they come. A character or line that is split between two reads is kept whole."""
+    """Reads lines of a growing file. A character or line that is split between two reads is kept whole."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -284,15 +285,15 @@ class FileTail:
 
     @property
     def has_grown(self) -> bool:
-        """Whether there is something that was not read yet; asking costs no reading."""
+        """Whether there is something new to read; this does not read the file."""
         return self._path.stat().st_size > self._at
 
     def lines(self) -> list[str]:
-        """Whole lines that are new, of at most one chunk; blank ones say nothing."""
+        """Return new complete lines of at most one chunk, without blank ones."""
         return self._split(self._decode(self._read()))
 
     def rest(self) -> list[str]:
-        """What is left when nobody writes any more, an unfinished line included."""
+        """Return what is left when nothing more is written, including an unfinished line."""
         last: deque[str] = deque(maxlen=_LINES)
         while data := self._read():
             last += self._split(self._decode(data))
@@ -312,7 +313,7 @@ class FileTail:
 
 
 def last_line(path: Path) -> str:
-    """The last line that says something; empty when none does."""
+    """Return the last line that is not blank; empty if there is none."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - 4096))

@@ -26,11 +26,11 @@ _FILE = "removed-runs.json"
 
 
 class RunFolders:
-    """The runs of each session are folders below `sessions/<id>`."""
+    """The runs of each session: folders below `sessions/<id>`."""
 
     def __init__(self, sessions: Path) -> None:
         self._sessions = sessions.absolute()
-        self._measured: dict[Path, Measured] = {}  # of runs that have ended, and so do not grow
+        self._measured: dict[Path, Measured] = {}  # of ended runs, which no longer grow
 
     def is_alive(self, pid: int, started: str) -> bool:
         return is_alive(ProcessId(pid, started))
@@ -44,7 +44,7 @@ class RunFolders:
                 file.seek(max(0, newest.stat().st_size - _TAIL))
                 text = file.read(_TAIL).decode("utf-8", "replace")
         except (OSError, ValueError):
-            removed = read_removed(folder)  # it has no folder, or no run in it
+            removed = read_removed(folder)  # the session has no folder, or no run in it
             return (removed.message,) if removed.count else ()
         said = [line.rstrip()[:_WIDTH] for line in text.split("\n")]
         return tuple([line for line in said if line.strip()][-lines:])
@@ -82,13 +82,13 @@ class RemovedRuns(Record):
 
     @property
     def message(self) -> str:
-        """What is said in place of the output."""
+        """The line that stands for the removed output."""
         runs = "1 earlier run" if self.count == 1 else f"{self.count} earlier runs"
         return f"[The output of {runs} was removed to stay within limits.runOutputTotal.]"
 
 
 def read_removed(session: Path) -> RemovedRuns:
-    """What was removed from the folder of a session."""
+    """Read what was removed from the folder of a session."""
     try:
         return decode((session / _FILE).read_bytes(), RemovedRuns)
     except (OSError, Refused):
@@ -96,7 +96,7 @@ def read_removed(session: Path) -> RemovedRuns:
 
 
 def note_removed(session: Path, name: str, transcript: int) -> None:
-    """One more run is removed; `transcript`: the bytes that a reader of its session has passed with it."""
+    """Record that a run is removed. `transcript`: its bytes in the transcript of the session."""
     known = read_removed(session)
     number = int(name) if name.isdecimal() else 0
     after = RemovedRuns(
@@ -111,7 +111,7 @@ def note_removed(session: Path, name: str, transcript: int) -> None:
 
 
 class _Part(NamedTuple):
-    """One file; `whole`: nothing more is written to it."""
+    """One file of the transcript; `whole`: nothing more is written to it."""
 
     path: Path
     who: str
@@ -121,7 +121,7 @@ class _Part(NamedTuple):
 
 
 def tail_of_runs(folder: Path, after: int, limit: int) -> Tailed:
-    """Some of it; a negative place stands for the last lines."""
+    """Read a part of the transcript; a negative `after` means the last lines."""
     removed = read_removed(folder)
     parts, missing = list(_parts(folder, removed.transcript)), TailLine(who="system", text=removed.message)
     if after < 0:
@@ -139,12 +139,12 @@ def tail_of_runs(folder: Path, after: int, limit: int) -> Tailed:
 
 
 def transcript_size(run: Path) -> int:
-    """How many bytes of one run a reader of its session is shown."""
+    """Return the bytes of one run in the transcript of its session."""
     return sum(part.size for part in _parts_of(run, 0))
 
 
 def _last(folder: Path, parts: list[_Part], limit: int, missing: TailLine | None, end: int) -> Tailed:
-    """The last lines; `missing` stands for those that were removed, which ended at `end`."""
+    """Read the last lines. `missing` stands for the removed ones, which ended at `end`."""
     found = list[TailLine]()
     for part in reversed(parts):
         begin = part.begin if part.who == "user" else max(part.begin, part.begin + part.size - _MOST)
@@ -182,7 +182,7 @@ def _parts_of(folder: Path, begin: int) -> Iterator[_Part]:
 
 
 def _lines(part: _Part, place: int, limit: int) -> tuple[list[TailLine], int]:
-    """Whole lines from this place on; a prompt is one thing."""
+    """Read complete lines from a place on; a prompt is one entry."""
     if not part.size:
         return [], place
     with part.path.open("rb") as file:

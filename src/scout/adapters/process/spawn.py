@@ -1,8 +1,8 @@
 """Starting a program that outlives its broker.
 
-A small shell holds the program, with files for its input and output and in a session of its own: it goes
-on when the broker is killed, and its result is on disk for the next one. That shell makes the file `pid`
-before it starts the program and gives up if there is one, so a run never happens twice.
+A small shell runs the program in its own session, with files as input and output. The program keeps running
+when the broker is killed, and its result is on disk for the next broker. The shell creates the file `pid`
+before it starts the program and exits if the file exists, so a run never happens twice.
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 MARK = "SCOUT_RUN"  # in the environment of everything that a run starts: the folder of the run
 
-# A trap is not handed down: the program itself dies of these signals, the shell stays to say so.
+# A trap is not inherited: these signals end the program, and the shell stays to write its exit code.
 _SHELL = r"""
 run=$1 where=$2; shift 2
 mask=$(umask); umask 077
@@ -29,13 +29,13 @@ umask "$mask"
 code=$?
 umask 077; echo "$code" >"$run/exit"
 """
-# What the broker ignores, a program would ignore as well.
+# Signals that the broker ignores would be ignored by programs too.
 _HEARD = {"SIGCHLD", "SIGHUP", "SIGINT", "SIGPIPE", "SIGQUIT", "SIGTERM", "SIGXFSZ"}
 _DEFAULT_SIGNALS = [one for one in signal.Signals if one.name in _HEARD]
 _CHILDREN: set[int] = set()
 
 
-# Who and where the user is, how to speak and where programs keep their own files. No credentials, no SCOUT_*.
+# The user, the language and the folders of programs. No credentials, no SCOUT_*.
 ALLOWED = frozenset(
     {
         "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
@@ -45,7 +45,7 @@ ALLOWED = frozenset(
 
 
 class Launch(NamedTuple):
-    """What to run. The first word of `command` is a path: a shell has other ideas about bare words."""
+    """What to run. The first word of `command` is a path: a shell may resolve a bare word differently."""
 
     command: tuple[str, ...]
     directory: str
@@ -54,7 +54,7 @@ class Launch(NamedTuple):
 
 
 def spawn(launch: Launch, folder: Path) -> None:
-    """Begin a run in its folder. The shell is the broker's child only as long as there is that broker."""
+    """Start a run in its folder. The shell outlives the broker."""
     words = ("sh", "-c", _SHELL, "sh", str(folder), launch.directory, *launch.command)
     pid = os.posix_spawn(
         "/bin/sh",
@@ -69,7 +69,7 @@ def spawn(launch: Launch, folder: Path) -> None:
 
 
 def reap() -> None:
-    """Let go of children that have ended: no zombies."""
+    """Reap children that have ended, so that no zombies are left."""
     for pid in list(_CHILDREN):
         with suppress(ChildProcessError):
             if os.waitpid(pid, os.WNOHANG) == (0, 0):
@@ -78,12 +78,12 @@ def reap() -> None:
 
 
 def _own_files() -> list[tuple[Any, ...]]:
-    """Nothing of the broker's stays open in a run, not even what the broker itself was handed."""
+    """Open /dev/null as standard streams, and close all descriptors that would be inherited."""
     null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
-    return [*null, *((os.POSIX_SPAWN_CLOSE, number) for number in _handed_down())]
+    return [*null, *((os.POSIX_SPAWN_CLOSE, number) for number in _list_inheritable())]
 
 
-def _handed_down() -> Iterator[int]:
+def _list_inheritable() -> Iterator[int]:
     for number in map(int, os.listdir("/dev/fd")):  # noqa: PTH208 (names only)
         with suppress(OSError):  # the one that listed the others is closed by now
             if number > 2 and os.get_inheritable(number):
@@ -95,9 +95,9 @@ def environment_for(
     inherited: Mapping[str, str] = os.environ,
     also: Iterable[str] = (),
 ) -> dict[str, str]:
-    """The environment of a program: what is allowed of the broker's, then what is `given` to this run.
+    """Return the environment of a program: allowed variables of the broker, then those `given` to this run.
 
-    `also`: names beyond the common ones; a `*` at the end stands for any rest.
+    `also`: further allowed names; a `*` at the end matches any rest.
     """
     patterns = ("LC_*", *also)
     passed = {

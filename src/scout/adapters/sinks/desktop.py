@@ -1,4 +1,4 @@
-"""The desktop of this machine: a notification by the program that the system has for it."""
+"""Desktop notifications, shown by a program of the system."""
 
 import asyncio
 import os
@@ -11,13 +11,13 @@ from scout.ports import Notice
 
 _PATIENCE = 10.0  # seconds
 _TEXT = 300
-# The texts are arguments of the script, never a part of it.
+# The texts are arguments of the script, never part of it.
 _SCRIPT = "on run argv\ndisplay notification (item 2 of argv) with title (item 1 of argv)\nend run"
 _SCREEN = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY")
 
 
 def program(path: str | None = None) -> str | None:
-    """The program that shows notifications here, if there is one."""
+    """Return the program that shows notifications, if there is one."""
     return shutil.which("notify-send", path=path) or shutil.which("osascript", path=path)
 
 
@@ -30,7 +30,7 @@ class Desktop:
         self._environ = environ
 
     async def tell(self, notice: Notice) -> None:
-        """Show it; an `OSError` says why it was not shown."""
+        """Show a notice. `OSError` if it was not shown."""
         found = program(self._environ.get("PATH"))
         if found is None:
             raise OSError("neither notify-send nor osascript is on the PATH")
@@ -53,7 +53,7 @@ class Desktop:
             raise
         if showing.returncode:
             reason = said.decode("utf-8", "replace").strip()[:_TEXT]
-            raise OSError(f"{found} ended with {showing.returncode}: {reason}")
+            raise OSError(f"{found} exited with {showing.returncode}: {reason}")
 
 
 def _command(found: str, notice: Notice) -> list[str]:
@@ -65,7 +65,7 @@ def _command(found: str, notice: Notice) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """A text as an argument: control characters are made visible, and what is too long says so."""
+    """Return a text as an argument: control characters are made visible, and a long text is shortened."""
     shown = "".join(char if char.isprintable() else _visible(char) for char in text)
     return shown if len(shown) <= _TEXT else f"{shown[: _TEXT - 1]}…"
 

@@ -1,4 +1,4 @@
-"""A webhook: the notice as JSON, signed, so that its receiver can know where it comes from."""
+"""Webhooks: notices as signed JSON, so that the receiver can verify the sender."""
 
 import asyncio
 import hashlib
@@ -20,7 +20,7 @@ def signature(secret: str, seconds: int, body: bytes) -> str:
 
 
 class Webhook:
-    """Posts notices to one address; it follows no other. Whatever is not a 2xx answer is a failure."""
+    """Posts notices to one URL, without following redirects. Any response but 2xx is a failure."""
 
     def __init__(self, url: str, secret: str, clock: Clock) -> None:
         self._url = url
@@ -29,11 +29,11 @@ class Webhook:
 
     @property
     def name(self) -> str:
-        """Without the path, which is often a secret itself."""
+        """The host, without the path, which is often a secret."""
         return f"webhook {urlsplit(self._url).hostname}"
 
     async def tell(self, notice: Notice) -> None:
-        """Post it, or raise what went wrong."""
+        """Post a notice. An exception says what went wrong."""
         body = encode(notice)
         seconds = int(self._clock.now()) // 1_000_000
         headers = {
@@ -48,5 +48,5 @@ class Webhook:
 
 
 def _client() -> httpx2.AsyncClient:
-    """Made off the loop: it reads the certificates that this machine trusts."""
+    """Make the client in a thread, because it reads the trusted certificates."""
     return httpx2.AsyncClient(timeout=_PATIENCE, follow_redirects=False, trust_env=False)
