@@ -329,7 +329,7 @@ def test_an_idle_program_ends_and_one_that_is_kept_warm_stays(stage: Stage) -> N
         await collect(acp, stage.turn("x", idle=0.05))
         (idle,) = list_pipes(stage.sessions / "ses_x")
         await until(lambda: not idle.is_running)
-        assert idle.end_reason == "nothing was to do"
+        assert idle.end_reason == "it was idle"
         assert await acp.is_warm("ses_kept")
 
     run(main())

@@ -88,7 +88,7 @@ def test_ten_minutes_without_a_broker_end_the_program(folder: Path) -> None:
     assert held.stopped == ""
     held.now += 2
     assert held.ended() == 0
-    assert held.stopped == "no broker was there for 600 s"
+    assert held.stopped == "no broker was connected for 600 s"
 
 
 def test_a_program_that_rests_ends_unless_it_is_told_something(folder: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_program_that_rests_ends_unless_it_is_told_something(folder: Path) -> 
     assert held.say(connection, b"rest 0.5\n") == b"ok\n"
     held.now += 1
     assert held.ended() == 0
-    assert held.stopped == "nothing was to do"
+    assert held.stopped == "it was idle"
     connection.close()
 
 

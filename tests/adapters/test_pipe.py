@@ -85,7 +85,7 @@ def test_a_broker_that_is_gone_for_too_long_ends_the_program(loop: str, tmp_path
         assert pipe.is_running  # somebody is connected
         pipe.disconnect()
         await until(lambda: not pipe.is_running)
-        assert pipe.end_reason == "no broker was there for 0.3 s"
+        assert pipe.end_reason == "no broker was connected for 0.3 s"
 
     run_on(loop, main())
 
@@ -104,7 +104,7 @@ def test_a_folder_with_a_long_name_and_a_line_of_megabytes(loop: str, tmp_path: 
         assert pipe.sent_lines()[0].text == line
         assert await pipe.stop_when_idle(0.1)
         await until(lambda: not pipe.is_running)
-        assert pipe.end_reason == "nothing was to do"
+        assert pipe.end_reason == "it was idle"
         assert not (pipe.run.folder / SOCKET).exists()
 
     run_on(loop, main())

@@ -253,7 +253,7 @@ def test_a_flight_that_changed_nothing_and_one_without_a_work_tree(tmp_path: Pat
         await worker(rig, "echo fine", "other", project_root=str(tmp_path / "plain"))
         flight = await ended(rig, (await rig.operator(MakeAsk(to="@other", body="x"))).flight_id)
         problem = await refused(rig.operator(ShowDiff(flight_id=flight.id)))
-        assert f"{tmp_path}/plain is no git work tree" in problem.message
+        assert f"{tmp_path}/plain is not a git work tree" in problem.message
         assert [one.operation for one in problem.remedies] == ["flight.get", "session.tail"]
         assert all(check_remedy(one) == [] for one in problem.remedies)
 

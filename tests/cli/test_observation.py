@@ -73,7 +73,7 @@ def test_what_a_flight_changed_is_one_command_away(shell: Shell) -> None:
     flight = shell.data("ask", "@nowhere", "x")
     refused = shell.type("diff", flight["id"])
     assert refused.returncode == 2
-    assert "is no git work tree" in refused.stderr
+    assert "is not a git work tree" in refused.stderr
     assert f"scout session tail {flight['sessionId']}" in refused.stderr
 
 

@@ -146,7 +146,7 @@ def test_what_is_no_work_tree_is_said(tmp_path: Path, kept: GitSnapshots) -> Non
     assert "no picture" in kept.change(SES, FLT, patch=True).problem
     kept.before(SES, FLT, str(tmp_path))
     kept.after(SES, FLT)
-    assert kept.change(SES, FLT, patch=True).problem == f"{tmp_path} is no git work tree"
+    assert kept.change(SES, FLT, patch=True).problem == f"{tmp_path} is not a git work tree"
 
 
 def test_the_home_folder_is_no_work_tree(
@@ -169,13 +169,13 @@ def test_a_picture_takes_no_longer_than_it_may(
     began = time.monotonic()
     kept.before(SES, FLT, str(work))
     assert time.monotonic() - began < 5
-    assert "takes too long" in kept.change(SES, FLT, patch=True).problem
+    assert "too large for a snapshot" in kept.change(SES, FLT, patch=True).problem
 
 
 def test_what_is_too_large_is_not_kept(work: Path, tmp_path: Path) -> None:
     kept = GitSnapshots(tmp_path / "sessions", most=10)
     kept.before(SES, FLT, str(work))
-    assert "more new in its folder" in kept.change(SES, FLT, patch=True).problem
+    assert "of new files" in kept.change(SES, FLT, patch=True).problem
     assert not (tmp_path / "sessions" / SES / "snapshots" / "objects").exists()
 
 

@@ -1,1 +1,1 @@
-"""The disk: what a directory is, and which project it belongs to."""
+"""Directories and git work trees: projects, branches and snapshots."""

@@ -1,4 +1,4 @@
-"""Git as it lies on the disk, read without running it: top levels, linked work trees, branches."""
+"""Git repositories, read from disk without running git: top levels, linked work trees, branches."""
 
 import os
 import re
@@ -27,7 +27,7 @@ class Repository(Record):
 
 
 def find_repository(folders: list[str]) -> Repository | None:
-    """The work tree of the first of these folders that is a top level."""
+    """Return the work tree of the first of these folders that is a top level."""
     for folder in folders:
         inner = _git_folder(Path(folder))
         if inner is not None:
@@ -44,7 +44,7 @@ def find_repository(folders: list[str]) -> Repository | None:
 
 
 def small_text(path: Path) -> str | None:
-    """The text of a small regular file; None for anything else that may lie there."""
+    """Return the text of a small regular file; None for anything else."""
     try:
         if not path.is_file() or path.stat().st_size > _SMALL:
             return None
@@ -54,7 +54,7 @@ def small_text(path: Path) -> str | None:
 
 
 def _git_folder(folder: Path) -> Path | None:
-    """What `.git` is or points to; a `.git` without HEAD is no repository."""
+    """Return the git folder of a work tree; a `.git` without HEAD is not a repository."""
     inner = folder / ".git"
     pointer = small_text(inner)
     if pointer is not None:
@@ -66,7 +66,7 @@ def _git_folder(folder: Path) -> Path | None:
 
 
 def _main(inner: Path) -> str | None:
-    """The folder that names the repository which a linked work tree shares; a bare one is its own."""
+    """Return the main folder of a linked work tree's repository; for a bare repository, itself."""
     shared = _common(inner)
     if shared is None:
         return None

@@ -103,7 +103,7 @@ class IsolatedGit:
         """Take submodules out of the index: git would start itself inside them, with their configuration."""
         listed = self._call(("ls-files", "--stage", "-z"), most=_LISTED)
         if len(listed) > _LISTED:
-            raise GitFailed("its index lists too many files")
+            raise GitFailed("its index has too many files")
         lines = (line for line in listed.split(b"\0") if line.startswith(_SUBMODULE))
         if names := [line.partition(b"\t")[2] + b"\0" for line in lines]:
             self.run("update-index", "--force-remove", "-z", "--stdin", given=b"".join(names))
@@ -130,11 +130,11 @@ class IsolatedGit:
                 raise GitFailed(f"git cannot be run in {self._top}: {error.strerror}") from None
             told, late = _read(process, most, self._end)
             if late:
-                raise GitFailed("its work tree is so large that a picture of it takes too long")
+                raise GitFailed("its work tree is too large for a snapshot in time")
             if process.returncode not in fine and len(told) <= most:
                 complaints.seek(0)
                 words_of_git = " ".join(complaints.read(2000).decode("utf-8", "replace").split())
-                raise GitFailed(words_of_git[:300] or f"git ended with {process.returncode} in {self._top}")
+                raise GitFailed(words_of_git[:300] or f"git exited with {process.returncode} in {self._top}")
         return told
 
 

@@ -201,7 +201,7 @@ def _is_text(text: str) -> bool:
 
 def _refused(problem: str, at: str = "", near: Sequence[str] = ()) -> Refused:
     again = {"projectPath": at, "body": PLACEHOLDER}
-    remedy = Remedy(operation="ask", parameters=again, why="a directory that is there")
+    remedy = Remedy(operation="ask", parameters=again, why="an existing directory")
     return Refused(
         BadRequest(
             problem=problem,

@@ -1,4 +1,4 @@
-"""Pictures of git work trees, taken by git itself into a folder of Scout's: the repository is only read.
+"""Snapshots of git work trees, written by git into a folder of Scout's. The repository is only read.
 
 A copy of the index is brought up to date, and what the repository does not hold yet is written to an object
 folder beside it. `isolated_git` keeps git from the repository's configuration. All that git does there is to
@@ -24,8 +24,8 @@ from scout.tree.isolated_git import GitFailed, Output, open_git
 
 _SAFE = re.compile(r"\w[\w.-]*", re.ASCII)
 _NAME, _REMOVED = "snapshots", "removed-pictures"
-_GONE = "the pictures of its folder were removed to stay within limits.picturesTotal"
-_PATIENCE = 3  # a person who asks waits longer than a turn
+_GONE = "the snapshots of its folder were removed to stay within limits.picturesTotal"
+_PATIENCE = 3  # a person can wait longer than a turn
 
 
 class _Kept(Record, omit_defaults=True):
@@ -49,33 +49,35 @@ class GitSnapshots:
         self._shown = shown
 
     def before(self, session_id: str, flight_id: str, directory: str) -> None:
-        """The first picture of a flight; a later one does not replace it."""
+        """Take the first snapshot of a flight; a later one does not replace it."""
         folder = self._folder(session_id)
         if self._kept(folder, flight_id) is None:
             self._keep(folder, flight_id, self._first(folder, directory))
 
     def after(self, session_id: str, flight_id: str) -> None:
-        """The last one; if it cannot be taken, the flight is compared with the tree as it is when asked."""
+        """Take the last snapshot. If that fails, the flight is compared with the current tree."""
         folder = self._folder(session_id)
         kept = self._kept(folder, flight_id)
         if kept is None or not kept.base:
             return
         with contextlib.suppress(GitFailed):
-            head = self._picture(folder, kept.directory, self._end())
+            head = self._take(folder, kept.directory, self._end())
             self._keep(folder, flight_id, _Kept(directory=kept.directory, base=kept.base, head=head))
 
     def change(self, session_id: str, flight_id: str, *, patch: bool) -> Change:
-        """The two pictures compared, or why they cannot be."""
+        """Compare the two snapshots, or say why that is not possible."""
         folder = self._folder(session_id)
         kept = self._kept(folder, flight_id)
         if kept is None:
             removed = (folder.parent / _REMOVED).exists()
-            return Change(problem=_GONE if removed else "no picture of its folder was taken before it began")
+            return Change(
+                problem=_GONE if removed else "no snapshot of its folder was taken before it started"
+            )
         if kept.problem:
             return Change(problem=kept.problem)
         end = self._end(_PATIENCE)
         try:
-            head = kept.head or self._picture(folder, kept.directory, end)
+            head = kept.head or self._take(folder, kept.directory, end)
             with open_git(_repository(kept.directory), folder, end) as git:
                 stat = git.read("diff-tree", "--stat=100", "-M", kept.base, head, most=self._shown)
                 words = ("diff-tree", "-p", "-M", "--no-ext-diff", "--no-textconv", kept.base, head)
@@ -95,11 +97,11 @@ class GitSnapshots:
     # -- room on the disk ------------------------------------------------------------------------
 
     def list_stored(self) -> tuple[StoredFolder, ...]:
-        """The pictures of each session, which share what is the same in them."""
+        """List the snapshots of each session, which share their objects."""
         return tuple(_stored(folder) for folder in self._sessions.glob(f"*/{_NAME}"))
 
     def remove(self, folder: StoredFolder) -> None:
-        """Remove the pictures of a session."""
+        """Remove the snapshots of a session."""
         pictures = self._folder(folder.session_id)
         (pictures.parent / _REMOVED).touch(mode=0o600)
         remove_folder(pictures)
@@ -110,13 +112,13 @@ class GitSnapshots:
         try:
             top = _repository(directory).top
             if top == os.path.realpath(Path.home()):
-                return _Kept(problem="its git work tree is the whole home folder")
-            return _Kept(directory=top, base=self._picture(folder, top, self._end()))
+                return _Kept(problem="its git work tree is the home folder")
+            return _Kept(directory=top, base=self._take(folder, top, self._end()))
         except GitFailed as problem:
             return _Kept(problem=str(problem))
 
-    def _picture(self, folder: Path, directory: str, end: float) -> str:
-        """The tree as it is now, with what is new in it and not ignored; what cannot be read is left out."""
+    def _take(self, folder: Path, directory: str, end: float) -> str:
+        """Take a snapshot of the tree with new files that are not ignored; unreadable files are skipped."""
         with open_git(_repository(directory), folder, end) as git:
             git.drop_submodules()
             git.run("add", "-A", "--ignore-errors", "--", ".", fine=(0, 1))
@@ -125,11 +127,11 @@ class GitSnapshots:
         return tree
 
     def _check_size(self, folder: Path) -> None:
-        """A folder with too much new in it is not kept."""
+        """Remove a snapshot with too much new data."""
         size = sum(file.stat().st_size for file in (folder / "objects").rglob("*") if file.is_file())
         if size > self._most:
             shutil.rmtree(folder / "objects", ignore_errors=True)
-            raise GitFailed(f"there is more new in its folder than {self._most >> 20} MB")
+            raise GitFailed(f"its folder has more than {self._most >> 20} MB of new files")
 
     def _end(self, times: float = 1.0) -> float:
         return time.monotonic() + times * self._seconds
@@ -162,7 +164,7 @@ def _stored(folder: Path) -> StoredFolder:
 def _repository(directory: str) -> Repository:
     found = find_repository([directory, *map(str, Path(directory).parents)])
     if found is None:
-        raise GitFailed(f"{directory} is no git work tree")
+        raise GitFailed(f"{directory} is not a git work tree")
     return found
 
 

@@ -1,6 +1,6 @@
-"""What Claude Code 2.1.325 leaves on the disk: the registry of what runs, transcripts, sub-agents.
+"""Claude Code's files (2.1.325): the registry of running sessions, transcripts, sub-agents, the inbox.
 
-Everything here only reads. What is half written, of another user or of an unknown shape is passed over.
+Everything here only reads. What is half written, of another user or of an unknown shape is skipped.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ _NAME = "claude"
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]*")
 _OF_ONE_SESSION = 20
 _INBOX_WAIT = 5.0
-_NOT_LIVE = "whether its program runs is only known for sessions of its registry"
+_NOT_LIVE = "only the registry shows whether a session is running"
 
 
 class LiveClaude(NamedTuple):
@@ -52,13 +52,13 @@ class LiveClaude(NamedTuple):
 
 
 def home_of(environment: Mapping[str, str]) -> Path:
-    """Where the program keeps its files, with this environment."""
+    """Return the folder of the program's files."""
     given = environment.get("CLAUDE_CONFIG_DIR")
     return Path(given) if given else Path(environment.get("HOME") or "~").expanduser() / ".claude"
 
 
 def relays_of(environment: Mapping[str, str], directory: str) -> tuple[str, ...]:
-    """The MCP servers of the user's own settings that relay to Scout, for a session in this directory."""
+    """Return the MCP servers in the user's settings that relay to Scout, for a session in this directory."""
     own = environment.get("CLAUDE_CONFIG_DIR")
     home = Path(own) if own else Path(environment.get("HOME") or "~").expanduser()
     state = _object(home / ".claude.json")
@@ -80,10 +80,7 @@ def _object(file: Path) -> Entry:
 
 
 def live_session(home: Path, session_id: str, besides: Collection[int] = ()) -> LiveClaude | None:
-    """The registry's word on a session, when its process is still the one that wrote it.
-
-    `besides`: processes that do not count.
-    """
+    """Return the running session of this id from the registry. `besides`: processes to ignore."""
     found = (live for live in _live(home) if live.process.pid not in besides)
     return next((live for live in found if live.session_id == session_id), None)
 
@@ -109,7 +106,7 @@ def _registered(entry: Entry, path: Path) -> LiveClaude | None:
 
 
 def transcript_of(home: Path, session_id: str) -> Path | None:
-    """The file of a session. It stays where the session began, so every project is looked into."""
+    """Find the transcript of a session. It stays in the project where the session began."""
     if not _ID.fullmatch(session_id):
         return None
     found = (folder / f"{session_id}.jsonl" for folder in listed(home / "projects"))
@@ -117,7 +114,7 @@ def transcript_of(home: Path, session_id: str) -> Path | None:
 
 
 def read_entry(entry: Entry) -> Iterator[TailLine]:
-    """What a person would want to see of one line: words, tools and their results."""
+    """Yield what a person wants to see of one entry: text, tools and their results."""
     who = text(entry, "type")
     if who not in {"user", "assistant"} or entry.get("isMeta") is True:
         return
@@ -146,7 +143,7 @@ def _block(block: Any) -> _Words | None:
 
 
 def _argument(given: Entry) -> str:
-    """The one argument that says most."""
+    """Return the most telling argument."""
     names = ("command", "file_path", "path", "pattern", "url", "query", "description")
     return next((words for name in names if (words := text(given, name))), "")
 
@@ -181,7 +178,7 @@ def _last_text(message: Entry) -> str | None:
 
 
 def observed(home: Path, limit: int = 50) -> list[Observed]:
-    """The sessions that run, then those that were written last, each with its sub-agents."""
+    """List the running sessions, then those written last, each with its sub-agents."""
     live = {one.session_id: one for one in _live(home)}
     paths = (
         path for folder in listed(home / "projects") for path in listed(folder) if path.suffix == ".jsonl"
@@ -196,7 +193,7 @@ def observed(home: Path, limit: int = 50) -> list[Observed]:
 
 
 def _running(live: LiveClaude) -> Observed:
-    """A session of the registry that has written nothing yet."""
+    """Describe a running session that has no transcript yet."""
     return Observed(
         harness=_NAME,
         native_id=live.session_id,
@@ -227,7 +224,7 @@ def _session(file: File, live: LiveClaude | None) -> Observed:
 
 
 def _begun(path: Path) -> tuple[str, str]:
-    """Where a session began, and with which words."""
+    """Return the folder and the first words of a session."""
     cwd = title = ""
     for entry in head(path):
         cwd = cwd or text(entry, "cwd")
@@ -253,7 +250,7 @@ def _sub_agents(folder: Path) -> Iterator[Observed]:
             parent=folder.parent.name,
             updated_at=file.changed,
             source=str(file.path),
-            limits="it is reached only through the session it belongs to",
+            limits="it can be reached only through its session",
         )
 
 
@@ -261,7 +258,10 @@ def _sub_agents(folder: Path) -> Iterator[Observed]:
 
 
 async def send_to_inbox(home: Path, native_id: str, text: str) -> bool:
-    """Say something to the session of this name, if its process lives and is idle; whether it went in."""
+    """Write to the inbox socket of a session that is idle; whether it was written.
+
+    Nothing comes back on the socket: the session's prompt hook is the receipt.
+    """
     live = await asyncio.to_thread(live_session, home, native_id)
     if live is None or live.status != "idle" or not live.socket:
         return False

@@ -1,4 +1,4 @@
-"""Claude Code's command line: which session it goes on with, where Scout is, and what it may do."""
+"""Claude Code's command line: its session, the address of Scout, and its permissions; and its login."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from scout.ports import McpAccess, SessionSpec
 
 INSTALL = "install Claude Code (npm install -g @anthropic-ai/claude-code) so that `claude` is on the PATH"
 LOGIN = "run `claude` once and log in with /login, or set ANTHROPIC_API_KEY for the daemon"
-# Its own settings, how it reaches its provider; not what an outer Claude Code says about itself.
+# Its settings and how it reaches its provider; not the variables of an outer Claude Code.
 ENVIRONMENT = (
     "ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_API_*", "CLAUDE_CODE_DISABLE_*", "CLAUDE_CODE_ENABLE_*",
     "CLAUDE_CODE_MAX_*", "CLAUDE_CODE_OAUTH_*", "CLAUDE_CODE_SKIP_*", "CLAUDE_CODE_SUBAGENT_MODEL",
@@ -40,11 +40,11 @@ _PROFILES = {
 }
 _DENIED = {PermissionProfile.REVIEW: ("Edit", "Write", "NotebookEdit")}
 _NOTES = (
-    "observe leaves it only tools that read, and of MCP servers only Scout's; hooks of the user still run",
-    "review has no tools that edit; commands that neither Claude Code nor its user holds harmless ask",
-    "workspace_write edits in its folder unasked; so is what the user's settings allow, the rest asks",
+    "observe: only tools that read, and no MCP servers but Scout's; the user's hooks still run",
+    "review: no tools that edit; commands ask, unless Claude Code or the user's settings allow them",
+    "workspace_write: edits in its folder without asking; other tools ask, unless the user allows them",
 )
-_ROOT = "trusted cannot be had as root, since Claude Code refuses it: what workspace_write asks is asked"
+_ROOT = "trusted: Claude Code refuses it for root, so it works as workspace_write"
 
 # Any of these is a login.
 _KEYS = (
@@ -58,17 +58,17 @@ _KEYS = (
 
 
 def is_restricted_root(environment: Mapping[str, str]) -> bool:
-    """Whether Claude Code refuses to do everything unasked, as it does for root."""
+    """Whether Claude Code refuses the profile `trusted`, as it does for root."""
     return os.geteuid() == 0 and not environment.get("IS_SANDBOX")
 
 
 def native_profiles(root: bool) -> tuple[PermissionProfile, ...]:
-    """The profiles that its own flags enforce."""
+    """Return the profiles that its flags enforce."""
     return tuple(one for one in _PROFILES if not (root and one is PermissionProfile.TRUSTED))
 
 
 def notes(root: bool) -> tuple[str, ...]:
-    """What its profiles do not enforce."""
+    """Return what its profiles do not enforce."""
     return (*_NOTES, _ROOT) if root else _NOTES
 
 
@@ -82,9 +82,9 @@ def command(
     relays: Sequence[str] = (),
     contract: str = "",
 ) -> tuple[str, ...]:
-    """All words. `session`: which one it resumes; `servers`: the file that says where Scout is.
+    """Return the command line. `session`: the flags of the session; `servers`: the file with Scout's address.
 
-    `relays`: servers of the user's own settings that would speak for another session of Scout.
+    `relays`: MCP servers of the user's settings that would call Scout for another session.
     `contract`: the file that is added to the system prompt.
     """
     profile = spec.permission
@@ -99,13 +99,13 @@ def command(
 
 
 def mcp_servers(door: McpAccess) -> bytes:
-    """Where Scout is. The program fills in the token from its environment."""
+    """Return the MCP configuration with Scout's address. The program reads the token from its environment."""
     headers = {"Authorization": "Bearer ${SCOUT_TOKEN}"}
     return encode({"mcpServers": {MCP_KEY: {"type": "http", "url": door.url, "headers": headers}}})
 
 
 def is_logged_in(home: Path, environment: Mapping[str, str]) -> bool:
-    """By the environment, a file of credentials, an account that it remembers or a program with the key."""
+    """Whether there is a login: in the environment, a credentials file, a known account or a key helper."""
     if any(environment.get(name) for name in _KEYS) or (home / ".credentials.json").exists():
         return True
     remembered = (

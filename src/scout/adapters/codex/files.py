@@ -1,6 +1,6 @@
-"""What Codex 0.166.0 leaves on the disk: a rollout of each thread, and a lock while a program writes to it.
+"""Codex's files (0.166.0): a rollout of each thread, a lock while a program writes to it, the queue.
 
-Everything here only reads. What is half written, of another user or of an unknown shape is passed over.
+Everything here only reads. What is half written, of another user or of an unknown shape is skipped.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _NAME = "codex"
 _ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]*")
 _ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(?P<thread>.+)\.jsonl")
 _LOCKS = Path("/proc/locks")
-_NOT_LIVE = "whether its program runs is only known on Linux, from the lock of its thread"
+_NOT_LIVE = "only Linux shows whether a thread is open, by its lock"
 _QUEUE_WAIT = 20.0
 _DAYS = 3  # levels of folders: year, month, day
 
@@ -45,7 +45,7 @@ class LiveCodex(NamedTuple):
 
 
 def home_of(environment: Mapping[str, str]) -> Path:
-    """Where the program keeps its files, with this environment."""
+    """Return the folder of the program's files."""
     given = environment.get("CODEX_HOME")
     return Path(given) if given else Path(environment.get("HOME") or "~").expanduser() / ".codex"
 
@@ -54,7 +54,7 @@ def home_of(environment: Mapping[str, str]) -> Path:
 
 
 def live_session(home: Path, session_id: str) -> LiveCodex | None:
-    """Who writes to a thread now: the owner of its lock, by what the system says of locks."""
+    """Return the program that writes to a thread: the owner of its lock."""
     return next((live for live in _live(home) if live.session_id == session_id), None)
 
 
@@ -67,7 +67,7 @@ def _live(home: Path) -> Iterator[LiveCodex]:
 
 
 def _lock_owners() -> dict[str, int]:
-    """Of each locked file, by device and number, the process that holds it."""
+    """Return the process that holds each locked file, by device and inode."""
     try:
         rows = [line.split() for line in _LOCKS.read_text("ascii").splitlines()]
     except OSError:
@@ -87,7 +87,7 @@ def _inode(path: Path) -> str:
 
 
 def transcript_of(home: Path, session_id: str) -> Path | None:
-    """The file of a thread, whenever it began."""
+    """Find the rollout of a thread."""
     if not _ID.fullmatch(session_id):
         return None
     named = (path for path in _rollouts(home) if _thread(path) == session_id)
@@ -95,7 +95,7 @@ def transcript_of(home: Path, session_id: str) -> Path | None:
 
 
 def _rollouts(home: Path) -> Iterator[Path]:
-    """All of them, the latest day first."""
+    """Yield all rollouts, the latest day first."""
     folders = [home / "sessions"]
     for _ in range(_DAYS):
         folders = [below for folder in folders for below in reversed(listed(folder))]
@@ -109,7 +109,7 @@ def _thread(path: Path) -> str:
 
 
 def read_entry(entry: Entry) -> Iterator[TailLine]:
-    """What a person would want to see of one line: words, tools and their results."""
+    """Yield what a person wants to see of one entry: text, tools and their results."""
     if text(entry, "type") != "response_item":
         return
     item = inner(entry, "payload")
@@ -119,7 +119,7 @@ def read_entry(entry: Entry) -> Iterator[TailLine]:
 
 
 def _said(item: Entry) -> tuple[str, str] | None:
-    """A message; what the program itself puts into the user's mouth stands between angle brackets."""
+    """Read a message. Text that the program adds in the user's name is in angle brackets."""
     who = text(item, "role")
     if text(item, "type") != "message" or who not in {"user", "assistant"}:
         return None
@@ -159,7 +159,7 @@ def _words(content: Any) -> str:
 
 
 def observed(home: Path, limit: int = 50) -> list[Observed]:
-    """The threads that were written last, sub-agents among them."""
+    """List the threads that were written last, including sub-agents."""
     live = {one.session_id: one for one in _live(home)}
     return [_session(file, live.get(_thread(file.path))) for file in newest(_rollouts(home), limit)]
 
@@ -183,7 +183,7 @@ def _session(file: File, live: LiveCodex | None) -> Observed:
 
 
 def _begun(path: Path) -> tuple[Entry, str]:
-    """What a thread says of itself, and its first words."""
+    """Return the metadata and the first words of a thread."""
     meta: Entry = {}
     for entry in head(path):
         if text(entry, "type") == "session_meta":
@@ -197,7 +197,10 @@ def _begun(path: Path) -> tuple[Entry, str]:
 
 
 async def queue_message(binary: str, native_id: str, text: str, environment: Mapping[str, str]) -> bool:
-    """Queue something for the thread of this id, if a program has it open; whether Codex took it."""
+    """Queue a message for a thread that is open in a program; whether Codex took it.
+
+    An idle terminal runs it at once. The session's prompt hook is the receipt.
+    """
     if await asyncio.to_thread(live_session, home_of(environment), native_id) is None:
         return False
     words = (binary, "queue", "--thread", native_id, f"--message={text}")
@@ -206,7 +209,7 @@ async def queue_message(binary: str, native_id: str, text: str, environment: Map
         process = await asyncio.create_subprocess_exec(
             *words, env=dict(environment), stdin=null, stdout=null, stderr=null
         )
-    except (OSError, ValueError):  # among others: a text too long for a command line
+    except (OSError, ValueError):  # for example, the text is too long for a command line
         return False
     try:
         async with asyncio.timeout(_QUEUE_WAIT):

@@ -1,4 +1,4 @@
-"""How Codex is started: its program, environment and login, and a permission profile in its own words."""
+"""How Codex is started: its program, environment, login, and permission profiles."""
 
 import os
 import shutil
@@ -13,16 +13,16 @@ from scout.adapters.process.spawn import environment_for
 from scout.model.agent import PermissionProfile
 from scout.ports import SessionSpec
 
-INSTALL = "install it with `npm install -g @openai/codex`, so that `codex` is on the PATH of the daemon"
+INSTALL = "install Codex (npm install -g @openai/codex) so that `codex` is on the daemon's PATH"
 LOGIN = "log in with `codex login`, or set OPENAI_API_KEY or a model_provider in its config.toml"
 NOTES = (
     "observe: commands run in Codex's sandbox, which lets them read everything and write nothing.",
-    "review: as observe; a command that needs more is asked for, and a person decides.",
-    "workspace_write: its folder and the temporary folders can be written as well; no network.",
+    "review: as observe; a command that needs more asks a person.",
+    "workspace_write: commands can also write in its folder and in temporary folders; no network.",
     "trusted: no sandbox and no questions.",
-    "MCP servers of its own config.toml run outside the sandbox; their tools ask as that file says.",
+    "MCP servers in its config.toml run outside the sandbox; that file says when their tools ask.",
 )
-# Pieces of what comes as a whole a moment later, and what Scout has no use for.
+# Parts of events that come as a whole a moment later, and events that Scout does not use.
 UNHEARD = (
     "item/agentMessage/delta",
     "item/commandExecution/outputDelta",
@@ -44,12 +44,12 @@ _TOKEN = "SCOUT_TOKEN"
 _SCRIPT = ".js"
 
 
-# Questions to a person in every mode; no copy of the environment, and so of the token, in its own folder.
+# Questions to a person in every mode; no copy of the environment, with the token, in its folder.
 _FEATURES = {"features.default_mode_request_user_input": True, "features.shell_snapshot": False}
 
 
 class Native(NamedTuple):
-    """Codex's words for a permission profile."""
+    """A permission profile as Codex spells it."""
 
     sandbox: str
     approval: str
@@ -64,14 +64,14 @@ _NATIVE = {
 
 
 def native(profile: PermissionProfile) -> Native:
-    """What a profile is to Codex: its sandbox enforces each of them."""
+    """Return a profile as Codex spells it. Its sandbox enforces each of them."""
     return _NATIVE[profile]
 
 
 def thread_of(
     spec: SessionSpec, directory: Path, inherited: Mapping[str, str] = os.environ
 ) -> dict[str, Any]:
-    """What a thread is begun or taken up with: nothing of this is written into Codex's own files."""
+    """Return the parameters that open a thread. Nothing of this is written into Codex's files."""
     sandbox, approval = native(spec.permission)
     settings: dict[str, Any] = dict(_FEATURES)
     if spec.door is not None:
@@ -94,7 +94,7 @@ def thread_of(
 
 
 def _without_relays(home: Path) -> dict[str, Any]:
-    """What `scout setup` wrote would speak for another session: it is off in this thread."""
+    """Turn off the servers that `scout setup` wrote: they would call Scout for another session."""
     servers = _table(_configuration(home).get("mcp_servers"))
     return {f"mcp_servers.{name}.enabled": False for name in find_relays(servers, "codex")}
 
@@ -102,7 +102,7 @@ def _without_relays(home: Path) -> dict[str, Any]:
 def environment_of(
     spec: SessionSpec | None, also: Iterable[str], inherited: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """The environment of the program; the token goes no other way. `also`: what the settings name."""
+    """Return the environment of the program, with the token. `also`: variables that the settings name."""
     given = dict(spec.environment) if spec is not None else {}
     if spec is not None and spec.door is not None:
         given[_TOKEN] = spec.door.token
@@ -111,7 +111,7 @@ def environment_of(
 
 
 def find_program(environment: Mapping[str, str]) -> Path | None:
-    """Codex itself. What npm puts on the PATH is a script that only starts it."""
+    """Find the Codex binary. npm puts a script on the PATH that only starts it."""
     found = shutil.which("codex", path=environment.get("PATH"))
     if found is None:
         return None
@@ -125,13 +125,13 @@ def find_program(environment: Mapping[str, str]) -> Path | None:
 
 
 def is_logged_in(environment: Mapping[str, str]) -> bool:
-    """Whether it has something to show to its provider, as far as files and names tell."""
+    """Whether there is a login, as far as files and variables show."""
     home = home_of(environment)
     if (home / "auth.json").exists() or any(environment.get(name) for name in _KEYS):
         return True
     settings = _configuration(home)
     if settings.get("cli_auth_credentials_store") in {"keyring", "auto"}:
-        return True  # a keyring is not looked into
+        return True  # a keyring is not read
     chosen = settings.get("model_provider", _BUILT_IN)
     if chosen == _BUILT_IN:
         return False
@@ -147,7 +147,7 @@ def _configuration(home: Path) -> dict[str, Any]:
 
 
 def _provider_keys(settings: dict[str, Any]) -> list[str]:
-    """The variables in which its own configuration keeps the keys of model providers."""
+    """Return the variables that its configuration names for the keys of model providers."""
     providers = _table(settings.get("model_providers")).values()
     return [str(key) for one in providers if (key := _table(one).get("env_key"))]
 

@@ -148,9 +148,9 @@ class Keeper:
         elif os.getppid() != self._shell:
             self._stop("its shell was killed")
         elif self._deserted_at is not None and now - self._deserted_at > self._grace:
-            self._stop(f"no broker was there for {self._grace:g} s")
+            self._stop(f"no broker was connected for {self._grace:g} s")
         elif self._rest_until is not None and now > self._rest_until:
-            self._stop("nothing was to do")
+            self._stop("it was idle")
         elif self._memory and now - self._weighed_at >= _LOOK:
             self._weighed_at = now
             if sum(_descendants().values()) > self._memory:
