@@ -89,7 +89,7 @@ def _plant_folder(file: Path, _: Path) -> None:
 
 PLANTED: dict[str, tuple[Callable[[Path, Path], None], str]] = {
     "link": (Path.symlink_to, "it is a link"),
-    "hard link": (Path.hardlink_to, "it has a second name elsewhere"),
+    "hard link": (Path.hardlink_to, "it has a second hard link"),
     "open": (_plant_open, "mode 0644"),
     "pipe": (_plant_pipe, "it is not a regular file"),
     "folder": (_plant_folder, "it is not a regular file"),
