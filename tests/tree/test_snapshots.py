@@ -143,7 +143,7 @@ def test_no_program_that_a_repository_names_is_run(work: Path, kept: GitSnapshot
 
 
 def test_what_is_no_work_tree_is_said(tmp_path: Path, kept: GitSnapshots) -> None:
-    assert "no picture" in kept.change(SES, FLT, patch=True).problem
+    assert "no snapshot" in kept.change(SES, FLT, patch=True).problem
     kept.before(SES, FLT, str(tmp_path))
     kept.after(SES, FLT)
     assert kept.change(SES, FLT, patch=True).problem == f"{tmp_path} is not a git work tree"
