@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scout.broker.local import LocalScout
-from scout.broker.routing.operator_alarms import open_alarm
+from scout.broker.routing.attention_items import open_alarm
 from scout.model.ask import ReplyMode
 from scout.model.attention import AttentionKind, AttentionMove, AttentionState, Risk
 from scout.model.conversation import MessageKind

@@ -95,9 +95,9 @@ MAY_READ = {
     "policy/resolve.py": {"lex", "bare_branch", "parse_handle"},
     "policy/fleet_file.py": {"parse_dimensions"},
     # Each asks which form a text has, before the resolver is asked what it means.
-    "broker/routing/targets.py": {"lex", "parse_handle"},
-    "broker/routing/messages.py": {"lex"},
-    "broker/routing/names.py": {"lex", "parse_handle"},
+    "broker/operations/asks.py": {"lex", "parse_handle"},
+    "broker/operations/talk.py": {"lex"},
+    "broker/operations/access.py": {"lex", "parse_handle"},
     "broker/operations/agents.py": {"lex"},
     "broker/nearby_projects.py": {"lex"},
     "broker/sessions/wake_up.py": {"lex", "parse_handle"},

@@ -11,8 +11,8 @@ from scout.broker import first_start
 from scout.broker.delivery.dispatcher import Dispatcher
 from scout.broker.delivery.terminals import Terminals
 from scout.broker.local import LocalScout
-from scout.broker.routing import operator_alarms
-from scout.broker.routing.agent_wake import wake_agent
+from scout.broker.routing import attention_items
+from scout.broker.routing.routes import wake_agent
 from scout.broker.sessions import runtimes
 from scout.broker.sessions.after_restart import Reviving
 from scout.broker.sessions.harness_checks import CheckWish, HarnessChecks, PlayCheck
@@ -219,7 +219,7 @@ class Broker:
                 return await self.write(who, work, place)
             if last and last[0].alarms:
                 alarms = last[0].alarms
-                await self.as_system(lambda tx: [operator_alarms.raise_alarm(tx, one) for one in alarms])
+                await self.as_system(lambda tx: [attention_items.raise_alarm(tx, one) for one in alarms])
             raise
         for root in dict.fromkeys(last[0].new_roots):
             await asyncio.to_thread(self._allow_root, root)

@@ -15,8 +15,17 @@ from msgspec.structs import replace
 from scout.base.ids import prefix_of
 from scout.base.record import Record
 from scout.base.refusal import Candidate, Refused, Remedy
-from scout.broker.operations import allowances, attention, flights, history, inbox, questions, work
-from scout.broker.routing import conversations, credentials, names
+from scout.broker.operations import (
+    access,
+    allowances,
+    attention,
+    channels,
+    flights,
+    inbox,
+    questions,
+    talk,
+    work,
+)
 from scout.broker.sessions import records
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
@@ -107,11 +116,11 @@ def _work(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
 
 
 def _conversations(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
-    return conversations.list_conversations(tx, ListConversations(limit=_SHOWN))
+    return channels.list_conversations(tx, ListConversations(limit=_SHOWN))
 
 
 def _cards(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
-    return names.list_cards(tx, ListCards(limit=_SHOWN))
+    return access.list_cards(tx, ListCards(limit=_SHOWN))
 
 
 def _asks(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
@@ -121,17 +130,17 @@ def _asks(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
 
 def _tokens(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     """Those in force: one that has ended is nothing to rotate or revoke."""
-    found = credentials.list_tokens(tx, ListTokens(limit=_MANY)).items
+    found = access.list_tokens(tx, ListTokens(limit=_MANY)).items
     return Page(items=tuple(one for one in found if one.state is TokenState.ACTIVE))
 
 
 def _grants(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
-    found = credentials.list_grants(tx, ListGrants(limit=_MANY)).items
+    found = access.list_grants(tx, ListGrants(limit=_MANY)).items
     return Page(items=tuple(one for one in found if one.state is GrantState.ACTIVE))
 
 
 def _messages(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
-    newest = conversations.latest(tx, Latest(limit=_SHOWN)).items
+    newest = talk.latest(tx, Latest(limit=_SHOWN)).items
     return Page(items=tuple(one.message for one in newest if one.message is not None))
 
 
@@ -164,11 +173,11 @@ _NOUNS: Mapping[str, _Noun] = {
     "cnv": _Noun(
         "conversation",
         Conversation,
-        _reader(conversations.get, GetConversation, "conversation_id"),
+        _reader(channels.get_conversation, GetConversation, "conversation_id"),
         _conversations,
         "conversation.list",
     ),
-    "crd": _Noun("card", Card, _reader(names.show_card, ShowCard, "card_id"), _cards, "card.list"),
+    "crd": _Noun("card", Card, _reader(access.show_card, ShowCard, "card_id"), _cards, "card.list"),
     "dlv": _Noun(
         "delivery",
         Delivery,
@@ -179,7 +188,9 @@ _NOUNS: Mapping[str, _Noun] = {
     "ept": _Noun("endpoint", Endpoint),
     "flt": _Noun("flight", Flight, _reader(flights.get, GetFlight, "flight_id"), _flights, "flight.list"),
     "grt": _Noun("grant", Grant, None, _grants, "grant.list"),
-    "msg": _Noun("message", Message, _reader(history.get, GetMessage, "message_id"), _messages, "latest"),
+    "msg": _Noun(
+        "message", Message, _reader(talk.get_message, GetMessage, "message_id"), _messages, "latest"
+    ),
     "qst": _Noun(
         "question", Question, _reader(questions.get, GetQuestion, "question_id"), _questions, "question.list"
     ),

@@ -20,7 +20,7 @@ from scout.broker.delivery.runner import TurnRunner, failure_of
 from scout.broker.delivery.session_records import PreparedTurn
 from scout.broker.delivery.turn_slots import TurnSlots, open_asks, queued_turn
 from scout.broker.effects import held_flights
-from scout.broker.routing.held_items import has_item
+from scout.broker.routing.attention_items import has_item
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.streams import Subscriptions
 from scout.broker.transaction.transaction import Transaction

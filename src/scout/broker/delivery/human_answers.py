@@ -2,7 +2,7 @@
 
 from scout.broker.delivery.session_records import PreparedTurn
 from scout.broker.routing import attention_items
-from scout.broker.routing.permissions import let_through
+from scout.broker.routing.attention_items import decide_by_allowance
 from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import (
     ATTENTION,
@@ -30,7 +30,7 @@ def ask_person(tx: Transaction, prepared: PreparedTurn, need: NeedsHuman) -> Att
     flight = tx.get(Flight, prepared.flight_id)
     item = _item_of(tx, prepared, need.request)
     if item is None:
-        item = let_through(tx, _put(tx, prepared, need, flight))
+        item = decide_by_allowance(tx, _put(tx, prepared, need, flight))
     if item.state not in ATTENTION.terminal:
         attention_items.block_on_item(tx, item, flight, None)
     return item

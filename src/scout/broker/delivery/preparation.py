@@ -8,7 +8,7 @@ from scout.base.refusal import Refused
 from scout.broker.delivery import prompts, session_records, terminals, turn_record
 from scout.broker.delivery.session_records import PreparedTurn, SessionOpening
 from scout.broker.effects import budget, flight_state
-from scout.broker.routing import credentials, routes
+from scout.broker.routing import routes, tokens
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.ask import Ask, SessionPolicy
@@ -174,7 +174,7 @@ def _token(tx: Transaction, agent: Agent, delivery: Delivery, endpoint: Endpoint
     can = tx.services.harnesses[endpoint.harness or ""].capabilities
     if can.keeps_process or not can.calls_back:
         return _Token()
-    secret = credentials.for_agent(tx, agent, session_id=endpoint.session_id, label=delivery.id)
+    secret = tokens.create_agent_token(tx, agent, session_id=endpoint.session_id, label=delivery.id)
     return _Token(tx.events[-1].target.id, secret)
 
 

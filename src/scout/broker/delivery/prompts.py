@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from scout.broker.delivery import session_records, turn_record
 from scout.broker.effects import budget
-from scout.broker.routing import credentials
+from scout.broker.routing import tokens
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Agent, PermissionProfile
@@ -90,8 +90,8 @@ def issue_mcp_access(tx: Transaction, spec: SessionSpec) -> tuple[McpAccess, dic
     """How the program of a session calls back, with a credential in place of older ones; and its contract."""
     agent = tx.need(Agent, "agent", spec.agent_id)
     session = tx.need(Session, "session", spec.session_id)
-    credentials.revoke_of_session(tx, session, "its program is started anew")
-    secret = credentials.for_agent(tx, agent, session_id=session.id, label="session")
+    tokens.revoke_session_tokens(tx, session, "its program is started anew")
+    secret = tokens.create_agent_token(tx, agent, session_id=session.id, label="session")
     status = tx.services.status
     url = f"{status.url}/agents/{agent.tool_role}/{quote(str(agent.path), safe='')}/mcp"
     facts = {

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from scout.base.refusal import Refused, Remedy
 from scout.broker.delivery import recovery, session_records
 from scout.broker.effects import flight_state
-from scout.broker.routing import credentials
-from scout.broker.routing.held_items import settle_held, show_held
+from scout.broker.routing import tokens
+from scout.broker.routing.attention_items import settle_held, show_held
 from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.broker.transaction.transactions import Transactions
 from scout.model.agent import Agent
@@ -99,7 +99,7 @@ def open_terminal(tx: Transaction, request: OpenSession) -> Session:
     """A person is its only writer from now on; its program, and what that could do in Scout, is over."""
     session, _ = _free(tx, request)
     terminal = Terminal(pid=request.pid, started=request.pid_started, by=tx.sender, since=tx.now)
-    credentials.revoke_of_session(tx, session, "it was opened in a terminal")
+    tokens.revoke_session_tokens(tx, session, "it was opened in a terminal")
     return tx.record(SessionUpdated, hand_over(session, terminal, tx.now), move="open")
 
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from scout.base.time import Time
 from scout.broker.effects import flight_state
-from scout.broker.routing import operator_alarms
+from scout.broker.routing import attention_items
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.delivery import Delivery, postpone
@@ -70,7 +70,7 @@ def hold_for_budget(tx: Transaction, agent: Agent, delivery: Delivery) -> bool:
         held = hold_flight(flight, on, tx.now, next_move_owner_id=owner, reason=why)
         flight_state.record_note(tx, replace(held, next_check_at=check))
     tx.record(DeliveryNacked, postpone(delivery, check, why, tx.now), move="postpone", reason=why)
-    operator_alarms.open_alarm(tx, decision.alarm, agent.owner)
+    attention_items.open_alarm(tx, decision.alarm, agent.owner)
     return True
 
 

@@ -6,7 +6,7 @@ from scout.base.refusal import Remedy
 from scout.broker.effects import answers, notices
 from scout.broker.effects.final_text import hide_tokens
 from scout.broker.routing import attention_items, posts
-from scout.broker.routing.held_items import settle_held
+from scout.broker.routing.attention_items import settle_held
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Lifecycle

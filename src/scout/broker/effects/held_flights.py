@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused
 from scout.broker.effects import flight_state
-from scout.broker.routing import ask_routes, attention_items, routes
-from scout.broker.routing.held_items import settle_held
+from scout.broker.routing import attention_items, routes, wake
+from scout.broker.routing.attention_items import settle_held
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, WakePolicy
 from scout.model.ask import Ask
@@ -43,11 +43,11 @@ def try_to_release(tx: Transaction, flight: Flight) -> bool:
         return False
     message = tx.need(Message, "message", ask.message_id)
     try:
-        route, waits = ask_routes.find_route_again(tx, ask, agent)
+        route, waits = wake.find_route_again(tx, ask, agent)
     except Refused:
         return False
     conversation = tx.need(Conversation, "conversation", ask.conversation_id)
-    decision = ask_routes.decide_wake(tx, ask, route, conversation)
+    decision = wake.decide_ask_wake(tx, ask, route, conversation)
     if waits or decision.action is not WakeAction.WAKE:
         return False
     reason = "it can be carried now" if route.runs else "its target is there, and finds it in its inbox"
@@ -56,7 +56,7 @@ def try_to_release(tx: Transaction, flight: Flight) -> bool:
     if route.runs:
         _carry_instead(tx, pending, reason)
         said = replace(message, flight_id=going.id)
-        ask_routes.deliver_ask(tx, ask, said, route=route, decision=decision, reason=reason)
+        wake.deliver_ask(tx, ask, said, route=route, decision=decision, reason=reason)
     settle_held(tx, flight.target)
     _settle_budget(tx, flight)
     return True
@@ -87,10 +87,10 @@ def route_again(tx: Transaction, flight: Flight, reason: str) -> None:
         return
     ask, agent = tx.need(Ask, "ask", flight.ask_id), tx.need(Agent, "agent", flight.target)
     message = tx.need(Message, "message", ask.message_id)
-    route, waits = ask_routes.find_route_again(tx, ask, agent, queue=True)
+    route, waits = wake.find_route_again(tx, ask, agent, queue=True)
     conversation = tx.need(Conversation, "conversation", ask.conversation_id)
-    decision = ask_routes.decide_wake(tx, ask, route, conversation)
-    held = ask_routes.hold_ask(tx, ask, flight, decision, waits and f"{reason}; {waits}")
+    decision = wake.decide_ask_wake(tx, ask, route, conversation)
+    held = wake.hold_ask(tx, ask, flight, decision, waits and f"{reason}; {waits}")
     if held is not flight:
         flight_state.record_note(tx, held)
         return
@@ -100,7 +100,7 @@ def route_again(tx: Transaction, flight: Flight, reason: str) -> None:
     if route.runs:
         _carry_instead(tx, pending, reason)
         said = replace(message, flight_id=flight.id)
-        ask_routes.deliver_ask(tx, ask, said, route=route, decision=decision, reason=reason)
+        wake.deliver_ask(tx, ask, said, route=route, decision=decision, reason=reason)
 
 
 def carry_again(tx: Transaction, flight: Flight, reason: str) -> None:
@@ -108,10 +108,10 @@ def carry_again(tx: Transaction, flight: Flight, reason: str) -> None:
     ask, agent = tx.need(Ask, "ask", flight.ask_id), tx.need(Agent, "agent", flight.target)
     message = tx.need(Message, "message", ask.message_id)
     try:
-        route, waits = ask_routes.find_route_again(tx, ask, agent)
+        route, waits = wake.find_route_again(tx, ask, agent)
     except Refused:
         return
     conversation = tx.need(Conversation, "conversation", ask.conversation_id)
-    decision = ask_routes.decide_wake(tx, ask, route, conversation)
+    decision = wake.decide_ask_wake(tx, ask, route, conversation)
     said = replace(message, flight_id=flight.id)
-    ask_routes.deliver_ask(tx, ask, said, route=route, decision=decision, reason=reason, waits=bool(waits))
+    wake.deliver_ask(tx, ask, said, route=route, decision=decision, reason=reason, waits=bool(waits))

@@ -5,7 +5,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from scout.broker.routing import attention_items, messages, posts
+from scout.broker.routing import attention_items, posts, wake
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Lifecycle
 from scout.model.conversation import Conversation, Member, Message, MessageKind
@@ -65,9 +65,9 @@ def record_and_wake(
         kind=message_kind,
         targets=(target,) if target else (),
         duty=obligation_of(record),
-        place=messages.wake_context(tx, place) if place else None,
+        place=wake.wake_context(tx, place) if place else None,
     )
-    decision = messages.decide_who_is_woken(tx, occasion)
+    decision = wake.decide_who_is_woken(tx, occasion)
     holder = decision.holder
     heard = holder.agent_id if holder else _other(tx, meant, by)
     place = place if heard in (None, meant) else _place(tx, record, by, heard)
@@ -80,7 +80,7 @@ def record_and_wake(
         return Noticed(record, decision)
     words = _Words(said, text, message_kind, by, heard)
     message = _said(tx, record, place, words, flight)
-    delivery = messages.deliver_message(tx, message, heard, decision) if heard else None
+    delivery = wake.deliver_message(tx, message, heard, decision) if heard else None
     return Noticed(record, decision, message, delivery)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from scout.base.refusal import PLACEHOLDER, Remedy
 from scout.base.time import Time
-from scout.broker.routing import attention_items, messages, operator_alarms, posts
+from scout.broker.routing import attention_items, posts, wake
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import Ask
@@ -65,7 +65,7 @@ def remind(tx: Transaction, record: Owing, nudge: SweepNudge) -> None:
     if holder is None or attention_items.is_person(holder):
         tx.append(SweepNudged, nudge.id, nudge.stored)
         user = holder.owner if holder is not None else None
-        operator_alarms.open_alarm(tx, nudge.alarm, user or tx.services.operator, nudge.escalated_from)
+        attention_items.open_alarm(tx, nudge.alarm, user or tx.services.operator, nudge.escalated_from)
     else:
         _told(tx, record, nudge, holder)
 
@@ -76,9 +76,9 @@ def _told(tx: Transaction, record: Owing, nudge: SweepNudge, holder: Agent) -> N
         cause=Cause.NUDGE,
         sender=Party(agent_id=tx.sender),
         targets=(Party(agent_id=holder.id),),
-        place=messages.wake_context(tx, place),
+        place=wake.wake_context(tx, place),
     )
-    decision = messages.decide_who_is_woken(tx, occasion)
+    decision = wake.decide_who_is_woken(tx, occasion)
     beside = Metadata() if decision.holder else Metadata(wake=decision.stored)
     tx.append(SweepNudged, nudge.id, nudge.stored, beside)
     if holder.lifecycle is Lifecycle.RETIRED:
@@ -90,7 +90,7 @@ def _told(tx: Transaction, record: Owing, nudge: SweepNudge, holder: Agent) -> N
         work_item_id=_work_item(record),
         metadata=Metadata(target_agents=(holder.id,)),
     )
-    messages.deliver_message(tx, message, holder.id, decision)
+    wake.deliver_message(tx, message, holder.id, decision)
 
 
 def _work_item(record: Owing) -> str | None:

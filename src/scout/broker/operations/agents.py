@@ -1,26 +1,32 @@
-"""The directory: entering agents, finding them, changing and retiring them."""
+"""Agents: register, find, configure, retire and revive them."""
 
 import heapq
 from typing import Any
 
 from msgspec.structs import replace
 
+from scout.base.codec import plain, render
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.broker.effects import retirement
-from scout.broker.routing import credentials, routes, unread
+from scout.broker.routing import registration, routes, tokens, unread
 from scout.broker.routing.registration import break_alias_named, check_own_folder, checked_config
+from scout.broker.routing.routes import wake_agent
 from scout.broker.routing.views import agent_view, detail_of
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.paging import before, page, size
 from scout.broker.transaction.transaction import Transaction, alias_of, subject_of
+from scout.identity.describe import describe, describe_mentions
 from scout.identity.lexer import lex
 from scout.identity.name import HandleName
 from scout.identity.path import Kind
-from scout.identity.segment import fold
+from scout.identity.segment import fold, segment
 from scout.model.agent import (
     Agent,
+    AgentConfig,
     AgentMove,
     Lifecycle,
+    ToolRole,
+    connects_by_itself,
     move_agent,
     read_config,
     update_agent,
@@ -30,7 +36,9 @@ from scout.model.problems.target import AmbiguousTarget, NameTaken
 from scout.policy.agent_address import closest_matches, wanted_by
 from scout.policy.directory import Instance, Viewpoint, Wanted, instance_of
 from scout.policy.permit import Deed, Subject
+from scout.policy.registration import RegistrationWish, decide_registration
 from scout.policy.resolve import resolve
+from scout.ports import Surroundings
 from scout.protocol.agents import (
     AgentDetail,
     AgentView,
@@ -38,6 +46,10 @@ from scout.protocol.agents import (
     Identity,
     Moved,
     MoveProject,
+    Parse,
+    Parsed,
+    RegisterAgent,
+    Registered,
     Resolve,
     Resolved,
     RetireAgent,
@@ -249,7 +261,7 @@ def retire(tx: Transaction, request: RetireAgent) -> AgentDetail:
     retired = move_agent(agent, AgentMove.RETIRE, tx.now)
     tx.record(AGENT_EVENTS[AgentMove.RETIRE], retired, move=AgentMove.RETIRE, reason=request.reason)
     retirement.release_obligations(tx, retired)
-    credentials.revoke_all(tx, retired, "its agent is retired")
+    tokens.revoke_agent_tokens(tx, retired, "its agent is retired")
     return detail_of(tx, retired)
 
 
@@ -347,3 +359,119 @@ def move_project(tx: Transaction, request: MoveProject) -> Moved:
     if not moved:
         raise tx.missing("project", request.old)
     return Moved(agents=tuple(moved), at=tx.now)
+
+
+# -- registration ------------------------------------------------------------------------------------
+
+
+def register(tx: Transaction, request: RegisterAgent) -> Registered:
+    """Enter an agent, or find the one that this already is."""
+    _may_register(tx)
+    place = tx.place or tx.here
+    config = _requested_config(tx, request)
+    wish = RegistrationWish(
+        owner=tx.actor.user or tx.services.operator,
+        definition=request.definition_id,
+        workspace=request.workspace or (place.workspace if place and tx.place else None),
+        profile=request.profile,
+        node=tx.services.node,
+        project_root=place.project_root if place else None,
+        branch=(place.branch if place else None) or "main",
+        root_branch=_root_branch(place, request),
+        tool_role=request.tool_role,
+    )
+    decided = decide_registration(wish, tx.everybody)
+    if decided.existing is not None:
+        _check_holder(tx, decided.existing, wish.owner)
+        awake = wake_agent(tx, decided.existing.id, "it was registered again") or decided.existing
+        agent = _reconfigure(tx, awake, config)
+        return _registration_result(tx, agent, decided.elsewhere, created=False)
+    agent = registration.enter(tx, decided, config, place)
+    token = tokens.create_agent_token(tx, agent) if connects_by_itself(config) else None
+    return _registration_result(tx, agent, decided.elsewhere, created=True, token=token)
+
+
+def _check_holder(tx: Transaction, holder: Agent, owner: str) -> None:
+    """A handle is unique on its node: what another user's agent is called is taken."""
+    if holder.owner == owner:
+        return
+    look = Remedy(operation="show", parameters={"address": str(holder.path)}, why="who has it")
+    name, state = tx.address(holder.id), str(holder.lifecycle)
+    raise Refused(
+        NameTaken(noun="agent", name=name, holder_id=holder.id, holder_state=state, remedies=(look,))
+    )
+
+
+def _may_register(tx: Transaction) -> None:
+    agent = tx.get(Agent, tx.actor.agent_id)
+    hosts = agent is not None and agent.tool_role is ToolRole.HOST
+    if not hosts:
+        tx.permit(Deed.ADMINISTER, Subject(name="the directory", user=tx.actor.user))
+
+
+def _root_branch(place: Surroundings | None, request: RegisterAgent) -> str | None:
+    """The agent that bears its project's name, on its main work tree, is the project's root agent."""
+    if place is None or place.branch is None or place.workspace or request.workspace or request.profile:
+        return None
+    return place.branch if segment(request.definition_id) == place.definition else None
+
+
+def _requested_config(tx: Transaction, request: RegisterAgent) -> AgentConfig:
+    shortcuts: dict[str, Any] = {
+        "harness": request.harness,
+        "model": request.model,
+        "wakePolicy": request.wake_policy,
+        "permissionProfile": request.permission_profile,
+        "command": request.command,
+    }
+    given = {**request.config, **{key: value for key, value in shortcuts.items() if value is not None}}
+    if request.command and "harness" not in given:
+        given["harness"] = "command"
+    return checked_config(tx, read_config(given))
+
+
+def _reconfigure(tx: Transaction, agent: Agent, config: AgentConfig) -> Agent:
+    """What a repeated registration says about the agent, said again; what it leaves out stays."""
+    said = {key: value for key, value in plain(config).items() if value != plain(AgentConfig())[key]}
+    merged = checked_config(tx, read_config(said, agent.config), agent.config)
+    if merged == agent.config:
+        return agent
+    return tx.record(AgentUpdated, update_agent(agent, tx.now, config=merged), move="config")
+
+
+def _registration_result(
+    tx: Transaction, agent: Agent, elsewhere: Agent | None, *, created: bool, token: str | None = None
+) -> Registered:
+    view = agent_view(tx, agent)
+    notes = (_second_clone(tx, agent, elsewhere),) if elsewhere is not None else ()
+    return Registered(
+        agent=view,
+        address=view.address,
+        canonical=view.canonical,
+        minimal=view.minimal,
+        path=str(agent.path),
+        created=created,
+        token=token,
+        notes=notes,
+    )
+
+
+def _second_clone(tx: Transaction, agent: Agent, elsewhere: Agent) -> str:
+    """Why the agent has a longer name than was asked for, and how to get a shorter one."""
+    own, other = tx.address(agent.id), tx.address(elsewhere.id)
+    return (
+        f"{other} is the agent of {elsewhere.project_root}, so the agent of this folder is {own}; "
+        f"for a shorter name: scout alias set my-{agent.definition_id} {own}"
+    )
+
+
+def parse_addresses(tx: Transaction, request: Parse) -> Parsed:
+    """One answer per text, in their order."""
+    return Parsed(items=tuple(_parse_one(text, mentions=request.mentions) for text in request.texts))
+
+
+def _parse_one(text: str, *, mentions: bool) -> dict[str, Any]:
+    try:
+        return describe_mentions(text) if mentions else describe(text)
+    except Refused as refusal:
+        return {"input": text, "error": render(refusal.diagnostic)}

@@ -2,7 +2,7 @@
 
 from scout.base.refusal import BadRequest, Refused
 from scout.broker.operations import attention
-from scout.broker.routing.permissions import asker_of
+from scout.broker.routing.attention_items import asker_of
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.paging import before, filtered_page
 from scout.broker.transaction.transaction import Transaction
@@ -182,5 +182,5 @@ def _view(tx: Transaction, allowance: Allowance, shown: int = 0) -> AllowanceVie
         allowance,
         agent_address=tx.address(allowance.agent_id) if allowance.agent_id else "",
         expired=allowance.expires_at is not None and allowance.expires_at <= tx.now,
-        let_through=tuple(attention.view_of(tx, one) for one in used),
+        decide_by_allowance=tuple(attention.view_of(tx, one) for one in used),
     )

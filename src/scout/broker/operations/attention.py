@@ -9,8 +9,7 @@ from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.broker.operations import ask_chain
 from scout.broker.routing import attention_items, posts
-from scout.broker.routing.held_items import count_held
-from scout.broker.routing.permissions import let_through
+from scout.broker.routing.attention_items import count_held, decide_by_allowance
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.paging import before, cursor, filtered_page, page, size
 from scout.broker.transaction.transaction import Transaction, require_owner, subject_of
@@ -250,7 +249,7 @@ def _raised(tx: Transaction, request: Raising, kind: AttentionKind, **said: Any)
         expires_at=_end(tx, request.expires_in),
         **said,
     )
-    item = let_through(tx, item)
+    item = decide_by_allowance(tx, item)
     if is_blocking(item):
         attention_items.block_on_item(tx, item, flight, work)
     return view_of(tx, item)

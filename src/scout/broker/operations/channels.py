@@ -1,10 +1,11 @@
-"""Channels: where several talk, who takes part, who is responsible, and whom messages wake there."""
+"""Channels and conversations: who takes part, who is responsible, and whom messages wake."""
 
 from collections.abc import Sequence
 
 from scout.base.refusal import BadRequest, Refused
 from scout.broker.operations import agents
 from scout.broker.routing import conversations, posts
+from scout.broker.routing.unread import broadcast_for
 from scout.broker.transaction.paging import after_number, page, size
 from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.identity.segment import segment
@@ -24,10 +25,13 @@ from scout.protocol.channels import (
     ArchiveChannel,
     ChannelPolicy,
     ChannelView,
+    ConversationView,
     CreateChannel,
+    GetConversation,
     JoinChannel,
     LeaveChannel,
     ListChannels,
+    ListConversations,
     ShowChannel,
 )
 from scout.protocol.request import Page
@@ -177,3 +181,28 @@ def _mine(tx: Transaction, name: str) -> Conversation:
     if channel.created_by != tx.sender:
         tx.permit(Deed.ADMINISTER, conversations.subject_of_place(channel))
     return channel
+
+
+# -- conversations -----------------------------------------------------------------------------------
+
+
+def get_conversation(tx: Transaction, request: GetConversation) -> ConversationView:
+    """One conversation."""
+    conversation = tx.need(Conversation, "conversation", request.conversation_id)
+    return conversations.conversation_view(tx, ConversationView, conversations.may_read(tx, conversation))
+
+
+def list_conversations(tx: Transaction, request: ListConversations) -> Page[ConversationView]:
+    """The conversations that the caller takes part in, newest first."""
+    wanted = size(request.limit, tx.rules.limits)
+    bound = after_number(request.cursor, _NEWEST)
+    mine = tx.ledger.many(Member, "memberships", agent=tx.sender, before=bound, limit=wanted + 1)
+    listed = page(mine, wanted, lambda member: int(member.created_at))
+    found = [tx.need(Conversation, "conversation", member.conversation_id) for member in listed.items]
+    broadcast = broadcast_for(tx, tx.sender) if request.cursor is None else None
+    if broadcast is not None and conversations.membership(tx, broadcast.id) is None:
+        found = [broadcast, *found]  # it reaches the caller, although it has read none of it
+    return Page(
+        items=tuple(conversations.conversation_view(tx, ConversationView, one) for one in found),
+        next=listed.next,
+    )

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused, Remedy, WrongState
 from scout.broker.operations import allowances, attention, questions, work
-from scout.broker.routing import attention_items, messages, posts
+from scout.broker.routing import attention_items, posts, wake
 from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import (
     ATTENTION,
@@ -260,9 +260,9 @@ def _carry(tx: Transaction, message: Message, asker: Party, place: Conversation)
         sender=Party(agent_id=tx.sender, session_id=tx.actor.session_id),
         kind=MessageKind.ANSWER,
         targets=(asker,),
-        place=messages.wake_context(tx, place),
+        place=wake.wake_context(tx, place),
     )
-    messages.deliver_message(tx, message, asker.agent_id, messages.decide_who_is_woken(tx, occasion))
+    wake.deliver_message(tx, message, asker.agent_id, wake.decide_who_is_woken(tx, occasion))
 
 
 def _session(tx: Transaction, item: Attention) -> str | None:

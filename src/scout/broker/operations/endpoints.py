@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.effects import session_end
 from scout.broker.routing import registration, routes
-from scout.broker.routing.agent_wake import wake_agent
+from scout.broker.routing.routes import wake_agent
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.identity.segment import fold

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused
-from scout.broker.routing import credentials, registration, routes
+from scout.broker.routing import registration, routes, tokens
 from scout.broker.transaction.transaction import Transaction, alias_of, name_of
 from scout.identity.spelling import session_alias
 from scout.model.agent import Agent, Lifecycle
@@ -48,8 +48,8 @@ def enrol(tx: Transaction, request: Enrol) -> Enrolled:
     session = _begun(tx, request) if found is None else _again(tx, found, request)
     agent = tx.need(Agent, "agent", session.agent_id)
     endpoint = routes.endpoint_of(tx, session.id) or _way(tx, agent, session)
-    credentials.revoke_of_session(tx, session, "its session enrolled again")
-    token = credentials.for_agent(tx, agent, session_id=session.id, label=_LABEL)
+    tokens.revoke_session_tokens(tx, session, "its session enrolled again")
+    token = tokens.create_agent_token(tx, agent, session_id=session.id, label=_LABEL)
     return Enrolled(
         session=session,
         agent_id=agent.id,

@@ -6,7 +6,7 @@ from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy, WrongRe
 from scout.broker.effects import answers, flight_state
 from scout.broker.effects.notices import Noticed
 from scout.broker.operations import inbox
-from scout.broker.routing import attention_items, conversations, messages, posts, routes
+from scout.broker.routing import attachments, attention_items, conversations, posts, routes, wake
 from scout.broker.routing.views import flight_view
 from scout.broker.transaction.paging import before, filtered_page
 from scout.broker.transaction.transaction import Transaction, subject_of
@@ -207,12 +207,12 @@ def _tell_next_mover(tx: Transaction, flight: Flight, owner_id: str) -> None:
         cause=Cause.MOVE,
         sender=Party(agent_id=flight.target),
         targets=(Party(agent_id=owner_id),),
-        place=messages.wake_context(tx, place),
+        place=wake.wake_context(tx, place),
     )
-    decision = messages.decide_who_is_woken(tx, occasion)
+    decision = wake.decide_who_is_woken(tx, occasion)
     metadata = Metadata(target_agents=(owner_id,))
     message = posts.post(tx, place.id, text, sender=flight.target, metadata=metadata)
-    messages.deliver_message(tx, message, owner_id, decision)
+    wake.deliver_message(tx, message, owner_id, decision)
 
 
 def _owner_of_next_move(tx: Transaction, request: BlockFlight) -> str:
@@ -281,8 +281,8 @@ def reply(tx: Transaction, request: Reply) -> Receipt:
         return replace(answered, to=tx.address(question.asker_id))
     flight = _asked(tx, message)
     if flight is not None and flight.target == tx.sender and flight.state not in FLIGHT.terminal:
-        attachments = messages.attachments_of(tx, request.attachments)
-        done = _answered(tx, flight, body, CompletedBy.REPLY, attachments)
+        files = attachments.find_attachments(tx, request.attachments)
+        done = _answered(tx, flight, body, CompletedBy.REPLY, files)
         said = done.output_message_id or message.id
         deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=said, limit=10)
         return Receipt(
@@ -359,7 +359,7 @@ def _said(tx: Transaction, request: Reply, body: str, message: Message, ended: F
         message.conversation_id,
         body,
         kind=MessageKind.STATUS if late else MessageKind.ANSWER,
-        attachments=messages.attachments_of(tx, request.attachments),
+        attachments=attachments.find_attachments(tx, request.attachments),
         ask_id=message.ask_id if late else None,
         flight_id=message.flight_id if late else None,
         metadata=Metadata(in_reply_to=message.id, target_agents=(target.id,) if heard else ()),

@@ -1,71 +1,29 @@
-"""Attachments: stored once by their hash; read by those who stored them or may read a message with them."""
+"""Attachments: stored once by hash, readable for their uploader and for readers of a message with them."""
 
-import asyncio
+import mimetypes
 import re
 from collections.abc import Iterable, Sequence
 
-from msgspec.structs import replace
-
 from scout.base.refusal import Refused
-from scout.broker.routing import conversations
-from scout.broker.transaction.call import CallBroker, CallContext
+from scout.broker.routing import (
+    conversations,
+)
 from scout.broker.transaction.transaction import Transaction
 from scout.model.conversation import Attachment, Conversation, Message
 from scout.model.delivery import Delivery
-from scout.model.events.talk import AttachmentStored
-from scout.model.problems.request import Forbidden, NotFound
-from scout.model.token import TokenKind
-from scout.policy.limits import check_attachment
+from scout.model.problems.request import NotFound
 from scout.ports import Blobs
-from scout.protocol.talk import Blob, GetBlob, PutBlob
 from scout.store.ledger import LAST
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+SHA256 = re.compile(r"[0-9a-f]{64}")
 _PAGE = 100  # messages that are looked at in one query
+_MEDIA_TYPES = mimetypes.MimeTypes()  # made here, for it reads the files of the system
 
 
 def sizes_of(blobs: Blobs, named: Iterable[str]) -> dict[str, int]:
     """How large the stored files are that a request names by hash, with a name behind a colon."""
     hashes = dict.fromkeys(text.partition(":")[0] for text in named)
     return {sha256: size for sha256 in hashes if (size := blobs.size(sha256)) is not None}
-
-
-async def put_blob(call: CallContext[CallBroker], request: PutBlob) -> Attachment:
-    """Store the bytes in a thread, then record who did. The idempotency key stands for the file's hash."""
-    stored = await asyncio.to_thread(_store, call.glance(), request)
-    hashed = replace(request, data=stored.sha256.encode())
-    return await call.write_once(hashed, lambda tx, _: record_upload(tx, stored))
-
-
-def _store(tx: Transaction, request: PutBlob) -> Attachment:
-    """Store a file; the same bytes are the same file."""
-    if tx.actor.kind is TokenKind.GUEST or tx.actor.agent_id is None:
-        raise Refused(Forbidden(action="store", subject="a file", needs=("the token of an agent",)))
-    check_attachment(request.name[:60], len(request.data), tx.rules.limits)
-    return Attachment(
-        sha256=tx.services.blobs.put(request.data),
-        name=request.name,
-        size=len(request.data),
-        media_type=request.media_type,
-    )
-
-
-def record_upload(tx: Transaction, stored: Attachment) -> Attachment:
-    """Note who stored a file: it may read it from now on."""
-    if not tx.ledger.value("file_uploaded", hashed=stored.sha256, agent=tx.sender):
-        tx.append(AttachmentStored, tx.sender, stored)
-    return stored
-
-
-def get_blob(tx: Transaction, request: GetBlob) -> Blob:
-    """Return a stored file. One that the caller may not read is refused as if there were none."""
-    if not may_read(tx, request.sha256):
-        raise _missing(request.sha256)
-    data = tx.services.blobs.get(request.sha256) if _SHA256.fullmatch(request.sha256) else None
-    if data is None:
-        raise _missing(request.sha256)
-    attachment = Attachment(sha256=request.sha256, name=request.sha256[:12], size=len(data))
-    return Blob(attachment=attachment, data=data)
 
 
 # -- who may read -------------------------------------------------------------------------------------
@@ -102,5 +60,20 @@ def _is_shown(tx: Transaction, message: Message) -> bool:
     return True
 
 
-def _missing(sha256: str) -> Refused:
+def missing(sha256: str) -> Refused:
     return Refused(NotFound(noun="attachment", id=sha256[:80]))
+
+
+def find_attachments(tx: Transaction, hashes: Sequence[str]) -> tuple[Attachment, ...]:
+    """The stored files that a message names, each once; their sizes were looked up before."""
+    return tuple({one.sha256: one for one in (_find_attachment(tx, text) for text in hashes)}.values())
+
+
+def _find_attachment(tx: Transaction, text: str) -> Attachment:
+    """A file is named by its hash, with what it is called behind a colon."""
+    sha256, _, name = text.partition(":")
+    size = tx.files.get(sha256)
+    if size is None or not may_read(tx, sha256):
+        raise Refused(NotFound(noun="attachment", id=text[:80]))
+    media_type = _MEDIA_TYPES.guess_type(name)[0] or "application/octet-stream"
+    return Attachment(sha256=sha256, name=name or sha256[:12], size=size, media_type=media_type)

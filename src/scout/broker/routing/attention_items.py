@@ -1,12 +1,16 @@
-"""What needs a person: one open item about one thing, for as long as that thing is theirs."""
+"""Attention items: what needs a person. At most one open item about one thing."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from scout.base.refusal import Diagnostic, Refused, Remedy
+from scout.base.time import Time
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath, Kind
-from scout.model.agent import Agent
+from scout.model.agent import Agent, PermissionProfile
+from scout.model.allowance import Allowance, AllowanceKind
 from scout.model.attention import (
     ATTENTION,
     Attention,
@@ -19,19 +23,25 @@ from scout.model.attention import (
 )
 from scout.model.events.asks import FLIGHT_EVENTS
 from scout.model.events.talk import ATTENTION_EVENTS, AttentionCreated, WorkItemUpdated
-from scout.model.flight import Flight, FlightMove, FlightState, resume_flight, wait_flight
+from scout.model.flight import Flight, FlightMove, FlightPhase, FlightState, resume_flight, wait_flight
+from scout.model.permission import PermissionRequest
 from scout.model.question import Question, QuestionState
 from scout.model.ref import Ref
+from scout.model.session import Session
 from scout.model.token import TokenKind
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkItem, WorkMove, WorkState, resume_work, wait_work
-from scout.policy.limits import check_attention_rate, check_open_attention
+from scout.policy.allowance import Asker, allowance_for
+from scout.policy.limits import Alarm, alarm_of, check_attention_rate, check_open_attention, check_wake_budget
 from scout.policy.permit import is_person_for
-from scout.store.ledger import LAST
+from scout.protocol.operations import command_line
+from scout.store.ledger import LAST, Ledger
 
 WAITS = "waiting for a person to decide"  # whoever may read the item is shown its title instead
 _TITLE = 120
 _MANY = 200  # open flights of one agent that are looked at
+_HELD = "held:"
+_ALLOWANCES = 500
 
 
 def is_person(agent: Agent | None) -> bool:
@@ -241,3 +251,139 @@ def close_items_of(tx: Transaction, flight: Flight) -> None:
             close_item(tx, item, f"flight {flight.id} is over")
     for item in tx.ledger.many(Attention, "attention_about", dedupe=flight.id):
         close_item(tx, item, f"flight {flight.id} is over")
+
+
+# -- alarms ------------------------------------------------------------------------------------------
+
+
+def open_alarm(tx: Transaction, alarm: Alarm, user: str | None = None, about: str | None = None) -> Attention:
+    """The item that a rule asks for, with what can be done about it; raised by the broker, whoever acts.
+
+    `about`: the agent that an answer to it is for, if not the one that acts.
+    """
+    tries = [f"try: {command_line(remedy)}" for remedy in alarm.remedies]
+    return open_item(
+        tx,
+        alarm.kind,
+        user=user or tx.actor.user or tx.services.operator,
+        source=tx.services.system_agent,
+        agent_id=about or tx.actor.agent_id,
+        title=alarm.title,
+        body="\n".join([alarm.body, *tries]),
+        dedupe=alarm.dedupe,
+    )
+
+
+def raise_alarm(tx: Transaction, problem: Diagnostic) -> None:
+    """Put a problem before the operator, if it is one of those that a person has to know."""
+    alarm = alarm_of(problem)
+    if alarm is not None:
+        open_alarm(tx, alarm)
+
+
+def report_wake_budget(tx: Transaction, conversation_id: str, wakes: Sequence[Time], name: str) -> None:
+    """Say that agents have used up the wakes of a conversation."""
+    try:
+        check_wake_budget(conversation_id, wakes, tx.rules.limits, tx.now, name=name)
+    except Refused as refusal:
+        raise_alarm(tx, refusal.diagnostic)
+
+
+# -- held flights: one open item for each agent ------------------------------------------------------
+
+
+def flights_held(ledger: Ledger, agent_id: str) -> list[Flight]:
+    """The flights to an agent that wait for the operator, oldest first."""
+    found = ledger.many(Flight, "flights_open_to", agent=agent_id, before=LAST, limit=_MANY)
+    return [one for one in reversed(found) if _waits_for_operator(one)]
+
+
+def _waits_for_operator(flight: Flight) -> bool:
+    on = flight.waiting_on
+    return flight.phase is FlightPhase.HELD and on is not None and on.kind is WaitingKind.OPERATOR
+
+
+def show_held(tx: Transaction, agent_id: str, why: str, remedies: Sequence[Remedy]) -> None:
+    """See to it that the operator has one open item about what is held for an agent."""
+    agent = tx.need(Agent, "agent", agent_id)
+    tries = [f"try: {command_line(remedy)}" for remedy in remedies]
+    open_item(
+        tx,
+        AttentionKind.WAITING,
+        user=agent.owner or tx.services.operator,
+        source=tx.services.system_agent,
+        agent_id=agent_id,
+        title=f"{tx.address(agent_id)} {why}",
+        body="\n".join(tries),
+        dedupe=f"{_HELD}{agent_id}",
+    )
+
+
+def has_item(ledger: Ledger, agent_id: str) -> bool:
+    """Whether the operator has an open item about what is held for an agent."""
+    return bool(ledger.many(Attention, "attention_about", dedupe=f"{_HELD}{agent_id}"))
+
+
+def settle_held(tx: Transaction, agent_id: str) -> None:
+    """Put the item away once nothing is held for the agent any more."""
+    if flights_held(tx.ledger, agent_id):
+        return
+    for item in tx.ledger.many(Attention, "attention_about", dedupe=f"{_HELD}{agent_id}"):
+        close_item(tx, item, "nothing is held any more")
+
+
+def count_held(tx: Transaction, item: Attention) -> Attention:
+    """The item with how many asks are held now; no fact is written for each of them."""
+    if not (item.dedupe or "").startswith(_HELD) or item.agent_id is None:
+        return item
+    count = len(flights_held(tx.ledger, item.agent_id))
+    asks = "1 ask waits" if count == 1 else f"{count} asks wait"
+    return replace(item, title=f"{item.title}: {asks}") if count else item
+
+
+# -- standing decisions ------------------------------------------------------------------------------
+
+
+def decide_by_allowance(tx: Transaction, item: Attention) -> Attention:
+    """The same item, decided at once if a standing decision answers it."""
+    wish = item.permission
+    found = (
+        allowance_for(_allowances_about(tx, item.user, wish), wish, asker_of(tx, item), tx.now)
+        if wish
+        else None
+    )
+    if found is None:
+        return item
+    move, by, reason = AttentionMove.APPROVE, tx.services.system_agent, f"let through by {found.id}"
+    decided = decide_attention(item, move, found.created_by, tx.now, reason=reason)
+    allowed = replace(decided, allowance_id=found.id)
+    return tx.record(ATTENTION_EVENTS[move], allowed, move=move, reason=reason, source=by)
+
+
+def _allowances_about(tx: Transaction, user: str, wish: PermissionRequest) -> list[Allowance]:
+    """The standing decisions that could be about a request."""
+    subjects = {AllowanceKind.TOOL: wish.tool, AllowanceKind.PATH: ""}
+    if wish.command is not None:
+        subjects[AllowanceKind.COMMAND] = wish.command
+    return [
+        one
+        for kind, subject in subjects.items()
+        for one in tx.ledger.many(
+            Allowance, "allowances_about", user=user, what=kind, subject=subject, limit=_ALLOWANCES
+        )
+    ]
+
+
+def asker_of(tx: Transaction, item: Attention) -> Asker:
+    """Whose program asks: its session says where it works and what it may do."""
+    agent = tx.agent(item.agent_id)
+    session = tx.get(Session, item.return_path.session_id)
+    profile = session.permission_profile if session else None
+    own = agent.config.permission_profile if agent else None
+    return Asker(
+        user=item.user,
+        agent_id=item.agent_id,
+        project_root=agent.project_root if agent else None,
+        directory=session.cwd if session else None,
+        profile=profile or own or PermissionProfile.WORKSPACE_WRITE,
+    )

@@ -1,13 +1,12 @@
-"""Conversations and channels: who takes part, who is responsible, how far each has read."""
+"""Conversations: members, names, read permission, and default recipients."""
 
 from collections import Counter
 from typing import TypeVar
 
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.routing import posts
-from scout.broker.routing.unread import broadcast_for, counts_by_conversation
+from scout.broker.routing.unread import counts_by_conversation
 from scout.broker.routing.views import extend_record
-from scout.broker.transaction.paging import after_number, page, size
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.segment import segment
 from scout.model.agent import Agent
@@ -19,24 +18,13 @@ from scout.model.conversation import (
     channel_id,
     thread_id,
 )
-from scout.model.delivery import Delivery
-from scout.model.events.talk import (
-    MessagePosted,
-    message_of,
-)
 from scout.model.problems.request import NotFound
-from scout.model.ref import Ref
 from scout.policy.permit import Deed, Subject
 from scout.protocol.channels import (
     ConversationView,
-    GetConversation,
-    ListConversations,
     MemberRole,
     MemberView,
 )
-from scout.protocol.request import Page
-from scout.protocol.talk import Latest, LatestItem
-from scout.store.ledger import LAST
 
 V = TypeVar("V", bound=ConversationView)
 _SHOWN = 200
@@ -154,56 +142,6 @@ def _member_view(tx: Transaction, conversation: Conversation, member: Member) ->
     roles = [MemberRole.OWNER] if owns else []
     roles += [MemberRole.MASTER] if conversation.master_id == member.agent_id else []
     return extend_record(MemberView, member, address=tx.address(member.agent_id), roles=tuple(roles))
-
-
-def get(tx: Transaction, request: GetConversation) -> ConversationView:
-    """One conversation."""
-    conversation = tx.need(Conversation, "conversation", request.conversation_id)
-    return conversation_view(tx, ConversationView, may_read(tx, conversation))
-
-
-def list_conversations(tx: Transaction, request: ListConversations) -> Page[ConversationView]:
-    """The conversations that the caller takes part in, newest first."""
-    wanted = size(request.limit, tx.rules.limits)
-    bound = after_number(request.cursor, _NEWEST)
-    mine = tx.ledger.many(Member, "memberships", agent=tx.sender, before=bound, limit=wanted + 1)
-    listed = page(mine, wanted, lambda member: int(member.created_at))
-    found = [tx.need(Conversation, "conversation", member.conversation_id) for member in listed.items]
-    broadcast = broadcast_for(tx, tx.sender) if request.cursor is None else None
-    if broadcast is not None and membership(tx, broadcast.id) is None:
-        found = [broadcast, *found]  # it reaches the caller, although it has read none of it
-    return Page(items=tuple(conversation_view(tx, ConversationView, one) for one in found), next=listed.next)
-
-
-def latest(tx: Transaction, request: Latest) -> Page[LatestItem]:
-    """The newest message of each conversation: those one last joined, and where something came or went."""
-    wanted = size(request.limit, tx.rules.limits)
-    reach = 4 * wanted
-    said = tx.ledger.facts("said_by", ref=str(Ref.to(tx.sender)), limit=reach)
-    ours = [message_of(event) for event in said if isinstance(event, MessagePosted)]
-    came = tx.ledger.many(Delivery, "deliveries_to", agent=tx.sender, before=LAST, limit=reach)
-    got = [tx.get(Message, one.message_id) for one in came]
-    joined = tx.ledger.many(Member, "memberships", agent=tx.sender, before=_NEWEST, limit=reach)
-    places = [one.conversation_id for one in (*ours, *(one for one in got if one), *joined)]
-    broadcast = broadcast_for(tx, tx.sender)
-    places += [broadcast.id] if broadcast else []
-    counts = _counts(tx)
-    found = [posts.newest_message(tx, place) for place in dict.fromkeys((*places, *filter(None, counts)))]
-    newest = sorted((one for one in found if one), key=lambda one: -one.seq)
-    return Page(items=tuple(_latest_item(tx, one, counts) for one in newest[:wanted]))
-
-
-def _latest_item(tx: Transaction, newest: Message, counts: Counter[str]) -> LatestItem:
-    conversation = tx.need(Conversation, "conversation", newest.conversation_id)
-    others = [one for one in members_of(tx, conversation.id, 3) if one.agent_id != tx.sender]
-    name = conversation.name or ", ".join(tx.address(one.agent_id) for one in others)
-    return LatestItem(
-        conversation_id=conversation.id,
-        kind=conversation.kind,
-        name=name,
-        message=newest,
-        unread=counts[conversation.id],
-    )
 
 
 def channel_named(tx: Transaction, name: str) -> Conversation:

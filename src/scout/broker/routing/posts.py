@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from scout.broker.routing.agent_wake import wake_agent
+from scout.broker.routing.routes import wake_agent
 from scout.broker.transaction.transaction import Transaction
 from scout.model.conversation import (
     Attachment,

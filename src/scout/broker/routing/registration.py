@@ -1,106 +1,29 @@
-"""Entering agents: by registration, or because a project is asked that has none yet."""
+"""New agents: entered by registration, or because a project without one is asked."""
 
-from typing import Any
-
-from scout.base.codec import plain
-from scout.base.refusal import BadRequest, Refused, Remedy
-from scout.broker.routing import credentials, routes
-from scout.broker.routing.agent_wake import wake_agent
-from scout.broker.routing.views import agent_view
+from scout.base.refusal import BadRequest, Refused
+from scout.broker.routing import routes
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.branch import check_ref
 from scout.identity.path import AgentPath, Kind
 from scout.identity.reserved import RESERVED
-from scout.identity.segment import fold, segment
+from scout.identity.segment import fold
 from scout.identity.spelling import directory_definition
 from scout.model.agent import (
     Agent,
     AgentConfig,
     PermissionProfile,
-    ToolRole,
-    connects_by_itself,
     new_agent,
-    read_config,
     take_search_index,
     take_sub_index,
-    update_agent,
 )
 from scout.model.alias import Alias, AliasState, break_alias
 from scout.model.events.directory import AliasBrokenEvent
 from scout.model.events.presence import AgentRegistered, AgentUpdated
 from scout.model.problems.request import Forbidden
-from scout.model.problems.target import NameTaken
 from scout.policy.directory import Wanted
-from scout.policy.permit import Deed, Subject, check_directory
+from scout.policy.permit import check_directory
 from scout.policy.registration import Registration, RegistrationWish, decide_registration
 from scout.ports import Surroundings
-from scout.protocol.agents import RegisterAgent, Registered
-
-
-def register(tx: Transaction, request: RegisterAgent) -> Registered:
-    """Enter an agent, or find the one that this already is."""
-    _may_register(tx)
-    place = tx.place or tx.here
-    config = _config(tx, request)
-    wish = RegistrationWish(
-        owner=tx.actor.user or tx.services.operator,
-        definition=request.definition_id,
-        workspace=request.workspace or (place.workspace if place and tx.place else None),
-        profile=request.profile,
-        node=tx.services.node,
-        project_root=place.project_root if place else None,
-        branch=(place.branch if place else None) or "main",
-        root_branch=_root_branch(place, request),
-        tool_role=request.tool_role,
-    )
-    decided = decide_registration(wish, tx.everybody)
-    if decided.existing is not None:
-        _check_owner(tx, decided.existing, wish.owner)
-        awake = wake_agent(tx, decided.existing.id, "it was registered again") or decided.existing
-        agent = _reconfigured(tx, awake, config)
-        return _registered(tx, agent, decided.elsewhere, created=False)
-    agent = enter(tx, decided, config, place)
-    token = credentials.for_agent(tx, agent) if connects_by_itself(config) else None
-    return _registered(tx, agent, decided.elsewhere, created=True, token=token)
-
-
-def _check_owner(tx: Transaction, holder: Agent, owner: str) -> None:
-    """A handle is unique on its node: what another user's agent is called is taken."""
-    if holder.owner == owner:
-        return
-    look = Remedy(operation="show", parameters={"address": str(holder.path)}, why="who has it")
-    name, state = tx.address(holder.id), str(holder.lifecycle)
-    raise Refused(
-        NameTaken(noun="agent", name=name, holder_id=holder.id, holder_state=state, remedies=(look,))
-    )
-
-
-def _may_register(tx: Transaction) -> None:
-    agent = tx.get(Agent, tx.actor.agent_id)
-    hosts = agent is not None and agent.tool_role is ToolRole.HOST
-    if not hosts:
-        tx.permit(Deed.ADMINISTER, Subject(name="the directory", user=tx.actor.user))
-
-
-def _root_branch(place: Surroundings | None, request: RegisterAgent) -> str | None:
-    """The agent that bears its project's name, on its main work tree, is the project's root agent."""
-    if place is None or place.branch is None or place.workspace or request.workspace or request.profile:
-        return None
-    return place.branch if segment(request.definition_id) == place.definition else None
-
-
-def _config(tx: Transaction, request: RegisterAgent) -> AgentConfig:
-    shortcuts: dict[str, Any] = {
-        "harness": request.harness,
-        "model": request.model,
-        "wakePolicy": request.wake_policy,
-        "permissionProfile": request.permission_profile,
-        "command": request.command,
-    }
-    given = {**request.config, **{key: value for key, value in shortcuts.items() if value is not None}}
-    if request.command and "harness" not in given:
-        given["harness"] = "command"
-    return checked_config(tx, read_config(given))
 
 
 def checked_config(tx: Transaction, config: AgentConfig, was: AgentConfig | None = None) -> AgentConfig:
@@ -128,15 +51,6 @@ def check_profile(tx: Transaction, wanted: PermissionProfile | None, was: Permis
     if wanted is PermissionProfile.TRUSTED and wanted is not was and not tx.is_operator:
         needs = ("the operator's token",)
         raise Refused(Forbidden(action="set the profile trusted", subject="a program", needs=needs))
-
-
-def _reconfigured(tx: Transaction, agent: Agent, config: AgentConfig) -> Agent:
-    """What a repeated registration says about the agent, said again; what it leaves out stays."""
-    said = {key: value for key, value in plain(config).items() if value != plain(AgentConfig())[key]}
-    merged = checked_config(tx, read_config(said, agent.config), agent.config)
-    if merged == agent.config:
-        return agent
-    return tx.record(AgentUpdated, update_agent(agent, tx.now, config=merged), move="config")
 
 
 def enter(tx: Transaction, decided: Registration, config: AgentConfig, place: Surroundings | None) -> Agent:
@@ -217,32 +131,6 @@ def break_alias_named(tx: Transaction, agent: Agent) -> None:
     if alias is not None and alias.state is AliasState.ACTIVE:
         reason = f"an agent is now called {agent.definition_id}"
         tx.record(AliasBrokenEvent, break_alias(alias, reason, tx.now), move="break", reason=reason)
-
-
-def _registered(
-    tx: Transaction, agent: Agent, elsewhere: Agent | None, *, created: bool, token: str | None = None
-) -> Registered:
-    view = agent_view(tx, agent)
-    notes = (_second_clone(tx, agent, elsewhere),) if elsewhere is not None else ()
-    return Registered(
-        agent=view,
-        address=view.address,
-        canonical=view.canonical,
-        minimal=view.minimal,
-        path=str(agent.path),
-        created=created,
-        token=token,
-        notes=notes,
-    )
-
-
-def _second_clone(tx: Transaction, agent: Agent, elsewhere: Agent) -> str:
-    """Why the agent has a longer name than was asked for, and how to get a shorter one."""
-    own, other = tx.address(agent.id), tx.address(elsewhere.id)
-    return (
-        f"{other} is the agent of {elsewhere.project_root}, so the agent of this folder is {own}; "
-        f"for a shorter name: scout alias set my-{agent.definition_id} {own}"
-    )
 
 
 def base_agent(tx: Transaction, place: Surroundings) -> Agent:

@@ -1,4 +1,4 @@
-"""How an agent can be reached now: through which endpoint, or by which harness."""
+"""Routes: the endpoint through which an agent is reached now, or the harness that would start it."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,10 @@ from msgspec.structs import replace
 
 from scout.base.record import Record
 from scout.base.refusal import Candidate, Refused, Remedy
-from scout.broker.routing.agent_wake import wake_agent
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
-from scout.model.agent import Agent
+from scout.model.agent import Agent, AgentMove, Lifecycle, move_agent
 from scout.model.ask import Ask
 from scout.model.endpoint import (
     ACTIVE,
@@ -22,7 +21,7 @@ from scout.model.endpoint import (
     is_online,
     move_endpoint,
 )
-from scout.model.events.presence import ENDPOINT_EVENTS, AgentOffline, AgentOnline, Reached
+from scout.model.events.presence import ENDPOINT_EVENTS, AgentOffline, AgentOnline, AgentWoken, Reached
 from scout.model.problems.session import HarnessUnavailable, Missing
 from scout.model.problems.target import AmbiguousEndpoint, RetiredTarget
 from scout.model.token import TokenKind
@@ -308,3 +307,11 @@ def retired_target(tx: Transaction, agent: Agent) -> RetiredTarget:
     """The refusal of what is for an agent that is out of service."""
     revive = Remedy(operation="agent.revive", parameters={"address": str(agent.path)})
     return RetiredTarget(address=tx.address(agent.id), agent_id=agent.id, remedies=(revive,))
+
+
+def wake_agent(tx: Transaction, agent_id: str | None, reason: str) -> Agent | None:
+    """Store that an agent sleeps no longer, if it did."""
+    agent = tx.agent(agent_id)
+    if agent is None or agent.lifecycle is not Lifecycle.SLEEPING:
+        return agent
+    return tx.record(AgentWoken, move_agent(agent, AgentMove.WAKE, tx.now), move="wake", reason=reason)

@@ -10,7 +10,7 @@ from scout.broker.delivery import preparation, session_records, turn_record
 from scout.broker.delivery.dispatcher import Dispatcher
 from scout.broker.delivery.runner import failure_of
 from scout.broker.delivery.session_records import SessionOpening
-from scout.broker.routing import operator_alarms, routes
+from scout.broker.routing import attention_items, routes
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
@@ -199,7 +199,7 @@ def _again(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionOpening:
 
 
 def _alarm(tx: Transaction, agent: Agent, attempts: int, problem: Failed) -> None:
-    operator_alarms.raise_alarm(tx, _told(tx.address(agent.id), attempts, problem))
+    attention_items.raise_alarm(tx, _told(tx.address(agent.id), attempts, problem))
 
 
 def _told(address: str, attempts: int, problem: Failed) -> WakeFailed:

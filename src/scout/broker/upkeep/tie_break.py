@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from scout.base.codec import decode
-from scout.broker.routing import messages
+from scout.broker.routing import wake
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
@@ -99,6 +99,6 @@ def _candidates(ledger: Ledger, message: Message) -> dict[str, str]:
 
 def _follow(tx: Transaction, message: Message, facts: WakeFacts, agent_id: str) -> None:
     occasion = replace(facts.occasion, suggestion=Party(agent_id=agent_id))
-    decision = messages.decide_who_is_woken(tx, occasion)
+    decision = wake.decide_who_is_woken(tx, occasion)
     if decision.holder is not None:
-        messages.deliver_message(tx, message, decision.holder.agent_id, decision)
+        wake.deliver_message(tx, message, decision.holder.agent_id, decision)

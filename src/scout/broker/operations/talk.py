@@ -1,30 +1,36 @@
-"""Messages: said once, on disk before anybody is told, carried to whom they are for."""
+"""Messages: send, read and redact them, and store the files they carry."""
 
-import mimetypes
-from collections.abc import Mapping, Sequence
-from typing import Any
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
 
-from scout.base.refusal import BadRequest, Refused, code_of
+from msgspec.structs import replace
+
+from scout.base.refusal import BadRequest, Refused
+from scout.broker.operations import access, agents
 from scout.broker.routing import (
     attachments,
     attention_items,
     conversations,
-    names,
-    operator_alarms,
     posts,
     registration,
     routes,
+    wake,
 )
-from scout.broker.routing.held_items import show_held
+from scout.broker.routing.unread import broadcast_for, counts_by_conversation
+from scout.broker.routing.views import extend_record
+from scout.broker.transaction.call import CallBroker, CallContext
+from scout.broker.transaction.paging import after_number, page, size
 from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.identity.lexer import lex
 from scout.identity.name import PathName
-from scout.identity.path import AgentPath, Kind
+from scout.identity.path import AgentPath
 from scout.model.agent import Agent, Lifecycle, read_config
 from scout.model.conversation import (
     Attachment,
     Conversation,
     ConversationKind,
+    Member,
     Message,
     Receipt,
     check_body,
@@ -32,31 +38,47 @@ from scout.model.conversation import (
 )
 from scout.model.delivery import Delivery
 from scout.model.events.envelope import Metadata
-from scout.model.problems.request import NotFound
-from scout.model.problems.session import WakeBudget
+from scout.model.events.talk import (
+    AttachmentStored,
+    MessagePosted,
+    MessageRedacted,
+    message_of,
+)
+from scout.model.problems.request import Forbidden, NotFound
+from scout.model.ref import Ref
 from scout.model.token import TokenKind
-from scout.policy.limits import check_person_rate
+from scout.policy.limits import check_attachment, check_person_rate
 from scout.policy.obligation import Party
 from scout.policy.permit import Deed, Subject
-from scout.policy.reach import Reach, WakeAction
+from scout.policy.reach import WakeAction
 from scout.policy.resolve import Resolution, resolve
 from scout.policy.target import Targeting, decide_target
-from scout.policy.wake import Cause, Occasion, WakeContext, WakeDecision, budgeted, decide_wake
-from scout.protocol.operations import command_line
-from scout.protocol.talk import Send
+from scout.policy.wake import Cause, Occasion, WakeDecision
+from scout.protocol.request import Page
+from scout.protocol.talk import (
+    Blob,
+    GetBlob,
+    GetMessage,
+    Latest,
+    LatestItem,
+    ListMessages,
+    MessageLine,
+    MessageView,
+    PutBlob,
+    RedactMessage,
+    Send,
+)
 from scout.store.ledger import LAST
+from scout.store.redact import redact as take_out
 
-_HOUR = 3600
 _MINUTE = 60
 _NEWEST = (1 << 63) - 1
-_COUNTED = 200
-_MEDIA_TYPES = mimetypes.MimeTypes()  # made here, for it reads the files of the system
 
 
 def send(tx: Transaction, request: Send) -> Receipt:
     """Store a message and route it; whether anybody is woken is decided here and stored with it."""
     body = check_body(request.body)
-    _one_place(request)
+    _check_one_place(request)
     card = request.to if request.to is not None and request.to.startswith("crd_") else None
     targeting = _by_card(tx, card) if card else _targeting(tx, request)
     target = targeting.target.agent if targeting.target else None
@@ -73,7 +95,7 @@ def send(tx: Transaction, request: Send) -> Receipt:
         kind=request.kind,
         follow_up=request.follow_up,
         reply_to=_reply_to(tx, request.reply_to),
-        attachments=attachments_of(tx, request.attachments),
+        attachments=attachments.find_attachments(tx, request.attachments),
         metadata=metadata,
     )
     deliveries = _route(tx, message, conversation, target, decision=decision, metadata=metadata)
@@ -82,16 +104,16 @@ def send(tx: Transaction, request: Send) -> Receipt:
         conversation_id=conversation.id,
         message_id=message.id,
         deliveries=tuple(posts.receipt_of(tx, one) for one in deliveries),
-        notes=(*notes, *_waits(tx, decision)),
+        notes=(*notes, *_notes_of(tx, decision)),
         alias_id=metadata.alias_id,
         alias_revision=metadata.alias_revision,
     )
 
 
-def _waits(tx: Transaction, decision: WakeDecision) -> list[str]:
+def _notes_of(tx: Transaction, decision: WakeDecision) -> list[str]:
     """Why whom it is for is not woken now, or another is."""
     pause = tx.services.paused if decision.action is WakeAction.WAKE else None
-    return [told for told in (explain_decision(tx, decision), pause.words if pause else "") if told]
+    return [told for told in (wake.explain_decision(tx, decision), pause.words if pause else "") if told]
 
 
 def _check_person_rate(tx: Transaction, target: Agent | None) -> None:
@@ -118,7 +140,7 @@ def _reply_to(tx: Transaction, address: str | None) -> str | None:
     return agent.id
 
 
-def _one_place(request: Send) -> None:
+def _check_one_place(request: Send) -> None:
     places = (request.to, request.channel, request.conversation_id, request.thread, request.broadcast or None)
     if sum(one is not None for one in places) > 1:
         problem = "name one of to, channel, conversationId, thread and broadcast"
@@ -127,8 +149,8 @@ def _one_place(request: Send) -> None:
 
 def _by_card(tx: Transaction, card_id: str) -> Targeting:
     """Whoever holds a card may use it, whether or not they see its agent otherwise."""
-    card, agent = names.used_card(tx, card_id)
-    wanted = names.session_of_card(tx, card) or agent.id
+    card, agent = access.use_card(tx, card_id)
+    wanted = access.session_of_card(tx, card) or agent.id
     return Targeting(rule="card", target=resolve(wanted, tx.everybody, tx.caller, tx.now))
 
 
@@ -143,7 +165,7 @@ def _targeting(tx: Transaction, request: Send) -> Targeting:
         _check_subtree(tx, name.path)
         if request.create is None or tx.everybody.at_path(name.path) is not None:
             raise
-        return Targeting(rule="created", target=_created(tx, request, name.path))
+        return Targeting(rule="created", target=_create_target(tx, request, name.path))
 
 
 def _check_subtree(tx: Transaction, path: AgentPath) -> None:
@@ -152,7 +174,7 @@ def _check_subtree(tx: Transaction, path: AgentPath) -> None:
         tx.permit(Deed.ADDRESS, Subject(name=str(path), path=path))
 
 
-def _created(tx: Transaction, request: Send, path: AgentPath) -> Resolution:
+def _create_target(tx: Transaction, request: Send, path: AgentPath) -> Resolution:
     """Posting to a path that nobody has, with a config, makes its agent first."""
     tx.permit(Deed.CONTROL, Subject(name=str(path), path=path))
     config = registration.checked_config(tx, read_config(request.create or {}))
@@ -165,23 +187,23 @@ def _created(tx: Transaction, request: Send, path: AgentPath) -> Resolution:
 
 def _conversation(tx: Transaction, request: Send, target: Agent | None) -> Conversation:
     if request.channel is not None:
-        return _joined(tx, conversations.channel_named(tx, request.channel))
+        return _join(tx, conversations.channel_named(tx, request.channel))
     if request.conversation_id is not None:
         found = tx.need(Conversation, "conversation", request.conversation_id)
-        return _with(tx, _joined(tx, found), target)
+        return _with_target(tx, _join(tx, found), target)
     if request.thread is not None:
-        return _with(tx, _joined(tx, conversations.thread_on(tx, request.thread)), target)
+        return _with_target(tx, _join(tx, conversations.thread_on(tx, request.thread)), target)
     if request.broadcast:
-        return _joined(tx, posts.broadcast_conversation(tx, tx.actor.user or tx.services.operator))
+        return _join(tx, posts.broadcast_conversation(tx, tx.actor.user or tx.services.operator))
     assert target is not None  # without a place there is a target, or it was refused
     return posts.direct_conversation(tx, tx.sender, target.id)
 
 
-def _with(tx: Transaction, conversation: Conversation, target: Agent | None) -> Conversation:
+def _with_target(tx: Transaction, conversation: Conversation, target: Agent | None) -> Conversation:
     return conversations.check_recipients(tx, conversation, target) if target else conversation
 
 
-def _joined(tx: Transaction, conversation: Conversation) -> Conversation:
+def _join(tx: Transaction, conversation: Conversation) -> Conversation:
     """Who speaks in a conversation takes part in it; a direct one is for its two alone."""
     if conversation.kind in (ConversationKind.CHANNEL, ConversationKind.BROADCAST):
         if conversation.owner != tx.actor.user:
@@ -210,24 +232,6 @@ def _retired(tx: Transaction, members: Sequence[str]) -> list[Agent]:
 # -- whom to wake ------------------------------------------------------------------------------------
 
 
-def wake_context(tx: Transaction, conversation: Conversation) -> WakeContext:
-    """A conversation as far as waking looks at it; a thread is ruled by the channel that it hangs on."""
-    rules = conversation
-    while rules.kind is ConversationKind.THREAD:
-        rules = tx.need(Conversation, "conversation", rules.parent_id or "")
-    channel = rules.kind is ConversationKind.CHANNEL
-    beside = {"conversation": rules.id, "agent": tx.sender, "limit": _COUNTED}
-    return WakeContext(
-        conversation_id=conversation.id,
-        kind=conversation.kind,
-        quiet=conversation.quiet or rules.quiet,
-        soft_mentions=rules.soft_mentions,
-        master_id=rules.master_id,
-        channel_owner_id=rules.created_by if channel else None,
-        others=tx.ledger.value("members_beside", **beside) if channel else 1,
-    )
-
-
 def _decision(
     tx: Transaction, request: Send, targeting: Targeting, conversation: Conversation
 ) -> WakeDecision:
@@ -244,9 +248,9 @@ def _decision(
         targets=party,
         leading=_party(leading) if leading else None,
         soft=tuple(one for one in soft if one),
-        place=wake_context(tx, conversation),
+        place=wake.wake_context(tx, conversation),
     )
-    return decide_who_is_woken(tx, occasion)
+    return wake.decide_who_is_woken(tx, occasion)
 
 
 def _party(found: Resolution) -> Party:
@@ -263,59 +267,6 @@ def _soft(tx: Transaction, text: str) -> Party | None:
     except Refused:
         return None
     return Party(agent_id=agent.id) if tx.allows(Deed.ADDRESS, subject_of(agent)) else None
-
-
-def decide_who_is_woken(
-    tx: Transaction, occasion: Occasion, known: Mapping[str, Reach] | None = None
-) -> WakeDecision:
-    """Who is woken, told or waited for; within the budget of the conversation."""
-    ids = [one.agent_id for one in (*occasion.targets, *occasion.soft)]
-    ids += [occasion.leading.agent_id] if occasion.leading else []
-    place, duty = occasion.place, occasion.duty
-    ids += [one for one in (duty.next_move_owner_id, duty.owner_id) if one] if duty else []
-    ids += [occasion.suggestion.agent_id] if occasion.suggestion else []
-    ids += [one for one in (place.master_id, place.channel_owner_id) if one] if place else []
-    reaches = dict(known or {})
-    for agent_id in dict.fromkeys(ids):
-        agent = None if agent_id in reaches else tx.agent(agent_id)
-        if agent is not None:
-            reaches[agent_id] = routes.route_of(tx, agent).reach
-    decision = decide_wake(occasion, reaches, tx.rules.routing)
-    if decision.action is not WakeAction.WAKE or place is None or _is_asked_by_person(tx, occasion):
-        return decision
-    return _within_budget(tx, decision, place.conversation_id)
-
-
-def _is_asked_by_person(tx: Transaction, occasion: Occasion) -> bool:
-    """Whether no agent causes the wake: a person does."""
-    sender = tx.agent(occasion.sender.agent_id)
-    return sender is not None and sender.kind is Kind.CONNECTOR
-
-
-def _within_budget(tx: Transaction, decision: WakeDecision, conversation_id: str) -> WakeDecision:
-    """The decision, held when agents have used up the wakes of the conversation."""
-    most = tx.rules.limits.wakes_per_hour
-    since = int(tx.now.plus(-_HOUR))
-    wanted: dict[str, Any] = {"conversation": conversation_id, "since": since, "limit": most}
-    if tx.ledger.value("wakes_recent_count", **wanted) < most:
-        return decision
-    wakes = tx.ledger.times("wakes_recent", **wanted)
-    name = conversations.name_of(tx, conversation_id)
-    held = budgeted(decision, wakes, tx.rules.limits, tx.now, name=name)
-    if held is not decision:
-        operator_alarms.report_wake_budget(tx, conversation_id, wakes, name)
-    return held
-
-
-def explain_decision(tx: Transaction, decision: WakeDecision) -> str:
-    """Why another has it, or why nobody is woken yet; with the command by which a person changes that."""
-    if decision.action is not WakeAction.HOLD or decision.holder is None:
-        return decision.reason
-    commands = "; ".join(command_line(remedy) for remedy in decision.remedies)
-    if decision.rule == code_of(WakeBudget):
-        return f"{decision.reason}; {commands}"
-    by_hand = f"{tx.address(decision.holder.agent_id)} is started by hand: {commands}"
-    return "; ".join(filter(None, (decision.reason, by_hand)))
 
 
 def _metadata(
@@ -352,54 +303,13 @@ def _route(
     reached = holder.agent_id if holder else _partner(tx, conversation, target)
     if reached is None:
         return []
-    delivery = deliver_message(tx, message, reached, decision, metadata, delegates=True)
+    delivery = wake.deliver_message(tx, message, reached, decision, metadata, delegates=True)
     named = target.id if target is not None else None
     if holder is None or named in (None, reached, tx.sender):
         return [delivery]
     # Whom a message names finds it in its inbox, although another has the next move.
     also = posts.deliver(tx, message, str(named), rule="named", reason=decision.reason, metadata=metadata)
     return [delivery, also]
-
-
-def deliver_message(
-    tx: Transaction,
-    message: Message,
-    reached: str,
-    decision: WakeDecision,
-    metadata: Metadata = Metadata(),
-    *,
-    delegates: bool = False,
-) -> Delivery:
-    """The delivery of a message to whom a decision names; a program is started for it if that was decided.
-
-    `delegates`: no record says that its holder is to act, so that the message itself is watched.
-    """
-    holder = decision.holder
-    if decision.action is WakeAction.HOLD and decision.rule != code_of(WakeBudget):
-        show_held(tx, reached, "is started by hand", decision.remedies)
-    wakes = decision.action is WakeAction.WAKE
-    agent = tx.agent(reached) if wakes else None
-    route = routes.route_of(tx, agent) if agent else None
-    return posts.deliver(
-        tx,
-        message,
-        reached,
-        wake=route is not None and route.runs,
-        delegates=delegates and _expects_answer(decision, reached),
-        rule=decision.rule,
-        reason=explain_decision(tx, decision),
-        endpoint_id=route.endpoint.id if route and route.endpoint else None,
-        session_id=holder.session_id if holder else None,
-        decision=decision.stored if holder else None,
-        metadata=metadata,
-    )
-
-
-def _expects_answer(decision: WakeDecision, reached: str) -> bool:
-    """Whether somebody was to act on it, also one who could not be reached then."""
-    if decision.holder is None:
-        return decision.instead_of is not None and decision.instead_of.agent_id == reached
-    return decision.action in (WakeAction.WAKE, WakeAction.HOLD)
 
 
 def _partner(tx: Transaction, conversation: Conversation, target: Agent | None) -> str | None:
@@ -409,16 +319,148 @@ def _partner(tx: Transaction, conversation: Conversation, target: Agent | None) 
     return next(iter(conversations.default_recipients(tx, conversation)), None)
 
 
-def attachments_of(tx: Transaction, hashes: Sequence[str]) -> tuple[Attachment, ...]:
-    """The stored files that a message names, each once; their sizes were looked up before."""
-    return tuple({one.sha256: one for one in (_attachment(tx, text) for text in hashes)}.values())
+# -- files -------------------------------------------------------------------------------------------
 
 
-def _attachment(tx: Transaction, text: str) -> Attachment:
-    """A file is named by its hash, with what it is called behind a colon."""
-    sha256, _, name = text.partition(":")
-    size = tx.files.get(sha256)
-    if size is None or not attachments.may_read(tx, sha256):
-        raise Refused(NotFound(noun="attachment", id=text[:80]))
-    media_type = _MEDIA_TYPES.guess_type(name)[0] or "application/octet-stream"
-    return Attachment(sha256=sha256, name=name or sha256[:12], size=size, media_type=media_type)
+async def put_blob(call: CallContext[CallBroker], request: PutBlob) -> Attachment:
+    """Store the bytes in a thread, then record who did. The idempotency key stands for the file's hash."""
+    stored = await asyncio.to_thread(_store, call.glance(), request)
+    hashed = replace(request, data=stored.sha256.encode())
+    return await call.write_once(hashed, lambda tx, _: record_upload(tx, stored))
+
+
+def _store(tx: Transaction, request: PutBlob) -> Attachment:
+    """Store a file; the same bytes are the same file."""
+    if tx.actor.kind is TokenKind.GUEST or tx.actor.agent_id is None:
+        raise Refused(Forbidden(action="store", subject="a file", needs=("the token of an agent",)))
+    check_attachment(request.name[:60], len(request.data), tx.rules.limits)
+    return Attachment(
+        sha256=tx.services.blobs.put(request.data),
+        name=request.name,
+        size=len(request.data),
+        media_type=request.media_type,
+    )
+
+
+def record_upload(tx: Transaction, stored: Attachment) -> Attachment:
+    """Note who stored a file: it may read it from now on."""
+    if not tx.ledger.value("file_uploaded", hashed=stored.sha256, agent=tx.sender):
+        tx.append(AttachmentStored, tx.sender, stored)
+    return stored
+
+
+def get_blob(tx: Transaction, request: GetBlob) -> Blob:
+    """Return a stored file. One that the caller may not read is refused as if there were none."""
+    if not attachments.may_read(tx, request.sha256):
+        raise attachments.missing(request.sha256)
+    data = tx.services.blobs.get(request.sha256) if attachments.SHA256.fullmatch(request.sha256) else None
+    if data is None:
+        raise attachments.missing(request.sha256)
+    attachment = Attachment(sha256=request.sha256, name=request.sha256[:12], size=len(data))
+    return Blob(attachment=attachment, data=data)
+
+
+# -- history -----------------------------------------------------------------------------------------
+
+
+def get_message(tx: Transaction, request: GetMessage) -> MessageView:
+    """One message: who took it, who has read it, who answered."""
+    return _shown(tx, _readable(tx, request.message_id))
+
+
+def _readable(tx: Transaction, message_id: str) -> Message:
+    message = tx.need(Message, "message", message_id)
+    conversation = tx.need(Conversation, "conversation", message.conversation_id)
+    conversations.may_read(tx, conversation)
+    return message
+
+
+def _shown(tx: Transaction, message: Message) -> MessageView:
+    most = tx.rules.limits.page_most
+    deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=most)
+    replies = tx.ledger.many(Message, "replies_to", message=message.id, limit=most)
+    members: list[Member] = conversations.members_of(tx, message.conversation_id)
+    read = [one.agent_id for one in members if one.read_seq >= message.seq and one.agent_id != message.sender]
+    return extend_record(
+        MessageView,
+        message,
+        deliveries=tuple(posts.receipt_of(tx, one) for one in deliveries),
+        read_by=tuple(read),
+        replies=tuple(one.id for one in replies),
+    )
+
+
+def list_messages(tx: Transaction, request: ListMessages) -> Page[MessageLine]:
+    """A conversation's messages, oldest first."""
+    conversation = _listed(tx, request)
+    if conversation is None:
+        return Page(items=())
+    conversations.may_read(tx, conversation)
+    wanted = size(request.limit, tx.rules.limits)
+    if request.newest:
+        newest = tx.ledger.many(
+            Message, "messages_before", conversation=conversation.id, before=_NEWEST, limit=wanted
+        )
+        return Page(items=tuple(_line(tx, message) for message in reversed(newest)))
+    after = after_number(request.cursor)
+    found = tx.ledger.many(
+        Message, "messages_after", conversation=conversation.id, after=after, limit=wanted + 1
+    )
+    return page([_line(tx, message) for message in found], wanted, lambda message: message.seq)
+
+
+def _line(tx: Transaction, message: Message) -> MessageLine:
+    return extend_record(MessageLine, message, sender_address=tx.address(message.sender))
+
+
+def _listed(tx: Transaction, request: ListMessages) -> Conversation | None:
+    if request.conversation is not None:
+        return tx.need(Conversation, "conversation", request.conversation)
+    if request.channel is not None:
+        return conversations.channel_named(tx, request.channel)
+    if request.to is not None:
+        other = agents.find(tx, request.to).id
+        return tx.get(Conversation, dm_id(tx.sender, other))
+    problem = "which conversation? give conversation, channel or to"
+    raise Refused(BadRequest(problem=problem, field="conversation"))
+
+
+def redact_message(tx: Transaction, request: RedactMessage) -> MessageView:
+    """The only change of history: a body is taken out everywhere; that it was there stays."""
+    tx.permit(Deed.ADMINISTER, Subject(name=request.message_id[:60]))
+    message = tx.need(Message, "message", request.message_id)
+    done = take_out(tx.ledger.connection, message.id, tx.now)
+    if done.first:
+        tx.record(MessageRedacted, done.message, move="redact", target=message.conversation_id)
+    return _shown(tx, done.message)
+
+
+def latest(tx: Transaction, request: Latest) -> Page[LatestItem]:
+    """The newest message of each conversation: those one last joined, and where something came or went."""
+    wanted = size(request.limit, tx.rules.limits)
+    reach = 4 * wanted
+    said = tx.ledger.facts("said_by", ref=str(Ref.to(tx.sender)), limit=reach)
+    ours = [message_of(event) for event in said if isinstance(event, MessagePosted)]
+    came = tx.ledger.many(Delivery, "deliveries_to", agent=tx.sender, before=LAST, limit=reach)
+    got = [tx.get(Message, one.message_id) for one in came]
+    joined = tx.ledger.many(Member, "memberships", agent=tx.sender, before=_NEWEST, limit=reach)
+    places = [one.conversation_id for one in (*ours, *(one for one in got if one), *joined)]
+    broadcast = broadcast_for(tx, tx.sender)
+    places += [broadcast.id] if broadcast else []
+    counts = counts_by_conversation(tx, tx.sender)
+    found = [posts.newest_message(tx, place) for place in dict.fromkeys((*places, *filter(None, counts)))]
+    newest = sorted((one for one in found if one), key=lambda one: -one.seq)
+    return Page(items=tuple(_latest_item(tx, one, counts) for one in newest[:wanted]))
+
+
+def _latest_item(tx: Transaction, newest: Message, counts: Counter[str]) -> LatestItem:
+    conversation = tx.need(Conversation, "conversation", newest.conversation_id)
+    others = [one for one in conversations.members_of(tx, conversation.id, 3) if one.agent_id != tx.sender]
+    name = conversation.name or ", ".join(tx.address(one.agent_id) for one in others)
+    return LatestItem(
+        conversation_id=conversation.id,
+        kind=conversation.kind,
+        name=name,
+        message=newest,
+        unread=counts[conversation.id],
+    )

@@ -1,0 +1,364 @@
+"""Aliases, cards, tokens and grants: names that people give, return addresses, credentials and rights."""
+
+from msgspec.structs import replace
+
+from scout.base.refusal import PLACEHOLDER, Refused, Remedy
+from scout.broker.routing import conversations, tokens
+from scout.broker.routing.views import extend_record
+from scout.broker.transaction.paging import before, page, size
+from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.identity.grammar import parse_handle
+from scout.identity.lexer import lex
+from scout.identity.name import HandleName
+from scout.identity.path import AgentPath
+from scout.identity.segment import fold
+from scout.model import alias as alias_moves
+from scout.model import card as card_moves
+from scout.model.agent import Agent
+from scout.model.alias import (
+    Alias,
+    AliasMove,
+    AliasState,
+    AliasTarget,
+    check_target,
+    retarget_alias,
+)
+from scout.model.card import (
+    Card,
+    CardState,
+    check_card,
+    default_expiry,
+    default_max_uses,
+    shown_card,
+)
+from scout.model.conversation import Conversation
+from scout.model.events.directory import (
+    ALIAS_EVENTS,
+    AliasCreated,
+    CardCreated,
+    CardRevoked,
+    CardUsed,
+    GrantCreated,
+    GrantRevoked,
+)
+from scout.model.grant import Grant, GrantMove, GrantScope, check_grant, end_grant
+from scout.model.problems.request import NotFound
+from scout.model.session import Session, SessionState
+from scout.model.token import Token, TokenKind, TokenState
+from scout.policy.handle import alias_fault
+from scout.policy.permit import Deed, Subject
+from scout.policy.registration import check_alias
+from scout.protocol.access import (
+    AddGrant,
+    AliasView,
+    CreateCard,
+    CreateToken,
+    ListAliases,
+    ListCards,
+    ListGrants,
+    ListTokens,
+    Minted,
+    RemoveAlias,
+    RepairAlias,
+    RevokeCard,
+    RevokeGrant,
+    RevokeToken,
+    RotateToken,
+    SetAlias,
+    ShowAlias,
+    ShowCard,
+    TokenView,
+)
+from scout.protocol.request import Page
+
+
+def set_alias(tx: Transaction, request: SetAlias) -> AliasView:
+    """Give a name, or give it to another."""
+    owner = _alias_owner(tx)
+    name = check_alias(request.name, tx.everybody)
+    target = _alias_target(tx, request.target)
+    found = tx.ledger.one(Alias, "alias_named", owner=owner, name=name)
+    if found is not None:
+        changed = retarget_alias(found, target, tx.now, seen=request.revision)
+        tx.record(ALIAS_EVENTS[AliasMove.RETARGET], changed, move=AliasMove.RETARGET)
+        return _alias_view(tx, changed)
+    alias = Alias(
+        id=tx.mint("als"),
+        created_at=tx.now,
+        updated_at=tx.now,
+        owner=owner,
+        name=name,
+        target=target,
+        created_by=tx.sender,
+    )
+    return _alias_view(tx, tx.record(AliasCreated, alias, move="create"))
+
+
+def _alias_owner(tx: Transaction) -> str:
+    """Aliases are set by people: an agent's token may not."""
+    owner = tx.actor.user or tx.services.operator
+    tx.permit(Deed.SET_ALIAS, Subject(name="aliases", user=owner))
+    return owner
+
+
+def _alias_target(tx: Transaction, text: str) -> AliasTarget:
+    found = tx.resolve(text)
+    name = lex(text)
+    if found.form == "session" or text.startswith("ses_"):
+        endpoint = found.choice.endpoint
+        return check_target(AliasTarget(session_id=endpoint.session_id if endpoint else text))
+    spelt = parse_handle(text) if isinstance(name, HandleName) else None
+    return check_target(
+        AliasTarget(
+            agent_id=found.agent.id,
+            harness=spelt.harness if spelt else None,
+            model=spelt.model if spelt else None,
+            node=spelt.node if spelt else None,
+        )
+    )
+
+
+def _alias_view(tx: Transaction, alias: Alias) -> AliasView:
+    """An alias as it is now: one that no longer means one thing says so, whatever its record says."""
+    target = alias.target
+    fault = None if alias.state is AliasState.REMOVED else alias_fault(alias, tx.everybody)
+    if fault is not None:
+        alias = replace(alias, state=AliasState.BROKEN, reason=fault)
+    return extend_record(AliasView, alias, means=target.session_id or tx.address(target.agent_id))
+
+
+def _find_alias(tx: Transaction, name: str) -> Alias:
+    owner = tx.actor.user or tx.services.operator
+    alias = tx.ledger.one(Alias, "alias_named", owner=owner, name=fold(name.lstrip("@")))
+    if alias is None:
+        remedy = Remedy(operation="alias.list", parameters={}, why="the aliases there are")
+        raise Refused(NotFound(noun="alias", id=name[:60], remedies=(remedy,)))
+    return alias
+
+
+def list_aliases(tx: Transaction, request: ListAliases) -> Page[AliasView]:
+    """The user's aliases, newest first."""
+    wanted = size(request.limit, tx.rules.limits)
+    owner = tx.actor.user or tx.services.operator
+    bound = before(request.cursor)
+    found = tx.ledger.many(Alias, "aliases_of", owner=owner, before=bound, limit=wanted + 1)
+    return page([_alias_view(tx, alias) for alias in found], wanted, lambda alias: alias.id)
+
+
+def show_alias(tx: Transaction, request: ShowAlias) -> AliasView:
+    """One alias."""
+    return _alias_view(tx, _find_alias(tx, request.name))
+
+
+def remove_alias(tx: Transaction, request: RemoveAlias) -> AliasView:
+    """The name is free again."""
+    _alias_owner(tx)
+    removed = alias_moves.remove_alias(_find_alias(tx, request.name), tx.now)
+    return _alias_view(tx, tx.record(ALIAS_EVENTS[AliasMove.REMOVE], removed, move=AliasMove.REMOVE))
+
+
+def repair_alias(tx: Transaction, request: RepairAlias) -> AliasView:
+    """A broken alias means its old target again, or another, unless an agent has its name."""
+    _alias_owner(tx)
+    alias = _find_alias(tx, request.name)
+    check_alias(alias.name, tx.everybody)
+    if request.target is not None:
+        changed = retarget_alias(alias, _alias_target(tx, request.target), tx.now)
+        move = AliasMove.RETARGET
+        return _alias_view(tx, tx.record(ALIAS_EVENTS[move], changed, move=move))
+    repaired = alias_moves.repair_alias(alias, tx.now)
+    return _alias_view(tx, tx.record(ALIAS_EVENTS[AliasMove.REPAIR], repaired, move=AliasMove.REPAIR))
+
+
+# -- cards -------------------------------------------------------------------------------------------
+
+
+def create_card(tx: Transaction, request: CreateCard) -> Card:
+    """A return address for oneself, or for an agent that one controls."""
+    agent_id = tx.resolve(request.agent).agent.id if request.agent else tx.sender
+    agent = tx.need(Agent, "agent", agent_id)
+    tx.permit(Deed.CONTROL, subject_of(agent))
+    by_agent = tx.actor.kind is TokenKind.AGENT
+    once, until = default_max_uses(made_by_agent=by_agent), default_expiry(tx.now, made_by_agent=by_agent)
+    card = Card(
+        id=tx.mint("crd"),
+        created_at=tx.now,
+        updated_at=tx.now,
+        agent_id=agent.id,
+        name=request.name,
+        created_by=tx.sender,
+        expires_at=tx.now.plus(request.expires_in) if request.expires_in is not None else until,
+        max_uses=once if request.max_uses is None else request.max_uses,
+        reply_to_session_id=_own_session(tx, agent, request.reply_to_session_id),
+    )
+    return tx.record(CardCreated, check_card(card), move="create")
+
+
+def _own_session(tx: Transaction, agent: Agent, session_id: str | None) -> str | None:
+    """The session that wants what is sent to a card, if it is one of the agent's."""
+    if session_id is None:
+        return None
+    session = tx.need(Session, "session", session_id)
+    if session.agent_id != agent.id:
+        raise tx.missing(f"session of {tx.address(agent.id)}", session_id)
+    return session.id
+
+
+def session_of_card(tx: Transaction, card: Card) -> str | None:
+    """The session that wants what is sent to a card, while it lives; then any session of its agent does."""
+    session = tx.get(Session, card.reply_to_session_id)
+    live = session is not None and session.state in (SessionState.STARTING, SessionState.LIVE)
+    return card.reply_to_session_id if live else None
+
+
+def use_card(tx: Transaction, card_id: str) -> tuple[Card, Agent]:
+    """One use of a card, and the agent it stands for."""
+    card = tx.need(Card, "card", card_id)
+    try:
+        used = card_moves.use_card(card, tx.now)
+    except Refused as refusal:
+        ask = {"to": tx.address(card.agent_id), "body": PLACEHOLDER}
+        again = Remedy(operation="ask", parameters=ask, why="without the card")
+        raise Refused(replace(refusal.diagnostic, remedies=(again,))) from None
+    tx.record(CardUsed, used, move="use")
+    return used, tx.need(Agent, "agent", card.agent_id)
+
+
+def list_cards(tx: Transaction, request: ListCards) -> Page[Card]:
+    """The cards that the caller made, newest first."""
+    wanted = size(request.limit, tx.rules.limits)
+    bound = before(request.cursor)
+    found = tx.ledger.many(Card, "cards_by", maker=tx.sender, before=bound, limit=wanted + 1)
+    return page([shown_card(one, tx.now) for one in found], wanted, lambda card: card.id)
+
+
+def show_card(tx: Transaction, request: ShowCard) -> Card:
+    """One card; who holds its id may look at it."""
+    return shown_card(tx.need(Card, "card", request.card_id), tx.now)
+
+
+def revoke_card(tx: Transaction, request: RevokeCard) -> Card:
+    """Take a card back; doing it again changes nothing."""
+    card = tx.need(Card, "card", request.card_id)
+    if card.created_by != tx.sender:
+        tx.permit(Deed.ADMINISTER, Subject(name=card.id))
+    if card.state is CardState.REVOKED:
+        return card
+    revoked = card_moves.revoke_card(card, tx.now, reason=request.reason)
+    return tx.record(CardRevoked, revoked, move="revoke", reason=request.reason)
+
+
+# -- tokens ------------------------------------------------------------------------------------------
+
+
+def _token_view(tx: Transaction, token: Token) -> TokenView:
+    address = tx.address(token.agent_id) if token.agent_id else None
+    return extend_record(TokenView, replace(token, hashed=""), address=address)
+
+
+def create_token(tx: Transaction, request: CreateToken) -> Minted:
+    """A new credential of any kind; only the operator makes them."""
+    tx.permit(Deed.ADMINISTER, Subject(name="credentials"))
+    agent = tx.resolve(request.agent).agent if request.agent else None
+    if agent is None and request.kind is TokenKind.OPERATOR:
+        agent = tx.get(Agent, tx.services.operator_agent)
+    session = tx.need(Session, "session", request.session_id) if request.session_id else None
+    if session is not None and (agent is None or session.agent_id != agent.id):
+        raise tx.missing("session of this agent", session.id)
+    token = Token(
+        id=tx.mint("tok"),
+        created_at=tx.now,
+        updated_at=tx.now,
+        kind=request.kind,
+        hashed="",
+        label=request.label,
+        user=agent.owner if agent else tx.actor.user,
+        agent_id=agent.id if agent else None,
+        session_id=request.session_id,
+        node=request.node,
+        connector=request.connector,
+        expires_at=tx.now.plus(request.expires_in) if request.expires_in is not None else None,
+        created_by=tx.sender,
+    )
+    made, secret = tokens.mint_token(tx, token)
+    return Minted(token=_token_view(tx, made), secret=secret)
+
+
+def list_tokens(tx: Transaction, request: ListTokens) -> Page[TokenView]:
+    """Every credential, without its secret."""
+    tx.permit(Deed.ADMINISTER, Subject(name="credentials"))
+    wanted = size(request.limit, tx.rules.limits)
+    found = tx.ledger.many(Token, "tokens_all", before=before(request.cursor), limit=wanted + 1)
+    return page([_token_view(tx, token) for token in found], wanted, lambda token: token.id)
+
+
+def revoke_token(tx: Transaction, request: RevokeToken) -> TokenView:
+    """End a credential: one's own, or any for the operator; doing it again changes nothing."""
+    token = _own_token(tx, request.token_id)
+    over = token.state is not TokenState.ACTIVE
+    return _token_view(tx, token if over else tokens.record_revocation(tx, token, request.reason))
+
+
+def rotate_token(tx: Transaction, request: RotateToken) -> Minted:
+    """A new credential in the place of one's own, or of any for the operator."""
+    old = _own_token(tx, request.token_id)
+    tokens.record_revocation(tx, old, "rotated")
+    fresh = replace(old, id=tx.mint("tok"), revision=1, created_at=tx.now, updated_at=tx.now)
+    made, secret = tokens.mint_token(tx, replace(fresh, last_used_at=None, created_by=tx.sender))
+    return Minted(token=_token_view(tx, made), secret=secret)
+
+
+def _own_token(tx: Transaction, token_id: str) -> Token:
+    if token_id != tx.actor.token_id:
+        tx.permit(Deed.ADMINISTER, Subject(name=token_id[:60]))
+    return tx.need(Token, "token", token_id)
+
+
+# -- grants ------------------------------------------------------------------------------------------
+
+
+def add_grant(tx: Transaction, request: AddGrant) -> Grant:
+    """Allow an agent, or every agent of a user, what the defaults do not."""
+    tx.permit(Deed.ADMINISTER, Subject(name="grants"))
+    holder = tx.resolve(request.agent).agent if request.agent else None
+    scope = GrantScope(
+        path=AgentPath.parse(request.path) if request.path else None,
+        user=request.user,
+        project_root=request.project,
+        conversation_id=_conversation_of(tx, request.channel) if request.channel else None,
+    )
+    grant = Grant(
+        id=tx.mint("grt"),
+        created_at=tx.now,
+        updated_at=tx.now,
+        action=request.action,
+        scope=scope,
+        agent_id=holder.id if holder else None,
+        user=request.holder,
+        reason=request.reason,
+        expires_at=tx.now.plus(request.expires_in) if request.expires_in is not None else None,
+        created_by=tx.sender,
+    )
+    return tx.record(GrantCreated, check_grant(grant), move="create", reason=request.reason)
+
+
+def _conversation_of(tx: Transaction, name: str) -> str:
+    """A channel by its name, or any conversation by its id."""
+    found = tx.get(Conversation, name)
+    return found.id if found is not None else conversations.channel_named(tx, name).id
+
+
+def list_grants(tx: Transaction, request: ListGrants) -> Page[Grant]:
+    """Every grant, newest first."""
+    tx.permit(Deed.ADMINISTER, Subject(name="grants"))
+    wanted = size(request.limit, tx.rules.limits)
+    found = tx.ledger.many(Grant, "grants_all", before=before(request.cursor), limit=wanted + 1)
+    return page(found, wanted, lambda grant: grant.id)
+
+
+def revoke_grant(tx: Transaction, request: RevokeGrant) -> Grant:
+    """Take a grant back."""
+    tx.permit(Deed.ADMINISTER, Subject(name="grants"))
+    grant = tx.need(Grant, "grant", request.grant_id)
+    ended = end_grant(grant, GrantMove.REVOKE, tx.now, reason=request.reason)
+    return tx.record(GrantRevoked, ended, move=GrantMove.REVOKE, reason=request.reason)

@@ -1,0 +1,237 @@
+"""Who is woken by a message or an ask, through which endpoint, and why one is held."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from scout.base.refusal import Refused, code_of
+from scout.broker.routing import (
+    attention_items,
+    conversations,
+    posts,
+    routes,
+)
+from scout.broker.routing.attention_items import show_held
+from scout.broker.transaction.transaction import Transaction
+from scout.identity.path import Kind
+from scout.model.agent import Agent
+from scout.model.ask import Ask, IfUnreachable
+from scout.model.conversation import (
+    Conversation,
+    ConversationKind,
+    Message,
+)
+from scout.model.delivery import Delivery
+from scout.model.events.envelope import Metadata
+from scout.model.flight import Flight, hold_flight
+from scout.model.problems.session import WakeBudget
+from scout.model.waiting import WaitingKind, WaitingOn
+from scout.policy.choose import Choice, Demand
+from scout.policy.obligation import Party
+from scout.policy.reach import Reach, WakeAction, check_reach
+from scout.policy.wake import Cause, Occasion, WakeContext, WakeDecision, budgeted, decide_wake
+from scout.protocol.operations import command_line
+
+_MINUTE = 60
+_HOUR = 3600
+_COUNTED = 200
+
+
+def find_route(
+    tx: Transaction, agent: Agent, wish: Demand, choice: Choice | None, *, queue: bool
+) -> tuple[routes.AgentRoute, str]:
+    """The route of an ask; or, where it may be queued, the reason why it waits."""
+    try:
+        route = routes.route_of(tx, agent, choice, harness=wish.harness, strict=True)
+        check_reach(route.reach)
+    except Refused as refusal:
+        if not queue:
+            raise
+        return routes.route_of(tx, agent), refusal.diagnostic.message
+    return route, ""
+
+
+def find_route_again(
+    tx: Transaction, ask: Ask, agent: Agent, *, queue: bool = False
+) -> tuple[routes.AgentRoute, str]:
+    """The route of an ask that was made before; `queue` lets it wait even if its asker did not."""
+    wish = routes.demand_of(tx, ask)
+    queue = queue or ask.if_unreachable is IfUnreachable.QUEUE
+    try:
+        choice = routes.choice_for(tx, agent, wish)
+        return find_route(tx, agent, wish, choice, queue=queue)
+    except Refused as refusal:
+        if not queue:
+            raise
+        return routes.route_of(tx, agent), refusal.diagnostic.message
+
+
+def decide_ask_wake(
+    tx: Transaction, ask: Ask, route: routes.AgentRoute, conversation: Conversation
+) -> WakeDecision:
+    """Decide who is woken for an ask: its target, within the budget of the conversation."""
+    party = Party(agent_id=ask.target, session_id=ask.target_session_id)
+    occasion = Occasion(
+        cause=Cause.ASK,
+        sender=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
+        follow_up=ask.sender == ask.target,
+        targets=(party,),
+        place=wake_context(tx, conversation),
+    )
+    return decide_who_is_woken(tx, occasion, {ask.target: route.reach})
+
+
+def deliver_ask(
+    tx: Transaction,
+    ask: Ask,
+    message: Message,
+    *,
+    route: routes.AgentRoute,
+    decision: WakeDecision,
+    reason: str,
+    waits: bool = False,
+) -> Delivery:
+    """Record the delivery of an ask; a program is started for it if that was decided."""
+    return posts.deliver(
+        tx,
+        message,
+        ask.target,
+        wake=route.runs and decision.action is WakeAction.WAKE and not waits,
+        rule=decision.rule,
+        reason=decision.reason or reason,
+        endpoint_id=route.endpoint.id if route.endpoint else None,
+        session_id=ask.target_session_id,
+        decision=decision.stored,
+        metadata=Metadata(resolved=ask.resolved, alias_id=ask.alias_id, alias_revision=ask.alias_revision),
+    )
+
+
+def hold_ask(tx: Transaction, ask: Ask, flight: Flight, decision: WakeDecision, waits: str) -> Flight:
+    """A flight that cannot start now says why, whose move it is and when it is looked at again."""
+    if waits:
+        until, kind, reason = tx.now.plus(tx.rules.periods.queue_expiry), WaitingKind.PEER, waits
+        check = _MINUTE
+    elif decision.action is WakeAction.HOLD:
+        until, kind, reason = None, WaitingKind.OPERATOR, explain_decision(tx, decision)
+        check = _HOUR  # a budget is free again by then; who starts by hand needs no reminder
+        if decision.rule != code_of(WakeBudget):
+            show_held(tx, ask.target, "is started by hand", decision.remedies)
+    else:
+        return flight
+    on = WaitingOn(kind=kind, ref=ask.resolved, until=until)
+    owner = tx.services.operator_agent
+    held = hold_flight(flight, on, tx.now, next_move_owner_id=owner, reason=reason)
+    return replace(held, next_check_at=tx.now.plus(check))
+
+
+def wake_context(tx: Transaction, conversation: Conversation) -> WakeContext:
+    """A conversation as far as waking looks at it; a thread is ruled by the channel that it hangs on."""
+    rules = conversation
+    while rules.kind is ConversationKind.THREAD:
+        rules = tx.need(Conversation, "conversation", rules.parent_id or "")
+    channel = rules.kind is ConversationKind.CHANNEL
+    beside = {"conversation": rules.id, "agent": tx.sender, "limit": _COUNTED}
+    return WakeContext(
+        conversation_id=conversation.id,
+        kind=conversation.kind,
+        quiet=conversation.quiet or rules.quiet,
+        soft_mentions=rules.soft_mentions,
+        master_id=rules.master_id,
+        channel_owner_id=rules.created_by if channel else None,
+        others=tx.ledger.value("members_beside", **beside) if channel else 1,
+    )
+
+
+def decide_who_is_woken(
+    tx: Transaction, occasion: Occasion, known: Mapping[str, Reach] | None = None
+) -> WakeDecision:
+    """Who is woken, told or waited for; within the budget of the conversation."""
+    ids = [one.agent_id for one in (*occasion.targets, *occasion.soft)]
+    ids += [occasion.leading.agent_id] if occasion.leading else []
+    place, duty = occasion.place, occasion.duty
+    ids += [one for one in (duty.next_move_owner_id, duty.owner_id) if one] if duty else []
+    ids += [occasion.suggestion.agent_id] if occasion.suggestion else []
+    ids += [one for one in (place.master_id, place.channel_owner_id) if one] if place else []
+    reaches = dict(known or {})
+    for agent_id in dict.fromkeys(ids):
+        agent = None if agent_id in reaches else tx.agent(agent_id)
+        if agent is not None:
+            reaches[agent_id] = routes.route_of(tx, agent).reach
+    decision = decide_wake(occasion, reaches, tx.rules.routing)
+    if decision.action is not WakeAction.WAKE or place is None or _is_asked_by_person(tx, occasion):
+        return decision
+    return _within_budget(tx, decision, place.conversation_id)
+
+
+def _is_asked_by_person(tx: Transaction, occasion: Occasion) -> bool:
+    """Whether no agent causes the wake: a person does."""
+    sender = tx.agent(occasion.sender.agent_id)
+    return sender is not None and sender.kind is Kind.CONNECTOR
+
+
+def _within_budget(tx: Transaction, decision: WakeDecision, conversation_id: str) -> WakeDecision:
+    """The decision, held when agents have used up the wakes of the conversation."""
+    most = tx.rules.limits.wakes_per_hour
+    since = int(tx.now.plus(-_HOUR))
+    wanted: dict[str, Any] = {"conversation": conversation_id, "since": since, "limit": most}
+    if tx.ledger.value("wakes_recent_count", **wanted) < most:
+        return decision
+    wakes = tx.ledger.times("wakes_recent", **wanted)
+    name = conversations.name_of(tx, conversation_id)
+    held = budgeted(decision, wakes, tx.rules.limits, tx.now, name=name)
+    if held is not decision:
+        attention_items.report_wake_budget(tx, conversation_id, wakes, name)
+    return held
+
+
+def explain_decision(tx: Transaction, decision: WakeDecision) -> str:
+    """Why another has it, or why nobody is woken yet; with the command by which a person changes that."""
+    if decision.action is not WakeAction.HOLD or decision.holder is None:
+        return decision.reason
+    commands = "; ".join(command_line(remedy) for remedy in decision.remedies)
+    if decision.rule == code_of(WakeBudget):
+        return f"{decision.reason}; {commands}"
+    by_hand = f"{tx.address(decision.holder.agent_id)} is started by hand: {commands}"
+    return "; ".join(filter(None, (decision.reason, by_hand)))
+
+
+def deliver_message(
+    tx: Transaction,
+    message: Message,
+    reached: str,
+    decision: WakeDecision,
+    metadata: Metadata = Metadata(),
+    *,
+    delegates: bool = False,
+) -> Delivery:
+    """The delivery of a message to whom a decision names; a program is started for it if that was decided.
+
+    `delegates`: no record says that its holder is to act, so that the message itself is watched.
+    """
+    holder = decision.holder
+    if decision.action is WakeAction.HOLD and decision.rule != code_of(WakeBudget):
+        show_held(tx, reached, "is started by hand", decision.remedies)
+    wakes = decision.action is WakeAction.WAKE
+    agent = tx.agent(reached) if wakes else None
+    route = routes.route_of(tx, agent) if agent else None
+    return posts.deliver(
+        tx,
+        message,
+        reached,
+        wake=route is not None and route.runs,
+        delegates=delegates and _expects_answer(decision, reached),
+        rule=decision.rule,
+        reason=explain_decision(tx, decision),
+        endpoint_id=route.endpoint.id if route and route.endpoint else None,
+        session_id=holder.session_id if holder else None,
+        decision=decision.stored if holder else None,
+        metadata=metadata,
+    )
+
+
+def _expects_answer(decision: WakeDecision, reached: str) -> bool:
+    """Whether somebody was to act on it, also one who could not be reached then."""
+    if decision.holder is None:
+        return decision.instead_of is not None and decision.instead_of.agent_id == reached
+    return decision.action in (WakeAction.WAKE, WakeAction.HOLD)
