@@ -188,7 +188,7 @@ def test_the_older_word_for_retired_is_read() -> None:
 def test_only_revive_brings_a_retired_agent_back() -> None:
     retired = move_agent(made("/u1/agent/arc"), AgentMove.RETIRE, T1)
     for move in (AgentMove.SLEEP, AgentMove.WAKE, AgentMove.RETIRE):
-        with pytest.raises(Refused, match="it takes revive"):
+        with pytest.raises(Refused, match="allowed: revive"):
             move_agent(retired, move, T1)
     assert refused(update_agent, retired, T1, lifecycle=Lifecycle.ACTIVE).field == "lifecycle"
     assert update_agent(retired, T1, working_dir="/x").lifecycle is Lifecycle.RETIRED

@@ -54,7 +54,7 @@ def test_a_new_agent_is_active_and_a_retired_one_owes_nothing() -> None:
 def test_a_retired_agent_comes_back_only_by_revive() -> None:
     retired = move_agent(an_agent(), AgentMove.RETIRE, T1)
     assert (retired.lifecycle, retired.revision) == (Lifecycle.RETIRED, 2)
-    with pytest.raises(Refused, match="it takes revive"):
+    with pytest.raises(Refused, match="allowed: revive"):
         move_agent(retired, AgentMove.WAKE, T1)
     assert move_agent(retired, AgentMove.REVIVE, T1, seen=2).lifecycle is Lifecycle.ACTIVE
 

@@ -11,5 +11,5 @@ def test_waiting_names_who_or_what_ends_it() -> None:
     assert check_waiting(condition, BOB) is condition
     assert check_waiting(quota, None) is quota
     for nobody in (None, ""):
-        with pytest.raises(Refused, match="who owns the next move"):
+        with pytest.raises(Refused, match="a next move owner"):
             check_waiting(condition, nobody)
