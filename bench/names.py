@@ -16,7 +16,8 @@ from scout.model.agent import Agent
 from scout.model.endpoint import Endpoint, EndpointState, Transport
 from scout.policy.directory import OUTSIDE, Directory, Instance
 from scout.policy.fleet import Fleet
-from scout.policy.resolve import minimal, resolve
+from scout.policy.handle import minimal
+from scout.policy.resolve import resolve
 
 NOW = Time(1_700_000_000_000_000)
 SIZES = (10, 100, 1_000, 10_000, 100_000)

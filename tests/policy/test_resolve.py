@@ -31,7 +31,8 @@ from scout.policy.choose import ChoiceAction
 from scout.policy.directory import OUTSIDE, Viewpoint, Wanted, instances_of
 from scout.policy.fleet import Fleet
 from scout.policy.fleet_file import read_fleet
-from scout.policy.resolve import Resolution, minimal, resolve
+from scout.policy.handle import Resolution, minimal
+from scout.policy.resolve import resolve
 from scout.protocol.operations import check_remedy
 from tests.policy.fleets import NOW, agent, alias, endpoint, fleet, session
 

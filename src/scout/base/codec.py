@@ -9,8 +9,6 @@ import msgspec
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.base.time import Time
 
-__all__ = ["decode", "encode", "plain", "render", "schema", "stored"]
-
 T = TypeVar("T")
 
 

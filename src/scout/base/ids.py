@@ -11,8 +11,6 @@ from collections.abc import Iterator
 
 from scout.base.refusal import BadRequest, Refused
 
-__all__ = ["derived", "mint", "prefix_of", "series"]
-
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _TIME = 10  # characters of the time

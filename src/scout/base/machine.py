@@ -6,8 +6,6 @@ from typing import Generic, TypeVar
 
 from scout.base.refusal import Refused, WrongState
 
-__all__ = ["Machine"]
-
 S = TypeVar("S", bound=StrEnum)
 M = TypeVar("M", bound=StrEnum)
 

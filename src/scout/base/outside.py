@@ -8,8 +8,6 @@ from urllib.parse import unquote_to_bytes
 
 from scout.base.refusal import BadRequest, Refused
 
-__all__ = ["check_each_once", "check_number", "check_outside", "text_of"]
-
 _BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _LAST = 2**63 - 1
 _DEPTH = 32

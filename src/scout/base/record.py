@@ -4,8 +4,6 @@ from typing import Any, dataclass_transform
 
 import msgspec
 
-__all__ = ["Record"]
-
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
 class _RecordType(msgspec.StructMeta):

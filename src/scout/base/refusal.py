@@ -5,19 +5,6 @@ from typing import Any, ClassVar
 
 from scout.base.record import Record
 
-__all__ = [
-    "PLACEHOLDER",
-    "BadRequest",
-    "Candidate",
-    "Diagnostic",
-    "Family",
-    "Refused",
-    "Remedy",
-    "WrongRevision",
-    "WrongState",
-]
-
-
 PLACEHOLDER = "…"  # stands in a remedy for what only the caller knows
 
 

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import TypeVar
 
-__all__ = ["classes_in"]
-
 T = TypeVar("T")
 
 

@@ -7,8 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 from scout.base.refusal import BadRequest, Refused
 
-__all__ = ["Time"]
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)
 _LAST = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // _MICRO

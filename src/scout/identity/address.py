@@ -4,8 +4,6 @@ from scout.base.record import Record
 from scout.identity.problem import malformed
 from scout.identity.segment import is_folded
 
-__all__ = ["MAX_LENGTH", "QUALIFIERS", "Address"]
-
 # Of a typed text and of a canonical one, so that what was printed can be read again.
 MAX_LENGTH = 1024
 

@@ -13,8 +13,6 @@ from scout.identity.problem import DepthCap, instead, malformed, require_text
 from scout.identity.reserved import check_name
 from scout.identity.segment import fold, is_folded
 
-__all__ = ["DEPTH_CAP", "MAX_SLUG", "BirthBranch", "check_ref", "check_slug"]
-
 DEPTH_CAP = 2
 MAX_SLUG = 50
 

@@ -3,8 +3,6 @@
 import re
 from bisect import bisect_right
 
-__all__ = ["CodeSpans"]
-
 _LINE = re.compile(r"[^\n]*\n?")
 # A fence may stand in a list item, so its indent says nothing.
 _FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*(`{3,}(?=[^`\n]*$)|~{3,})", re.MULTILINE)

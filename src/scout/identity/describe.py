@@ -16,8 +16,6 @@ from scout.identity.name import (
     SessionName,
 )
 
-__all__ = ["describe", "describe_mentions"]
-
 
 def describe(text: str, root_branch: str | None = None) -> dict[str, Any]:
     """The form of an address, its canonical text and its parts, or a refusal."""

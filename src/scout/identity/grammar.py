@@ -23,8 +23,6 @@ from scout.identity.problem import instead, malformed, require_text
 from scout.identity.reserved import KEYS
 from scout.identity.segment import fold
 
-__all__ = ["FIELDS", "check_characters", "parse_dimensions", "parse_handle", "readable_handle"]
-
 _PIECE = re.compile(r'(?:(?P<key>[^.:#?"]*):)?(?:"(?P<quoted>[^"]*)"|(?P<text>[^.#?"]*))')
 _TAIL = re.compile(r'(?:#(?P<harness>[^#?.:"]*))?(?:\?(?P<model>[^#?:"]*))?')
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs"})

@@ -14,8 +14,6 @@ from scout.identity.path import AgentPath, Kind, is_segment
 from scout.identity.problem import malformed
 from scout.identity.segment import segment
 
-__all__ = ["CONFIG_KEYS", "Conversion", "Converted", "Duplicate", "LegacyAgent", "Rejected", "convert"]
-
 CONFIG_KEYS = ("name", "username", "description", "systemPrompt", "workspaceDir", "appId")
 
 

@@ -39,8 +39,6 @@ from scout.identity.path import AgentPath
 from scout.identity.problem import MalformedAddress, instead, malformed, require_text, within
 from scout.identity.segment import fold
 
-__all__ = ["bare_branch", "lex"]
-
 _ID = re.compile(rf"(?P<kind>{'|'.join(ID_KINDS)})_(?P<suffix>.*)", re.DOTALL)
 _ID_SUFFIX = re.compile(r"[0-9a-z]{1,64}")
 _EXPLICIT = re.compile(

@@ -9,8 +9,6 @@ from scout.identity.code_span import CodeSpans
 from scout.identity.grammar import parse_handle, readable_handle
 from scout.identity.problem import MalformedAddress, require_text
 
-__all__ = ["Mention", "Mentions", "find_mentions"]
-
 _MENTION = re.compile(
     r"""(?<!\S)(?P<opening>[(\[{<"'\u201c\u2018\u201e\u201a\u00ab\u2039\u3008\u300a\u300c\u300e\u3010\uff08]*)"""
     r"""(?P<handle>@(?!@)(?::"[^"\s]*"|[\w\u0300-\u036f.:#?/~+@-])+)"""

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable
 
 from scout.identity.address import QUALIFIERS, Address
 
-__all__ = ["minimal_text"]
-
 
 def minimal_text(
     canonical: Address, means_the_same: Callable[[Address], bool], aliases: Iterable[str] = ()

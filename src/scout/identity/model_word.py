@@ -2,8 +2,6 @@
 
 from scout.identity.segment import fold
 
-__all__ = ["VENDORS", "model_matches", "model_words"]
-
 VENDORS = frozenset({"claude", "gpt", "openai", "anthropic", "gemini", "google"})
 
 

@@ -5,22 +5,6 @@ from scout.identity.address import Address
 from scout.identity.branch import BirthBranch
 from scout.identity.path import AgentPath
 
-__all__ = [
-    "ID_KINDS",
-    "AliasName",
-    "BranchName",
-    "ChannelName",
-    "HandleName",
-    "IdName",
-    "Name",
-    "OperatorName",
-    "PathName",
-    "ProjectName",
-    "RelativeName",
-    "RootName",
-    "SessionName",
-]
-
 # The ids that are addresses, by prefix.
 ID_KINDS = {
     "agt": "agent",

@@ -13,8 +13,6 @@ from enum import StrEnum
 from scout.base.refusal import Refused, Remedy
 from scout.identity.problem import instead, malformed, require_text
 
-__all__ = ["MAX_BYTES", "MAX_SUFFIXES", "PATH_WORDS", "AgentPath", "Kind", "ModelRole", "is_segment"]
-
 MAX_BYTES = 1024
 MAX_SUFFIXES = 16
 

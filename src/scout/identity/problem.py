@@ -4,8 +4,6 @@ from typing import ClassVar
 
 from scout.base.refusal import Diagnostic, Family, Refused, Remedy
 
-__all__ = ["DepthCap", "MalformedAddress", "ReservedName", "instead", "malformed", "require_text", "within"]
-
 
 class MalformedAddress(Diagnostic, tag="malformed_address"):
     """The text is not an address in any of the forms Scout reads.

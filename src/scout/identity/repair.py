@@ -4,8 +4,6 @@ import re
 
 from scout.identity.segment import fold
 
-__all__ = ["left_out", "long_forms", "second_at", "two_workspaces"]
-
 _LAST_PIECE = re.compile(r"[.#?][^.#?]*$")
 _VALUE = re.compile(r'(?<=")[^"]*"|(?<=\?)[^#?]*|[^.#?]*')
 _SHORTHAND = re.compile(r"([#?])([^#?]*)")

@@ -3,8 +3,6 @@
 from scout.base.refusal import Refused
 from scout.identity.problem import ReservedName, instead
 
-__all__ = ["HARNESSES", "KEYS", "RESERVED", "check_name"]
-
 # Every key a qualifier may have in text, and the dimension it means.
 KEYS = {
     "workspace": "workspace_qualifier",

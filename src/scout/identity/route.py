@@ -9,8 +9,6 @@ from scout.identity.lexer import lex
 from scout.identity.name import HandleName, Name
 from scout.identity.problem import instead, malformed, require_text, within
 
-__all__ = ["Route", "find_route"]
-
 _OPERATOR = re.compile(r"(?<!\S)>>(?!>)[^\S\n]*(?P<target>\S*)")
 _ID = re.compile(r"[a-z]{3}_")
 

@@ -5,8 +5,6 @@ import unicodedata
 
 from scout.identity.problem import malformed, require_text
 
-__all__ = ["fold", "is_folded", "segment"]
-
 _OTHER = re.compile(r"[^a-z0-9]+")
 # NFKD sorts each run of accents, in quadratic time, and folding drops them all: short pieces do.
 _STEP = 64

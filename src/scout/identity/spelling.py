@@ -12,19 +12,6 @@ from scout.identity.problem import ReservedName, instead, malformed
 from scout.identity.reserved import RESERVED, check_name
 from scout.identity.segment import fold, segment
 
-__all__ = [
-    "Spelling",
-    "clone_workspace",
-    "directory_definition",
-    "folder_for_slug",
-    "node_name",
-    "operator_user",
-    "registered",
-    "session_alias",
-    "spawned",
-    "worker",
-]
-
 
 class Spelling(Record):
     """The three names of one agent. Only registered and spawned agents have a handle."""

@@ -15,26 +15,6 @@ from scout.base.time import Time
 from scout.identity.path import AgentPath, Kind, ModelRole
 from scout.model.change import Mutable, changed, moved
 
-__all__ = [
-    "AGENT",
-    "Agent",
-    "AgentConfig",
-    "AgentMove",
-    "Lifecycle",
-    "PermissionProfile",
-    "ToolRole",
-    "WakePolicy",
-    "active_at",
-    "connects_by_itself",
-    "move_agent",
-    "new_agent",
-    "project_id",
-    "read_config",
-    "take_search_index",
-    "take_sub_index",
-    "update_agent",
-]
-
 
 class Lifecycle(StrEnum):
     ACTIVE = "active"

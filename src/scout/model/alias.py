@@ -8,20 +8,6 @@ from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.change import Mutable, moved
 
-__all__ = [
-    "ALIAS",
-    "Alias",
-    "AliasMove",
-    "AliasState",
-    "AliasTarget",
-    "break_alias",
-    "check_target",
-    "end_with_session",
-    "remove_alias",
-    "repair_alias",
-    "retarget_alias",
-]
-
 
 class AliasState(StrEnum):
     ACTIVE = "active"

@@ -7,18 +7,6 @@ from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.change import Mutable, moved
 
-__all__ = [
-    "ALLOWANCE",
-    "Allowance",
-    "AllowanceKind",
-    "AllowanceMove",
-    "AllowanceScope",
-    "AllowanceState",
-    "check_allowance",
-    "is_valid_allowance",
-    "revoke_allowance",
-]
-
 
 class AllowanceState(StrEnum):
     ACTIVE = "active"

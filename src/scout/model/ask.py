@@ -6,15 +6,6 @@ from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 
-__all__ = [
-    "Ask",
-    "AskReceipt",
-    "IfUnreachable",
-    "ReplyMode",
-    "SessionPolicy",
-    "check_ask",
-]
-
 
 class ReplyMode(StrEnum):
     """How the asker hears of the result."""

@@ -10,24 +10,6 @@ from scout.model.change import Mutable, moved
 from scout.model.permission import PermissionRequest
 from scout.model.ref import Ref
 
-__all__ = [
-    "ATTENTION",
-    "Attention",
-    "AttentionAction",
-    "AttentionKind",
-    "AttentionMove",
-    "AttentionState",
-    "ReturnPath",
-    "Risk",
-    "actions_for",
-    "check_attention",
-    "decide_attention",
-    "expire_attention",
-    "is_blocking",
-    "notify_attention",
-    "risk_of_permission",
-]
-
 
 class AttentionState(StrEnum):
     OPEN = "open"

@@ -10,21 +10,6 @@ from scout.base.time import Time
 from scout.model.change import Mutable, moved
 from scout.model.problems.target import ExpiredCard
 
-__all__ = [
-    "CARD",
-    "Card",
-    "CardMove",
-    "CardState",
-    "check_card",
-    "default_expiry",
-    "default_max_uses",
-    "expire_card",
-    "revoke_card",
-    "shown_card",
-    "use_card",
-]
-
-
 _DAY = 86_400
 
 

@@ -10,8 +10,6 @@ from scout.base.record import Record
 from scout.base.refusal import Refused, WrongRevision
 from scout.base.time import Time
 
-__all__ = ["Mutable", "changed", "moved"]
-
 
 class Mutable(Record):
     """What every record that changes in place carries."""

@@ -11,33 +11,6 @@ from scout.base.time import Time
 from scout.model.change import Mutable, changed
 from scout.model.problems.request import TooLarge
 
-__all__ = [
-    "BODY_LIMIT",
-    "Attachment",
-    "Conversation",
-    "ConversationKind",
-    "DeliveryReceipt",
-    "Member",
-    "Message",
-    "MessageKind",
-    "Receipt",
-    "SoftMentions",
-    "advance_cursor",
-    "archive_conversation",
-    "broadcast_id",
-    "channel_id",
-    "check_body",
-    "check_kind",
-    "dm_id",
-    "join",
-    "leave",
-    "member_id",
-    "mute",
-    "redact",
-    "set_policy",
-    "thread_id",
-]
-
 BODY_LIMIT = 256 * 1024
 
 

@@ -33,17 +33,6 @@ from scout.model.work_item import (
     wait_work,
 )
 
-__all__ = [
-    "Trouble",
-    "close_delivery",
-    "follow_delivery",
-    "follow_flight",
-    "on_acked",
-    "on_dead_lettered",
-    "on_leased",
-    "on_returned",
-]
-
 
 class Trouble(NamedTuple):
     """What is known of a failed attempt: where it failed, its log, and what to do if not to try again."""

@@ -11,33 +11,6 @@ from scout.base.time import Time
 from scout.model.change import Mutable, changed, moved
 from scout.model.problems.request import NotOwner
 
-__all__ = [
-    "CLOCK_SLACK",
-    "DELIVERY",
-    "Backoff",
-    "Bounce",
-    "Delivery",
-    "DeliveryMove",
-    "DeliveryState",
-    "InspectResult",
-    "ack",
-    "back_off",
-    "bounce_of",
-    "cancel_delivery",
-    "check_origin",
-    "dead_letter",
-    "expire",
-    "is_due",
-    "is_from_the_future",
-    "lease",
-    "lease_is_over",
-    "nack",
-    "postpone",
-    "renew",
-    "settle_uncertain",
-]
-
-
 CLOCK_SLACK = 5.0  # seconds by which a clock is put right without anything being set aside
 
 

@@ -12,24 +12,6 @@ from scout.base.time import Time
 from scout.model.agent import Agent, PermissionProfile, WakePolicy
 from scout.model.change import Mutable, changed, moved
 
-__all__ = [
-    "ACTIVE",
-    "BROKEN",
-    "ENDPOINT",
-    "Endpoint",
-    "EndpointFailure",
-    "EndpointMove",
-    "EndpointState",
-    "Transport",
-    "heard_from",
-    "heartbeat_is_news",
-    "is_online",
-    "move_endpoint",
-    "permission_of",
-    "update_endpoint",
-    "wake_policy_of",
-]
-
 
 class EndpointState(StrEnum):
     """The state of the attachment, never of a task."""

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Iterable
 
-__all__ = ["find_secrets", "hide_secrets", "make_storable", "shorten"]
-
 _HALF = re.compile("[\ud800-\udfff]")
 _SECRET = re.compile(r"sct_[A-Za-z0-9_\-]{20,}")
 _NUL, _SHOWN_NUL = "\0", "\u2400"

@@ -14,30 +14,6 @@ from scout.model.change import Mutable, changed, moved
 from scout.model.problems.session import EmptyReply
 from scout.model.waiting import WaitingKind, WaitingOn, check_waiting
 
-__all__ = [
-    "CHECK_EVERY",
-    "FLIGHT",
-    "CompletedBy",
-    "Flight",
-    "FlightError",
-    "FlightMove",
-    "FlightPhase",
-    "FlightState",
-    "cancel_flight",
-    "complete_flight",
-    "error_of",
-    "fail_flight",
-    "hold_flight",
-    "new_flight",
-    "note_flight",
-    "postpone_flight",
-    "resume_flight",
-    "retry_flight",
-    "retry_remedy",
-    "start_flight",
-    "wait_flight",
-]
-
 CHECK_EVERY = 60.0
 
 

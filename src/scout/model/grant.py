@@ -9,18 +9,6 @@ from scout.base.time import Time
 from scout.identity.path import AgentPath
 from scout.model.change import Mutable, moved
 
-__all__ = [
-    "GRANT",
-    "Action",
-    "Grant",
-    "GrantMove",
-    "GrantScope",
-    "GrantState",
-    "check_grant",
-    "end_grant",
-    "is_valid_grant",
-]
-
 
 class GrantState(StrEnum):
     ACTIVE = "active"

@@ -7,18 +7,6 @@ from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.change import Mutable, changed, moved
 
-__all__ = [
-    "NODE",
-    "Node",
-    "NodeMove",
-    "NodeState",
-    "Pause",
-    "move_node",
-    "pause_node",
-    "resume_node",
-    "update_node",
-]
-
 
 class NodeState(StrEnum):
     ONLINE = "online"

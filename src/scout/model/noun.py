@@ -26,8 +26,6 @@ from scout.model.token import TOKEN, Token
 from scout.model.usage import Usage
 from scout.model.work_item import WORK_ITEM, WorkItem
 
-__all__ = ["NOUNS", "Noun"]
-
 
 class Noun(NamedTuple):
     """`machine` is None for what has no states; `volatile` fields change without an event or a revision."""

@@ -8,8 +8,6 @@ from scout.model.question import Question, QuestionState
 from scout.model.waiting import WaitingOn
 from scout.model.work_item import WorkItem, WorkState
 
-__all__ = ["PERIODS", "OwedMove", "owed_move"]
-
 _QUESTION = {QuestionState.OPEN: "question_open", QuestionState.ANSWERED: "question_answered"}
 _WORK = {
     WorkState.OPEN: "work_open",

@@ -7,15 +7,6 @@ from typing import Any, cast
 
 from scout.base.record import Record
 
-__all__ = [
-    "PermissionRequest",
-    "has_hidden",
-    "observed_request",
-    "request_of",
-    "text_of_request",
-    "title_of_request",
-]
-
 _TITLE = 120
 _LONGEST = 256 * 1024  # characters of arguments that are kept; more is counted
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")  # letters, for Python, that show nothing

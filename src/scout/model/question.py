@@ -11,20 +11,6 @@ from scout.base.time import Time
 from scout.model.change import Mutable, moved
 from scout.model.work_item import WorkItem, new_work
 
-__all__ = [
-    "QUESTION",
-    "Question",
-    "QuestionMove",
-    "QuestionState",
-    "SpawnWork",
-    "answer_question",
-    "answer_with_work",
-    "close_question",
-    "decline_question",
-    "new_question",
-    "reopen_question",
-]
-
 
 class QuestionState(StrEnum):
     OPEN = "open"

@@ -6,8 +6,6 @@ from enum import StrEnum
 from scout.base.ids import prefix_of
 from scout.base.refusal import BadRequest, Refused
 
-__all__ = ["PREFIXES", "Ref", "RefKind"]
-
 
 class RefKind(StrEnum):
     """The nouns that an event can come from or go to."""

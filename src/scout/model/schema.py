@@ -11,8 +11,6 @@ from scout.model.events import event_types
 from scout.model.noun import NOUNS
 from scout.model.problems import diagnostics
 
-__all__ = ["RECORDS", "schema"]
-
 RECORDS: tuple[type[Record], ...] = (
     *(noun.record for noun in NOUNS.values()),
     Member,

@@ -12,29 +12,6 @@ from scout.model.agent import PermissionProfile
 from scout.model.change import Mutable, changed, moved
 from scout.model.problems.session import Layer, SessionNotAttachable
 
-__all__ = [
-    "SESSION",
-    "LiveTurn",
-    "Session",
-    "SessionClass",
-    "SessionMove",
-    "SessionOrigin",
-    "SessionState",
-    "Terminal",
-    "check_class",
-    "end_session",
-    "enrol_again",
-    "give_back",
-    "hand_over",
-    "is_refused_attach",
-    "lose_session",
-    "native_id_of",
-    "note_turn",
-    "observe_session",
-    "ready_session",
-    "resume_session",
-]
-
 
 class SessionState(StrEnum):
     STARTING = "starting"

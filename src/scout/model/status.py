@@ -9,8 +9,6 @@ from scout.model.attention import Attention, is_blocking
 from scout.model.endpoint import Endpoint, EndpointState, is_online
 from scout.model.flight import Flight, FlightPhase, FlightState
 
-__all__ = ["AgentStatus", "agent_status"]
-
 
 class AgentStatus(StrEnum):
     ONLINE = "online"

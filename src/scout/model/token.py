@@ -9,20 +9,6 @@ from scout.base.time import Time
 from scout.model.change import Mutable, moved
 from scout.model.problems.request import Unauthenticated
 
-__all__ = [
-    "TOKEN",
-    "Token",
-    "TokenKind",
-    "TokenMove",
-    "TokenState",
-    "check_token",
-    "expire_token",
-    "hash_of",
-    "is_valid",
-    "require_valid",
-    "revoke_token",
-]
-
 
 class TokenState(StrEnum):
     ACTIVE = "active"

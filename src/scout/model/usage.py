@@ -10,20 +10,6 @@ from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 
-__all__ = [
-    "Counters",
-    "Totals",
-    "Usage",
-    "UsageDay",
-    "UsageLedger",
-    "UsageSource",
-    "ValueClass",
-    "checked_usage",
-    "day_of",
-    "summed",
-    "totals",
-]
-
 _MOST = 10**12  # in one report: sums of many of them are still numbers that a store can hold
 
 

@@ -6,8 +6,6 @@ from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 
-__all__ = ["WaitingKind", "WaitingOn", "check_waiting"]
-
 
 class WaitingKind(StrEnum):
     ACTOR = "actor"

@@ -17,8 +17,6 @@ from scout.model.flight import Flight
 from scout.model.session import Session
 from scout.model.work_item import WorkItem
 
-__all__ = ["OWN_IDS", "SYNONYMS", "from_wire", "logical_agent_id", "own_names", "to_wire"]
-
 T = TypeVar("T", bound=Record)
 
 # Our wire name → the name that other integrations use for the same thing.

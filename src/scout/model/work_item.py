@@ -12,31 +12,6 @@ from scout.base.time import Time
 from scout.model.change import Mutable, changed, moved
 from scout.model.waiting import WaitingKind, WaitingOn
 
-__all__ = [
-    "WORK_ITEM",
-    "Acceptance",
-    "Priority",
-    "Progress",
-    "Relation",
-    "RelationKind",
-    "WorkItem",
-    "WorkMove",
-    "WorkState",
-    "accept_work",
-    "cancel_work",
-    "give_next_move",
-    "hand_over_work",
-    "new_work",
-    "progress_work",
-    "relate_work",
-    "reopen_work",
-    "resume_work",
-    "start_work",
-    "submit_work",
-    "update_work",
-    "wait_work",
-]
-
 
 class WorkState(StrEnum):
     OPEN = "open"

@@ -10,8 +10,6 @@ from scout.model.agent import Agent
 from scout.model.alias import AliasState
 from scout.policy.directory import Directory, Instance, Wanted
 
-__all__ = ["agent_address", "closest_matches", "exact_match", "find_address", "shorter_alias", "wanted_by"]
-
 _DIMENSIONS = ("workspace_qualifier", "profile", "node")
 _ALIASES = 20
 

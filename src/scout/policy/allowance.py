@@ -11,8 +11,6 @@ from scout.model.agent import PermissionProfile
 from scout.model.allowance import Allowance, AllowanceKind, AllowanceScope, is_valid_allowance
 from scout.model.permission import PermissionRequest
 
-__all__ = ["Asker", "allowance_for", "is_within_profile", "matches_path"]
-
 # Tools that only look, by the names that the harnesses give them.
 _READS = frozenset({"Read", "Grep", "Glob", "LS", "NotebookRead", "WebFetch", "WebSearch", "read", "search"})
 # How long a command may take does not make it another command.

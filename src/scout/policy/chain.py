@@ -8,8 +8,6 @@ from scout.model.problems.session import AskLoop
 from scout.policy.limits import Limits, raise_limit
 from scout.policy.obligation import Party
 
-__all__ = ["ChainDecision", "Link", "check_chain", "clarification"]
-
 
 class Link(Record):
     """One ask: while it is open, the asker waits for the target. The ids are empty before it is made."""

@@ -13,8 +13,6 @@ from scout.model.problems.session import NoSession
 from scout.model.problems.target import AmbiguousEndpoint, HarnessMismatch, ModelMismatch, PeerUnreachable
 from scout.policy.directory import OUTSIDE, Viewpoint
 
-__all__ = ["Choice", "ChoiceAction", "Demand", "PassedOverEndpoint", "choose", "default_harness"]
-
 
 class ChoiceAction(StrEnum):
     """What has to happen before the endpoint can take anything."""

@@ -14,17 +14,6 @@ from scout.model.endpoint import Endpoint, EndpointState
 from scout.model.node import Node
 from scout.model.session import Session
 
-__all__ = [
-    "OUTSIDE",
-    "Directory",
-    "Instance",
-    "Viewpoint",
-    "Wanted",
-    "instance_of",
-    "instances_of",
-    "is_instance",
-]
-
 
 class Viewpoint(Record):
     """Who resolves. A caller outside every project and node has none of these."""

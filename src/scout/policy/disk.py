@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable
 
 from scout.base.record import Record
 
-__all__ = ["StoredFolder", "choose_removals"]
-
 
 class StoredFolder(Record):
     """A folder of a session: one run, or its pictures.

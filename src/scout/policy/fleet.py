@@ -15,8 +15,6 @@ from scout.model.session import Session
 from scout.policy.directory import Wanted, instances_of
 from scout.policy.nearest import keys_of
 
-__all__ = ["Fleet"]
-
 _COUNTED = 1000  # who chooses among a thousand does not ask for the exact number
 
 _Facet = tuple[str | None, ...]

@@ -24,8 +24,6 @@ from scout.model.node import Node, NodeState
 from scout.policy.directory import Instance, Viewpoint, instances_of
 from scout.policy.fleet import Fleet
 
-__all__ = ["FleetFile", "read_fleet"]
-
 _NOW = Time(0)
 _USER = "me"
 

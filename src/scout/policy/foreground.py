@@ -10,8 +10,6 @@ from scout.model.people.user import ConnectorKey, ConnectorTarget, KeyState, tar
 from scout.model.problems.request import NotFound
 from scout.model.problems.target import UnknownTarget
 
-__all__ = ["DIRECT", "FOREGROUND", "Foreground", "Outlet", "connector_target", "most_recent_foreground"]
-
 DIRECT = "direct"  # the connector that is built in: it needs no key
 FOREGROUND = frozenset({Kind.CONNECTOR, Kind.AGENT, Kind.SUBUSER})
 _RANK = {Lifecycle.ACTIVE: 0, Lifecycle.SLEEPING: 1}

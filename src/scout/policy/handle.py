@@ -28,8 +28,6 @@ from scout.policy.directory import (
     is_instance,
 )
 
-__all__ = ["HandleStep", "Handles", "Resolution", "Stuck", "alias_fault", "minimal"]
-
 _SHOWN = 20
 _OF_ENDPOINTS = (AmbiguousEndpoint, HarnessMismatch, ModelMismatch)
 

@@ -15,35 +15,6 @@ from scout.model.delivery import Backoff, back_off
 from scout.model.problems.request import RateLimited, TooLarge
 from scout.model.problems.session import AskLoop, WakeBudget, WakeFailed
 
-__all__ = [
-    "Alarm",
-    "Attempt",
-    "Deadline",
-    "Gap",
-    "Limits",
-    "Periods",
-    "Routing",
-    "Rules",
-    "Sweeps",
-    "Within",
-    "after_attempt",
-    "alarm_of",
-    "check_ask_rate",
-    "check_attachment",
-    "check_attachments",
-    "check_attachments_total",
-    "check_attention_rate",
-    "check_fan_out",
-    "check_open_attention",
-    "check_open_flights",
-    "check_person_rate",
-    "check_streams",
-    "check_wake_budget",
-    "gap_between",
-    "graced",
-    "raise_limit",
-]
-
 _SOON = 60.0  # seconds after which it is worth a look whether a person has decided something
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]

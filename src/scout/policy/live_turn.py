@@ -4,8 +4,6 @@ from enum import StrEnum
 
 from scout.model.session import LiveTurn
 
-__all__ = ["TurnStep", "step_after_turn"]
-
 
 class TurnStep(StrEnum):
     """Hand over the turn's last text, ask the agent for its answer, or wait for the session's user."""

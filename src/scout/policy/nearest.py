@@ -3,8 +3,6 @@
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["keys_of", "ranked"]
-
 _LENGTH = 48  # longer names are compared by their beginning
 _LIKENESS = 0.6
 

@@ -5,8 +5,6 @@ from scout.model.flight import FLIGHT, Flight, FlightState
 from scout.model.question import QUESTION, Question
 from scout.model.work_item import WORK_ITEM, WorkItem, WorkState
 
-__all__ = ["Obligation", "Party", "obligation_of"]
-
 
 class Party(Record, omit_defaults=True):
     """An agent, or one session of it: two sessions of one agent are two parties."""

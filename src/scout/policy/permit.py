@@ -14,22 +14,6 @@ from scout.model.problems.request import Forbidden, NotOwner, Unauthenticated
 from scout.model.problems.session import DirectoryNotAllowed
 from scout.model.token import Token, TokenKind, require_valid
 
-__all__ = [
-    "Actor",
-    "ActorRelation",
-    "Allowed",
-    "Deed",
-    "Permission",
-    "Subject",
-    "actor_of",
-    "check_directory",
-    "check_operation",
-    "check_project",
-    "is_person_for",
-    "may_read_attention",
-    "permit",
-]
-
 
 class Deed(StrEnum):
     """What is to be done; the first six can be granted. To see an agent or alias is to know its name."""

@@ -15,26 +15,6 @@ from scout.model.agent import PermissionProfile, ToolRole
 from scout.model.problems.request import NotFound
 from scout.policy.nearest import ranked
 
-__all__ = [
-    "LIMIT",
-    "SECTIONS",
-    "SYNTAX",
-    "TURN_LIMIT",
-    "Contract",
-    "PromptContext",
-    "Syntax",
-    "Turn",
-    "TurnText",
-    "WorkContext",
-    "contract",
-    "fold_contract",
-    "is_shell",
-    "quoted",
-    "syntax_of",
-    "template",
-    "turn_text",
-]
-
 LIMIT = 2900  # characters of the contract that are always the same
 TURN_LIMIT = 300  # of a turn's own lines
 _HEAD = "# Scout contract\n"

@@ -4,8 +4,6 @@ from collections.abc import Iterable
 
 from scout.base.record import Record
 
-__all__ = ["PATIENCE", "Queued", "order_queue", "ordinal", "place_behind_target", "place_in_line"]
-
 PATIENCE = 60.0  # seconds after which an agent's turn has waited long enough to rank with a person's
 
 

@@ -11,9 +11,6 @@ from scout.model.endpoint import Endpoint, EndpointState, is_online, wake_policy
 from scout.model.problems.target import RetiredTarget, TargetOffline
 from scout.policy.limits import Periods
 
-__all__ = ["Reach", "WakeAction", "check_reach", "is_kept_warm", "reach_of"]
-
-
 # Idle or working, but without a sign of life, is as far away as unreachable.
 _SILENT = frozenset({EndpointState.UNREACHABLE, EndpointState.IDLE, EndpointState.WORKING})
 

@@ -12,8 +12,6 @@ from scout.model.agent import Agent, Lifecycle, ToolRole
 from scout.model.problems.target import AliasShadows, NameTaken
 from scout.policy.directory import Directory, Wanted
 
-__all__ = ["Registration", "RegistrationWish", "check_alias", "decide_registration"]
-
 
 class RegistrationWish(Record):
     """Who wants to be registered. `root_branch` is given for a project's root agent.

@@ -27,9 +27,7 @@ from scout.model.session import Session
 from scout.policy import resolve_refusals
 from scout.policy.choose import Demand
 from scout.policy.directory import Directory, Viewpoint
-from scout.policy.handle import Handles, Resolution, Stuck, minimal
-
-__all__ = ["Resolution", "minimal", "resolve"]
+from scout.policy.handle import Handles, Resolution, Stuck
 
 
 def resolve(

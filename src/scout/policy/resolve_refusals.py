@@ -22,20 +22,6 @@ from scout.model.problems.target import (
 from scout.policy.directory import Directory
 from scout.policy.nearest import keys_of, ranked
 
-__all__ = [
-    "alias_broken",
-    "ambiguous",
-    "distance",
-    "mismatch",
-    "nearest_names",
-    "no_session",
-    "no_such_qualifier",
-    "peer_unreachable",
-    "retired",
-    "two_readings",
-    "unknown",
-]
-
 _NEAREST = 5
 
 

@@ -46,8 +46,6 @@ from scout.policy.sweep_actions import (
     WaitFlight,
 )
 
-__all__ = ["due_for"]
-
 _LONGEST = 3600.0  # seconds between two looks at a flight that does not move
 
 _IN_FORCE = frozenset(

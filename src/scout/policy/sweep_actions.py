@@ -20,28 +20,6 @@ from scout.model.waiting import WaitingOn
 from scout.model.work_item import WorkItem
 from scout.policy.limits import Alarm, Gap, Periods, graced
 
-__all__ = [
-    "CheckFlight",
-    "Delegation",
-    "EndTask",
-    "Expire",
-    "Level",
-    "Liveness",
-    "LookLater",
-    "MarkStale",
-    "Release",
-    "Rest",
-    "Round",
-    "Sleep",
-    "StayAwake",
-    "SweepFail",
-    "SweepNudge",
-    "SweepResume",
-    "SweepSubject",
-    "Swept",
-    "WaitFlight",
-]
-
 
 class Delegation(Record):
     """A hard mention or an assignment in a message, not yet followed by a reply, an ask or a work item."""

@@ -7,8 +7,6 @@ from scout.base.refusal import PLACEHOLDER, BadRequest, Diagnostic, Refused, Rem
 from scout.identity.mention import Mention, find_mentions
 from scout.policy.resolve import Resolution
 
-__all__ = ["Targeting", "decide_target"]
-
 ResolveAddress = Callable[[str], Resolution]
 
 

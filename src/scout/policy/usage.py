@@ -24,19 +24,6 @@ from scout.model.usage import (
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.limits import Alarm, Limits, raise_limit
 
-__all__ = [
-    "About",
-    "Account",
-    "BudgetDecision",
-    "Estimate",
-    "Overhead",
-    "accounts",
-    "decide_budget",
-    "estimate_tokens",
-    "execution",
-    "overhead",
-]
-
 _CHARACTERS_PER_TOKEN = 4
 _DAY = 86_400_000_000
 

@@ -18,21 +18,6 @@ from scout.policy.limits import Limits, Routing, check_wake_budget
 from scout.policy.obligation import Obligation, Party
 from scout.policy.reach import Reach, WakeAction
 
-__all__ = [
-    "Cause",
-    "Considered",
-    "Occasion",
-    "Role",
-    "WakeContext",
-    "WakeDecision",
-    "WakeFacts",
-    "budgeted",
-    "decide_wake",
-    "differs",
-    "in_words",
-    "may_suggest",
-]
-
 
 class Cause(StrEnum):
     """What happened. A plain `send` starts nothing; everything else may."""

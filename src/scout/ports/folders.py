@@ -6,8 +6,6 @@ import shutil
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Measured", "measure", "remove_folder", "size_on_disk"]
-
 _GOING = ".going-"
 _BLOCK = 512  # bytes; the unit of st_blocks on every system
 

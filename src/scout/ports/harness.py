@@ -13,36 +13,6 @@ from scout.model.delivery import InspectResult
 from scout.model.permission import PermissionRequest
 from scout.model.problems.session import Layer, Missing
 
-__all__ = [
-    "Accepted",
-    "Asked",
-    "Capabilities",
-    "Completed",
-    "Failed",
-    "Harness",
-    "HarnessEvent",
-    "HumanAnswer",
-    "Identified",
-    "Limited",
-    "McpAccess",
-    "NeedsHuman",
-    "Observed",
-    "OpenedSession",
-    "Other",
-    "Probe",
-    "Prompt",
-    "RequestSettled",
-    "Said",
-    "SessionSpec",
-    "Started",
-    "TailLine",
-    "Tailed",
-    "ToolUse",
-    "TurnProgress",
-    "TurnUsage",
-    "UsageKind",
-]
-
 
 class UsageKind(StrEnum):
     EXACT = "exact"

@@ -7,21 +7,6 @@ from scout.base.record import Record
 from scout.base.time import Time
 from scout.policy.disk import StoredFolder
 
-__all__ = [
-    "Blobs",
-    "Change",
-    "Clock",
-    "Ids",
-    "KeptRuns",
-    "Notice",
-    "Places",
-    "Router",
-    "SessionFolders",
-    "Sink",
-    "Snapshots",
-    "Surroundings",
-]
-
 
 class Clock(Protocol):
     """Wall-clock time for records, monotonic time for timeouts."""

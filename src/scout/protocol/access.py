@@ -10,28 +10,6 @@ from scout.model.token import Token, TokenKind
 from scout.protocol.parameters import Address, Cursor, Limit, Revision, Seconds, Words, says
 from scout.protocol.request import Page, Request, Write
 
-__all__ = [
-    "AddGrant",
-    "AliasView",
-    "CreateCard",
-    "CreateToken",
-    "ListAliases",
-    "ListCards",
-    "ListGrants",
-    "ListTokens",
-    "Minted",
-    "RemoveAlias",
-    "RepairAlias",
-    "RevokeCard",
-    "RevokeGrant",
-    "RevokeToken",
-    "RotateToken",
-    "SetAlias",
-    "ShowAlias",
-    "ShowCard",
-    "TokenView",
-]
-
 
 class AliasView(Alias):
     """An alias with its canonical address."""

@@ -15,27 +15,6 @@ from scout.model.status import AgentStatus
 from scout.protocol.parameters import Address, Cursor, Limit, Revision, Words, says
 from scout.protocol.request import Page, Request, Write
 
-__all__ = [
-    "AgentDetail",
-    "AgentView",
-    "ConfigureAgent",
-    "Identity",
-    "MoveProject",
-    "Moved",
-    "Parse",
-    "Parsed",
-    "ReadFeed",
-    "RegisterAgent",
-    "Registered",
-    "Resolve",
-    "Resolved",
-    "RetireAgent",
-    "ReviveAgent",
-    "ShowAgent",
-    "Who",
-    "WhoAmI",
-]
-
 
 class AgentView(Agent):
     """An agent with its status, its names and its description."""

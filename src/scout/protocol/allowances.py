@@ -8,8 +8,6 @@ from scout.protocol.attention import AttentionView
 from scout.protocol.parameters import Address, Cursor, Limit, Words, says
 from scout.protocol.request import Page, Request, Write
 
-__all__ = ["AddAllowance", "AllowanceView", "GetAllowance", "ListAllowances", "RevokeAllowance"]
-
 AllowanceId = Annotated[Words, says("the standing decision's id")]
 
 

@@ -10,22 +10,6 @@ from scout.model.waiting import WaitingKind
 from scout.protocol.parameters import Body, Cursor, Limit, Revision, Seconds, Words, says
 from scout.protocol.request import Page, Request, Write
 
-__all__ = [
-    "AskView",
-    "BlockFlight",
-    "CancelFlight",
-    "CompleteFlight",
-    "FailFlight",
-    "FlightView",
-    "GetAsk",
-    "GetFlight",
-    "ListFlights",
-    "MakeAsk",
-    "ResumeFlight",
-    "RetryFlight",
-    "StartFlight",
-]
-
 
 class MakeAsk(Write[AskReceipt]):
     """Ask an agent or project to do something and track the result."""

@@ -9,30 +9,6 @@ from scout.model.attention import Attention, AttentionKind, AttentionMove, Risk
 from scout.protocol.parameters import Address, Body, Cursor, Key, Limit, Revision, Seconds, Words, says
 from scout.protocol.request import Request, Write
 
-__all__ = [
-    "AgentNeeds",
-    "Always",
-    "AnswerAttention",
-    "AnyUse",
-    "ApproveAttention",
-    "AttentionPage",
-    "AttentionView",
-    "Consult",
-    "DecideAttention",
-    "Decided",
-    "DecidedItems",
-    "DenyAttention",
-    "DismissAttention",
-    "For",
-    "GetAttention",
-    "ListAttention",
-    "Need",
-    "Notify",
-    "PathPattern",
-    "RaiseAttention",
-    "Until",
-]
-
 AttentionId = Annotated[Words, says("the item's id")]
 _RETURN: dict[str, str] = {"flightId": "flight", "workItemId": "work", "expiresIn": "expires-in"}
 Wait = Annotated[Seconds, says("wait up to this many seconds for the decision, maximum 60")]

@@ -7,23 +7,6 @@ from scout.model.conversation import Conversation, Member, SoftMentions
 from scout.protocol.parameters import Cursor, Limit, Words, says
 from scout.protocol.request import Page, Request, Write
 
-__all__ = [
-    "ArchiveChannel",
-    "ChannelPolicy",
-    "ChannelView",
-    "ConversationView",
-    "CreateChannel",
-    "GetConversation",
-    "JoinChannel",
-    "LeaveChannel",
-    "ListChannels",
-    "ListConversations",
-    "MarkRead",
-    "MemberRole",
-    "MemberView",
-    "ShowChannel",
-]
-
 
 class MemberRole(StrEnum):
     """A member's role in a channel."""

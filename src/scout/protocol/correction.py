@@ -16,8 +16,6 @@ from scout.identity.segment import fold
 from scout.model.problems.request import NotFound
 from scout.protocol.request import Request
 
-__all__ = ["correct_remedies", "remedies_of"]
-
 _TARGETS = frozenset({"to", "projectPath", "targetSessionId", "channel", "conversationId", "broadcast"})
 _NOT_REPEATED = frozenset({"idempotencyKey", "wait", "seen"})
 # The operation that lists the records of a noun.
@@ -50,7 +48,7 @@ def remedies_of(problem: Diagnostic) -> tuple[Remedy, ...]:
 
 def correct_remedies(request: Request[Any], problem: Diagnostic) -> Diagnostic:
     """Return the refusal with remedies that repeat the caller's request, without incomplete ones."""
-    own = _parameters(request)
+    own = parameters_of(request)
     if isinstance(problem, ReservedName):
         return _rename(request.operation, own, problem)
     refused = str(getattr(problem, "address", "") or getattr(problem, "text", ""))
@@ -74,7 +72,7 @@ def _key(remedy: Remedy) -> str:
     return repr((remedy.operation, sorted(remedy.parameters.items())))
 
 
-def _parameters(request: Request[Any]) -> dict[str, Any]:
+def parameters_of(request: Request[Any]) -> dict[str, Any]:
     """Return the caller's parameters by wire name, without defaults."""
     said: dict[str, Any] = plain(request)
     defaults = {field.encode_name: field.default for field in msgspec.structs.fields(type(request))}

@@ -7,8 +7,6 @@ from scout.model.endpoint import Endpoint, EndpointState, Transport
 from scout.protocol.parameters import Revision, Words, says
 from scout.protocol.request import Request, Write
 
-__all__ = ["Heartbeat", "RegisterEndpoint", "RemoveEndpoint", "UpdateEndpoint"]
-
 
 class RegisterEndpoint(Write[Endpoint]):
     """Register an endpoint for an agent. Each process, node or session has its own endpoint."""

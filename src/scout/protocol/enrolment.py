@@ -8,8 +8,6 @@ from scout.model.session import Session
 from scout.protocol.parameters import Words, says
 from scout.protocol.request import Write
 
-__all__ = ["Enrol", "Enrolled", "HookAnswer", "HookEvent", "ReportHook"]
-
 
 class HookEvent(StrEnum):
     """The session events a host reports. Hosts have their own names for them."""

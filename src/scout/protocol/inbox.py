@@ -9,21 +9,6 @@ from scout.model.delivery import Delivery, DeliveryState
 from scout.protocol.parameters import Cursor, Limit, Seconds, Words, says
 from scout.protocol.request import Page, Request, Write
 
-__all__ = [
-    "AckInbox",
-    "ClaimInbox",
-    "Claimed",
-    "GetDelivery",
-    "InboxItem",
-    "ListDeliveries",
-    "ListInbox",
-    "NackInbox",
-    "ReadTo",
-    "RenewInbox",
-    "Settled",
-    "acknowledgements",
-]
-
 
 class InboxItem(Record, omit_defaults=True):
     """One inbox item: its content, its sender, and how to acknowledge it.

@@ -18,20 +18,6 @@ from scout.protocol.questions import QuestionView
 from scout.protocol.request import Request, Write
 from scout.protocol.work import WorkView
 
-__all__ = [
-    "Brief",
-    "ExplainedDecision",
-    "Explanation",
-    "GroupBy",
-    "ReportUsage",
-    "ShowBrief",
-    "ShowUsage",
-    "Spent",
-    "Step",
-    "UsageReport",
-    "Why",
-]
-
 
 class Step(Record):
     """One event about the record, from the log."""

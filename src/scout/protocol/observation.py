@@ -10,18 +10,6 @@ from scout.base.time import Time
 from scout.protocol.parameters import Seconds, Words, says
 from scout.protocol.request import Request
 
-__all__ = [
-    "Diff",
-    "HarnessObservation",
-    "ShowDiff",
-    "ShowTopology",
-    "Sighting",
-    "Tail",
-    "TailEntry",
-    "TailSession",
-    "Topology",
-]
-
 _Few = Annotated[int, msgspec.Meta(ge=1, le=200)]
 _NotBefore = Annotated[int, msgspec.Meta(ge=0)]
 

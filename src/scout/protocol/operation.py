@@ -7,8 +7,6 @@ import msgspec
 from scout.base.record import Record
 from scout.protocol.request import Request, flag_of
 
-__all__ = ["Operation", "Parameter", "local", "operation_of"]
-
 
 class Parameter(Record):
     """One parameter: positional on the command line, or a flag made from its name."""

@@ -31,8 +31,6 @@ from scout.protocol import (
 from scout.protocol.operation import Operation, local, operation_of
 from scout.protocol.request import Request
 
-__all__ = ["OPERATIONS", "REQUESTS", "check_remedy", "command_line"]
-
 _LONGEST_WORD = 4000
 _STANDARD_INPUT = "-"
 

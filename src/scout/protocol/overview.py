@@ -12,23 +12,6 @@ from scout.protocol.attention import AgentNeeds, AttentionView
 from scout.protocol.parameters import Cursor, Limit, Words, says
 from scout.protocol.request import Page, Request, Write
 
-__all__ = [
-    "ListNodes",
-    "MarkLooked",
-    "Now",
-    "PauseScout",
-    "PauseView",
-    "ReadLog",
-    "ReloadSettings",
-    "ResumeScout",
-    "SeenMark",
-    "SettingsReloaded",
-    "ShowNow",
-    "ShowStatus",
-    "Status",
-    "Watch",
-]
-
 
 class Status(Record, omit_defaults=True):
     """The daemon's address and state."""

@@ -4,8 +4,6 @@ from typing import Annotated
 
 import msgspec
 
-__all__ = ["Address", "Body", "Cursor", "Key", "Limit", "Revision", "Seconds", "Words", "says"]
-
 
 def says(text: str) -> msgspec.Meta:
     """Attach a description to a parameter; help, OpenAPI and MCP schemas show it."""

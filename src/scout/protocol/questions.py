@@ -8,18 +8,6 @@ from scout.model.work_item import WorkItem
 from scout.protocol.parameters import Body, Cursor, Limit, Revision, Seconds, Words, says
 from scout.protocol.request import Page, Request, Write
 
-__all__ = [
-    "AnswerQuestion",
-    "CloseQuestion",
-    "CreateQuestion",
-    "DeclineQuestion",
-    "GetQuestion",
-    "ListQuestions",
-    "QuestionView",
-    "ReopenQuestion",
-    "Spawn",
-]
-
 
 class QuestionView(Question):
     """A question with addresses and its related work item."""

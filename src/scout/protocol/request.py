@@ -9,8 +9,6 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_args
 from scout.base.record import Record
 from scout.protocol.parameters import Key, says
 
-__all__ = ["Page", "Request", "Write", "flag_of", "result_of"]
-
 T = TypeVar("T")
 _CAPITAL = re.compile(r"[A-Z]")
 

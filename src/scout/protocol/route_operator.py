@@ -11,8 +11,6 @@ from scout.protocol.asks import MakeAsk
 from scout.protocol.request import Request
 from scout.protocol.talk import Send
 
-__all__ = ["apply_route"]
-
 R = TypeVar("R", bound=Request[Any])
 
 _BEGINNING = re.compile(r"\s*(?:/scout:(?:ask|send)[^\S\n]+)?>>(?!>)")

@@ -8,8 +8,6 @@ from scout.model.events.envelope import Event
 from scout.protocol.overview import Watch
 from scout.protocol.request import Request
 
-__all__ = ["Admission", "Credential", "Gate", "Scout"]
-
 T = TypeVar("T")
 
 

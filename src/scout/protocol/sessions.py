@@ -14,32 +14,6 @@ from scout.model.session import Session
 from scout.protocol.parameters import Cursor, Limit, Seconds, Words, says
 from scout.protocol.request import Page, Request, Write
 
-__all__ = [
-    "AttachSession",
-    "CheckLine",
-    "CheckRuntime",
-    "CheckState",
-    "CloseSession",
-    "ForkSession",
-    "GetSession",
-    "Interrupt",
-    "Interrupted",
-    "ListRuntimes",
-    "ListSessions",
-    "ListedSession",
-    "OpenSession",
-    "Runtime",
-    "SessionOpened",
-    "SessionView",
-    "StartSession",
-    "StopCheck",
-    "StopSession",
-    "TokenUse",
-    "Verdict",
-    "Wake",
-    "Woken",
-]
-
 SessionId = Annotated[Words, says("the session's id")]
 _CONTROL = "the operator, the agent itself, or callers who control it"
 

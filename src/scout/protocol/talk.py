@@ -14,23 +14,6 @@ from scout.model.conversation import (
 from scout.protocol.parameters import Body, Cursor, Limit, Words, says
 from scout.protocol.request import Page, Request, Write
 
-__all__ = [
-    "Blob",
-    "GetBlob",
-    "GetMessage",
-    "Hit",
-    "Latest",
-    "LatestItem",
-    "ListMessages",
-    "MessageLine",
-    "MessageView",
-    "PutBlob",
-    "RedactMessage",
-    "Reply",
-    "Search",
-    "Send",
-]
-
 
 class Send(Write[Receipt]):
     """Send a stored message. It starts no program unless you pass --wake."""

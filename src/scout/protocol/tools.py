@@ -4,8 +4,6 @@ from collections.abc import Mapping
 
 from scout.model.agent import ToolRole
 
-__all__ = ["ROLE_TOOLS", "roles_with"]
-
 _WORKER = (
     "whoami",
     "ask",

@@ -9,25 +9,6 @@ from scout.model.work_item import Priority, Relation, RelationKind, WorkItem, Wo
 from scout.protocol.parameters import Cursor, Limit, Revision, Words, says
 from scout.protocol.request import Page, Request, Write
 
-__all__ = [
-    "AcceptWork",
-    "CancelWork",
-    "CreateWork",
-    "GetWork",
-    "HandOverWork",
-    "ListWork",
-    "ProgressWork",
-    "RelateWork",
-    "ReopenWork",
-    "ResumeWork",
-    "StartWork",
-    "SubmitWork",
-    "UpdateWork",
-    "WaitWork",
-    "WorkStep",
-    "WorkView",
-]
-
 WorkId = Annotated[Words, says("the work item's id")]
 
 

@@ -22,8 +22,9 @@ from scout.model.ref import Ref
 from scout.model.token import TokenKind
 from scout.policy.agent_address import agent_address, shorter_alias
 from scout.policy.directory import Instance, Viewpoint, instance_of
+from scout.policy.handle import Resolution, minimal
 from scout.policy.permit import Actor, Deed, Permission, Subject, permit
-from scout.policy.resolve import Resolution, minimal, resolve
+from scout.policy.resolve import resolve
 from scout.ports import Surroundings
 from scout.store.directory import StoredDirectory, View
 from scout.store.ledger import Ledger

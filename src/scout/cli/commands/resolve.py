@@ -15,7 +15,8 @@ from scout.cli.operations.verbs import Options
 from scout.model.wire_names import SYNONYMS
 from scout.policy.directory import Instance, instance_of
 from scout.policy.fleet_file import FleetFile, read_fleet
-from scout.policy.resolve import Resolution, minimal, resolve
+from scout.policy.handle import Resolution, minimal
+from scout.policy.resolve import resolve
 from scout.protocol.agents import Resolve
 
 _EXAMPLES = """\b

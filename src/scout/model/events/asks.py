@@ -11,35 +11,6 @@ from scout.model.flight import Flight, FlightMove
 from scout.model.ref import Ref
 from scout.model.usage import Usage
 
-__all__ = [
-    "DELIVERY_EVENTS",
-    "FLIGHT_EVENTS",
-    "AskCreated",
-    "DeliveryAcked",
-    "DeliveryCancelled",
-    "DeliveryDeadLettered",
-    "DeliveryEvent",
-    "DeliveryFailed",
-    "DeliveryLeased",
-    "DeliveryNacked",
-    "DeliveryRequested",
-    "DeliveryWoken",
-    "FlightCancelled",
-    "FlightCompleted",
-    "FlightEvent",
-    "FlightFailed",
-    "FlightQueued",
-    "FlightResumed",
-    "FlightStarted",
-    "FlightUpdated",
-    "FlightWaiting",
-    "Nudge",
-    "SweepNudged",
-    "SweepSettled",
-    "Unwatched",
-    "UsageReported",
-]
-
 
 class AskCreated(Event, tag="collab.ask.created"):
     """Somebody asked for something to be done and tracked."""

@@ -8,17 +8,6 @@ from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.ref import Ref
 
-__all__ = [
-    "Changed",
-    "Event",
-    "Metadata",
-    "PassedOver",
-    "WakeFact",
-    "concerned_agents",
-    "concerns",
-    "record_of",
-]
-
 T = TypeVar("T")
 
 

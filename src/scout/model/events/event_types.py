@@ -11,8 +11,6 @@ from scout.base.registry import classes_in
 from scout.model.events import asks, directory, presence, talk
 from scout.model.events.envelope import Event
 
-__all__ = ["ALL", "UPCASTS", "AnyEvent", "Upcast", "event_type", "read_event"]
-
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 
 ALL: tuple[type[Event], ...] = classes_in(

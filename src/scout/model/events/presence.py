@@ -9,44 +9,6 @@ from scout.model.endpoint import Endpoint, EndpointMove
 from scout.model.events.envelope import Changed, Event
 from scout.model.session import Session, SessionMove
 
-__all__ = [
-    "AGENT_EVENTS",
-    "ENDPOINT_EVENTS",
-    "SESSION_EVENTS",
-    "AgentEvent",
-    "AgentHeartbeat",
-    "AgentOffline",
-    "AgentOnline",
-    "AgentRegistered",
-    "AgentRetired",
-    "AgentRevived",
-    "AgentSleeping",
-    "AgentUpdated",
-    "AgentWoken",
-    "EndpointAttaching",
-    "EndpointClaimed",
-    "EndpointEvent",
-    "EndpointFailed",
-    "EndpointLost",
-    "EndpointReady",
-    "EndpointRecovered",
-    "EndpointRegistered",
-    "EndpointReleased",
-    "EndpointStale",
-    "EndpointStopped",
-    "EndpointUpdated",
-    "EndpointWaking",
-    "ReachEvent",
-    "Reached",
-    "SessionEnded",
-    "SessionEvent",
-    "SessionLost",
-    "SessionReady",
-    "SessionResumed",
-    "SessionStarted",
-    "SessionUpdated",
-]
-
 
 class AgentEvent(Event):
     payload: Changed[Agent]

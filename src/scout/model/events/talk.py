@@ -10,45 +10,6 @@ from scout.model.events.envelope import Changed, Event
 from scout.model.question import Question, QuestionMove
 from scout.model.work_item import WorkItem
 
-__all__ = [
-    "ATTENTION_EVENTS",
-    "QUESTION_EVENTS",
-    "AllowanceCreated",
-    "AllowanceEvent",
-    "AllowanceRevoked",
-    "AttachmentStored",
-    "AttentionAnswered",
-    "AttentionCreated",
-    "AttentionDenied",
-    "AttentionDismissed",
-    "AttentionEvent",
-    "AttentionExpired",
-    "AttentionNotified",
-    "AttentionResolved",
-    "ConversationArchived",
-    "ConversationCreated",
-    "ConversationCursor",
-    "ConversationEvent",
-    "ConversationMember",
-    "ConversationPolicy",
-    "MemberEvent",
-    "MessagePosted",
-    "MessageRedacted",
-    "Opened",
-    "Posted",
-    "QuestionAnswered",
-    "QuestionClosed",
-    "QuestionCreated",
-    "QuestionDeclined",
-    "QuestionEvent",
-    "QuestionReopened",
-    "WorkItemCreated",
-    "WorkItemEvent",
-    "WorkItemUpdated",
-    "message_of",
-    "posted",
-]
-
 
 class Posted(Record, omit_defaults=True):
     """A message in the log: what the envelope does not say already."""

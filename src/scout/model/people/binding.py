@@ -8,16 +8,6 @@ from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.change import Mutable, moved
 
-__all__ = [
-    "BINDING",
-    "Binding",
-    "BindingMove",
-    "BindingState",
-    "Surface",
-    "check_binding",
-    "move_binding",
-]
-
 
 class BindingState(StrEnum):
     ACTIVE = "active"

@@ -7,23 +7,6 @@ from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.change import Mutable, moved
 
-__all__ = [
-    "SCHEDULE",
-    "Missed",
-    "Overlap",
-    "Schedule",
-    "ScheduleMove",
-    "ScheduleState",
-    "check_schedule",
-    "end_schedule",
-    "fire_schedule",
-    "firing_key",
-    "is_due_schedule",
-    "pause_schedule",
-    "reschedule",
-    "resume_schedule",
-]
-
 
 class ScheduleState(StrEnum):
     ACTIVE = "active"

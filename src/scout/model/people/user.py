@@ -9,24 +9,6 @@ from scout.base.time import Time
 from scout.identity.path import is_segment
 from scout.model.change import Mutable, changed, moved
 
-__all__ = [
-    "KEY",
-    "USER",
-    "ConnectorKey",
-    "ConnectorTarget",
-    "KeyMove",
-    "KeyState",
-    "User",
-    "UserKind",
-    "UserMove",
-    "UserState",
-    "check_user",
-    "free_key",
-    "move_user",
-    "rename_user",
-    "target_of",
-]
-
 
 class UserState(StrEnum):
     ACTIVE = "active"

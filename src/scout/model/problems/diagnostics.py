@@ -11,8 +11,6 @@ from scout.identity import problem
 from scout.model.problems import request, session, target
 from scout.model.problems.request import NotFound
 
-__all__ = ["ALL", "AnyDiagnostic", "by_code", "explain"]
-
 ALL: tuple[type[Diagnostic], ...] = classes_in(
     (problem, target, session, request, refusal),
     Diagnostic,

@@ -4,20 +4,6 @@ from typing import ClassVar
 
 from scout.base.refusal import Diagnostic, Family
 
-__all__ = [
-    "Busy",
-    "Forbidden",
-    "KeyReused",
-    "NotFound",
-    "NotOwner",
-    "PortInUse",
-    "RateLimited",
-    "StoreDamaged",
-    "StoreFull",
-    "TooLarge",
-    "Unauthenticated",
-]
-
 
 def _needed(needs: tuple[str, ...]) -> str:
     return f"; required: {' or '.join(needs)}" if needs else ""

@@ -6,22 +6,6 @@ from typing import ClassVar
 from scout.base.refusal import Diagnostic, Family
 from scout.base.time import Time
 
-__all__ = [
-    "AskLoop",
-    "DirectoryNotAllowed",
-    "EmptyReply",
-    "HarnessUnavailable",
-    "Layer",
-    "Missing",
-    "NoSession",
-    "Paused",
-    "SessionBusy",
-    "SessionFailed",
-    "SessionNotAttachable",
-    "WakeBudget",
-    "WakeFailed",
-]
-
 
 class Layer(StrEnum):
     """The layer between Scout and the model where something failed."""

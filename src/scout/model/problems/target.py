@@ -5,21 +5,6 @@ from typing import ClassVar
 from scout.base.refusal import Candidate, Diagnostic, Family
 from scout.base.time import Time
 
-__all__ = [
-    "AliasBroken",
-    "AliasShadows",
-    "AmbiguousEndpoint",
-    "AmbiguousTarget",
-    "ExpiredCard",
-    "HarnessMismatch",
-    "ModelMismatch",
-    "NameTaken",
-    "PeerUnreachable",
-    "RetiredTarget",
-    "TargetOffline",
-    "UnknownTarget",
-]
-
 
 def _listed(candidates: tuple[Candidate, ...], word: str) -> str:
     return f"; {word} {', '.join(candidate.address for candidate in candidates)}" if candidates else ""
