@@ -147,7 +147,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     channel_requests.ChannelPolicy: Handler(channels.policy, WRITE),
     channel_requests.ArchiveChannel: Handler(channels.archive, WRITE),
     # -- asks
-    ask_requests.MakeAsk: Handler(asks.make, WRITE, wait=waits.wait_for_result, after_probe=True),
+    ask_requests.MakeAsk: Handler(asks.make_ask, WRITE, wait=waits.wait_for_result, after_probe=True),
     ask_requests.GetAsk: Handler(flights.get_ask, READ),
     ask_requests.ListFlights: Handler(flights.list_flights, READ),
     ask_requests.GetFlight: Handler(flights.get, READ, wait=waits.wait_for_flight),
@@ -157,7 +157,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     ask_requests.CompleteFlight: Handler(flights.complete, WRITE),
     ask_requests.FailFlight: Handler(flights.fail, WRITE),
     ask_requests.CancelFlight: Handler(flights.cancel, WRITE),
-    ask_requests.RetryFlight: Handler(asks.retry, WRITE),
+    ask_requests.RetryFlight: Handler(asks.retry_ask, WRITE),
     # -- observation
     observation_requests.ShowTopology: Handler(observation.show_topology, ASYNC),
     observation_requests.TailSession: Handler(observation.tail_session, ASYNC),

@@ -1,4 +1,4 @@
-"""Asks: do this and track it. Nothing is parked in silence: it is refused, or it says what it waits for."""
+"""Asks: make and retry them. An ask that cannot start is refused, or its flight says what it waits for."""
 
 from typing import NamedTuple
 
@@ -49,7 +49,7 @@ _DAY = 86_400
 
 
 class Target(NamedTuple):
-    """Whom an ask is for, what it insists on, and by which name it was found."""
+    """The agent that an ask is for, what the ask demands, and the name by which the agent was found."""
 
     agent: Agent
     wish: Demand
@@ -59,40 +59,35 @@ class Target(NamedTuple):
     card: Card | None = None
 
 
-def make(tx: Transaction, request: MakeAsk) -> AskReceipt:
-    """Store message, ask and flight together and route them; refused, nothing is stored at all."""
+def make_ask(tx: Transaction, request: MakeAsk) -> AskReceipt:
+    """Store message, ask and flight in one transaction, and route them. A refused ask stores nothing."""
     body = check_body(request.body)
     try:
-        target = target_of(tx, request)
+        target = _find_target(tx, request)
         agent = target.agent
         if target.card is None:
             tx.permit(Deed.ASK, subject_of(agent))
-        route, waits = _way(tx, request, target)
+        queue = request.if_unreachable is IfUnreachable.QUEUE
+        route, waits = find_route(tx, agent, target.wish, target.choice, queue=queue)
     except Refused as refusal:
-        problem = refusal.diagnostic if request.project_path is None else _of_project(refusal.diagnostic)
-        raise Refused(_with_harness(problem)) from None
+        problem = refusal.diagnostic if request.project_path is None else _without_start(refusal.diagnostic)
+        raise Refused(_with_nearest_harness(problem)) from None
     _check_fork(tx, request, route)
-    conversation = _conversation(tx, request, agent)
-    ask = _ask(tx, request, target, conversation)
+    conversation = _find_conversation(tx, request, agent)
+    ask = _new_ask(tx, request, target, conversation)
     ask_chain.check_limits(tx, ask, body)
     flight = new_flight(tx.mint("flt"), ask, tx.now)
-    _begin_work(tx, request, ask)
-    message = _say(tx, request, ask, flight)
+    _create_work(tx, request, ask)
+    message = _post_message(tx, request, ask, flight)
     tx.record(AskCreated, ask, move="create", target=ask.id)
     return _queue(tx, ask, flight, message, route=route, conversation=conversation, waits=waits)
 
 
-# -- how it gets there -------------------------------------------------------------------------------
+# -- checks ------------------------------------------------------------------------------------------
 
 
-def _way(tx: Transaction, request: MakeAsk, target: Target) -> tuple[routes.AgentRoute, str]:
-    """How it gets there; or why it waits, when the asker said that it may."""
-    queue = request.if_unreachable is IfUnreachable.QUEUE
-    return find_route(tx, target.agent, target.wish, target.choice, queue=queue)
-
-
-def _with_harness(problem: Diagnostic) -> Diagnostic:
-    """A harness that was misspelt is offered under its name."""
+def _with_nearest_harness(problem: Diagnostic) -> Diagnostic:
+    """Offer the nearest harness in place of a misspelt one."""
     if not isinstance(problem, HarnessUnavailable) or not problem.candidates:
         return problem
     wish = {"harness": problem.candidates[0].address}
@@ -100,14 +95,14 @@ def _with_harness(problem: Diagnostic) -> Diagnostic:
     return replace(problem, remedies=(again, *problem.remedies))
 
 
-def _of_project(problem: Diagnostic) -> Diagnostic:
-    """The project's agent was not made, so no remedy may name it."""
+def _without_start(problem: Diagnostic) -> Diagnostic:
+    """Drop the remedies that name the project's agent: the refusal undoes its creation."""
     others = tuple(one for one in problem.remedies if one.operation != "session.start")
     return replace(problem, remedies=others)
 
 
 def _check_fork(tx: Transaction, request: MakeAsk, route: routes.AgentRoute) -> None:
-    """A harness that cannot fork a session must not go on in it instead."""
+    """Refuse a fork that the harness cannot make, instead of continuing in the original session."""
     if request.session_policy is not SessionPolicy.FORK:
         return
     harness = tx.services.harnesses.get(route.harness or "")
@@ -118,7 +113,7 @@ def _check_fork(tx: Transaction, request: MakeAsk, route: routes.AgentRoute) -> 
         raise Refused(BadRequest(problem=problem, field="sessionPolicy", remedies=(remedy,)))
 
 
-def _conversation(tx: Transaction, request: MakeAsk, agent: Agent) -> Conversation:
+def _find_conversation(tx: Transaction, request: MakeAsk, agent: Agent) -> Conversation:
     if request.conversation_id is None:
         return posts.direct_conversation(tx, tx.sender, agent.id)
     conversation = tx.need(Conversation, "conversation", request.conversation_id)
@@ -128,10 +123,10 @@ def _conversation(tx: Transaction, request: MakeAsk, agent: Agent) -> Conversati
     return conversation
 
 
-# -- what --------------------------------------------------------------------------------------------
+# -- records -----------------------------------------------------------------------------------------
 
 
-def _ask(tx: Transaction, request: MakeAsk, target: Target, conversation: Conversation) -> Ask:
+def _new_ask(tx: Transaction, request: MakeAsk, target: Target, conversation: Conversation) -> Ask:
     found, wish = target.found, target.wish
     inside = ask_chain.enclosing_ask(tx, request.within)
     policy = request.session_policy
@@ -166,7 +161,7 @@ def _ask(tx: Transaction, request: MakeAsk, target: Target, conversation: Conver
 
 
 def _work_item_id(tx: Transaction, request: MakeAsk) -> str | None:
-    """The item it belongs to: one that the asker has a part in, or a new one."""
+    """Return the work item that the ask belongs to: one that the asker has a part in, or a new one."""
     if request.work_item is not None and request.work_item_id is not None:
         problem = "an ask belongs to a work item or begins one, not both"
         raise Refused(BadRequest(problem=problem, field="workItem"))
@@ -178,8 +173,8 @@ def _work_item_id(tx: Transaction, request: MakeAsk) -> str | None:
     return tx.mint("wrk") if request.work_item is not None else None
 
 
-def _begin_work(tx: Transaction, request: MakeAsk, ask: Ask) -> None:
-    """The new item is the target's, and the ask itself tells it so."""
+def _create_work(tx: Transaction, request: MakeAsk, ask: Ask) -> None:
+    """Create the work item that the ask begins. Its owner is the target, which learns of it by the ask."""
     if request.work_item is not None and ask.work_item_id is not None:
         item = new_work(
             ask.work_item_id,
@@ -194,7 +189,7 @@ def _begin_work(tx: Transaction, request: MakeAsk, ask: Ask) -> None:
 
 
 def _return_address(tx: Transaction, request: MakeAsk) -> str | None:
-    """Where the answer goes, if not to the asker: somebody who may be spoken to, a session that lives."""
+    """Return the agent that gets the answer instead of the asker, which must be allowed to address it."""
     named = tx.resolve(request.reply_to).agent if request.reply_to else None
     if request.reply_to_session_id is not None:
         session = tx.need(Session, "session", request.reply_to_session_id)
@@ -211,7 +206,7 @@ def _return_address(tx: Transaction, request: MakeAsk) -> str | None:
     return named.id
 
 
-def _say(tx: Transaction, request: MakeAsk, ask: Ask, flight: Flight) -> Message:
+def _post_message(tx: Transaction, request: MakeAsk, ask: Ask, flight: Flight) -> Message:
     body = request.body
     mentions = find_mentions(body)
     soft = tuple(one.address.canonical for one in mentions.soft if one.address)
@@ -235,7 +230,7 @@ def _say(tx: Transaction, request: MakeAsk, ask: Ask, flight: Flight) -> Message
     )
 
 
-# -- how ---------------------------------------------------------------------------------------------
+# -- the queue ---------------------------------------------------------------------------------------
 
 
 def _queue(
@@ -248,26 +243,26 @@ def _queue(
     conversation: Conversation,
     waits: str = "",
 ) -> AskReceipt:
-    """The flight and its delivery: carried by a program, taken from an inbox, or held with a reason."""
+    """Record the flight and its delivery: to a program, to an inbox, or held with a reason."""
     decision = decide_ask_wake(tx, ask, route, conversation)
-    queued = _in_line(tx, flight, carried=route.runs and decision.action is WakeAction.WAKE)
+    queued = _with_forecast(tx, flight, carried=route.runs and decision.action is WakeAction.WAKE)
     flight = hold_ask(tx, ask, queued, decision, waits)
     tx.record(FlightQueued, flight, move="queue", reason=flight.reason)
     delivery = deliver_ask(
         tx, ask, message, route=route, decision=decision, reason=flight.reason, waits=bool(waits)
     )
     notes = tuple(f"{root} is an allowed root from now on" for root in dict.fromkeys(tx.new_roots))
-    return receipt(tx, ask, flight, delivery, route=route, notes=notes)
+    return _receipt_of(tx, ask, flight, delivery, route=route, notes=notes)
 
 
-def _in_line(tx: Transaction, flight: Flight, *, carried: bool) -> Flight:
-    """A flight that Scout carries says at once when it cannot start at once."""
+def _with_forecast(tx: Transaction, flight: Flight, *, carried: bool) -> Flight:
+    """Add the reason why a flight that Scout runs cannot start at once."""
     person = attention_items.is_person(tx.agent(flight.requester_id))
     forecast = tx.services.forecast(person) if carried or tx.services.paused else ""
     return replace(flight, reason=forecast) if forecast else flight
 
 
-def receipt(
+def _receipt_of(
     tx: Transaction,
     ask: Ask,
     flight: Flight,
@@ -276,7 +271,6 @@ def receipt(
     route: routes.AgentRoute,
     notes: tuple[str, ...] = (),
 ) -> AskReceipt:
-    """What the asker gets back."""
     endpoint = None if ask.session_policy is SessionPolicy.NEW else route.endpoint
     return AskReceipt(
         conversation_id=ask.conversation_id,
@@ -304,8 +298,8 @@ def receipt(
     )
 
 
-def retry(tx: Transaction, request: RetryFlight) -> AskReceipt:
-    """The same ask again, in a new flight."""
+def retry_ask(tx: Transaction, request: RetryFlight) -> AskReceipt:
+    """Run the same ask again, in a new flight."""
     old = flight_named(tx, request.flight_id)
     ask = tx.need(Ask, "ask", old.ask_id)
     agent = tx.need(Agent, "agent", ask.target)
@@ -324,30 +318,31 @@ def retry(tx: Transaction, request: RetryFlight) -> AskReceipt:
 # -- the target --------------------------------------------------------------------------------------
 
 
-def target_of(tx: Transaction, request: MakeAsk) -> Target:
+def _find_target(tx: Transaction, request: MakeAsk) -> Target:
+    """Find the agent that a request names: by an address, a session, a card, a project or a mention."""
     named = [request.to, request.project_path, request.target_session_id]
     if sum(one is not None for one in named) > 1:
         problem = "name one of to, projectPath and targetSessionId"
         raise Refused(BadRequest(problem=problem, field="to"))
     if request.project_path is not None:
-        return _project(tx, request)
+        return _project_target(tx, request)
     if request.target_session_id is not None:
-        return _resolved(tx, request, tx.resolve(request.target_session_id))
+        return _resolved_target(tx, request, tx.resolve(request.target_session_id))
     if request.to is not None and request.to.startswith("crd_"):
         card, agent = access.use_card(tx, request.to)
         session = access.session_of_card(tx, card)
         wanted = replace(request, target_session_id=session) if session else request
-        return _chosen(tx, wanted, agent)._replace(card=card)
+        return _choose_endpoint(tx, wanted, agent)._replace(card=card)
     targeting = decide_target(request.body, request.to, False, tx.resolve)
     assert targeting.target is not None  # without one it was refused
-    return _resolved(tx, request, targeting.target)
+    return _resolved_target(tx, request, targeting.target)
 
 
-def _project(tx: Transaction, request: MakeAsk) -> Target:
-    """The project's base agent, made if there is none; an isolated ask gets a card for one use."""
+def _project_target(tx: Transaction, request: MakeAsk) -> Target:
+    """Return the project's agent, created if there is none. An isolated ask gets a single-use card."""
     assert tx.place is not None  # the request names a directory
     agent = registration.base_agent(tx, tx.place)
-    target = _chosen(tx, request, agent)
+    target = _choose_endpoint(tx, request, agent)
     if not request.isolated:
         return target
     card = Card(
@@ -365,23 +360,27 @@ def _project(tx: Transaction, request: MakeAsk) -> Target:
     return target._replace(card=used)
 
 
-def _resolved(tx: Transaction, request: MakeAsk, found: Resolution) -> Target:
-    """What the address says about harness, model or node holds as if the ask had said it."""
-    target = _chosen(tx, request, found.agent, _spelt(tx, found))
+def _resolved_target(tx: Transaction, request: MakeAsk, found: Resolution) -> Target:
+    """Return the resolved agent. A harness, model or node in its address counts as a demand of the ask."""
+    target = _choose_endpoint(tx, request, found.agent, _parts_of_address(tx, found), found)
     return target._replace(found=found, canonical=found.canonical)
 
 
-def _spelt(tx: Transaction, found: Resolution) -> Handle | AliasTarget | None:
+def _parts_of_address(tx: Transaction, found: Resolution) -> Handle | AliasTarget | None:
     alias = tx.get(Alias, found.alias_id)
     if alias is not None:
         return alias.target
     return parse_handle(found.text) if isinstance(lex(found.text), HandleName) else None
 
 
-def _chosen(
-    tx: Transaction, request: MakeAsk, agent: Agent, spelt: Handle | AliasTarget | None = None
+def _choose_endpoint(
+    tx: Transaction,
+    request: MakeAsk,
+    agent: Agent,
+    spelt: Handle | AliasTarget | None = None,
+    found: Resolution | None = None,
 ) -> Target:
-    """The endpoint by the same function as everywhere, with what the ask insists on."""
+    """Choose the endpoint by what the ask demands; `found` may have chosen it already."""
     exact = spelt.session_id if isinstance(spelt, AliasTarget) else None
     wish = Demand(
         session_id=request.target_session_id or exact,
@@ -391,4 +390,16 @@ def _chosen(
         caller=tx.caller,
     )
     routes.check_harness(tx, agent, wish)
-    return Target(agent, wish, routes.choice_for(tx, agent, wish), Instance(agent=agent).canonical)
+    known = _resolved_choice(tx, wish, found) if found is not None else None
+    return Target(agent, wish, known or routes.choice_for(tx, agent, wish), Instance(agent=agent).canonical)
+
+
+def _resolved_choice(tx: Transaction, wish: Demand, found: Resolution) -> Choice | None:
+    """Return the choice of the resolution, if choosing again from the same records would repeat it.
+
+    With several endpoints it might not: an address prefers the session that it spells out.
+    """
+    if wish.session_id or wish.harness or wish.model or wish.node:
+        return None
+    chosen = [found.choice.endpoint] if found.choice.endpoint else []
+    return found.choice if chosen == list(tx.endpoints(found.agent.id)) else None
