@@ -1,8 +1,11 @@
 """Asks inside of asks: the chain is carried, a circle is refused and shown."""
 
+import sys
 from pathlib import Path
+from types import FrameType
 
 from scout.broker.local import LocalScout
+from scout.policy.choose import choose
 from scout.policy.limits import Limits
 from scout.protocol.asks import GetAsk, MakeAsk, StartFlight
 from scout.protocol.attention import ListAttention
@@ -90,3 +93,21 @@ def test_a_chain_has_a_longest_length(tmp_path: Path) -> None:
                 await following.call(StartFlight(flight_id=asked.flight_id))
 
     played(scene, tmp_path, limits=Limits(ask_chain=2))
+
+
+@staged
+async def test_an_ask_chooses_its_endpoint_once(rig: Rig) -> None:
+    a, b = await several(rig, "a", "b")
+    counted: list[str] = []
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is choose.__code__:
+            counted.append(event)
+
+    sys.setprofile(count)
+    try:
+        await a.call(MakeAsk(to="@b", body="one"))
+        await b.call(MakeAsk(to="@a", body="two"))
+    finally:
+        sys.setprofile(None)
+    assert len(counted) <= 2
