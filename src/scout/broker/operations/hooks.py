@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from scout.broker.effects import session_end
-from scout.broker.operations import attention, briefs, decisions, endpoints, inbox, live_turn
+from scout.broker.operations import attention, decisions, endpoints, inbox, insight, live_turn
 from scout.broker.routing import routes
 from scout.broker.routing.unread import START, Unread, count_unread, list_unread, mark_read
 from scout.broker.transaction.admission import caller_of
@@ -62,7 +62,7 @@ def act_as_session(tx: Transaction, agent: Agent, session: Session) -> None:
 
 def _started(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
     _seen(tx, session)
-    brief = briefs.brief(tx, ShowBrief())
+    brief = insight.build_brief(tx, ShowBrief())
     standing = Standing(
         address=name_of(tx, session.id, session.agent_id),
         project=brief.me.project,

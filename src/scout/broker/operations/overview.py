@@ -7,19 +7,20 @@ from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.broker.operations import agents, attention, feed
+from scout.broker.operations import agents, attention
 from scout.broker.routing import conversations, routes
-from scout.broker.routing.unread import count_unread
+from scout.broker.routing.unread import broadcast_for, count_unread
 from scout.broker.routing.views import agent_view, flight_view
 from scout.broker.transaction.paging import before, cursor, page, size
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent
-from scout.model.conversation import Conversation, Member, broadcast_id
+from scout.model.conversation import Conversation, Member, Message, broadcast_id
 from scout.model.events.envelope import Event, concerns
 from scout.model.events.talk import AttentionEvent, MessagePosted
 from scout.model.flight import Flight
 from scout.model.node import Node
+from scout.model.ref import Ref
 from scout.policy.permit import Deed, Subject, may_read_attention
 from scout.protocol.agents import ReadFeed
 from scout.protocol.overview import (
@@ -118,7 +119,7 @@ def list_nodes(tx: Transaction, request: ListNodes) -> Page[Node]:
 def event_filter(tx: Transaction, request: Watch | ReadLog, look: OpenLedger) -> Callable[[Event], bool]:
     """Whether a fact is wanted by a filter, and the caller may read of it; `look` opens the store then."""
     agent_id = _agent_id(tx, request)
-    reached = feed.reaches(tx, agent_id, look) if agent_id else None
+    reached = filter_for_agent(tx, agent_id, look) if agent_id else None
     ids = {one for one in (_conversation_id(tx, request), request.work) if one}
     family = request.family or ""
     subtree = AgentPath.parse(request.subtree) if isinstance(request, Watch) and request.subtree else None
@@ -213,7 +214,7 @@ def _facts(tx: Transaction, agent_id: str | None, after: int) -> Iterable[Event]
     """What one page of the log looks at: all of it, or what concerns one agent."""
     if agent_id is None:
         return tx.ledger.facts("events_after", after=after, limit=_SEARCHED)
-    return feed.facts_after(tx, agent_id, after, _STRETCH)
+    return events_about_after(tx, agent_id, after, _STRETCH)
 
 
 def _number(after: int) -> int:
@@ -226,7 +227,7 @@ def _last_of_log(
     tx: Transaction, agent_id: str | None, filtered: Callable[[Event], bool], wanted: int
 ) -> tuple[Event, ...]:
     """The newest facts that are wanted, oldest first; looked for backwards."""
-    back = _backwards(tx) if agent_id is None else feed.facts_before(tx, agent_id, _NEWEST)
+    back = _backwards(tx) if agent_id is None else events_about_before(tx, agent_id, _NEWEST)
     newest = list(islice(filter(filtered, islice(back, _SEARCHED)), wanted))
     return tuple(reversed(newest))
 
@@ -244,7 +245,7 @@ def read_feed(tx: Transaction, request: ReadFeed) -> Page[Event]:
     """What concerns an agent, oldest first: messages, deliveries, flights, sessions, errors."""
     agent, after = agents.find(tx, request.address, Deed.READ), _number(request.after)
     wanted = size(request.limit, tx.rules.limits)
-    found = feed.facts_after(tx, agent.id, after, wanted + 1)
+    found = events_about_after(tx, agent.id, after, wanted + 1)
     looked_at = found[:wanted]
     may_read = readable(tx, lambda: tx.ledger)
     shown = tuple(one for one in looked_at if _shows(may_read, one))
@@ -276,3 +277,67 @@ def _hit(found: SearchHit) -> Hit:
         at=found.time,
         snippet=found.snippet,
     )
+
+
+# -- the events that concern one agent ---------------------------------------------------------------
+
+
+def events_about_after(tx: Transaction, agent_id: str, after: int, limit: int) -> list[Event]:
+    """The next facts that concern an agent, oldest first."""
+    named = tx.ledger.facts("concerning", agent=agent_id, after=after, limit=limit)
+    said = _messages_to_many(tx, agent_id, "followed_next", "messages_after", limit, after=after)
+    found = {event.seq: event for event in (*named, *said)}
+    return [found[seq] for seq in sorted(found)[:limit]]
+
+
+def events_about_before(tx: Transaction, agent_id: str, before: int) -> Iterator[Event]:
+    """All of them before a number, newest first; read as far as somebody looks."""
+    while True:
+        named = tx.ledger.facts("concerning_back", agent=agent_id, before=before, limit=_STRETCH)
+        said = _messages_to_many(tx, agent_id, "followed_back", "messages_before", _STRETCH, before=before)
+        found = {event.seq: event for event in (*named, *said)}
+        stretch = sorted(found, reverse=True)[:_STRETCH]
+        yield from (found[seq] for seq in stretch)
+        if len(stretch) < _STRETCH:
+            return
+        before = stretch[-1]
+
+
+def _messages_to_many(
+    tx: Transaction, agent_id: str, places: str, messages: str, limit: int, **bound: int
+) -> list[Event]:
+    """What was said to many: of the conversations that come first, no more than is shown."""
+    since = _entered_at(tx, agent_id)
+    heads = [(row[0], row[-1]) for row in tx.ledger.rows(places, agent=agent_id, **bound)]
+    begun = sorted((one for one in heads if one[1] is not None), key=lambda one: one[1])
+    chosen = [ident for ident, _ in (begun if "after" in bound else begun[::-1])[:limit]]
+    to_all = broadcast_for(tx, agent_id)
+    chosen = [*dict.fromkeys((*chosen, *((to_all.id,) if to_all else ())))]
+    found: list[Message] = []
+    for ident in chosen:
+        some = tx.ledger.many(Message, messages, conversation=ident, limit=limit, **bound)
+        found += [one for one in some if to_all is None or ident != to_all.id or one.seq > since]
+    found.sort(key=lambda one: one.seq, reverse="before" in bound)
+    return [event for one in found[:limit] for event in tx.ledger.facts("event_numbered", seq=one.seq)]
+
+
+def _entered_at(tx: Transaction, agent_id: str) -> int:
+    """From when on broadcasts reach an agent."""
+    return int(tx.ledger.value("first_fact_of", ref=str(Ref.to(agent_id))) or 0)
+
+
+def filter_for_agent(tx: Transaction, agent_id: str, look: Callable[[], Ledger]) -> Callable[[Event], bool]:
+    """Whether a fact was said to many, an agent among them."""
+    agent = tx.agent(agent_id)
+    to_all = broadcast_id(agent.owner) if agent is not None and agent.owner else None
+    since = _entered_at(tx, agent_id)
+
+    def is_said_to(event: Event) -> bool:
+        if not isinstance(event, MessagePosted):
+            return False
+        if event.target.id == to_all:
+            return event.seq > since
+        member = look().one(Member, "membership", conversation=event.target.id, agent=agent_id)
+        return member is not None and member.left_at is None
+
+    return is_said_to

@@ -1,0 +1,234 @@
+"""Briefs and usage: where an agent stands, in one call, and how many tokens were used."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import islice
+
+from msgspec.structs import replace
+
+from scout.base.refusal import BadRequest, Refused, Remedy
+from scout.base.time import Time
+from scout.broker.effects import budget
+from scout.broker.operations import agents, attention
+from scout.broker.routing.unread import count_unread
+from scout.broker.routing.views import flight_view, question_view, work_view
+from scout.broker.transaction.call import CallBroker, CallContext
+from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.model.agent import Agent
+from scout.model.attention import Attention
+from scout.model.flight import Flight
+from scout.model.problems.request import NotOwner
+from scout.model.question import Question, QuestionState
+from scout.model.session import Session
+from scout.model.usage import Usage, UsageDay, UsageLedger, checked_usage
+from scout.model.work_item import WorkItem, WorkState
+from scout.policy.permit import Deed
+from scout.policy.usage import accounts
+from scout.protocol.agents import WhoAmI
+from scout.protocol.asks import FlightView
+from scout.protocol.insight import Brief, GroupBy, ReportUsage, ShowBrief, ShowUsage, Spent, UsageReport
+from scout.store.derived import days_since
+from scout.store.ledger import LAST
+
+_LISTED = 20
+_EVER = 1 << 62
+_COUNTED = 1000
+_BODY = 2000  # of what was asked; the whole is shown with its flight
+_STEPS = 5
+_WORK_STEPS = {
+    WorkState.OPEN: Remedy(operation="work.start", parameters={"workItemId": ""}),
+    WorkState.WORKING: Remedy(operation="work.submit", parameters={"workItemId": ""}),
+    WorkState.REVIEW: Remedy(operation="work.accept", parameters={"workItemId": ""}),
+    WorkState.WAITING: Remedy(operation="work.show", parameters={"workItemId": ""}),
+}
+_DAY = 86_400
+_MOST_DAYS = 366
+
+
+async def show_brief(call: CallContext[CallBroker], request: ShowBrief) -> Brief:
+    """Answer with a brief, and count the orientation commands that it saves an agent."""
+    shown = await call.read(lambda tx: build_brief(tx, request))
+    call.count("orientation_commands_avoided")
+    return shown
+
+
+def build_brief(tx: Transaction, request: ShowBrief) -> Brief:
+    """Enough to go on after a lost context: each list is short and found by an index."""
+    many, me, page = tx.ledger.many, tx.sender, {"before": LAST, "limit": _LISTED}
+    flights = many(Flight, "flights_open_to", agent=me, **page)
+    owed = many(Question, "questions_owed", agent=me, **page)
+    questions = [one for one in owed if one.state is QuestionState.OPEN]
+    work = many(WorkItem, "work_owed", agent=me, **page)
+    answered = [one for one in owed if one.state is QuestionState.ANSWERED]
+    asked = many(Flight, "flights_open_for", agent=me, **page)
+    needs = many(Attention, "attention_by_open", agent=me, **page)
+    unread = count_unread(tx, me)
+    awaited = _awaiting_me(tx, me)
+    waiting = [one.requester_id for one in (*flights, *work)] + [one.asker_id for one in questions]
+    waiting += [one.target for one in awaited]
+    told = Brief(
+        me=agents.who_am_i(tx, WhoAmI()),
+        flights=tuple(_shortened(flight_view(tx, one)) for one in flights),
+        questions=tuple(question_view(tx, one) for one in questions),
+        work=tuple(work_view(tx, one) for one in work),
+        answered=tuple(question_view(tx, one) for one in answered),
+        asked=tuple(_shortened(flight_view(tx, one)) for one in asked),
+        needs=tuple(attention.view_of(tx, one) for one in needs),
+        awaited=tuple(_shortened(flight_view(tx, one)) for one in awaited),
+        waiting_for_me=tuple(tx.address(one) for one in dict.fromkeys(waiting) if one != me),
+        unread=unread,
+        next=(),
+        paused=tx.services.paused,
+    )
+    return replace(told, next=tuple(islice(_steps(told, me), _STEPS)))
+
+
+def _awaiting_me(tx: Transaction, me: str) -> list[Flight]:
+    """Flights of others that wait for the caller's next move, among those that are open."""
+    opened = tx.ledger.many(Flight, "flights_due", now=_EVER, limit=_COUNTED)
+    mine = [
+        one for one in opened if one.next_move_owner_id == me and me not in (one.target, one.requester_id)
+    ]
+    return mine[:_LISTED]
+
+
+def _shortened(view: FlightView) -> FlightView:
+    return view if len(view.body) <= _BODY else replace(view, body=f"{view.body[:_BODY]}…")
+
+
+def _steps(told: Brief, me: str) -> Iterator[Remedy]:
+    """What to do next; each list begins with the newest, and whoever waits longest comes first."""
+    for flight in reversed(told.flights):
+        if flight.next_move_owner_id in (None, me):
+            why = f"{flight.requester_address} waits for the result"
+            result = {"flightId": flight.id, "output": "…"}
+            yield Remedy(operation="flight.complete", parameters=result, why=why)
+    for flight in told.awaited:
+        why = f"it waits for you: {flight.reason}"
+        yield Remedy(operation="send", parameters={"to": flight.target_address, "body": "…"}, why=why)
+    for question in reversed(told.questions):
+        answer = {"questionId": question.id, "answer": "…"}
+        yield Remedy(operation="question.answer", parameters=answer, why=f"{question.asker_address} asks")
+    for item in reversed(told.work):
+        why = f"{item.state}: {item.title}"
+        yield replace(_WORK_STEPS[item.state], parameters={"workItemId": item.id}, why=why)
+    for question in reversed(told.answered):
+        why = f"{question.responder_address} has answered"
+        yield Remedy(operation="question.close", parameters={"questionId": question.id}, why=why)
+    if told.unread:
+        yield Remedy(operation="inbox", parameters={}, why=f"{told.unread} unread")
+
+
+# -- usage -------------------------------------------------------------------------------------------
+
+
+def report_usage(tx: Transaction, request: ReportUsage) -> Usage:
+    """Tokens that the caller spent; a flight or session that they are said to belong to is its own."""
+    if request.flight_id is not None:
+        _check_own(tx, "flight", request.flight_id, tx.need(Flight, "flight", request.flight_id).target)
+    if request.session_id is not None:
+        session = tx.need(Session, "session", request.session_id)
+        _check_own(tx, "session", session.id, session.agent_id)
+    usage = Usage(
+        id=tx.mint("usg"),
+        agent_id=tx.sender,
+        category=request.category,
+        value_class=request.value_class,
+        prompt_tokens=request.prompt_tokens,
+        completion_tokens=request.completion_tokens,
+        total_tokens=request.total_tokens,
+        model=request.model,
+        harness=request.harness,
+        usage_source=request.usage_source,
+        session_id=request.session_id,
+        message_id=request.message_id,
+        ask_id=request.ask_id,
+        flight_id=request.flight_id,
+        work_item_id=request.work_item_id,
+        counters=request.counters,
+        created_at=tx.now,
+    )
+    return budget.record_usage(tx, checked_usage(usage))
+
+
+def _check_own(tx: Transaction, noun: str, ident: str, owner: str) -> None:
+    if owner != tx.sender:
+        needs = (f"the token of {tx.address(owner)}",)
+        raise Refused(NotOwner(noun=noun, id=ident, owner_id=owner, needs=needs))
+
+
+def show_usage(tx: Transaction, request: ShowUsage) -> UsageReport:
+    """Both ledgers since a day, in sum and by what was asked for."""
+    if not 1 <= request.days <= _MOST_DAYS:
+        raise Refused(BadRequest(problem=f"days are 1 to {_MOST_DAYS}", field="days"))
+    agent = agents.find(tx, request.agent, Deed.READ) if request.agent else None
+    since = _midnight(tx.now).plus(-_DAY * (request.days - 1))
+    wanted, today = _wanted(tx, agent), _date(tx.now)
+    found = days_since(tx.ledger.connection, _date(since))
+    days = [one for one in found if one.day <= today and wanted(one.agent_id)]
+    daily = request.by is GroupBy.DAY
+    return UsageReport(
+        since=since,
+        until=tx.now,
+        by=request.by,
+        agent=tx.address(agent.id) if agent else None,
+        totals={str(ledger): account for ledger, account in accounts(days).items()},
+        trend=_by_day(days, since, request.days) if daily else _by(tx, days, request.by),
+    )
+
+
+def _midnight(now: Time) -> Time:
+    return Time(now - now % (_DAY * 1_000_000))
+
+
+def _date(moment: Time) -> str:
+    return str(moment)[:10]
+
+
+def _wanted(tx: Transaction, agent: Agent | None) -> Callable[[str], bool]:
+    """Whose usage is shown: one agent's, or that of everybody whom the caller may read."""
+    if agent is not None:
+        return lambda agent_id: agent_id == agent.id
+
+    @cache
+    def may_read(agent_id: str) -> bool:
+        other = tx.agent(agent_id)
+        return other is not None and tx.allows(Deed.READ, subject_of(other))
+
+    return may_read
+
+
+def _by_day(days: Iterable[UsageDay], since: Time, count: int) -> tuple[Spent, ...]:
+    """Every day, also those on which nothing was spent: a trend has no holes."""
+    found: dict[str, list[UsageDay]] = {_date(since.plus(_DAY * number)): [] for number in range(count)}
+    for one in days:
+        found[one.day].append(one)
+    return tuple(_spent(key, listed) for key, listed in found.items())
+
+
+def _by(tx: Transaction, days: Iterable[UsageDay], by: GroupBy) -> tuple[Spent, ...]:
+    """The largest first."""
+    found: dict[str, list[UsageDay]] = {}
+    for one in days:
+        found.setdefault(_key(tx, one, by), []).append(one)
+    spent = [_spent(key, listed) for key, listed in found.items()]
+    return tuple(sorted(spent, key=lambda one: (-_execution(one), one.key)))
+
+
+def _key(tx: Transaction, day: UsageDay, by: GroupBy) -> str:
+    if by is GroupBy.AGENT:
+        return tx.address(day.agent_id)
+    return (day.harness if by is GroupBy.HARNESS else day.model) or "-"
+
+
+def _execution(spent: Spent) -> int:
+    return spent.harness_execution.totals.total_tokens
+
+
+def _spent(key: str, days: Iterable[UsageDay]) -> Spent:
+    both = accounts(days)
+    return Spent(
+        key=key,
+        protocol_overhead=both[UsageLedger.PROTOCOL_OVERHEAD],
+        harness_execution=both[UsageLedger.HARNESS_EXECUTION],
+    )
