@@ -142,7 +142,7 @@ def test_what_a_person_typed_into_is_handed_to_nobody_and_then_waits_for_them(ho
     hosted.hook("prompt_submit", prompt="Wait, first do something else.")
     reminded = hosted.told("stop", "Stop", last_assistant_message="A secret of mine.")
     assert reminded["decision"] == "block"
-    assert "This still waits for your answer:" in reminded["reason"]
+    assert "This still needs your answer:" in reminded["reason"]
     assert "> Review this." in reminded["reason"]
     assert hosted.told("stop", "Stop", last_assistant_message="Another.") is None
     flight = hosted.data("flight", "get", receipt["flightId"])

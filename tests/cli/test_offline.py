@@ -256,7 +256,7 @@ def test_a_remedy_that_is_pasted_works() -> None:
 def test_who_is_there_is_asked_of_the_same_fleet() -> None:
     result = run("resolve", "--fleet", FLEET, "@zzz")
     again = shlex.join(["scout", "resolve", "--fleet", FLEET])
-    assert result.stderr.splitlines()[-1] == f"try: {again}  # who is there"
+    assert result.stderr.splitlines()[-1] == f"try: {again}  # list agents"
 
 
 def test_candidates_and_the_next_command_are_shown(tmp_path: Path) -> None:

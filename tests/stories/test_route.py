@@ -81,7 +81,7 @@ def test_a_person_names_the_target_in_the_text(me: Shell) -> None:
     assert mail(me) == ["hi", "a >> nobody b", ">> nobody hi"]
 
     inside = me.type("ask", "-", stdin="bb>>cc hi")
-    assert "nobody is addressed" in inside.stderr
+    assert "no target" in inside.stderr
     for text, position in ((">>", 2), (">> ,; hi", 3), (">> @x..y hi", 6)):
         refused = me.type("send", text)
         assert refused.returncode == 2, text

@@ -253,7 +253,7 @@ def test_these_folders_are_no_projects(site: Site, folder: str) -> None:
     where = str(Path(folder).expanduser())
     told = site.refused("POST", "/v1/asks", projectPath=where, body="x", harness="echo")
     assert told["code"] == "bad_request"
-    assert f"{where} is no project" in told["message"]
+    assert f"{where} is not a project" in told["message"]
 
 
 @pytest.mark.rows("R0-55")

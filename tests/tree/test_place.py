@@ -127,10 +127,10 @@ def test_a_relative_path_is_relative_to_its_base(top: Path) -> None:
 @pytest.mark.rows("R0-54")
 def test_the_root_home_and_temporary_roots_are_no_projects(top: Path) -> None:
     for path in ("/", top, top.parent, "~", top / ".."):
-        assert "is no project" in refused(top, path).message
+        assert "is not a project" in refused(top, path).message
     real = Disk()
     for path in (*real.temporary, real.home, "/"):
-        with pytest.raises(Refused, match="is no project"):
+        with pytest.raises(Refused, match="is not a project"):
             real.locate(path)
 
 

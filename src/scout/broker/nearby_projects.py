@@ -35,7 +35,7 @@ def with_projects(problem: UnknownTarget, services: Services, caller: Viewpoint)
 def _usable(remedies: tuple[Remedy, ...], services: Services) -> tuple[Remedy, ...]:
     """A text that looks like a path is offered as a project only where it is a directory."""
     kept = tuple(one for one in remedies if "projectPath" not in one.parameters or _is_there(one, services))
-    return kept or (Remedy(operation="who", parameters={}, why="who is there"),)
+    return kept or (Remedy(operation="who", parameters={}, why="list agents"),)
 
 
 def _is_there(remedy: Remedy, services: Services) -> bool:
