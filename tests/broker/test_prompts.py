@@ -129,6 +129,21 @@ def test_mail_that_woke_nobody_rides_with_the_next_turn(tmp_path: Path) -> None:
     set_up(scene, tmp_path, harnesses={"claude": heard})
 
 
+def test_a_message_of_the_user_rides_under_the_users_heading(tmp_path: Path) -> None:
+    heard = Heard("claude")
+
+    async def scene(rig: Rig) -> None:
+        await rig.register("bow", harness="claude")
+        await rig.operator(Send(to="@bow", body="use tabs"))
+        await rig.operator(MakeAsk(to="@bow", body="Please.", wait=20))
+        text = heard.prompts[-1].text
+        assert "your user sent this" in text
+        assert "Your user writes:\n> use tabs" in text
+        assert "Mail from other agents" not in text
+
+    set_up(scene, tmp_path, harnesses={"claude": heard})
+
+
 @staged
 async def test_mail_rides_with_a_plain_program_behind_its_message(rig: Rig) -> None:
     hudson = await rig.agent("hudson")

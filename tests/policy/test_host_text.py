@@ -57,6 +57,17 @@ def test_mail_is_quoted_and_says_how_to_answer() -> None:
     assert mail_text(mails, "command").endswith("To answer: `scout reply --to msg_2 TEXT`.")
 
 
+def test_mail_of_the_user_is_not_under_the_heading_of_other_agents() -> None:
+    mails = [
+        Mail(sender="@bow", message_id="msg_1", body="one"),
+        Mail(sender="@operator", message_id="msg_2", body="two", by_user=True),
+    ]
+    user, _, others = mail_text(mails, "codex").partition("Mail from other agents")
+    assert user.startswith("Delivered by Scout: your user sent this")
+    assert "Your user writes:\n> two" in user
+    assert "@bow writes:\n> one" in others
+
+
 def test_what_is_still_owed_is_named_with_how_to_answer() -> None:
     text = reminder_text([Mail(sender="@bow", message_id="msg_1", body="one", asks=True)], "claude")
     assert text.startswith("Scout: your last turn was not sent to anyone.")

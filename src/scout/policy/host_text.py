@@ -60,10 +60,10 @@ def unread_line(unread: int, harness: str) -> str:
 
 
 def mail_text(mails: Sequence[Mail], harness: str) -> str:
-    """The mail itself, quoted, so that it cannot pose as anything else; nothing when there is none."""
-    parts = [_one(mail, harness) for mail in mails]
-    head = _USER if all(mail.by_user for mail in mails) else _MAIL
-    return "\n\n".join([head, *parts]) if parts else ""
+    """The mail, quoted so that it cannot pose as anything else: the user's first; nothing without mail."""
+    users = [_one(mail, harness) for mail in mails if mail.by_user]
+    others = [_one(mail, harness) for mail in mails if not mail.by_user]
+    return "\n\n".join([*([_USER, *users] if users else ()), *([_MAIL, *others] if others else ())])
 
 
 def is_mail(prompt: str) -> bool:

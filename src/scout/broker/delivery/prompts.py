@@ -57,7 +57,7 @@ def build_prompt(
     """
     message, harness = tx.get(Message, delivery.message_id), endpoint.harness or ""
     body = "\n\n".join(one.body for one in (message, *more) if one is not None)
-    letters = mail_text([_letter(tx, agent, one) for one in mail], harness)
+    letters = mail_text([build_mail(tx, agent, one) for one in mail], harness)
     facts = _facts(tx, agent, delivery, endpoint, secret)
     context = _context(tx, agent, delivery, endpoint, message)
     can = tx.services.harnesses[harness].capabilities
@@ -75,15 +75,25 @@ def build_prompt(
     return PromptText(prompt, rules, line, "\n".join(filter(None, (begin.context, letters))))
 
 
-def describe_sender(tx: Transaction, agent: Agent, sender: str) -> str:
-    """Who speaks, as an agent reads it: its own user is no stranger."""
+def is_own_user(tx: Transaction, agent: Agent, sender: str) -> bool:
+    """Whether a sender is the agent's own user."""
     person = tx.agent(sender)
-    mine = person is not None and person.kind is Kind.CONNECTOR and person.owner == agent.owner
-    return "your user" if mine else tx.address(sender)
+    return person is not None and person.kind is Kind.CONNECTOR and person.owner == agent.owner
 
 
-def _letter(tx: Transaction, agent: Agent, message: Message) -> Mail:
-    return Mail(sender=describe_sender(tx, agent, message.sender), message_id=message.id, body=message.body)
+def describe_sender(tx: Transaction, agent: Agent, sender: str) -> str:
+    """Return the sender as the agent reads it: "your user", or an address."""
+    return "your user" if is_own_user(tx, agent, sender) else tx.address(sender)
+
+
+def build_mail(tx: Transaction, agent: Agent, message: Message) -> Mail:
+    """Return a message as mail for an agent."""
+    return Mail(
+        sender=tx.address(message.sender),
+        message_id=message.id,
+        body=message.body,
+        by_user=is_own_user(tx, agent, message.sender),
+    )
 
 
 def issue_mcp_access(tx: Transaction, spec: SessionSpec) -> tuple[McpAccess, dict[str, str], str]:

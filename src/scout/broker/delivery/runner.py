@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused
 from scout.broker.delivery import human_answers, prompts, turn_record
-from scout.broker.delivery.prompts import describe_sender
+from scout.broker.delivery.prompts import build_mail
 from scout.broker.delivery.session_records import PreparedTurn, SessionOpening
 from scout.broker.delivery.turn_record import HOLDER
 from scout.broker.effects import flight_state
@@ -25,7 +25,7 @@ from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, ack, is_
 from scout.model.flight import Flight
 from scout.model.problems.session import Layer, SessionFailed
 from scout.model.session import Session, SessionOrigin
-from scout.policy.host_text import Mail, mail_text
+from scout.policy.host_text import mail_text
 from scout.ports import (
     Accepted,
     Completed,
@@ -397,8 +397,7 @@ def lease_for_turn(tx: Transaction, ident: str, prepared: PreparedTurn) -> Steer
     leased = lease(delivery, HOLDER, tx.now, seconds=tx.rules.periods.lease)
     flight_state.record_delivery(tx, delivery, leased, DeliveryMove.LEASE)
     agent = tx.need(Agent, "agent", delivery.target)
-    mail = Mail(sender=describe_sender(tx, agent, message.sender), message_id=message.id, body=message.body)
-    return Steered(delivery.id, mail_text([mail], prepared.harness))
+    return Steered(delivery.id, mail_text([build_mail(tx, agent, message)], prepared.harness))
 
 
 def settle_steering(tx: Transaction, ident: str, *, was_taken: bool) -> None:
