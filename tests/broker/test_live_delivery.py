@@ -190,7 +190,7 @@ def test_what_is_not_let_in_is_given_back_at_once_and_tried_again(
         await one.knocked(1)
         view = await one.flight(flight)
         assert (view.state, view.phase) == ("queued", "retrying")
-        assert view.reason == "attempt 1 failed: its session did not let it in"
+        assert view.reason == "attempt 1 failed: its session did not accept it"
         await later(one.rig, 3)
         assert "may be a repeat" in await one.knocked(2)
         await one.told(session, HookEvent.PROMPT_SUBMIT)
@@ -225,8 +225,10 @@ def test_after_a_few_refusals_it_stays_for_the_sessions_own_moment_and_says_so(t
         assert len(one.door.knocks) == 3
         view = await one.flight(flight)
         assert view.state == "queued"
-        stays = "handed to its session 3 times without a sign; it takes it at its own next moment"
-        assert view.reason == f"{stays} (its session did not let it in)"
+        stays = (
+            "handed to its session 3 times without a response; the session takes it when it is next active"
+        )
+        assert view.reason == f"{stays} (its session did not accept it)"
         assert "> review this\n" in (await one.told(session, HookEvent.STOP)).context
 
     played(scene, tmp_path, False, False, False)
@@ -244,7 +246,7 @@ def test_without_a_sign_the_lease_runs_out_and_it_is_tried_again_a_few_times(tmp
         assert len(one.door.knocks) == 3
         view = await one.flight(flight)
         assert view.state == "queued"
-        assert view.reason.endswith("it takes it at its own next moment (the lease ran out)")
+        assert view.reason.endswith("the session takes it when it is next active (the lease ran out)")
 
     played(scene, tmp_path)
 

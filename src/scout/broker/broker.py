@@ -50,12 +50,12 @@ from scout.store.ledger import Ledger
 
 T = TypeVar("T")
 _KEPT = 10_000  # admissions remembered
-_NAMING = (TokenEvent, AgentEvent, ReachEvent, GrantEvent, AliasEvent)  # they may change who an actor is
+_IDENTITY_EVENTS = (TokenEvent, AgentEvent, ReachEvent, GrantEvent, AliasEvent)
 
 
 async def _play_nothing(_: CheckWish) -> AsyncGenerator[CheckLine]:
-    """The check of a broker that runs without a daemon."""
-    reason = "there is no daemon that could play it"
+    """Answer a harness check in a broker that runs without a daemon."""
+    reason = "it needs a running daemon"
     yield CheckLine(line="the check", verdict=Verdict.NOT_TRIED, because=reason)
 
 
@@ -123,13 +123,13 @@ class Broker:
         self._probing: asyncio.Task[None] | None = None
         self._tally = {"writes": 0, "reads": 0, "refused": 0, "events": 0}
 
-    # -- beginning and end -------------------------------------------------------------------------
+    # -- start and stop -----------------------------------------------------------------------------
 
     async def start(self, operator_secret: str, login: str, host: str, status: Status) -> None:
         """Load or create the machine's own records, then resume what was running."""
         self.services.status = status
         await self.as_system(lambda tx: first_start.begin(tx, operator_secret, login, host))
-        self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs take their time
+        self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs are slow
         await self.terminals.begin()
         await self.host_processes.begin()
         await self.reviving.begin()
@@ -139,7 +139,7 @@ class Broker:
         self._keeper = asyncio.get_running_loop().create_task(housekeeping.keep(self, self.dispatcher.check))
 
     async def probe(self, *, again: bool = False) -> None:
-        """Look which harnesses could run here now; `again`: only those that could not when last looked at."""
+        """Check which harnesses can run here; `again`: only those that could not at the last check."""
 
         async def look(name: str, harness: Harness) -> None:
             self.services.ready[name] = await runtimes.probe_harness(harness)
@@ -148,13 +148,13 @@ class Broker:
         wanted = [name for name in self.services.harnesses if not again or not known[name].ready]
         await asyncio.gather(*(look(name, self.services.harnesses[name]) for name in wanted))
 
-    async def looked_round(self) -> None:
-        """Wait until it is known which harnesses could run here."""
+    async def wait_for_probe(self) -> None:
+        """Wait until the first check of the harnesses is done."""
         if self._probing is not None and not self._probing.done():
             await asyncio.shield(self._probing)
 
     async def close(self) -> None:
-        """End streams, start nothing more, leave running programs alone; the store is closed by its owner."""
+        """End streams and start nothing more. Programs keep running; the owner of the store closes it."""
         self.hub.close()
         await self.checks.close()
         await self._notifier.close()
@@ -167,7 +167,7 @@ class Broker:
         await housekeeping.flush(self)
 
     def counters(self) -> dict[str, float]:
-        """Counters for metrics."""
+        """Return the counters for metrics."""
         return {
             **{f"{name}_total": float(count) for name, count in self._tally.items()},
             "turns_total": float(self.dispatcher.runner.turns),
@@ -183,7 +183,7 @@ class Broker:
         return await self._database.read(lambda connection: work(Ledger(connection, self.signs_of_life)))
 
     def glance(self) -> Ledger:
-        """A ledger for short reads on the event loop; it sees what is committed."""
+        """Return a ledger for short reads on the event loop; it sees committed data."""
         return Ledger(self._database.glance(), self.signs_of_life)
 
     async def as_system(self, work: Callable[[Transaction], T]) -> T:
@@ -191,7 +191,7 @@ class Broker:
         return await self.write(admission.system(self.services), work)
 
     async def _record(self, work: Callable[[Transaction], T]) -> T:
-        """Record what has happened outside, as the broker itself: on a full disk, once there is room."""
+        """Record an outside event, as the broker; on a full disk, retry until there is room."""
         return await until_stored(lambda: self.as_system(work), self.services.rules.back_off)
 
     async def as_sweeper(self, work: Callable[[Transaction], T]) -> T:
@@ -201,8 +201,8 @@ class Broker:
     async def write(
         self, who: Admitted, work: Callable[[Transaction], T], place: Surroundings | None = None
     ) -> T:
-        """Run `work` in a transaction; what it added to the log is published once it is on disk."""
-        last: list[Transaction] = []  # a group that is rolled back runs again: the last run counts
+        """Run `work` in a transaction and publish its events once they are on disk."""
+        last: list[Transaction] = []  # after a rollback `run` is called again: the last one counts
 
         def run(connection: Any) -> T:
             ledger = Ledger(connection, self.signs_of_life)
@@ -240,7 +240,7 @@ class Broker:
         return result
 
     async def _has_new_roots(self) -> bool:
-        """Whether a person has allowed more since the settings were read: then it counts at once."""
+        """Whether the settings file allows more folders than when it was last read."""
         known = self.services.roots
         try:
             fresh = await asyncio.to_thread(self.services.reload)
@@ -249,7 +249,7 @@ class Broker:
         return any(root not in known for root in fresh.roots)
 
     def _publish(self, tx: Transaction) -> None:
-        """Tell whoever waits, listens or streams: in the order of the log, after the commit, on the loop."""
+        """Publish to long polls, listeners and streams, in the order of the log, after the commit."""
         self._tally["events"] += len(tx.events)
         self.cache.make_room()
         new_roots = [root for root in dict.fromkeys(tx.new_roots) if root not in self.services.roots]
@@ -259,23 +259,23 @@ class Broker:
         self.hub.publish(tx.events)
 
     def call_listeners(self, events: Iterable[Event]) -> None:
-        """Call what listens to each event. It may happen twice: whatever listens looks at the store first."""
+        """Call the listeners of each event. An event may come twice, so listeners read the store first."""
         for event in events:
             for listen in self._listeners.get(event.__class__, ()):
                 listen(event)
 
     def _subscribe(self) -> dict[type[Event], list[Callable[[Any], None]]]:
-        """The functions that are called for each committed event, by its class and in this order."""
+        """Return the listeners of each event class, in the order of their calls."""
         found: dict[type[Event], list[Callable[[Any], None]]] = {}
         for listen, kinds in (
             *self.dispatcher.subscriptions(),
             (self.tie_breaker.on_message, (MessagePosted,)),
             (self._notifier.on_attention, (AttentionCreated,)),
-            (self._tell_inbox_of_delivery, (DeliveryEvent,)),
-            (self._tell_inbox_of_member, (MemberEvent,)),
-            (self._tell_flight_end, (FlightEvent,)),
-            (self._forget_admissions, _NAMING),
-            (self._forget_identities, (*_NAMING, EndpointEvent)),
+            (self._notify_inbox_of_delivery, (DeliveryEvent,)),
+            (self._notify_inbox_of_member, (MemberEvent,)),
+            (self._notify_flight_end, (FlightEvent,)),
+            (self._forget_admissions, _IDENTITY_EVENTS),
+            (self._forget_identities, (*_IDENTITY_EVENTS, EndpointEvent)),
             (self._on_session, (SessionEvent,)),
             (self._close_streams, (TokenRevoked, TokenExpired)),
         ):
@@ -297,35 +297,35 @@ class Broker:
     def _close_streams(self, event: TokenRevoked | TokenExpired) -> None:
         self.hub.close(event.payload.record.id)
 
-    def _tell_inbox_of_delivery(self, event: DeliveryEvent) -> None:
+    def _notify_inbox_of_delivery(self, event: DeliveryEvent) -> None:
         self.waiters.tell(f"inbox {event.payload.record.target}")
 
-    def _tell_inbox_of_member(self, event: MemberEvent) -> None:
-        """An agent has one more conversation to read."""
+    def _notify_inbox_of_member(self, event: MemberEvent) -> None:
+        """Wake the inbox of an agent that joined a conversation."""
         self.waiters.tell(f"inbox {event.payload.record.agent_id}")
 
-    def _tell_flight_end(self, event: FlightEvent) -> None:
-        """Long polls for the end of a flight also end when it waits for an answer."""
+    def _notify_flight_end(self, event: FlightEvent) -> None:
+        """Wake long polls for the end of a flight, also when it waits for an answer."""
         flight = event.payload.record
         if flight.finished_at is not None or flight.waiting_on is not None:
             self.waiters.tell(f"end of {flight.id}")
 
-    # -- the door ----------------------------------------------------------------------------------
+    # -- admission ----------------------------------------------------------------------------------
 
     async def admit(self, credential: Credential) -> LocalScout:
-        """Somebody's view of Scout, or a refusal."""
+        """Return Scout as the holder of a credential sees it, or refuse."""
         key = (credential.secret, credential.act_as, credential.directory)
         known = self._admitted.get(key)
         if known is None:
-            here = await self._here(credential.directory)
+            here = await self._find_surroundings(credential.directory)
             known = await self.read(lambda ledger: admission.admit(self.services, ledger, credential, here))
             if len(self._admitted) >= _KEPT:
                 self._admitted.clear()
             self._admitted[key] = known
         return LocalScout(self, admission.still_valid(known, self.services.clock.now()))
 
-    async def _here(self, directory: str | None) -> Surroundings | None:
-        """Where a person stands; outside of every project that is nowhere."""
+    async def _find_surroundings(self, directory: str | None) -> Surroundings | None:
+        """Return the project a person works in; None outside of every project."""
         if directory is None:
             return None
         try:
@@ -337,7 +337,7 @@ class Broker:
         self._tally[name] += 1
 
     def count(self, agent_id: str, what: str, text: str = "") -> None:
-        """Something that costs an agent tokens; kept in memory until it is reported."""
+        """Count something that costs an agent tokens; kept in memory until it is reported."""
         counters = self.counts.get(agent_id, Counters())
         self.counts[agent_id] = replace(counters, **{what: getattr(counters, what) + 1})
         self.refusal_tokens[agent_id] = self.refusal_tokens.get(agent_id, 0) + estimate_tokens(text).tokens

@@ -39,7 +39,7 @@ class LocalBroker(SessionBroker, Protocol):
 
     hub: Hub
 
-    async def looked_round(self) -> None: ...
+    async def wait_for_probe(self) -> None: ...
     def tally(self, name: str) -> None: ...
 
 
@@ -67,7 +67,7 @@ class LocalScout:
         call = self._call(await self._surroundings_of(request))
         handler = HANDLERS[type(request)]
         if handler.after_probe:
-            await self._broker.looked_round()
+            await self._broker.wait_for_probe()
         if handler.wait is not None and getattr(request, "wait", 0):
             return await handler.wait(call, request)
         return await self._perform(call, request)

@@ -16,7 +16,7 @@ from scout.broker.delivery import preparation, recovery, turn_record
 from scout.broker.delivery.human_answers import is_decided
 from scout.broker.delivery.live_delivery import LiveSessions, next_attempt_at
 from scout.broker.delivery.pause import NOW
-from scout.broker.delivery.runner import TurnRunner, failure_of
+from scout.broker.delivery.runner import TurnRunner, build_failure
 from scout.broker.delivery.session_records import PreparedTurn
 from scout.broker.delivery.turn_slots import TurnSlots, open_asks, queued_turn
 from scout.broker.effects import held_flights
@@ -66,7 +66,7 @@ class _Due(NamedTuple):
 
 
 class Dispatcher:
-    """`write` runs a function of a Transaction as the broker itself; `read` runs one of a Ledger."""
+    """Starts turns. `write` runs a function of a Transaction as the broker; `read` one of a Ledger."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Dispatcher:
         self._flights: dict[str, str] = {}  # the flight of each delivery that is in a lane
         self._live = LiveSessions(services, write, read)
         self._preparing = 0
-        self._ended_flights: set[str] = set()  # while a turn was being prepared
+        self._ended_flights: set[str] = set()  # while a turn is prepared
         self._due: list[_Due] = []
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
@@ -93,7 +93,7 @@ class Dispatcher:
     # -- following the log -----------------------------------------------------------------------
 
     def subscriptions(self) -> Subscriptions:
-        """What to call for which committed events."""
+        """Return what to call for which committed events."""
         return (
             (self._on_delivery, (DeliveryRequested, DeliveryNacked, DeliveryFailed)),
             (self._on_flight_end, (FlightCancelled, FlightFailed)),
@@ -113,7 +113,7 @@ class Dispatcher:
     def _on_flight_end(self, event: FlightCancelled | FlightFailed) -> None:
         flight = event.payload.record
         gave_up = isinstance(event, FlightFailed) and event.payload.by == flight.target
-        if not gave_up:  # otherwise its program said so, and ends the turn itself
+        if not gave_up:  # then its program ends the turn itself
             if self._preparing:
                 self._ended_flights.add(flight.id)
             self.runner.stop(flight)
@@ -132,7 +132,7 @@ class Dispatcher:
         self.runner.end_session(event.payload.record)
 
     def _on_pause(self, event: NodePaused | NodeResumed) -> None:
-        """This machine pauses or resumes; after a pause, live sessions get what arrived meanwhile."""
+        """Pause or resume this machine; after a pause, live sessions get what arrived meanwhile."""
         self._services.paused = event.payload.record.paused
         if event.payload.move == NOW:
             self.runner.stop_all()
@@ -145,7 +145,8 @@ class Dispatcher:
 
     def _schedule(self, delivery: Delivery) -> None:
         """Queue a pending delivery, now or when it is due: for a turn or for a live session."""
-        if delivery.state is not DeliveryState.PENDING or not (delivery.wake or self._live.concern(delivery)):
+        wakes = delivery.wake or self._live.may_concern(delivery)
+        if delivery.state is not DeliveryState.PENDING or not wakes:
             return
         if delivery.wake:
             at = delivery.next_attempt_at
@@ -167,11 +168,11 @@ class Dispatcher:
         self.enqueue(delivery.target, delivery.id, self._run_turn)
 
     def _enqueue_live(self, agent_id: str) -> None:
-        """Hand over what waits for an agent to its live session."""
+        """Hand what waits for an agent to its live session."""
         self.enqueue(f"live session of {agent_id}", agent_id, self._live.deliver_live)
 
     def _set_timer(self) -> None:
-        """Wake up when the next delayed delivery is due."""
+        """Set a timer for the next delayed delivery."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -180,7 +181,7 @@ class Dispatcher:
             self._timer = asyncio.get_running_loop().call_later(max(wait, 0.0), self.check)
 
     def check(self) -> None:
-        """Queue what has become due; also after the clock has jumped, forward or back."""
+        """Queue what is due; also after the clock jumped, forward or back."""
         now = self._services.clock.now()
         waiting, self._due = self._due, []
         for one in sorted(waiting):
@@ -193,7 +194,7 @@ class Dispatcher:
     # -- lanes -----------------------------------------------------------------------------------
 
     def enqueue(self, lane: str, ident: str, run: Callable[[str], Awaitable[None]]) -> None:
-        """Run something after everything that is queued in the same lane."""
+        """Run something after everything already queued in the same lane."""
         if self._closed:
             return
         self._lanes.setdefault(lane, deque()).append((ident, run))
@@ -203,14 +204,14 @@ class Dispatcher:
             self._show_places(lane)
 
     def _show_places(self, lane: str) -> None:
-        """Tell the flights that wait in a lane how many turns are before theirs."""
+        """Store in each queued flight how many turns run before its own."""
         flights = [self._flights[ident] for ident, _ in self._lanes[lane] if ident in self._flights]
         for place, flight_id in enumerate(flights, 1):
             self._services.line[flight_id] = place_behind_target(place)
 
     @property
     def lanes(self) -> int:
-        """The number of lanes in which something runs or waits."""
+        """Return the number of lanes in which something runs or waits."""
         return len(self._lanes)
 
     async def _drain(self, lane: str) -> None:
@@ -234,7 +235,7 @@ class Dispatcher:
                 self._lanes.pop(lane, None)
 
     async def _release_held(self, agent_id: str) -> None:
-        """An agent can be reached, or in another way than before: release what was held for it."""
+        """Release what was held for an agent that can be reached now, or in another way."""
         if await self._read(
             lambda ledger: held_flights.held_flights(ledger, agent_id) or has_item(ledger, agent_id)
         ):
@@ -255,7 +256,7 @@ class Dispatcher:
         await self._run_in_slot(ident, preparation.prepare)
 
     async def _resume_turn(self, ident: str) -> None:
-        """Follow a turn whose program runs already: it gets a slot, however many others run."""
+        """Follow a turn whose program runs already; it gets a slot even if none is free."""
         self.slots.take(ident)
         awaits = await self._read(lambda ledger: open_asks(ledger, ident))
         await self._run_in_slot(ident, preparation.resume, awaits)
@@ -270,7 +271,7 @@ class Dispatcher:
             self.slots.release(ident)
 
     async def _prepare_turn(self, ident: str, prepare: _Prepare) -> PreparedTurn | None:
-        """Prepare a turn so that whoever cancels it finds it, even if both share a commit.
+        """Prepare a turn so that a cancel finds it, even if both share a commit.
 
         Cancelling looks for a turn in `running` and stops it. While a turn is prepared it is not there yet,
         and the transaction that prepares it and the one that cancels its flight may share a commit, in
@@ -287,7 +288,7 @@ class Dispatcher:
         try:
             prepared: PreparedTurn | None = await self._write(lambda tx: prepare(tx, ident))
         except Exception as error:  # noqa: BLE001 (a delivery is never left without a next step)
-            problem = failure_of(error, Layer.BROKER)
+            problem = build_failure(error, Layer.BROKER)
             await self._write(lambda tx: turn_record.record_failed_preparation(tx, ident, problem))
             return None
         else:
@@ -300,12 +301,12 @@ class Dispatcher:
             if not self._preparing:
                 self._ended_flights.clear()
 
-    # -- after a start, before an end --------------------------------------------------------------
+    # -- restart and shutdown ---------------------------------------------------------------------
 
     async def recover(self) -> None:
-        """Resume after a restart: look at leased deliveries, follow running turns, schedule pending ones.
+        """Resume after a restart: inspect leased deliveries, follow running turns, schedule pending ones.
 
-        Each goes into the lane of its agent, so that a running turn is before those that wait.
+        Each goes into the lane of its agent, so that a running turn comes before waiting ones.
         """
         uncertain: list[Delivery] = await self._read(recovery.uncertain_deliveries)
         under_way: list[Delivery] = await self._read(recovery.running_deliveries)
@@ -316,7 +317,7 @@ class Dispatcher:
             self.enqueue(delivery.target, delivery.id, self._reattach)
         for delivery in await self._read(recovery.pending_deliveries):
             self._schedule(delivery)
-        for agent_id in await self._live.after_a_start():
+        for agent_id in await self._live.load_agents():
             self._enqueue_live(agent_id)
 
     async def _inspect(self, ident: str) -> InspectResult:
@@ -333,34 +334,34 @@ class Dispatcher:
             _LOG.exception("inspecting %s", ident)
             return InspectResult.UNKNOWN
 
-    def is_at(self, delivery: Delivery) -> bool:
-        """Whether a delivery waits in a lane or its turn runs."""
+    def is_under_way(self, delivery: Delivery) -> bool:
+        """Whether a delivery waits in a lane or its turn is running."""
         lane = self._lanes.get(delivery.target, ())
         return delivery.id in self.runner.running or any(ident == delivery.id for ident, _ in lane)
 
     async def look(self, delivery: Delivery) -> InspectResult:
-        """Whether its program has a delivery; a turn that is not followed any more is followed again."""
+        """Ask whether a program has a delivery; follow its turn again if nothing follows it."""
         found = await self._inspect(delivery.id)
         if found is InspectResult.TAKEN:
             self.enqueue(delivery.target, delivery.id, self._resume_turn)
         return found
 
     async def _settle_leased(self, ident: str) -> None:
-        """A delivery was leased when the broker died: find out whether its program took it."""
+        """Find out whether a program took a delivery that was leased when the broker died."""
         found = await self._inspect(ident)
         leads = await self._write(lambda tx: recovery.settle_uncertain_delivery(tx, ident, found))
         if leads and found is InspectResult.TAKEN:
             await self._resume_turn(ident)
 
     async def _reattach(self, ident: str) -> None:
-        """Its program had taken the delivery: follow the turn again, or record that it is lost."""
+        """Follow a turn that a program took before the restart, or record that it is lost."""
         if await self._inspect(ident) is InspectResult.TAKEN:
             await self._resume_turn(ident)
         else:
             await self._write(lambda tx: recovery.fail_lost_run(tx, ident))
 
     async def close(self) -> None:
-        """Start nothing more. Running programs keep running and are found again at the next start."""
+        """Start nothing more. Programs keep running and are found again at the next start."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -372,6 +373,6 @@ class Dispatcher:
 
 
 class Dispatching(Transactions, Protocol):
-    """The broker with its dispatcher, as the parts above see it."""
+    """The broker with its dispatcher, as the layers above see it."""
 
     dispatcher: Dispatcher

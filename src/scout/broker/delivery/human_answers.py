@@ -1,4 +1,4 @@
-"""What a program asks of a person in the middle of its turn, and how the answer gets back to it."""
+"""Requests of a program to a person during a turn, and the way of the answer back to the program."""
 
 from scout.broker.delivery.session_records import PreparedTurn
 from scout.broker.routing import attention_items
@@ -23,23 +23,23 @@ _KINDS = {Asked.PERMISSION: AttentionKind.PERMISSION, Asked.QUESTION: AttentionK
 
 
 def ask_person(tx: Transaction, prepared: PreparedTurn, need: NeedsHuman) -> Attention:
-    """The item in the person's inbox; what a program asks again after a restart is the same item.
+    """Open an item in the person's inbox; a request repeated after a restart gets the same item.
 
-    Its flight waits for exactly this. Without an answer in time the program is told no.
+    The flight waits for it. If it expires, the program gets a no.
     """
     flight = tx.get(Flight, prepared.flight_id)
-    item = _item_of(tx, prepared, need.request)
+    item = _find_item(tx, prepared, need.request)
     if item is None:
-        item = decide_by_allowance(tx, _put(tx, prepared, need, flight))
+        item = decide_by_allowance(tx, _open_item(tx, prepared, need, flight))
     if item.state not in ATTENTION.terminal:
         attention_items.block_on_item(tx, item, flight, None)
     return item
 
 
-def _put(tx: Transaction, prepared: PreparedTurn, need: NeedsHuman, flight: Flight | None) -> Attention:
+def _open_item(tx: Transaction, prepared: PreparedTurn, need: NeedsHuman, flight: Flight | None) -> Attention:
     spec = prepared.spec
     agent = tx.agent(spec.agent_id)
-    wish = _wish(need)
+    wish = _read_permission(need)
     return attention_items.open_item(
         tx,
         _KINDS[need.kind],
@@ -61,51 +61,51 @@ def _put(tx: Transaction, prepared: PreparedTurn, need: NeedsHuman, flight: Flig
     )
 
 
-def _wish(need: NeedsHuman) -> PermissionRequest | None:
-    """What a permission is asked for; a program that says it in words only is taken by them."""
+def _read_permission(need: NeedsHuman) -> PermissionRequest | None:
+    """Return the permission that is asked for, read from its words if the program gives nothing else."""
     if need.kind is not Asked.PERMISSION:
         return None
     return need.wish or request_of("", need.detail, need.question)
 
 
-def _item_of(tx: Transaction, prepared: PreparedTurn, request: str) -> Attention | None:
-    """What was asked by this request before, decided or not."""
+def _find_item(tx: Transaction, prepared: PreparedTurn, request: str) -> Attention | None:
+    """Return the item of an earlier request with this name, decided or not."""
     raised = tx.ledger.many(Attention, "attention_by", agent=prepared.spec.agent_id, before=LAST, limit=_SOME)
     same = (prepared.spec.session_id, request)
-    return next((one for one in raised if _request_of(one) == same), None)
+    return next((one for one in raised if _get_request(one) == same), None)
 
 
-def _request_of(item: Attention) -> tuple[str | None, str | None]:
+def _get_request(item: Attention) -> tuple[str | None, str | None]:
     return item.return_path.session_id, item.return_path.request
 
 
 def withdraw_request(tx: Transaction, prepared: PreparedTurn, event: RequestSettled) -> None:
-    """The program went on by itself: nobody needs to answer any more."""
-    item = _item_of(tx, prepared, event.request)
+    """Close a request that the program no longer waits for."""
+    item = _find_item(tx, prepared, event.request)
     if item is not None and item.state not in ATTENTION.terminal:
-        attention_items.close_item(tx, item, "the program went on without an answer")
+        attention_items.close_item(tx, item, "the program continued without an answer")
 
 
 def withdraw_all_requests(tx: Transaction, prepared: PreparedTurn) -> None:
-    """The turn is over, and so is all that its program asked in it."""
+    """Close every open request of a turn that has ended."""
     if not tx.services.harnesses[prepared.harness].capabilities.permissions:
         return
     raised = tx.ledger.many(
         Attention, "attention_by_open", agent=prepared.spec.agent_id, before=LAST, limit=_SOME
     )
     for item in raised:
-        session_id, request = _request_of(item)
+        session_id, request = _get_request(item)
         if session_id == prepared.spec.session_id and request is not None:
-            attention_items.close_item(tx, item, "the turn that asked is over")
+            attention_items.close_item(tx, item, "the turn that asked has ended")
 
 
 def is_decided(item: Attention) -> bool:
-    """Whether a program can be told what came of its request."""
+    """Whether there is a decision to return to the program."""
     return item.return_path.request is not None and item.state in ATTENTION.terminal
 
 
-def find_answer(item: Attention) -> HumanAnswer:
-    """A decision in the words of the port: whatever is not a yes is a no."""
+def build_answer(item: Attention) -> HumanAnswer:
+    """Return the decision as the port has it; anything but a yes is a no."""
     if item.state is AttentionState.ANSWERED:
         return HumanAnswer(allow=True, text=item.answer or "")
     return HumanAnswer(allow=item.state is AttentionState.RESOLVED, text=item.reason)

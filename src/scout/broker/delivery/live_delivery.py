@@ -1,7 +1,7 @@
-"""Waking a session that a person has open, through its own door and never by a second writer.
+"""Waking a session that a person has open, through its own input and never by a second writer.
 
-What is said through the door is leased to the session: only the session's own word that its model reads it
-(see `hosting`) is the receipt. Without one the lease runs out, and it is tried again a few times.
+A handed-over delivery is leased to the session. Only the session's own report that its model reads it
+(see `operations/hooks`) is the receipt. Without one the lease expires and there are a few more attempts.
 """
 
 import logging
@@ -24,15 +24,15 @@ from scout.protocol.inbox import NackInbox
 from scout.store.ledger import Ledger
 
 _LOG = logging.getLogger("scout.dispatch")
-_KNOCKS = 3  # then it stays for the session's own next moment
+_MAX_ATTEMPTS = 3  # afterwards the session takes it at the end of its next turn
 _SOME = 200
 _MANY = 1000
-_REFUSED = "its session did not let it in"
-_STAYS = "handed to its session {} times without a sign; it takes it at its own next moment"
+_REFUSED = "its session did not accept it"
+_STAYS = "handed to its session {} times without a response; the session takes it when it is next active"
 
 
-class _Knock(NamedTuple):
-    """What to say through which door, and what is leased to the session for that."""
+class _Handover(NamedTuple):
+    """The text for one live session, and the deliveries leased to the session for it."""
 
     harness: str
     native_id: str
@@ -42,13 +42,13 @@ class _Knock(NamedTuple):
 
 
 def next_attempt_at(delivery: Delivery, rule: Backoff) -> Time:
-    """When to knock for it: at once, later after each time. Its session may take it by itself before."""
+    """Return when to try to wake the session: at once, then after growing pauses."""
     pause = back_off(delivery.attempts, rule) if delivery.attempts else 0
     return max(delivery.updated_at.plus(pause), delivery.next_attempt_at)
 
 
 class LiveSessions:
-    """The doors of live sessions; `write` and `read` as the dispatcher has them."""
+    """Sessions that people have open and that can be woken; `write` and `read` as the dispatcher has them."""
 
     def __init__(
         self,
@@ -59,25 +59,25 @@ class LiveSessions:
         self._services = services
         self._write = write
         self._read = read
-        self._agents = set[str]()  # those that have had a session with a door
+        self._agents = set[str]()  # with a session that can be woken, now or earlier
 
     def on_session(self, session: Session) -> None:
-        """A session began."""
-        if self._is_behind_a_door(session):
+        """Remember the agent of a session that can be woken."""
+        if self._is_wakeable(session):
             self._agents.add(session.agent_id)
 
     @property
     def agents(self) -> list[str]:
-        """The agents that have had a session with a door."""
+        """Return the agents that have had a session that can be woken."""
         return sorted(self._agents)
 
-    def concern(self, delivery: Delivery) -> bool:
-        """Whether a live session may have to be woken for it, as far as is known without looking."""
+    def may_concern(self, delivery: Delivery) -> bool:
+        """Whether a live session may have to be woken for a delivery, judged from memory alone."""
         aimed = delivery.endpoint_id is not None or delivery.flight_id is not None
         return aimed and not delivery.wake and delivery.target in self._agents
 
-    async def after_a_start(self) -> list[str]:
-        """The agents with a session that could be woken."""
+    async def load_agents(self) -> list[str]:
+        """Load the agents with a session that can be woken, and return them."""
         running: list[Session] = await self._read(
             lambda ledger: ledger.many(Session, "sessions_running", limit=_MANY)
         )
@@ -85,65 +85,65 @@ class LiveSessions:
             self.on_session(session)
         return self.agents
 
-    def _is_behind_a_door(self, session: Session) -> bool:
+    def _is_wakeable(self, session: Session) -> bool:
         return session.origin is SessionOrigin.ENROLLED and can_wake_live(self._services, session.harness)
 
     async def deliver_live(self, agent_id: str) -> None:
-        """Hand what waits for an agent to its idle session, if it has one; refused, it is given back."""
+        """Hand what waits for an agent to its idle session, if any; give it back if refused."""
         if self._services.paused is not None or not await self._read(
             lambda ledger: self._may_wake(ledger, agent_id)
         ):
             return
-        found: _Knock | None = await self._write(lambda tx: _handed_over(tx, agent_id))
+        found: _Handover | None = await self._write(lambda tx: _lease_handover(tx, agent_id))
         if found is None:
             return
         try:
-            went_in = await self._services.harnesses[found.harness].deliver_live(found.native_id, found.text)
+            accepted = await self._services.harnesses[found.harness].deliver_live(found.native_id, found.text)
         except Exception:  # noqa: BLE001 (it is logged, and what was leased is given back)
-            _LOG.exception("knocking at %s", found.session_id)
-            went_in = False
-        settled = _woken if went_in else _given_back
-        await self._write(lambda tx: settled(tx, found))
+            _LOG.exception("waking %s", found.session_id)
+            accepted = False
+        settle = _record_wake if accepted else _give_back
+        await self._write(lambda tx: settle(tx, found))
 
     def _may_wake(self, ledger: Ledger, agent_id: str) -> bool:
-        """A look before the writer is troubled: most agents have no such session."""
+        """Check on a reader first, to spare the writer: most agents have no such session."""
         endpoints = ledger.many(Endpoint, "endpoints_of", agent=agent_id)
         return any(_is_idle(one) and can_wake_live(self._services, one.harness) for one in endpoints)
 
 
 def _is_idle(endpoint: Endpoint) -> bool:
-    """A session that works takes what comes by itself, when its turn is over."""
+    """Whether a session is idle; a working one takes its mail itself after the turn."""
     return endpoint.transport is Transport.PULL and endpoint.state is EndpointState.IDLE
 
 
-# -- what is handed over -----------------------------------------------------------------------------
+# -- handing over ------------------------------------------------------------------------------------
 
 
-def _handed_over(tx: Transaction, agent_id: str) -> _Knock | None:
-    """Lease to one idle session what it is woken for, and what waits besides."""
+def _lease_handover(tx: Transaction, agent_id: str) -> _Handover | None:
+    """Lease to one idle session the delivery that wakes it, and what else waits."""
     waiting = tx.ledger.many(Delivery, "inbox", agent=agent_id, after="", limit=_SOME)
-    _tell_what_stays(tx, waiting)
-    due = [one for one in waiting if is_due(one, tx.now) and not one.wake and one.attempts < _KNOCKS]
+    _note_exhausted(tx, waiting)
+    due = [one for one in waiting if is_due(one, tx.now) and not one.wake and one.attempts < _MAX_ATTEMPTS]
     for delivery in due:
         is_time = next_attempt_at(delivery, tx.rules.back_off) <= tx.now
-        wakes = (is_time or is_from_the_future(delivery, tx.now)) and _wakes(tx, delivery)
-        session = _idle_session(tx, delivery) if wakes else None
+        wakes = (is_time or is_from_the_future(delivery, tx.now)) and _is_wake_due(tx, delivery)
+        session = _find_idle_session(tx, delivery) if wakes else None
         if session is not None and not any(_is_held_by(one, session) for one in waiting):
             others = [one for one in due if one is not delivery and one.session_id in (None, session.id)]
-            return _knock(tx, session, hooks.group_deliveries([delivery, *others]))
+            return _build_handover(tx, session, hooks.group_deliveries([delivery, *others]))
     return None
 
 
-def _wakes(tx: Transaction, delivery: Delivery) -> bool:
-    """Whether it was decided that its target is woken; a plain message waits for a natural moment."""
+def _is_wake_due(tx: Transaction, delivery: Delivery) -> bool:
+    """Whether a delivery is to wake its target; a plain message waits for the next turn."""
     flight = tx.get(Flight, delivery.flight_id)
     if flight is not None and flight.phase is FlightPhase.HELD:
         return False
     return delivery.endpoint_id is not None or (flight is not None and flight.state is FlightState.QUEUED)
 
 
-def _idle_session(tx: Transaction, delivery: Delivery) -> Session | None:
-    """The session that was chosen for it, else the one that was heard of last."""
+def _find_idle_session(tx: Transaction, delivery: Delivery) -> Session | None:
+    """Return the idle session chosen for a delivery, else the one seen last."""
     ways = [one for one in tx.endpoints(delivery.target) if _is_idle(one)]
     ways.sort(key=lambda one: (one.id == delivery.endpoint_id, one.last_seen or 0), reverse=True)
     for way in ways:
@@ -154,7 +154,7 @@ def _idle_session(tx: Transaction, delivery: Delivery) -> Session | None:
 
 
 def _can_be_woken(tx: Transaction, session: Session) -> bool:
-    """A person's own session that lives, whose program knows it by a name and has a door."""
+    """Whether a session is a person's own, live, known by its native id, and can be woken."""
     enrolled = session.origin is SessionOrigin.ENROLLED and session.state is SessionState.LIVE
     return (
         enrolled and bool(session.native_ids.get("session")) and can_wake_live(tx.services, session.harness)
@@ -165,10 +165,10 @@ def _is_held_by(delivery: Delivery, session: Session) -> bool:
     return delivery.state is DeliveryState.LEASED and delivery.leased_by == session.id
 
 
-def _knock(tx: Transaction, session: Session, deliveries: list[Delivery]) -> _Knock:
+def _build_handover(tx: Transaction, session: Session, deliveries: list[Delivery]) -> _Handover:
     hooks.act_as_session(tx, tx.need(Agent, "agent", session.agent_id), session)
     items = inbox.lease_deliveries(tx, deliveries)
-    return _Knock(
+    return _Handover(
         harness=session.harness,
         native_id=session.native_ids["session"],
         session_id=session.id,
@@ -177,29 +177,29 @@ def _knock(tx: Transaction, session: Session, deliveries: list[Delivery]) -> _Kn
     )
 
 
-# -- what came to nothing ----------------------------------------------------------------------------
+# -- outcome ----------------------------------------------------------------------------------------
 
 
-def _woken(tx: Transaction, knock: _Knock) -> None:
-    """The session's door took it: the first is what it was woken for."""
-    delivery = tx.need(Delivery, "delivery", knock.delivery_ids[0])
-    flight_state.record_wake(tx, delivery, f"the {knock.harness} session took it in")
+def _record_wake(tx: Transaction, handover: _Handover) -> None:
+    """Record the wake for the first delivery: the session was woken for it."""
+    delivery = tx.need(Delivery, "delivery", handover.delivery_ids[0])
+    flight_state.record_wake(tx, delivery, f"the {handover.harness} session took it in")
 
 
-def _given_back(tx: Transaction, knock: _Knock) -> None:
-    """It did not go in: its session may still take it by itself, now or when it is knocked at again."""
-    session = tx.need(Session, "session", knock.session_id)
-    found = [tx.need(Delivery, "delivery", one) for one in knock.delivery_ids]
+def _give_back(tx: Transaction, handover: _Handover) -> None:
+    """Give the deliveries back; the session may still take them itself."""
+    session = tx.need(Session, "session", handover.session_id)
+    found = [tx.need(Delivery, "delivery", one) for one in handover.delivery_ids]
     held = tuple(one.id for one in found if _is_held_by(one, session))
     hooks.act_as_session(tx, tx.need(Agent, "agent", session.agent_id), session)
     inbox.give_back(tx, NackInbox(delivery_ids=held, problem=_REFUSED, retry_after=0))
 
 
-def _tell_what_stays(tx: Transaction, waiting: list[Delivery]) -> None:
-    """A flight that nobody knocks for any more says so."""
+def _note_exhausted(tx: Transaction, waiting: list[Delivery]) -> None:
+    """Note in each flight whose attempts are used up that its session takes it later."""
     for delivery in waiting:
         flight = tx.get(Flight, delivery.flight_id)
-        tried = delivery.state is DeliveryState.PENDING and delivery.attempts >= _KNOCKS
+        tried = delivery.state is DeliveryState.PENDING and delivery.attempts >= _MAX_ATTEMPTS
         if tried and flight is not None and flight.phase is FlightPhase.RETRYING:
             reason = f"{_STAYS.format(delivery.attempts)} ({delivery.problem})"
             flight_state.record_note(tx, note_flight(flight, FlightPhase.ACCEPTED, tx.now, reason=reason))

@@ -1,4 +1,4 @@
-"""Pausing this machine: nothing is started, what comes is accepted and waits, until the pause ends."""
+"""Pausing this machine: nothing starts, new work is accepted and waits until the pause ends."""
 
 from scout.base.refusal import Refused, Remedy
 from scout.broker.delivery import recovery
@@ -12,31 +12,31 @@ from scout.model.problems.session import Paused
 from scout.policy.permit import Deed, Subject
 from scout.protocol.overview import PauseScout, PauseView, ResumeScout
 
-NOW = "pause now"  # the move of a pause that interrupts what runs
+NOW = "pause now"  # a pause that interrupts running turns
 _MANY = 10_000
 
 
 def pause(tx: Transaction, request: PauseScout) -> PauseView:
-    """Start nothing from here on; with `now`, what runs is interrupted too."""
+    """Start nothing from now on; with `now`, interrupt running turns too."""
     node = _this_node(tx)
     paused = pause_node(node, tx.sender, tx.now, reason=request.reason)
     if paused is not node or request.now:
         move = NOW if request.now else "pause"
         tx.record(NodePaused, paused, move=move, reason=request.reason)
-    return _view(tx, paused, _interrupt_all(tx) if request.now else ())
+    return _show(tx, paused, _interrupt_all(tx) if request.now else ())
 
 
 def resume(tx: Transaction, request: ResumeScout) -> PauseView:
-    """End the pause; twice is once."""
+    """End the pause. Resuming twice changes nothing."""
     node = _this_node(tx)
     resumed = resume_node(node, tx.now)
     if resumed is not node:
         tx.record(NodeResumed, resumed, move="resume")
-    return _view(tx, resumed)
+    return _show(tx, resumed)
 
 
 def check_not_paused(tx: Transaction) -> None:
-    """Refuse what would start a program now."""
+    """Refuse a request that would start a program during a pause."""
     paused = tx.services.paused
     if paused is not None:
         remedy = Remedy(operation="resume", parameters={}, why="the operator ends the pause")
@@ -51,7 +51,7 @@ def _this_node(tx: Transaction) -> Node:
 
 
 def _interrupt_all(tx: Transaction) -> tuple[str, ...]:
-    """Cancel the flights of all turns that run; the dispatcher interrupts their programs."""
+    """Cancel the flights of all running turns; the dispatcher interrupts their programs."""
     cancelled: list[str] = []
     for endpoint in tx.ledger.many(Endpoint, "endpoints_held", limit=_MANY):
         if endpoint.state is not EndpointState.WORKING:
@@ -65,7 +65,7 @@ def _interrupt_all(tx: Transaction) -> tuple[str, ...]:
     return tuple(cancelled)
 
 
-def _view(tx: Transaction, node: Node, interrupted: tuple[str, ...] = ()) -> PauseView:
+def _show(tx: Transaction, node: Node, interrupted: tuple[str, ...] = ()) -> PauseView:
     held = tx.ledger.many(Endpoint, "endpoints_held", limit=_MANY)
     return PauseView(
         paused=node.paused,

@@ -1,4 +1,4 @@
-"""Before a turn: through which endpoint, with which prompt and credential. Nothing is started here."""
+"""Preparing a turn: its endpoint, prompt and credential. Nothing is started here."""
 
 from typing import NamedTuple
 
@@ -30,20 +30,20 @@ _LETTERS = 20
 
 
 def prepare(tx: Transaction, ident: str) -> PreparedTurn | None:
-    """Begin an attempt: it is counted and committed before the program hears of it."""
+    """Begin an attempt. It is counted and committed before the program gets the prompt."""
     delivery = tx.get(Delivery, ident)
     if delivery is None or not is_due(delivery, tx.now):
         return None
     agent = tx.need(Agent, "agent", delivery.target)
     if budget.hold_for_budget(tx, agent, delivery):
         return None
-    ask = _asked_by(tx, delivery)
+    ask = _get_ask(tx, delivery)
     leased = lease(delivery, turn_record.HOLDER, tx.now, seconds=tx.rules.periods.lease)
     wish = routes.demand_of(tx, ask) if ask else Demand(session_id=delivery.session_id)
     policy = ask.session_policy if ask else SessionPolicy.REUSE
     isolated = policy in (SessionPolicy.NEW, SessionPolicy.FORK)
     forked = wish.session_id if policy is SessionPolicy.FORK else None
-    found = _carrier(tx, agent, wish, delivery.sender if isolated else None, forked)
+    found = _find_carrier(tx, agent, wish, delivery.sender if isolated else None, forked)
     if isinstance(found, Failed):
         flight_state.record_delivery(tx, delivery, leased, DeliveryMove.LEASE)
         turn_record.retry_or_give_up(tx, leased, found)
@@ -55,7 +55,7 @@ def prepare(tx: Transaction, ident: str) -> PreparedTurn | None:
     flight_state.record_delivery(tx, delivery, leased, DeliveryMove.LEASE)
     if endpoint.state is EndpointState.IDLE:
         endpoint = routes.record_endpoint_move(tx, endpoint, EndpointMove.CLAIM)
-    token = _token(tx, agent, leased, endpoint)
+    token = _issue_token(tx, agent, leased, endpoint)
     more = lease_batch(tx, leased, turn_record.HOLDER) if leased.flight_id is None else []
     mail = lease_mail(tx, leased, turn_record.HOLDER)
     told = prompts.build_prompt(
@@ -68,20 +68,20 @@ def prepare(tx: Transaction, ident: str) -> PreparedTurn | None:
         mail=[message for _, message in mail],
     )
     prompts.charge_overhead(tx, told, leased, endpoint)
-    prepared = _prepared(tx, agent, leased, endpoint, told, fresh=fresh, token_id=token.ident)
+    prepared = _build_turn(tx, agent, leased, endpoint, told, fresh=fresh, token_id=token.ident)
     prepared.also = tuple(one.id for one, _ in (*more, *mail))
     return prepared
 
 
-def _asked_by(tx: Transaction, delivery: Delivery) -> Ask | None:
-    """The ask that a delivery carries; what is said to its flight later goes to the session that has it."""
+def _get_ask(tx: Transaction, delivery: Delivery) -> Ask | None:
+    """Return the ask that a delivery carries; later messages about it go to the session that has it."""
     ask = tx.get(Ask, delivery.ask_id) if delivery.flight_id else None
     return ask if ask is not None and ask.message_id == delivery.message_id else None
 
 
 def open_session(tx: Transaction, agent: Agent, wish: Demand = Demand()) -> SessionOpening | Failed | None:
-    """A session for which nothing waits yet; nothing if there is one by now, or why there can be none."""
-    found = _carrier(tx, agent, wish)
+    """Open a session in advance; None if the agent has one, or the reason why it cannot have one."""
+    found = _find_carrier(tx, agent, wish)
     if isinstance(found, Failed):
         return found
     endpoint, fresh = found
@@ -90,29 +90,31 @@ def open_session(tx: Transaction, agent: Agent, wish: Demand = Demand()) -> Sess
     return session_records.opening_of(tx, agent, endpoint)
 
 
-def _carrier(
+def _find_carrier(
     tx: Transaction,
     agent: Agent,
     wish: Demand,
     isolated_for: str | None = None,
     forked: str | None = None,
 ) -> tuple[Endpoint, bool] | Failed:
-    """Through which endpoint, and whether its session has yet to be started; or why through none.
+    """Return the endpoint and whether its session has to be started, or why there is none.
 
-    `forked`: the session that a new one is to be a copy of.
+    `forked`: the session that a new one copies.
     """
     try:
-        route = routes.route_of(tx, agent, _choice(tx, agent, wish), harness=wish.harness, strict=True)
+        route = routes.route_of(
+            tx, agent, _choose_endpoint(tx, agent, wish), harness=wish.harness, strict=True
+        )
     except Refused as refusal:
         return Failed(layer=Layer.HARNESS, reason=refusal.diagnostic.message, again=True)
     if not route.runs or route.harness is None:
         problem = route.reach.obstacle(waking=True) or "nothing can run it"
         return Failed(layer=Layer.HARNESS, reason=problem, again=True)
-    usable = None if isolated_for else _usable(route)
+    usable = None if isolated_for else _get_usable_endpoint(route)
     if route.endpoint is not None and not isolated_for and _is_let_go(tx, route):
-        return session_records.take_up_again(tx, route.endpoint), True
+        return session_records.resume_session_record(tx, route.endpoint), True
     if usable is None and wish.session_id is not None and forked is None:
-        return Failed(layer=Layer.SESSION, reason=f"the session {wish.session_id} is not there any more")
+        return Failed(layer=Layer.SESSION, reason=f"the session {wish.session_id} no longer exists")
     if usable is not None:
         return usable, False
     if route.endpoint is not None and route.endpoint.state is EndpointState.WAKING and not isolated_for:
@@ -128,8 +130,8 @@ def _carrier(
     return new, True
 
 
-def _choice(tx: Transaction, agent: Agent, wish: Demand) -> Choice | None:
-    """What the ask insists on, by the same function as everywhere; an inbox is nothing to carry to."""
+def _choose_endpoint(tx: Transaction, agent: Agent, wish: Demand) -> Choice | None:
+    """Return the choice that the ask's demands lead to; an inbox cannot carry a turn."""
     choice = routes.choice_for(tx, agent, wish)
     pulls = choice.endpoint is not None and choice.endpoint.transport is Transport.PULL
     if pulls or _is_outdated(choice, agent, wish):
@@ -138,14 +140,14 @@ def _choice(tx: Transaction, agent: Agent, wish: Demand) -> Choice | None:
 
 
 def _is_outdated(choice: Choice, agent: Agent, wish: Demand) -> bool:
-    """Whether nothing is left but what ran in another harness than its agent is set to now."""
+    """Whether the choice only has a session in another harness than the agent's present one."""
     if agent.config.harness in (None, choice.harness) or wish.harness or wish.session_id:
         return False
     return choice.endpoint is None or choice.endpoint.state in BROKEN
 
 
-def _usable(route: routes.AgentRoute) -> Endpoint | None:
-    """An endpoint that this broker holds, with a session that is live."""
+def _get_usable_endpoint(route: routes.AgentRoute) -> Endpoint | None:
+    """Return the route's endpoint if this broker holds it and its session is live."""
     endpoint = route.endpoint
     if endpoint is None or not endpoint.held or endpoint.harness != route.harness:
         return None
@@ -164,13 +166,13 @@ def _is_let_go(tx: Transaction, route: routes.AgentRoute) -> bool:
 
 
 class _Token(NamedTuple):
-    """The credential of one run; its secret is known only to who made it."""
+    """The credential of one run; the secret is not stored."""
 
     ident: str | None = None
     secret: str | None = None
 
 
-def _token(tx: Transaction, agent: Agent, delivery: Delivery, endpoint: Endpoint) -> _Token:
+def _issue_token(tx: Transaction, agent: Agent, delivery: Delivery, endpoint: Endpoint) -> _Token:
     can = tx.services.harnesses[endpoint.harness or ""].capabilities
     if can.keeps_process or not can.calls_back:
         return _Token()
@@ -178,7 +180,7 @@ def _token(tx: Transaction, agent: Agent, delivery: Delivery, endpoint: Endpoint
     return _Token(tx.events[-1].target.id, secret)
 
 
-def _prepared(
+def _build_turn(
     tx: Transaction,
     agent: Agent,
     delivery: Delivery,
@@ -201,7 +203,7 @@ def _prepared(
 
 
 def resume(tx: Transaction, ident: str) -> PreparedTurn | None:
-    """A turn that goes on after a restart: the same delivery, so nothing is started twice."""
+    """Follow a turn again after a restart. It is the same delivery, so nothing starts twice."""
     delivery = tx.get(Delivery, ident)
     endpoint = tx.get(Endpoint, delivery.endpoint_id) if delivery else None
     if delivery is None or endpoint is None or endpoint.harness not in tx.services.harnesses:
@@ -210,7 +212,7 @@ def resume(tx: Transaction, ident: str) -> PreparedTurn | None:
     tokens = tx.ledger.many(Token, "tokens_of_session", session=endpoint.session_id, limit=_MANY)
     token_id = next((one.id for one in tokens if one.label == delivery.id), None)
     told = prompts.build_prompt(tx, agent, delivery, endpoint, None)
-    prepared = _prepared(tx, agent, delivery, endpoint, told, fresh=False, token_id=token_id)
+    prepared = _build_turn(tx, agent, delivery, endpoint, told, fresh=False, token_id=token_id)
     flight = tx.get(Flight, delivery.flight_id)
     prepared.accepted = True
     prepared.unwanted = flight is not None and flight.state in (FlightState.CANCELLED, FlightState.FAILED)
@@ -218,9 +220,9 @@ def resume(tx: Transaction, ident: str) -> PreparedTurn | None:
 
 
 def lease_mail(tx: Transaction, first: Delivery, by: str) -> list[tuple[Delivery, Message]]:
-    """What waits in the agent's inbox and woke no program: it rides with this turn, leased with it.
+    """Lease the agent's waiting mail that woke no program, so that it rides with this turn.
 
-    An ask never does, held or not: it has a turn of its own.
+    An ask never rides along, even a held one: it gets a separate turn.
     """
     waiting = tx.ledger.many(Delivery, "inbox", agent=first.target, after="", limit=_INBOX)
     quiet = [one for one in waiting if not (one.wake or one.flight_id) and _is_free(tx, one, first)]
@@ -239,11 +241,11 @@ def _lease_with(
 
 
 def lease_batch(tx: Transaction, first: Delivery, by: str) -> list[tuple[Delivery, Message]]:
-    """What else is told in the turn of a delivery that is leased; each of them is leased with it."""
+    """Lease the other messages that the program gets in the turn of a leased delivery."""
     if not _is_plain(tx.get(Message, first.message_id), first):
         return []
     waiting = tx.ledger.many(Delivery, "inbox", agent=first.target, after=first.id, limit=_INBOX)
-    found = [(one, tx.get(Message, one.message_id)) for one in waiting if _fits(tx, one, first)]
+    found = [(one, tx.get(Message, one.message_id)) for one in waiting if _is_same_batch(tx, one, first)]
     return [
         _lease_with(tx, one, message, first, by)
         for one, message in found
@@ -251,7 +253,7 @@ def lease_batch(tx: Transaction, first: Delivery, by: str) -> list[tuple[Deliver
     ]
 
 
-def _fits(tx: Transaction, one: Delivery, first: Delivery) -> bool:
+def _is_same_batch(tx: Transaction, one: Delivery, first: Delivery) -> bool:
     same = (one.sender, one.conversation_id) == (first.sender, first.conversation_id)
     return same and one.wake and _is_free(tx, one, first)
 
@@ -262,6 +264,6 @@ def _is_free(tx: Transaction, one: Delivery, first: Delivery) -> bool:
 
 
 def _is_plain(message: Message | None, delivery: Delivery) -> bool:
-    """Neither an ask nor anything that belongs to one: those have turns of their own."""
+    """Whether a message is neither an ask nor part of one; those get separate turns."""
     apart = delivery.flight_id or delivery.ask_id or delivery.work_item_id or delivery.may_repeat
     return message is not None and message.kind is MessageKind.CHAT and not apart

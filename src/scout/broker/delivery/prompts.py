@@ -1,4 +1,4 @@
-"""What a program is told at the beginning of a turn: the message, and the contract around it."""
+"""The text a program gets at the start of a turn: the message, and the contract around it."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -33,7 +33,7 @@ _COMMAND_TOOLS = ("the `scout` command",)
 
 
 class PromptText(NamedTuple):
-    """What the program is given in one turn, and the parts of it that are Scout's own."""
+    """The prompt of one turn, and the parts of it that Scout added."""
 
     prompt: Prompt
     contract: str = ""
@@ -51,15 +51,15 @@ def build_prompt(
     more: Sequence[Message] = (),
     mail: Sequence[Message] = (),
 ) -> PromptText:
-    """The message, those that are told with it, the mail that waited, and how the program calls back.
+    """Build the prompt: the message, messages batched with it, waiting mail, and how to call back.
 
-    A plain program reads the messages alone; the contract is in its environment.
+    A plain program reads only the messages; the contract is in its environment.
     """
     message, harness = tx.get(Message, delivery.message_id), endpoint.harness or ""
     body = "\n\n".join(one.body for one in (message, *more) if one is not None)
     letters = mail_text([build_mail(tx, agent, one) for one in mail], harness)
-    facts = _facts(tx, agent, delivery, endpoint, secret)
-    context = _context(tx, agent, delivery, endpoint, message)
+    facts = _build_environment(tx, agent, delivery, endpoint, secret)
+    context = _build_context(tx, agent, delivery, endpoint, message)
     can = tx.services.harnesses[harness].capabilities
     rules = contract(context, harness).text if can.calls_back else ""
     begin = turn_text(replace(context, body=body), harness)
@@ -97,10 +97,10 @@ def build_mail(tx: Transaction, agent: Agent, message: Message) -> Mail:
 
 
 def issue_mcp_access(tx: Transaction, spec: SessionSpec) -> tuple[McpAccess, dict[str, str], str]:
-    """How the program of a session calls back, with a credential in place of older ones; and its contract."""
+    """Replace a session's credentials; return its MCP access, environment and contract."""
     agent = tx.need(Agent, "agent", spec.agent_id)
     session = tx.need(Session, "session", spec.session_id)
-    tokens.revoke_session_tokens(tx, session, "its program is started anew")
+    tokens.revoke_session_tokens(tx, session, "its program is started again")
     secret = tokens.create_agent_token(tx, agent, session_id=session.id, label="session")
     status = tx.services.status
     url = f"{status.url}/agents/{agent.tool_role}/{quote(str(agent.path), safe='')}/mcp"
@@ -111,7 +111,9 @@ def issue_mcp_access(tx: Transaction, spec: SessionSpec) -> tuple[McpAccess, dic
         "SCOUT_SOCKET": status.socket,
         "SCOUT_TOKEN": secret,
     }
-    rules = contract(_standing(tx, agent, session.harness, session.id, spec.permission), session.harness)
+    rules = contract(
+        _build_session_context(tx, agent, session.harness, session.id, spec.permission), session.harness
+    )
     return (
         McpAccess(url=url, token=secret),
         {name: value for name, value in facts.items() if value},
@@ -120,7 +122,7 @@ def issue_mcp_access(tx: Transaction, spec: SessionSpec) -> tuple[McpAccess, dic
 
 
 def charge_overhead(tx: Transaction, made: PromptText, delivery: Delivery, endpoint: Endpoint) -> None:
-    """Report what Scout adds to one attempt, each part by its worth."""
+    """Report the tokens that Scout adds to one attempt, each part under its value class."""
     about = budget.usage_subject(delivery, endpoint.harness, endpoint.model)
     session = tx.get(Session, endpoint.session_id)
     known = session is not None and session.contract_at is not None
@@ -139,7 +141,7 @@ def charge_overhead(tx: Transaction, made: PromptText, delivery: Delivery, endpo
         budget.record_usage(tx, report)
 
 
-def _facts(
+def _build_environment(
     tx: Transaction, agent: Agent, delivery: Delivery, endpoint: Endpoint, secret: str | None
 ) -> dict[str, str | None]:
     return {
@@ -154,10 +156,10 @@ def _facts(
     }
 
 
-def _standing(
+def _build_session_context(
     tx: Transaction, agent: Agent, harness: str, session_id: str | None, permission: PermissionProfile
 ) -> PromptContext:
-    """Who the agent is and where it works: what holds for a whole session."""
+    """Build the part of the context that holds for a whole session."""
     return PromptContext(
         address=tx.address(agent.id),
         path=str(agent.path),
@@ -173,25 +175,25 @@ def _standing(
     )
 
 
-def _context(
+def _build_context(
     tx: Transaction, agent: Agent, delivery: Delivery, endpoint: Endpoint, message: Message | None
 ) -> PromptContext:
     profile = permission_of(agent, endpoint)
-    standing = _standing(tx, agent, endpoint.harness or "", endpoint.session_id, profile)
+    standing = _build_session_context(tx, agent, endpoint.harness or "", endpoint.session_id, profile)
     return replace(
         standing,
         conversation=delivery.conversation_id,
         sender=describe_sender(tx, agent, delivery.sender),
         ask=delivery.ask_id,
         flight=delivery.flight_id,
-        question=_question(tx, agent, message),
-        work=_work(tx, delivery),
+        question=_find_question(tx, agent, message),
+        work=_find_work(tx, delivery),
         may_repeat=delivery.may_repeat,
     )
 
 
-def _question(tx: Transaction, agent: Agent, message: Message | None) -> str | None:
-    """The question that the message puts, if it is the agent's to answer."""
+def _find_question(tx: Transaction, agent: Agent, message: Message | None) -> str | None:
+    """Return the id of the question in the message, if the agent has to answer it."""
     if message is None or message.kind is not MessageKind.QUESTION:
         return None
     owed = tx.ledger.many(Question, "questions_owed", agent=agent.id, before=LAST, limit=_FEW)
@@ -199,8 +201,8 @@ def _question(tx: Transaction, agent: Agent, message: Message | None) -> str | N
     return asked[0].id if asked else None
 
 
-def _work(tx: Transaction, delivery: Delivery) -> WorkContext | None:
-    """The work item that the message is about, or that its flight belongs to."""
+def _find_work(tx: Transaction, delivery: Delivery) -> WorkContext | None:
+    """Return the work item of the message or of its flight."""
     flight = tx.get(Flight, delivery.flight_id)
     item = tx.get(WorkItem, delivery.work_item_id or (flight.work_item_id if flight else None))
     if item is None:

@@ -1,4 +1,4 @@
-"""After a restart: what was under way is found again from the records alone."""
+"""Finding interrupted work after a restart, from the records alone."""
 
 from collections.abc import Sequence
 
@@ -19,18 +19,18 @@ _SOME = 200
 
 
 def uncertain_deliveries(ledger: Ledger) -> list[Delivery]:
-    """What was leased to the dispatcher when the broker died."""
+    """Return the deliveries that were leased to the dispatcher when the broker died."""
     leased = ledger.many(Delivery, "deliveries_leased", after=-1, limit=_LATER)
     return [one for one in leased if one.leased_by == HOLDER]
 
 
 def running_deliveries(ledger: Ledger) -> list[Delivery]:
-    """What programs had taken and not finished: by the endpoints that work, and by the flights that run."""
+    """Return the deliveries that programs took and did not finish."""
     leased = {one.endpoint_id for one in uncertain_deliveries(ledger)}
     working = [one for one in _busy(ledger) if one.state is EndpointState.WORKING]
     found = [delivery_of_endpoint(ledger, one) for one in working if one.id not in leased]
     for flight in ledger.many(Flight, "flights_due", now=_LATER, limit=_LATER):
-        if flight.started_at is not None and not flight.is_asking:  # then no turn needs to be under way
+        if flight.started_at is not None and not flight.is_asking:  # a waiting flight needs no running turn
             deliveries = ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
             found += [one for one in deliveries[-1:] if one.wake and one.state is DeliveryState.ACKED]
     return list({one.id: one for one in found if one is not None}.values())
@@ -42,7 +42,7 @@ def _busy(ledger: Ledger) -> list[Endpoint]:
 
 
 def delivery_of_endpoint(ledger: Ledger, endpoint: Endpoint) -> Delivery | None:
-    """The delivery that an endpoint works on: its run's credential is in force, else it changed last."""
+    """Return the delivery an endpoint works on: the one with an active token, else the last changed."""
     for token in ledger.many(Token, "tokens_of_session", session=endpoint.session_id, limit=_SOME):
         if token.label.startswith("dlv_"):
             return ledger.get(Delivery, token.label)
@@ -57,7 +57,7 @@ def delivery_of_endpoint(ledger: Ledger, endpoint: Endpoint) -> Delivery | None:
 
 
 def free_idle_endpoints(tx: Transaction, known: Sequence[Delivery]) -> None:
-    """No endpoint works or wakes for ever: not those for which nothing is under way."""
+    """Free the endpoints that are marked as working or waking but have no running turn."""
     busy = {one.endpoint_id for one in known}
     for endpoint in _busy(tx.ledger):
         if endpoint.id not in busy:
@@ -65,12 +65,12 @@ def free_idle_endpoints(tx: Transaction, known: Sequence[Delivery]) -> None:
 
 
 def pending_deliveries(ledger: Ledger) -> list[Delivery]:
-    """What waits for a program, the soonest first: as much as is under way, whatever the history."""
+    """Return the deliveries that wait for a program, the soonest first."""
     return ledger.many(Delivery, "deliveries_due", now=_LATER, limit=_LATER)
 
 
 def session_of_delivery(ledger: Ledger, ident: str) -> tuple[str | None, str | None, str]:
-    """The harness and session that a delivery went to, and what they know it by."""
+    """Return the harness and session that a delivery went to, and the run id they know it by."""
     delivery = ledger.get(Delivery, ident)
     endpoint = ledger.get(Endpoint, delivery.endpoint_id) if delivery else None
     if delivery is None or endpoint is None:
@@ -79,7 +79,7 @@ def session_of_delivery(ledger: Ledger, ident: str) -> tuple[str | None, str | N
 
 
 def settle_uncertain_delivery(tx: Transaction, ident: str, found: InspectResult) -> bool:
-    """What a look at the program found of a delivery that was leased; whether a turn is its own."""
+    """Record what the program reports about a leased delivery; whether to follow its turn."""
     delivery = tx.need(Delivery, "delivery", ident)
     leads = delivery.carried_with is None
     if delivery.state is not DeliveryState.LEASED:
@@ -95,7 +95,7 @@ def settle_uncertain_delivery(tx: Transaction, ident: str, found: InspectResult)
 
 
 def fail_lost_run(tx: Transaction, ident: str) -> None:
-    """A program that had taken its prompt is gone without a result."""
+    """Fail a turn whose program took the prompt and is gone without a result."""
     delivery = tx.need(Delivery, "delivery", ident)
     if delivery.state is DeliveryState.ACKED:
         reason = "its program was gone when the broker started again"
@@ -104,7 +104,7 @@ def fail_lost_run(tx: Transaction, ident: str) -> None:
 
 
 def end_run(tx: Transaction, delivery: Delivery, reason: str) -> None:
-    """Nothing of the run is left: neither its place nor its credential."""
+    """Free the endpoint of a run and revoke its credential."""
     turn_record.free_endpoint(tx, delivery.endpoint_id, reason)
     if delivery.session_id is not None:
         for token in tx.ledger.many(Token, "tokens_of_session", session=delivery.session_id, limit=_SOME):

@@ -1,4 +1,4 @@
-"""Carrying one turn to its program: the session, its credential, what it tells, and what people answer it."""
+"""Running one turn: start its session, deliver the prompt, store the program's events, pass on answers."""
 
 import asyncio
 import logging
@@ -46,11 +46,11 @@ from scout.ports import (
 _LOG = logging.getLogger("scout.dispatch")
 _Pair = tuple[HarnessEvent, HarnessEvent | None]
 S = TypeVar("S", bound=SessionOpening)
-_NOTED = 1.0  # a sign of life is stored at most this often
+_NOTED = 1.0  # seconds between two stored signs of life
 
 
 class TurnRunner:
-    """`write` runs a function of a Transaction as the broker itself. What is under way is in `running`.
+    """Runs turns. `write` runs a function of a Transaction as the broker; `running` holds current turns.
 
     `schedule` queues a delivery that could not be steered into a running turn.
     """
@@ -70,7 +70,7 @@ class TurnRunner:
         self.turns = 0
 
     async def run(self, prepared: PreparedTurn) -> None:
-        """One turn from its session's start to its end, however it ends."""
+        """Run one turn from the start of its session to its end, however it ends."""
         self.turns += 1
         harness = self._services.harnesses[prepared.harness]
         renewing = asyncio.get_running_loop().create_task(self._renew(prepared))
@@ -81,80 +81,80 @@ class TurnRunner:
             if problem is not None:
                 await self._write(lambda tx: turn_record.record_end(tx, prepared, problem))
             else:
-                await take_before(self._services, prepared)
+                await take_snapshot_before(self._services, prepared)
                 await self._follow(prepared, harness)
-                await take_after(self._services, prepared)
+                await take_snapshot_after(self._services, prepared)
         finally:
             renewing.cancel()
             prepared.done = True
             del self.running[prepared.delivery_id]
 
     async def close(self) -> None:
-        """Hand over what is on its way, and no more."""
+        """Cancel the background tasks."""
         tasks = list(self._background)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    # -- its session -----------------------------------------------------------------------------
+    # -- session ---------------------------------------------------------------------------------
 
     async def _start(self, prepared: PreparedTurn, harness: Harness) -> Failed | None:
-        """A session for the turn, where it has none yet; or why there is none."""
+        """Start the session of a turn if it has none; return why that failed, if it did."""
         if prepared.fresh:
             return await self.begin(prepared, harness, turn_record.record_session_started)
         try:
             if not prepared.accepted:
-                await self._give_door(prepared, harness)
+                await self._give_mcp_access(prepared, harness)
         except Exception as error:  # noqa: BLE001 (whatever an adapter does, its delivery is settled)
-            return failure_of(error)
+            return build_failure(error)
         return None
 
     async def begin(
         self, opening: S, harness: Harness, then: Callable[[Transaction, S, Started], object]
     ) -> Failed | None:
-        """Start a session, and store that it was; or say why it was not."""
+        """Start a session and record that; return why that failed, if it did."""
         try:
-            await self._give_door(opening, harness)
+            await self._give_mcp_access(opening, harness)
             started = await harness.start(opening.spec)
         except Exception as error:  # noqa: BLE001 (whatever an adapter does, its delivery is settled)
-            return failure_of(error)
+            return build_failure(error)
         opening.spec = replace(opening.spec, native_ids={**opening.spec.native_ids, **started.native_ids})
         await self._write(lambda tx: then(tx, opening, started))
         return None
 
-    async def _give_door(self, opening: SessionOpening, harness: Harness) -> None:
-        """A program that is about to be started gets a credential of its session; one that runs has it."""
+    async def _give_mcp_access(self, opening: SessionOpening, harness: Harness) -> None:
+        """Issue MCP access for a program that is about to be started; a running one has it."""
         kept = harness.capabilities.keeps_process
         if kept and not await harness.is_warm(opening.spec.session_id):
             door, facts, rules = await self._write(lambda tx: prompts.issue_mcp_access(tx, opening.spec))
             opening.spec = replace(opening.spec, door=door, environment=facts, instructions=rules)
 
     async def _renew(self, prepared: PreparedTurn) -> None:
-        """Until the program has taken it, say that we are still at it."""
+        """Renew the lease until the program has taken the prompt."""
         pause = self._services.rules.periods.lease / 3
         while not prepared.accepted:
             await asyncio.sleep(pause)
             if not prepared.accepted:
                 await self._write(lambda tx: turn_record.renew_lease(tx, prepared))
 
-    # -- what it tells ---------------------------------------------------------------------------
+    # -- events ---------------------------------------------------------------------------------
 
     async def _follow(self, prepared: PreparedTurn, harness: Harness) -> None:
-        events = _told(harness.deliver(prepared.spec, prepared.prompt))
+        events = _catch_fault(harness.deliver(prepared.spec, prepared.prompt))
         async with aclosing(_with_next(events)) as pairs:
-            if not await self._heed(prepared, pairs):
+            if not await self._store_events(prepared, pairs):
                 lost = Failed(layer=Layer.ADAPTER, reason="the harness fell silent in the middle of the turn")
                 await self._write(lambda tx: turn_record.record_end(tx, prepared, lost))
 
-    async def _heed(self, prepared: PreparedTurn, pairs: AsyncIterator[_Pair]) -> bool:
-        """Store what the harness tells; whether it told an end."""
+    async def _store_events(self, prepared: PreparedTurn, pairs: AsyncIterator[_Pair]) -> bool:
+        """Store the events of a turn; whether there was an end."""
         noted = self._services.clock.monotonic()
         async for event, following in pairs:
             match event:
                 case Accepted():
                     prepared.accepted = True
                     if prepared.unwanted:
-                        self._stop(prepared)
+                        self._interrupt(prepared)
                     if not isinstance(following, Completed):  # else both are stored at once
                         await self._write(
                             lambda tx, took=event: turn_record.record_acceptance(tx, prepared, took)
@@ -171,17 +171,17 @@ class TurnRunner:
                     await self._end(prepared, event)
                     return True
                 case _:
-                    await self._note(prepared, event)
+                    await self._handle_event(prepared, event)
         return False
 
     async def _end(self, prepared: PreparedTurn, end: Completed | Limited | Failed) -> None:
-        """Store how a turn ended."""
+        """Record how a turn ended."""
         if isinstance(end, Completed):
             end = await keep_text(self._services, self._write, end)
         await self._write(lambda tx: turn_record.record_end(tx, prepared, end))
 
-    async def _note(self, prepared: PreparedTurn, event: HarnessEvent) -> None:
-        """What happens in the middle of a turn."""
+    async def _handle_event(self, prepared: PreparedTurn, event: HarnessEvent) -> None:
+        """Handle an event in the middle of a turn."""
         match event:
             case ToolUse(name=name, detail=detail):
                 sign = f"{name}: {detail}" if detail else name
@@ -199,69 +199,69 @@ class TurnRunner:
             case _:
                 pass
 
-    # -- what it is told meanwhile ---------------------------------------------------------------
+    # -- input during the turn -------------------------------------------------------------------
 
     def stop(self, flight: Flight) -> None:
-        """A flight that ended while its program runs: nobody needs the rest of the turn."""
+        """Interrupt the turn of a flight that ended while its program runs."""
         for prepared in self.running.values():
             if prepared.flight_id == flight.id:
                 prepared.unwanted = True
-                if prepared.accepted and not prepared.done:  # else as soon as it is
-                    self._stop(prepared)
+                if prepared.accepted and not prepared.done:  # otherwise once it is accepted
+                    self._interrupt(prepared)
 
     def stop_all(self) -> None:
-        """Interrupt every turn that runs; one that is being started ends as soon as it has."""
+        """Interrupt every running turn; one that is starting is interrupted once it has started."""
         for prepared in self.running.values():
             prepared.unwanted = True
             if prepared.accepted and not prepared.done:
-                self._stop(prepared)
+                self._interrupt(prepared)
 
-    def _stop(self, prepared: PreparedTurn) -> None:
+    def _interrupt(self, prepared: PreparedTurn) -> None:
         harness = self._services.harnesses[prepared.harness]
         what = harness.interrupt(prepared.spec.session_id, prepared.prompt.delivery_id)
-        self._beside(what, f"interrupting {prepared.delivery_id}")
+        self._run_in_background(what, f"interrupting {prepared.delivery_id}")
 
     def end_session(self, session: Session) -> None:
-        """A session ended: nothing more is said in it, and the program that Scout runs for it is stopped."""
+        """Stop the program that Scout runs for an ended session; prompts on their way to it are dropped."""
         for prepared in self.running.values():
             if prepared.spec.session_id == session.id and not prepared.accepted:
                 prepared.unwanted = True
         if session.origin is not SessionOrigin.ENROLLED and session.harness in self._services.harnesses:
-            self._stopping_of(session)
+            self._start_stopping(session)
 
     async def stop_program(self, session: Session) -> None:
-        """Stop the program of a session; whoever stopped it already is waited for."""
+        """Stop the program of a session, or wait for a stop already under way."""
         if session.harness in self._services.harnesses:
-            await asyncio.shield(self._stopping_of(session))
+            await asyncio.shield(self._start_stopping(session))
 
-    def _stopping_of(self, session: Session) -> asyncio.Task[None]:
+    def _start_stopping(self, session: Session) -> asyncio.Task[None]:
         if session.id not in self._stopping:
             work = self._services.harnesses[session.harness].stop(session.id)
-            task = self._beside(work, f"stopping {session.id}")
+            task = self._run_in_background(work, f"stopping {session.id}")
             self._stopping[session.id] = task
             task.add_done_callback(lambda _: self._stopping.pop(session.id, None))
         return self._stopping[session.id]
 
     def respond(self, item: Attention) -> None:
-        """A person decided what a program waits for: it is told, wherever it waits."""
+        """Pass a person's decision to the program that waits for it."""
         session_id, request = item.return_path.session_id, item.return_path.request
         if session_id is None or request is None:
             return
         for prepared in self.running.values():
             if prepared.spec.session_id == session_id:
                 harness = self._services.harnesses[prepared.harness]
-                what = harness.respond(session_id, request, human_answers.find_answer(item))
-                self._beside(what, f"answering {item.id}")
+                what = harness.respond(session_id, request, human_answers.build_answer(item))
+                self._run_in_background(what, f"answering {item.id}")
 
     def steer(self, delivery: Delivery) -> bool:
-        """Whether something new is on its way into the turn that its target is at."""
+        """Whether a new delivery is being put into its target's running turn."""
         if not self.running:
             return False
         for prepared in self.running.values():
             can = self._services.harnesses[prepared.harness].capabilities.steer
             mine = prepared.spec.agent_id == delivery.target
             if can and mine and may_be_steered(delivery, prepared):
-                self._beside(self._steer(delivery, prepared), f"steering {prepared.delivery_id}")
+                self._run_in_background(self._steer(delivery, prepared), f"steering {prepared.delivery_id}")
                 return True
         return False
 
@@ -277,11 +277,11 @@ class TurnRunner:
         finally:
             await self._write(lambda tx: settle_steering(tx, delivery.id, was_taken=took))
 
-    def _beside(self, work: Coroutine[Any, Any, object], what: str) -> asyncio.Task[None]:
+    def _run_in_background(self, work: Coroutine[Any, Any, object], what: str) -> asyncio.Task[None]:
         async def done() -> None:
             try:
                 await work
-            except Exception:  # noqa: BLE001 (the turn goes on; it is logged)
+            except Exception:  # noqa: BLE001 (it is logged and the turn continues)
                 _LOG.exception(what)
 
         task = asyncio.get_running_loop().create_task(done())
@@ -290,11 +290,11 @@ class TurnRunner:
         return task
 
 
-def failure_of(error: Exception, layer: Layer = Layer.ADAPTER) -> Failed:
-    """What was raised, as the end of a turn."""
+def build_failure(error: Exception, layer: Layer = Layer.ADAPTER) -> Failed:
+    """Return an exception as the end of a turn."""
     if isinstance(error, Refused):
         told = error.diagnostic
-        if isinstance(told, SessionFailed):  # its words are said around its reason once more
+        if isinstance(told, SessionFailed):  # its message would repeat the reason
             return Failed(layer=told.layer, reason=told.reason, log=told.log, remedies=told.remedies)
         layer, missing = getattr(told, "layer", Layer.HARNESS), getattr(told, "missing", None)
         return Failed(layer=layer, reason=told.message, missing=missing, remedies=told.remedies)
@@ -302,17 +302,17 @@ def failure_of(error: Exception, layer: Layer = Layer.ADAPTER) -> Failed:
     return Failed(layer=layer, reason=f"{type(error).__name__}: {error}")
 
 
-async def _told(events: AsyncIterator[HarnessEvent]) -> AsyncIterator[HarnessEvent]:
-    """The events of a turn; a fault of the adapter is its last one."""
+async def _catch_fault(events: AsyncIterator[HarnessEvent]) -> AsyncIterator[HarnessEvent]:
+    """Yield the events of a turn; a fault of the adapter becomes the last one."""
     try:
         async for event in events:
             yield event
     except Exception as error:  # noqa: BLE001 (whatever an adapter does, its delivery is settled)
-        yield failure_of(error)
+        yield build_failure(error)
 
 
 async def _with_next(events: AsyncIterator[HarnessEvent]) -> AsyncGenerator[_Pair]:
-    """Each event with the one after it, where that is there at once; nobody waits for it.
+    """Yield each event with the next one if that is there at once; never wait for it.
 
     A commit costs a sync, and many short turns are accepted and completed in the same moment. Seeing both
     events together, the runner stores them in one transaction instead of two. For a turn that takes time
@@ -332,7 +332,7 @@ async def _with_next(events: AsyncIterator[HarnessEvent]) -> AsyncGenerator[_Pai
                 event = await (upcoming or anext(events))
             except StopAsyncIteration:
                 return
-            upcoming = asyncio.ensure_future(_next(events))
+            upcoming = asyncio.ensure_future(_await_next(events))
             await asyncio.sleep(0)
             ready = upcoming.done() and upcoming.exception() is None
             yield event, upcoming.result() if ready else None
@@ -342,53 +342,53 @@ async def _with_next(events: AsyncIterator[HarnessEvent]) -> AsyncGenerator[_Pai
             await asyncio.gather(upcoming, return_exceptions=True)
 
 
-async def _next(events: AsyncIterator[HarnessEvent]) -> HarnessEvent:
+async def _await_next(events: AsyncIterator[HarnessEvent]) -> HarnessEvent:
     return await anext(events)
 
 
-async def take_before(services: Services, prepared: PreparedTurn) -> None:
-    """Of a turn whose program has not heard of it yet. It never keeps the turn from going on."""
+async def take_snapshot_before(services: Services, prepared: PreparedTurn) -> None:
+    """Take a snapshot before the program gets the prompt. A failure does not stop the turn."""
     kept, spec = services.snapshots, prepared.spec
-    if kept is None or prepared.accepted or not _is_pictured(services, prepared):
+    if kept is None or prepared.accepted or not _needs_snapshot(services, prepared):
         return
     try:
         await asyncio.to_thread(kept.before, spec.session_id, prepared.flight_id or "", spec.cwd or "")
     except (OSError, ValueError):
-        _LOG.exception("a picture of %s", spec.cwd)
+        _LOG.exception("a snapshot of %s", spec.cwd)
 
 
-async def take_after(services: Services, prepared: PreparedTurn) -> None:
-    """Of a turn that is over: its answer is not held up by this, the next turn is."""
+async def take_snapshot_after(services: Services, prepared: PreparedTurn) -> None:
+    """Take a snapshot after a turn. The answer does not wait for it; the next turn does."""
     kept, spec = services.snapshots, prepared.spec
-    if kept is None or not _is_pictured(services, prepared):
+    if kept is None or not _needs_snapshot(services, prepared):
         return
     try:
         await asyncio.to_thread(kept.after, spec.session_id, prepared.flight_id or "")
     except (OSError, ValueError):
-        _LOG.exception("a picture of %s", spec.cwd)
+        _LOG.exception("a snapshot of %s", spec.cwd)
 
 
-def _is_pictured(services: Services, prepared: PreparedTurn) -> bool:
+def _needs_snapshot(services: Services, prepared: PreparedTurn) -> bool:
     can = services.harnesses[prepared.harness].capabilities
     return can.starts_programs and prepared.flight_id is not None and prepared.spec.cwd is not None
 
 
 class Steered(NamedTuple):
-    """What is said into a turn for one delivery."""
+    """The text put into a running turn for one delivery."""
 
     delivery_id: str
     text: str
 
 
 def may_be_steered(delivery: Delivery, prepared: PreparedTurn) -> bool:
-    """Whether something for an agent can be said into the turn that it is at: once, and in that session."""
+    """Whether a delivery can go into its agent's running turn: a first attempt, for this session."""
     fits = delivery.session_id in (None, prepared.spec.session_id)
     new = delivery.attempts == 0 and delivery.state is DeliveryState.PENDING
     return fits and new and prepared.accepted and not prepared.done and delivery.id != prepared.delivery_id
 
 
 def lease_for_turn(tx: Transaction, ident: str, prepared: PreparedTurn) -> Steered | None:
-    """Lease it for the turn; nothing if it begins an ask, or somebody else has it by now."""
+    """Lease a delivery for the running turn; None if it begins an ask or is no longer due."""
     delivery = tx.need(Delivery, "delivery", ident)
     message = tx.get(Message, delivery.message_id)
     ask = tx.get(Ask, delivery.ask_id)
@@ -401,12 +401,12 @@ def lease_for_turn(tx: Transaction, ident: str, prepared: PreparedTurn) -> Steer
 
 
 def settle_steering(tx: Transaction, ident: str, *, was_taken: bool) -> None:
-    """The program has it, or it goes the usual way."""
+    """Record that the program took the delivery, or return it to the queue."""
     delivery = tx.need(Delivery, "delivery", ident)
     if delivery.state is not DeliveryState.LEASED:
         return
     if was_taken:
         flight_state.record_delivery(tx, delivery, ack(delivery, HOLDER, tx.now), DeliveryMove.ACK)
         return
-    back = nack(delivery, HOLDER, tx.now, problem="the turn was over", retry_after=0, rule=tx.rules.back_off)
+    back = nack(delivery, HOLDER, tx.now, problem="the turn had ended", retry_after=0, rule=tx.rules.back_off)
     flight_state.record_delivery(tx, delivery, back, DeliveryMove.NACK)

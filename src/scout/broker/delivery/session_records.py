@@ -24,7 +24,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(kw_only=True)
 class SessionOpening:
-    """A session about to be used. `fresh`: it has yet to be started."""
+    """A session about to be used. `fresh`: it still has to be started."""
 
     harness: str
     spec: SessionSpec
@@ -34,7 +34,7 @@ class SessionOpening:
 
 @dataclass(kw_only=True)
 class PreparedTurn(SessionOpening):
-    """One turn that runs. `also`: other deliveries told in it. `unwanted`: its flight has ended."""
+    """One running turn. `also`: other deliveries in its prompt. `unwanted`: its flight has ended."""
 
     prompt: Prompt
     delivery_id: str
@@ -47,7 +47,7 @@ class PreparedTurn(SessionOpening):
 
 
 def folder_of(agent: Agent) -> str | None:
-    """The folder in which an agent's programs run: the one that its settings name goes first."""
+    """Return the folder in which an agent's programs run: the one in its settings comes first."""
     return agent.config.workspace_dir or agent.working_dir or agent.project_root
 
 
@@ -61,7 +61,7 @@ def create_session(
     isolated_for: str | None = None,
     more: Mapping[str, Any] = _NOTHING,
 ) -> Endpoint:
-    """A new session, of which nothing runs yet; `more` are further facts of its record."""
+    """Create a session that has no program yet; `more`: further fields of its record."""
     facts: dict[str, Any] = {"cwd": folder_of(agent), **more}
     session = Session(
         id=tx.mint("ses"),
@@ -83,7 +83,7 @@ def create_session(
 def create_endpoint(
     tx: Transaction, session: Session, permission: PermissionProfile | None = None
 ) -> Endpoint:
-    """A new way to a session, which is about to be started or taken up."""
+    """Create an endpoint for a session that is about to be started or resumed."""
     endpoint = Endpoint(
         id=tx.mint("ept"),
         created_at=tx.now,
@@ -103,8 +103,8 @@ def create_endpoint(
     return routes.record_endpoint_move(tx, endpoint, EndpointMove.WAKE)
 
 
-def take_up_again(tx: Transaction, endpoint: Endpoint) -> Endpoint:
-    """The same session and the same way to it, which were let go while its agent slept."""
+def resume_session_record(tx: Transaction, endpoint: Endpoint) -> Endpoint:
+    """Resume a session and its endpoint that were released while the agent slept."""
     session = tx.need(Session, "session", endpoint.session_id or "")
     tx.record(SessionResumed, resume_session(session, tx.now), move="resume")
     found = routes.record_endpoint_move(tx, endpoint, EndpointMove.RECOVER, "its agent is needed")
@@ -112,7 +112,7 @@ def take_up_again(tx: Transaction, endpoint: Endpoint) -> Endpoint:
 
 
 def spec_of(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionSpec:
-    """What the harness is told of a session, with what it calls it or the one that it is a copy of."""
+    """Describe a session to the harness, with its native ids or those of the session it copies."""
     can = tx.services.harnesses[endpoint.harness or ""].capabilities
     session = tx.get(Session, endpoint.session_id) if can.starts_programs else None
     keeps = wake_policy_of(agent, endpoint) is WakePolicy.KEEP_WARM
@@ -125,20 +125,20 @@ def spec_of(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionSpec:
         permission=permission_of(agent, endpoint),
         command=agent.config.command,
         native_ids=session.native_ids if session else {},
-        fork_of=_fork_of(tx, session) if session else None,
+        fork_of=_get_fork_source(tx, session) if session else None,
         idle=None if keeps else tx.rules.periods.session_idle,
     )
 
 
-def _fork_of(tx: Transaction, session: Session) -> str | None:
-    """A copy that has a name of its own goes on as itself."""
+def _get_fork_source(tx: Transaction, session: Session) -> str | None:
+    """Return the native id to copy from; None once the copy has its own."""
     if session.forked_from is None or session.native_ids:
         return None
     return native_id_of(tx.need(Session, "session", session.forked_from))
 
 
 def opening_of(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionOpening:
-    """A session that is about to be started."""
+    """Return a session about to be started."""
     return SessionOpening(
         harness=endpoint.harness or "",
         spec=spec_of(tx, agent, endpoint),

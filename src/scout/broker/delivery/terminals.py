@@ -1,4 +1,4 @@
-"""Sessions that a person has open in a terminal: handed over, waited for, and taken back."""
+"""Sessions that a person has open in a terminal: handed over, and taken back when it closes."""
 
 import asyncio
 from typing import Any
@@ -31,28 +31,28 @@ _MANY = 10_000
 
 
 class Terminals:
-    """Which sessions are open in terminals, so that nobody who closed one keeps it."""
+    """Tracks sessions that are open in terminals, and takes back those whose terminal is gone."""
 
     def __init__(self, broker: Transactions) -> None:
         self._broker = broker
         self._open: dict[str, Terminal] = {}
 
     async def begin(self) -> None:
-        """Know what was open when the broker stopped."""
+        """Load the sessions that were open when the broker stopped."""
         running = await self._broker.read(
             lambda ledger: ledger.many(Session, "sessions_running", limit=_MANY)
         )
         self._open = {one.id: one.terminal for one in running if one.terminal is not None}
 
     def on_session(self, session: Session) -> None:
-        """A session was handed over or given back."""
+        """Record that a session was handed over or given back."""
         if session.terminal is None:
             self._open.pop(session.id, None)
         else:
             self._open[session.id] = session.terminal
 
     async def check(self) -> None:
-        """Take back what nobody has open any more: its process is gone without a word."""
+        """Take back sessions whose terminal process is gone."""
         runs = self._broker.services.runs
         if runs is None:
             return
@@ -65,20 +65,20 @@ class Terminals:
 
 
 def check_handover(tx: Transaction, request: OpenSession) -> tuple[str, SessionSpec]:
-    """The harness and the session for it, if it may be handed over now."""
-    session, endpoint = _free(tx, request)
+    """Return the harness and session to hand over, or refuse."""
+    session, endpoint = _require_free_session(tx, request)
     agent = tx.need(Agent, "agent", session.agent_id)
     return session.harness, session_records.spec_of(tx, agent, endpoint)
 
 
-def _free(tx: Transaction, request: OpenSession) -> tuple[Session, Endpoint]:
-    """A live session that Scout holds and that has no turn."""
+def _require_free_session(tx: Transaction, request: OpenSession) -> tuple[Session, Endpoint]:
+    """Return a live session that Scout holds and that has no turn, or refuse."""
     session = tx.need(Session, "session", request.session_id)
     tx.permit(Deed.CONTROL, subject_of(tx.need(Agent, "agent", session.agent_id)))
     ways = tx.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
     held = [one for one in ways if one.held and one.state not in ENDPOINT.terminal]
     if session.state is not SessionState.LIVE or not held:
-        raise Refused(_not_ours(session))
+        raise Refused(_build_refusal(session))
     if held[-1].state is EndpointState.WORKING:
         stop = Remedy(operation="interrupt", parameters={"address": tx.address(session.agent_id)})
         raise Refused(SessionBusy(session_id=session.id, remedies=(stop,)))
@@ -88,23 +88,23 @@ def _free(tx: Transaction, request: OpenSession) -> tuple[Session, Endpoint]:
     return session, held[-1]
 
 
-def _not_ours(session: Session) -> SessionNotAttachable:
+def _build_refusal(session: Session) -> SessionNotAttachable:
     again = {"session": session.id}
-    remedy = Remedy(operation="session.attach", parameters=again, why="take it up first")
+    remedy = Remedy(operation="session.attach", parameters=again, why="attach it first")
     reason = f"it is {session.state}, and Scout does not hold it"
     return SessionNotAttachable(session_id=session.id, layer=Layer.SESSION, reason=reason, remedies=(remedy,))
 
 
 def open_terminal(tx: Transaction, request: OpenSession) -> Session:
-    """A person is its only writer from now on; its program, and what that could do in Scout, is over."""
-    session, _ = _free(tx, request)
+    """Hand a session to a person as its only writer; the credentials of its program are revoked."""
+    session, _ = _require_free_session(tx, request)
     terminal = Terminal(pid=request.pid, started=request.pid_started, by=tx.sender, since=tx.now)
     tokens.revoke_session_tokens(tx, session, "it was opened in a terminal")
     return tx.record(SessionUpdated, hand_over(session, terminal, tx.now), move="open")
 
 
 def hold(tx: Transaction, delivery: Delivery, endpoint: Endpoint) -> bool:
-    """Let a turn wait while a person has its session open; whether it has to. This is no attempt."""
+    """Whether a turn has to wait because a person has its session open; this is no attempt."""
     session = tx.get(Session, endpoint.session_id)
     if session is None or session.terminal is None:
         return False
@@ -117,11 +117,11 @@ def hold(tx: Transaction, delivery: Delivery, endpoint: Endpoint) -> bool:
         flight_state.record_note(tx, replace(held, next_check_at=check))
         close = Remedy(operation="session.close", parameters={"sessionId": session.id}, why="give it back")
         show_held(tx, session.agent_id, "waits until you close its session in your terminal", (close,))
-    _later(tx, delivery, _REASON, check)
+    _postpone(tx, delivery, _REASON, check)
     return True
 
 
-def _later(tx: Transaction, delivery: Delivery, reason: str, until: Any) -> None:
+def _postpone(tx: Transaction, delivery: Delivery, reason: str, until: Any) -> None:
     tx.record(DeliveryNacked, postpone(delivery, until, reason, tx.now), move="postpone", reason=reason)
 
 
@@ -129,29 +129,29 @@ def _later(tx: Transaction, delivery: Delivery, reason: str, until: Any) -> None
 
 
 def close(tx: Transaction, request: CloseSession) -> Session:
-    """It is given back: what waited for it goes on. Twice is once."""
+    """Give a session back and release what waited for it. Closing twice changes nothing."""
     session = tx.need(Session, "session", request.session_id)
     tx.permit(Deed.CONTROL, subject_of(tx.need(Agent, "agent", session.agent_id)))
     return take_back(tx, session.id)
 
 
 def take_back(tx: Transaction, ident: str) -> Session:
-    """The same, by the broker itself."""
+    """Take a session back, as the broker itself."""
     session = tx.need(Session, "session", ident)
     if session.terminal is None:
         return session
     session = tx.record(SessionUpdated, give_back(session, tx.now), move="close")
     for delivery in recovery.pending_deliveries(tx.ledger):
         if delivery.target == session.agent_id and delivery.problem == _REASON:
-            _goes_on(tx, delivery)
+            _release(tx, delivery)
     settle_held(tx, session.agent_id)
     return session
 
 
-def _goes_on(tx: Transaction, delivery: Delivery) -> None:
+def _release(tx: Transaction, delivery: Delivery) -> None:
     reason = "its session was given back"
     flight = tx.get(Flight, delivery.flight_id)
     if flight is not None and flight.phase is FlightPhase.HELD:
         free = {"waiting_on": None, "next_move_owner_id": flight.target, "reason": reason}
         flight_state.record_note(tx, note_flight(flight, FlightPhase.ACCEPTED, tx.now, **free))
-    _later(tx, delivery, reason, tx.now)
+    _postpone(tx, delivery, reason, tx.now)

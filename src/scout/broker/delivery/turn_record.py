@@ -1,4 +1,4 @@
-"""The transactions of one turn of a program: leased, taken, under way, finished. Each is safe to repeat."""
+"""The transactions of one turn: leased, accepted, running, finished. Each is safe to repeat."""
 
 from msgspec.structs import replace
 
@@ -48,21 +48,21 @@ from scout.policy.usage import execution
 from scout.ports import Accepted, Completed, Failed, Identified, Limited, Started, TurnUsage
 
 HOLDER = "dispatcher"
-_LIMITED = 900  # seconds until a provider is tried again that does not say when
+_LIMITED = 900  # default seconds until a limited provider is tried again
 
 
 def run_id(delivery: Delivery) -> str:
-    """What the harness knows a delivery by: a repeat that was said to be one is another run."""
+    """Return the id under which the harness knows a delivery; a declared repeat is a new run."""
     if delivery.carried_with is not None:
         return delivery.carried_with
     return f"{delivery.id}.{delivery.attempts}" if delivery.may_repeat else delivery.id
 
 
-# -- during ------------------------------------------------------------------------------------------
+# -- during a turn-------------------------------------------------------------------------------------
 
 
 def record_session_ready(tx: Transaction, opening: SessionOpening, started: Started) -> Endpoint:
-    """The harness answers: its session is live, and its endpoint is there."""
+    """Record that the harness answered: the session is live and its endpoint usable."""
     session = tx.need(Session, "session", opening.spec.session_id)
     if session.state is SessionState.STARTING:
         ready = ready_session(session, tx.now, native_ids=dict(started.native_ids))
@@ -74,22 +74,22 @@ def record_session_ready(tx: Transaction, opening: SessionOpening, started: Star
 
 
 def record_session_started(tx: Transaction, prepared: PreparedTurn, started: Started) -> None:
-    """The same, for a turn that begins with it: its endpoint works for us."""
+    """Record the same for a session started for a turn: its endpoint is working."""
     endpoint = record_session_ready(tx, prepared, started)
     if endpoint.state is EndpointState.IDLE:
         routes.record_endpoint_move(tx, endpoint, EndpointMove.CLAIM)
 
 
 def renew_lease(tx: Transaction, prepared: PreparedTurn) -> None:
-    """Still being started."""
-    for delivery in _carried(tx, prepared):
+    """Renew the lease while the session is being started."""
+    for delivery in _get_leased_deliveries(tx, prepared):
         longer = renew(delivery, HOLDER, tx.now, seconds=tx.rules.periods.lease)
         flight_state.record_delivery(tx, delivery, longer, DeliveryMove.RENEW)
 
 
 def record_acceptance(tx: Transaction, prepared: PreparedTurn, took: Accepted | None = None) -> None:
-    """The program took the prompt: so it was woken, and the flight runs."""
-    for delivery in _carried(tx, prepared):
+    """Record that the program took the prompt: it was woken, and the flight runs."""
+    for delivery in _get_leased_deliveries(tx, prepared):
         if delivery.id == prepared.delivery_id and delivery.wake:
             flight_state.record_wake(tx, delivery, f"{prepared.harness} took it")
         flight_state.record_delivery(tx, delivery, ack(delivery, HOLDER, tx.now), DeliveryMove.ACK)
@@ -100,15 +100,15 @@ def record_acceptance(tx: Transaction, prepared: PreparedTurn, took: Accepted | 
         tx.record(SessionUpdated, seen, move="observe")
 
 
-def _carried(tx: Transaction, prepared: PreparedTurn) -> list[Delivery]:
-    """What is told in a turn and was not taken yet."""
+def _get_leased_deliveries(tx: Transaction, prepared: PreparedTurn) -> list[Delivery]:
+    """Return the deliveries of a turn that the program has not taken yet."""
     idents = (prepared.delivery_id, *prepared.also)
     found = [tx.need(Delivery, "delivery", ident) for ident in idents]
     return [one for one in found if one.state is DeliveryState.LEASED]
 
 
 def record_sign_of_life(tx: Transaction, prepared: PreparedTurn, text: str) -> None:
-    """What the program says it is doing, as the reason of its flight."""
+    """Record what the program is doing as the reason of its flight."""
     flight = tx.get(Flight, prepared.flight_id)
     if flight is not None and flight.state not in FLIGHT.terminal and flight.started_at is not None:
         reason = hide_secrets(" ".join(text.split()), find_secrets(text))[:200] or flight.reason
@@ -116,7 +116,7 @@ def record_sign_of_life(tx: Transaction, prepared: PreparedTurn, text: str) -> N
 
 
 def record_usage(tx: Transaction, prepared: PreparedTurn, report: TurnUsage) -> None:
-    """What it cost."""
+    """Record the tokens of a turn."""
     delivery = tx.need(Delivery, "delivery", prepared.delivery_id)
     about = budget.usage_subject(delivery, prepared.harness, report.model or prepared.spec.model)
     source = UsageSource.CHAR_HEURISTIC if report.estimated else UsageSource.PROVIDER_EXACT
@@ -132,7 +132,7 @@ def record_usage(tx: Transaction, prepared: PreparedTurn, report: TurnUsage) -> 
 
 
 def record_native_id(tx: Transaction, prepared: PreparedTurn, seen: Identified) -> None:
-    """What the program calls its session, and the model that answers: stored once."""
+    """Record the program's name for its session, and the model that answers; once."""
     session = tx.need(Session, "session", prepared.spec.session_id)
     prepared.spec = replace(prepared.spec, native_ids={**prepared.spec.native_ids, **seen.native_ids})
     known = session.native_ids.items() >= seen.native_ids.items()
@@ -142,25 +142,25 @@ def record_native_id(tx: Transaction, prepared: PreparedTurn, seen: Identified) 
     tx.record(SessionUpdated, told, move="observe")
 
 
-# -- after -------------------------------------------------------------------------------------------
+# -- after a turn-------------------------------------------------------------------------------------
 
 
 def record_end(tx: Transaction, prepared: PreparedTurn, end: Completed | Limited | Failed) -> None:
-    """However a turn ends, nobody is asked anything for it any more."""
+    """Record the end of a turn, and close the requests that its program made."""
     human_answers.withdraw_all_requests(tx, prepared)
     match end:
         case Completed():
-            _completed(tx, prepared, end)
+            _record_completion(tx, prepared, end)
             clear_trouble(tx, prepared.harness)
         case Limited():
-            _limited(tx, prepared, end)
+            _wait_for_quota(tx, prepared, end)
         case Failed():
             record_failure(tx, prepared, end)
             raise_trouble(tx, prepared, end)
 
 
-def _limited(tx: Transaction, prepared: PreparedTurn, limit: Limited) -> None:
-    """Its provider has a usage limit: the flight waits for that time and then goes on by itself."""
+def _wait_for_quota(tx: Transaction, prepared: PreparedTurn, limit: Limited) -> None:
+    """Let the flight wait out the provider's usage limit; it resumes by itself."""
     record_acceptance(tx, prepared)
     until = max(limit.until or tx.now.plus(_LIMITED), tx.now.plus(1))
     delivery = tx.need(Delivery, "delivery", prepared.delivery_id)
@@ -172,26 +172,26 @@ def _limited(tx: Transaction, prepared: PreparedTurn, limit: Limited) -> None:
         on = WaitingOn(kind=WaitingKind.QUOTA, ref=prepared.harness, until=until)
         waiting = wait_flight(flight, on, tx.now, reason=reason)
         tx.record(FLIGHT_EVENTS[FlightMove.WAIT], waiting, move=FlightMove.WAIT, reason=reason)
-    _released(tx, prepared)
+    _release_run(tx, prepared)
 
 
-def _completed(tx: Transaction, prepared: PreparedTurn, done: Completed) -> None:
-    """The final text is the reply, unless somebody answered before."""
+def _record_completion(tx: Transaction, prepared: PreparedTurn, done: Completed) -> None:
+    """Use the final text as the reply, unless there was an answer before."""
     record_acceptance(tx, prepared)
     flight = tx.get(Flight, prepared.flight_id)
     if flight is None:
-        _said(tx, prepared, done)
+        _post_reply(tx, prepared, done)
     elif flight.is_asking:
-        _noted(tx, flight, done)  # it goes on with the answer that it waits for
+        _post_note(tx, flight, done)  # it resumes with the answer it waits for
     elif flight.state not in FLIGHT.terminal:
         flight_state.complete_with_answer(tx, flight, done.text, CompletedBy.FINAL_TEXT, done.attachments)
     elif done.text.strip() and flight.output != done.text:
-        _noted(tx, flight, done)
-    _released(tx, prepared)
+        _post_note(tx, flight, done)
+    _release_run(tx, prepared)
 
 
-def _said(tx: Transaction, prepared: PreparedTurn, done: Completed) -> None:
-    """The answer of a turn that a plain message began."""
+def _post_reply(tx: Transaction, prepared: PreparedTurn, done: Completed) -> None:
+    """Post the answer to a turn that a plain message started."""
     delivery = tx.need(Delivery, "delivery", prepared.delivery_id)
     if not done.text.strip() or delivery.conversation_id is None:
         return
@@ -213,8 +213,8 @@ def _said(tx: Transaction, prepared: PreparedTurn, done: Completed) -> None:
         posts.deliver(tx, message, delivery.sender, rule="reply", reason="the answer")
 
 
-def _noted(tx: Transaction, flight: Flight, done: Completed) -> None:
-    """Text after the end is kept as a note and wakes nobody."""
+def _post_note(tx: Transaction, flight: Flight, done: Completed) -> None:
+    """Keep text that came after the end as a note; nothing is woken for it."""
     said = posts.post(
         tx,
         flight.conversation_id,
@@ -229,22 +229,22 @@ def _noted(tx: Transaction, flight: Flight, done: Completed) -> None:
 
 
 def record_failure(tx: Transaction, prepared: PreparedTurn, problem: Failed) -> None:
-    """Before the program took it: another attempt or none. After: the flight has failed."""
+    """Retry or give up if the program had not taken the prompt; otherwise fail the flight."""
     delivery = tx.need(Delivery, "delivery", prepared.delivery_id)
     if problem.missing is not None and not problem.remedies:
         look = Remedy(
             operation="runtimes.check", parameters={"harness": prepared.harness}, why="see what it lacks"
         )
         problem = replace(problem, remedies=(look,))
-    for one in _carried(tx, prepared):
+    for one in _get_leased_deliveries(tx, prepared):
         retry_or_give_up(tx, one, problem)
     if delivery.state is DeliveryState.ACKED:
         fail_begun_turn(tx, delivery, problem)
-    _released(tx, prepared, problem.reason)
+    _release_run(tx, prepared, problem.reason)
 
 
 def fail_begun_turn(tx: Transaction, delivery: Delivery, problem: Failed) -> None:
-    """A turn that had begun came to nothing: its flight has failed, or the sender of a message is told."""
+    """Fail the flight of a turn that had begun, or notify the sender of a plain message."""
     flight = tx.get(Flight, delivery.flight_id)
     told = SessionFailed(
         session_id=delivery.session_id or "",
@@ -260,7 +260,7 @@ def fail_begun_turn(tx: Transaction, delivery: Delivery, problem: Failed) -> Non
 
 
 def record_failed_preparation(tx: Transaction, ident: str, problem: Failed) -> None:
-    """An attempt that came to nothing before it could begin is an attempt, too; a later one may do."""
+    """Count a failure before the turn could begin as an attempt; a later one may succeed."""
     delivery = tx.need(Delivery, "delivery", ident)
     if delivery.state is DeliveryState.PENDING:
         leased = lease(delivery, HOLDER, tx.now, seconds=tx.rules.periods.lease)
@@ -271,7 +271,7 @@ def record_failed_preparation(tx: Transaction, ident: str, problem: Failed) -> N
 
 
 def retry_or_give_up(tx: Transaction, delivery: Delivery, problem: Failed) -> None:
-    """The program did not take it: there is another attempt, or none."""
+    """Schedule another attempt of a delivery that the program did not take, or give up."""
     budget.count_failed_wake(tx, delivery)
     if problem.again:
         after = nack(delivery, HOLDER, tx.now, problem=problem.reason, rule=tx.rules.back_off)
@@ -288,8 +288,8 @@ def retry_or_give_up(tx: Transaction, delivery: Delivery, problem: Failed) -> No
     )
 
 
-def _released(tx: Transaction, prepared: PreparedTurn, reason: str = "it did not start") -> None:
-    """The endpoint is free again, and the run's credential is over."""
+def _release_run(tx: Transaction, prepared: PreparedTurn, reason: str = "it did not start") -> None:
+    """Free the endpoint and revoke the run's credential."""
     free_endpoint(tx, prepared.endpoint_id, reason)
     token = tx.get(Token, prepared.token_id)
     if token is not None:
@@ -297,7 +297,7 @@ def _released(tx: Transaction, prepared: PreparedTurn, reason: str = "it did not
 
 
 def free_endpoint(tx: Transaction, endpoint_id: str | None, reason: str) -> None:
-    """An endpoint without a turn does not work; one that was being started has failed with its session."""
+    """Free a working endpoint; one that was starting fails together with its session."""
     endpoint = tx.get(Endpoint, endpoint_id)
     if endpoint is not None and endpoint.state is EndpointState.WORKING:
         routes.record_endpoint_move(tx, endpoint, EndpointMove.RELEASE)
@@ -307,14 +307,14 @@ def free_endpoint(tx: Transaction, endpoint_id: str | None, reason: str) -> None
 
 
 def revoke_run_token(tx: Transaction, token: Token) -> None:
-    """A run's credential ends with it."""
+    """Revoke the credential of a finished run."""
     if token.state is TokenState.ACTIVE:
-        reason = "its run is over"
+        reason = "its run has ended"
         tx.record(TokenRevoked, revoke_token(token, reason, tx.now), move="revoke", reason=reason)
 
 
 def raise_trouble(tx: Transaction, prepared: PreparedTurn, problem: Failed) -> None:
-    """A turn failed for want of a login or a program."""
+    """Open an attention item if a turn failed for want of a login or a program."""
     if problem.missing is not None:
         attention_items.open_item(
             tx,
@@ -324,18 +324,18 @@ def raise_trouble(tx: Transaction, prepared: PreparedTurn, problem: Failed) -> N
             agent_id=prepared.spec.agent_id,
             title=f"{prepared.harness}: its {problem.missing} is missing",
             body=problem.reason,
-            dedupe=_trouble_key(prepared.harness, problem.missing),
+            dedupe=_build_trouble_key(prepared.harness, problem.missing),
         )
 
 
 def clear_trouble(tx: Transaction, harness: str) -> None:
-    """A turn went well: what was missing is there again."""
+    """Close the attention items about a harness that works again."""
     if not tx.services.harnesses[harness].capabilities.keeps_process:
         return
     for missing in Missing:
-        for item in tx.ledger.many(Attention, "attention_about", dedupe=_trouble_key(harness, missing)):
+        for item in tx.ledger.many(Attention, "attention_about", dedupe=_build_trouble_key(harness, missing)):
             attention_items.close_item(tx, item, f"{harness} works again")
 
 
-def _trouble_key(harness: str, missing: Missing) -> str:
+def _build_trouble_key(harness: str, missing: Missing) -> str:
     return f"{missing}:{harness}"

@@ -1,7 +1,7 @@
-"""How many turns run at once on this machine, and which turn waits for a slot.
+"""How many turns run at once on this machine, and which turn gets the next slot.
 
-A turn that waits for somebody else (an ask, a question or a need that it made, or its own flight that waits)
-lends its slot: what it waits for can always run, so no chain of asks stops for want of a slot. It takes the
+A turn that waits for another agent or a person (an ask, a question, a need, or its own waiting flight)
+lends its slot. The work it waits for can always run, so no chain of asks blocks on slots. It takes the
 slot back without waiting, so for a while more turns may run than the limit says.
 """
 
@@ -27,7 +27,7 @@ _SOME = 200
 
 @dataclass
 class _Running:
-    """A turn that has a slot. `awaits`: ids of what it asked for and has not got yet."""
+    """A turn that has a slot. `awaits`: ids of its open requests."""
 
     agent_id: str = ""
     flight_id: str | None = None
@@ -40,7 +40,7 @@ class _Running:
 
 
 class TurnSlots:
-    """The slots of this machine. Only the event loop's thread uses it; `world.line` is for everybody."""
+    """The slots of this machine. Only the event loop uses it; other threads read `services.line`."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -49,12 +49,12 @@ class TurnSlots:
 
     @property
     def limit(self) -> int:
-        """How many turns may run at once: the setting, else one for each core and at least two."""
+        """Return the maximum of concurrent turns: the setting, or one per core and at least two."""
         return self._services.rules.limits.running_turns or max(2, os.cpu_count() or 1)
 
     @property
     def running(self) -> int:
-        """How many turns run and do not wait for somebody else."""
+        """Return how many turns run and wait for nothing."""
         return sum(not one.lends for one in self._running.values())
 
     @property
@@ -63,7 +63,7 @@ class TurnSlots:
         return self._services.paused is None and not self._waiting and self.running < self.limit
 
     def forecast(self, *, person: bool) -> str:
-        """What a turn would say that came now; nothing when it can start at once."""
+        """Return the reason that a turn arriving now would wait; nothing if it can start at once."""
         if self._services.paused is not None:
             return self._services.paused.words
         if self.is_free:
@@ -71,59 +71,59 @@ class TurnSlots:
         ahead = sum(one.person or not person for one, _ in self._waiting.values())
         return place_in_line(ahead + 1, self.limit)
 
-    # -- taking and giving back ------------------------------------------------------------------
+    # -- taking and releasing --------------------------------------------------------------------
 
     def take(self, ident: str) -> None:
         """Take a slot, free or not."""
         self._running.setdefault(ident, _Running())
 
     def begin(self, ident: str, agent_id: str, flight_id: str | None, awaits: Iterable[str] = ()) -> None:
-        """Say whose turn has a slot, and what it waits for already."""
+        """Record whose turn has a slot, and what it waits for already."""
         self._running[ident] = _Running(agent_id, flight_id, awaits=set(awaits))
         self.admit()
 
     def release(self, ident: str) -> None:
-        """The turn has ended."""
+        """Release the slot of an ended turn."""
         if self._running.pop(ident, None) is not None:
             self.admit()
 
     async def wait(self, queued: Queued) -> bool:
-        """Wait for a slot, which is taken then; false when nobody needs the turn any more."""
+        """Wait for a slot and take it; false if the turn is no longer needed."""
         admitted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting[queued.id] = queued, admitted
         self.admit()
         try:
             return await admitted
         except asyncio.CancelledError:
-            self._leave(queued)
+            self._leave_line(queued)
             raise
 
-    def _leave(self, queued: Queued) -> None:
+    def _leave_line(self, queued: Queued) -> None:
         self._waiting.pop(queued.id, None)
         self._services.line.pop(queued.flight_id or "", None)
 
     def admit(self) -> None:
-        """Give each free slot to the first in line, and tell the others their place."""
+        """Give each free slot to the first in line, and update the places of the others."""
         now = self._services.clock.monotonic()
         line = order_queue((queued for queued, _ in self._waiting.values()), now)
         room = 0 if self._services.paused is not None else max(self.limit - self.running, 0)
         for queued in line[:room]:
             _, admitted = self._waiting[queued.id]
-            self._leave(queued)
+            self._leave_line(queued)
             self.take(queued.id)
             admitted.set_result(True)
         for place, queued in enumerate(line[room:], 1):
             if queued.flight_id is not None:
-                self._services.line[queued.flight_id] = self._words(place)
+                self._services.line[queued.flight_id] = self._describe_place(place)
 
-    def _words(self, place: int) -> str:
+    def _describe_place(self, place: int) -> str:
         paused = self._services.paused
         return paused.words if paused is not None else place_in_line(place, self.limit)
 
     # -- following the log -----------------------------------------------------------------------
 
     def on_event(self, event: FlightEvent | QuestionEvent | AttentionEvent) -> None:
-        """A turn may have begun or ceased to wait for another agent or a person."""
+        """Update the slots when a turn starts or stops waiting for another agent or a person."""
         if not self._running and not self._waiting:
             return
         record = event.payload.record
@@ -131,19 +131,21 @@ class TurnSlots:
         match record:
             case Flight():
                 ended = record.state in FLIGHT.terminal
-                self._awaited(record.requester_id, record.id, is_open=not ended, new=new)
-                self._waits(record)
+                self._update_awaits(record.requester_id, record.id, is_open=not ended, new=new)
+                self._update_waiting(record)
                 if ended:
                     self._give_up(record.id)
             case Question():
-                self._awaited(record.asker_id, record.id, is_open=record.state is QuestionState.OPEN, new=new)
+                self._update_awaits(
+                    record.asker_id, record.id, is_open=record.state is QuestionState.OPEN, new=new
+                )
             case Attention() if record.agent_id is not None and record.source.id == record.agent_id:
-                self._awaited(record.agent_id, record.id, is_open=is_blocking(record), new=new)
+                self._update_awaits(record.agent_id, record.id, is_open=is_blocking(record), new=new)
             case _:
                 pass
 
-    def _awaited(self, agent_id: str, ident: str, *, is_open: bool, new: bool) -> None:
-        """What was asked for during a turn; what its agent asked for before it does not count."""
+    def _update_awaits(self, agent_id: str, ident: str, *, is_open: bool, new: bool) -> None:
+        """Add or remove a request made during a turn; earlier requests of its agent do not count."""
         if is_open and not new:
             return
         turns = [one for one in self._running.values() if one.agent_id == agent_id]
@@ -153,7 +155,7 @@ class TurnSlots:
         if changed:
             self.admit()
 
-    def _waits(self, flight: Flight) -> None:
+    def _update_waiting(self, flight: Flight) -> None:
         waits = flight.state is FlightState.WAITING
         turns = [one for one in self._running.values() if one.flight_id == flight.id]
         changed = [one for one in turns if one.waits is not waits]
@@ -163,16 +165,16 @@ class TurnSlots:
             self.admit()
 
     def _give_up(self, flight_id: str) -> None:
-        """A flight that ended while it waited leaves the line."""
+        """Remove from the line a flight that ended while it waited."""
         for queued, admitted in list(self._waiting.values()):
             if queued.flight_id == flight_id:
-                self._leave(queued)
+                self._leave_line(queued)
                 admitted.set_result(False)
                 self.admit()
 
 
 def queued_turn(ledger: Ledger, ident: str, since: float) -> Queued:
-    """A delivery as it waits for a slot."""
+    """Return a delivery as an entry of the line."""
     delivery = ledger.get(Delivery, ident)
     sender = ledger.get(Agent, delivery.sender) if delivery is not None else None
     return Queued(
@@ -184,7 +186,7 @@ def queued_turn(ledger: Ledger, ident: str, since: float) -> Queued:
 
 
 def open_asks(ledger: Ledger, ident: str) -> list[str]:
-    """The flights that a turn has asked for since it began: known again after a restart."""
+    """Return the open flights that a turn asked for since it began; restores them after a restart."""
     delivery = ledger.get(Delivery, ident)
     if delivery is None:
         return []

@@ -8,7 +8,7 @@ from scout.base.refusal import Remedy
 from scout.base.time import Time
 from scout.broker.delivery import preparation, session_records, turn_record
 from scout.broker.delivery.dispatcher import Dispatcher
-from scout.broker.delivery.runner import failure_of
+from scout.broker.delivery.runner import build_failure
 from scout.broker.delivery.session_records import SessionOpening
 from scout.broker.routing import attention_items, routes
 from scout.broker.transaction.services import Services
@@ -116,7 +116,7 @@ class WarmKeeper:
         try:
             problem = await self._opened(agent_id)
         except Exception as error:  # noqa: BLE001 (a fault is a failed try; it is logged)
-            problem = failure_of(error, Layer.BROKER)
+            problem = build_failure(error, Layer.BROKER)
         finally:
             tries.under_way = False
         if problem is None:

@@ -259,7 +259,7 @@ async def inspect_flight(broker: Dispatching, flight_id: str) -> Liveness | None
     flight, delivery = await broker.read(lambda ledger: _under_way(ledger, flight_id))
     if flight is None or delivery is None or flight.state is FlightState.QUEUED:
         return None
-    if delivery.state is not DeliveryState.ACKED or broker.dispatcher.is_at(delivery):
+    if delivery.state is not DeliveryState.ACKED or broker.dispatcher.is_under_way(delivery):
         return Liveness.ALIVE
     on = flight.waiting_on
     if on is not None and on.kind is not WaitingKind.PEER:
