@@ -54,7 +54,7 @@ async def warm(rig: Rig, name: str) -> Endpoint:
         found = await ways(rig, name)
         return found[0] if found else None
 
-    await rig.broker.warming.check()
+    await rig.broker.warm_keeper.check()
     return await until(is_up)
 
 
@@ -140,7 +140,7 @@ async def test_an_endpoint_may_say_so_for_its_agent(rig: Rig) -> None:
     own = await parrot.call(
         RegisterEndpoint(transport=Transport.PULL, state=EndpointState.IDLE, wake_policy=WakePolicy.KEEP_WARM)
     )
-    await rig.broker.warming.check()
+    await rig.broker.warm_keeper.check()
     assert [one.id for one in await ways(rig, "parrot")] == [own.id]
     await later(rig, 400)  # nobody has heard of it since
     up = await warm(rig, "parrot")
@@ -158,7 +158,7 @@ async def test_what_was_made_for_one_ask_does_not_count_as_warm(rig: Rig) -> Non
     await rig.operator(MakeAsk(to="@parrot", body="x", session_policy=SessionPolicy.NEW, wait=20))
     assert [one.isolated_for is None for one in await ways(rig, "parrot")] == [False]
     await rig.operator(ConfigureAgent(address="@parrot", config={"wakePolicy": "keep_warm"}))
-    await rig.broker.warming.check()
+    await rig.broker.warm_keeper.check()
     assert await until(lambda: _shared(rig))
 
 
@@ -186,7 +186,7 @@ def test_a_start_that_fails_is_tried_again_after_growing_pauses(tmp_path: Path) 
 
     async def scene(rig: Rig) -> None:
         await rig.register("parrot", harness="echo", wake_policy="keep_warm")
-        await rig.broker.warming.check()
+        await rig.broker.warm_keeper.check()
         await tried(rig, weak, 1)
         for number, pause in enumerate((2, 4, 8), start=2):
             await later(rig, pause - 1.8)
@@ -207,7 +207,7 @@ def test_when_the_tries_are_used_up_the_operator_is_told_once_and_it_rests(tmp_p
 
     async def scene(rig: Rig) -> None:
         await rig.register("parrot", harness="echo", wake_policy="keep_warm")
-        await rig.broker.warming.check()
+        await rig.broker.warm_keeper.check()
         await tried(rig, weak, 1)
         for _ in range(20):
             await later(rig, 301)
@@ -232,7 +232,7 @@ def test_a_session_that_ends_at_once_every_time_is_no_reason_for_endless_starts(
 
     async def scene(rig: Rig) -> None:
         await rig.register("parrot", harness="echo", wake_policy="keep_warm")
-        await rig.broker.warming.check()
+        await rig.broker.warm_keeper.check()
         for _ in range(20):
             await until(lambda: not rig.broker.dispatcher.lanes)
             for one in await ways(rig, "parrot"):
@@ -264,7 +264,7 @@ def test_another_harness_is_used_once_it_is_set(tmp_path: Path) -> None:
 
     async def scene(rig: Rig) -> None:
         await rig.register("parrot", harness="echo", wake_policy="keep_warm")
-        await rig.broker.warming.check()
+        await rig.broker.warm_keeper.check()
         await tried(rig, weak, 1)
         cat = list(program(tmp_path, "parrot", "cat"))
         await rig.operator(ConfigureAgent(address="@parrot", config={"harness": "command", "command": cat}))
@@ -294,7 +294,7 @@ def test_a_start_in_the_middle_of_which_the_broker_ended_is_no_endpoint_that_wak
 
     async def dies(rig: Rig) -> None:
         await rig.register("parrot", harness="echo", wake_policy="keep_warm")
-        await rig.broker.warming.check()
+        await rig.broker.warm_keeper.check()
         await stuck.reached.wait()
         shown = await rig.operator(ShowAgent(address="@parrot"))
         assert [one.state for one in shown.endpoints] == [EndpointState.WAKING]

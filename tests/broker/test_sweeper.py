@@ -257,11 +257,11 @@ async def test_what_is_said_elsewhere_is_no_answer(rig: Rig) -> None:
 
 ANSWERS: dict[str, Callable[[LocalScout, Message], Awaitable[object]]] = {
     "it was answered": lambda bob, said: bob.call(Reply(body="it is green", in_reply_to=said.id)),
-    "its target asked on": lambda bob, _: bob.call(CreateQuestion(to="@carol", body="which one?")),
+    "its target asked another agent": lambda bob, _: bob.call(CreateQuestion(to="@carol", body="which one?")),
     "there is work on it": lambda bob, said: bob.call(
         CreateWork(title="look", conversation_id=said.conversation_id)
     ),
-    "the message was taken back": lambda bob, said: bob.call(RedactMessage(message_id=said.id)),
+    "the message was redacted": lambda bob, said: bob.call(RedactMessage(message_id=said.id)),
 }
 
 

@@ -14,7 +14,7 @@ from scout.broker.local import LocalScout
 from scout.broker.routing import attention_items
 from scout.broker.routing.routes import wake_agent
 from scout.broker.sessions import runtimes
-from scout.broker.sessions.after_restart import Reviving
+from scout.broker.sessions.after_restart import RestartRecovery
 from scout.broker.sessions.harness_checks import CheckWish, HarnessChecks, PlayCheck
 from scout.broker.sessions.host_processes import HostProcesses
 from scout.broker.sessions.keep_warm import WarmKeeper
@@ -107,8 +107,8 @@ class Broker:
         self.dispatcher = Dispatcher(self.services, self._record, self.read)
         self.checks = HarnessChecks(play_check or _play_nothing, self.waiters)
         self._notifier = Notifier(self.services, sinks, self.as_system, self.read)
-        self.warming = WarmKeeper(self.services, self.as_system, self.read, self.dispatcher)
-        self.reviving = Reviving(self.services, self.as_system, self.dispatcher)
+        self.warm_keeper = WarmKeeper(self.services, self.as_system, self.read, self.dispatcher)
+        self.restart_recovery = RestartRecovery(self.services, self.as_system, self.dispatcher)
         self.disk_caps = DiskCaps(self)
         self.terminals = Terminals(self)
         self.host_processes = HostProcesses(self)
@@ -132,10 +132,10 @@ class Broker:
         self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs are slow
         await self.terminals.begin()
         await self.host_processes.begin()
-        await self.reviving.begin()
+        await self.restart_recovery.begin()
         await self.dispatcher.recover()
         self._notifier.start()
-        await self.warming.check()
+        await self.warm_keeper.check()
         self._keeper = asyncio.get_running_loop().create_task(housekeeping.keep(self, self.dispatcher.check))
 
     async def probe(self, *, again: bool = False) -> None:

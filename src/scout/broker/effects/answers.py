@@ -1,4 +1,4 @@
-"""What becomes of a question: answered, declined or put away. The flight that waits for it goes on."""
+"""The end of a question: answered, declined or closed. The flight that waits for it resumes."""
 
 from msgspec.structs import replace
 
@@ -25,7 +25,7 @@ from scout.policy.wake import Cause
 
 
 def question_answered_by(tx: Transaction, message: Message, agent_id: str) -> Question | None:
-    """The open question that a message asked of an agent: what it says to that message is the answer."""
+    """Return the open question that a message put to an agent; a reply to the message answers it."""
     if message.kind is not MessageKind.QUESTION:
         return None
     found = tx.ledger.one(Question, "question_of_message", message=message.id)
@@ -42,20 +42,20 @@ def answer(
     spawn: SpawnWork | None = None,
     sender: str | None = None,
 ) -> Noticed[Question]:
-    """The first answer wins: the asker holds the next move and is told, work may begin with it."""
+    """Record the first answer, notify the asker, and create work that comes with it."""
     text = check_body(text)
     if spawn is None:
-        return _tell(tx, answer_question(question, text, tx.now, seen=seen), text, sender=sender)
+        return _notify_asker(tx, answer_question(question, text, tx.now, seen=seen), text, sender=sender)
     work_id = tx.mint("wrk")
     answered, item = answer_with_work(question, text, spawn, work_id, tx.now, seen=seen)
     text = f"{text}\n\nwork item {item.id}, of {tx.address(item.owner_id)}: {item.title}"
-    told = _tell(tx, answered, text, sender=sender)
-    _begin(tx, question, replace(item, conversation_id=told.record.conversation_id))
+    told = _notify_asker(tx, answered, text, sender=sender)
+    _create_work(tx, question, replace(item, conversation_id=told.record.conversation_id))
     return told
 
 
-def _begin(tx: Transaction, question: Question, item: WorkItem) -> None:
-    """The work that an answer began; an asker who owns it has heard of it with the answer."""
+def _create_work(tx: Transaction, question: Question, item: WorkItem) -> None:
+    """Create the work item of an answer; an asker who owns it is notified by the answer itself."""
     if item.owner_id == item.requester_id:
         notices.record_and_notify(tx, WorkItemCreated, item, move="create")
     else:
@@ -74,20 +74,22 @@ def _begin(tx: Transaction, question: Question, item: WorkItem) -> None:
 def decline(
     tx: Transaction, question: Question, reason: str, *, seen: int | None = None
 ) -> Noticed[Question]:
-    """The responder will not answer: the asker is told why."""
+    """Decline a question and notify the asker of the reason."""
     declined = decline_question(question, reason, tx.now, seen=seen)
     who = tx.address(question.responder_id)
-    text = f"{who} declined: {reason or 'no reason given'}\nasked was: {question.body}"
-    return _tell(tx, declined, text)
+    text = f"{who} declined: {reason or 'no reason given'}\nthe question was: {question.body}"
+    return _notify_asker(tx, declined, text)
 
 
-def _tell(tx: Transaction, question: Question, text: str, *, sender: str | None = None) -> Noticed[Question]:
-    """Tell the asker, in the session that asked; one who waits for it sees it now."""
+def _notify_asker(
+    tx: Transaction, question: Question, text: str, *, sender: str | None = None
+) -> Noticed[Question]:
+    """Notify the asker in the session that asked; an asker that waits sees it now."""
     answered = question.state is QuestionState.ANSWERED
     step = QuestionMove.ANSWER if answered else QuestionMove.DECLINE
     said = MessageKind.ANSWER if answered else MessageKind.CHAT
     kind, asker, reason = QUESTION_EVENTS[step], question.asker_id, "" if answered else question.reason
-    flight = _resumed(tx, question)
+    flight = _resume_flight(tx, question)
     if tx.services.is_awaited(f"{question.id} {asker}"):
         return notices.record_and_notify(
             tx,
@@ -117,19 +119,19 @@ def _tell(tx: Transaction, question: Question, text: str, *, sender: str | None 
 
 
 def close(tx: Transaction, question: Question, reason: str, *, seen: int | None = None) -> Noticed[Question]:
-    """Nobody needs it any more; who was to answer finds that in its inbox."""
+    """Close a question that needs no answer, and notify the responder's inbox."""
     closed = close_question(question, tx.now, seen=seen, reason=reason)
-    _resumed(tx, question)
+    _resume_flight(tx, question)
     owes = question.responder_id if question.state is QuestionState.OPEN else None
-    text = f"no answer is needed any more: {question.body}"
+    text = f"no answer is needed: {question.body}"
     step = QuestionMove.CLOSE
     return notices.record_and_notify(
         tx, QUESTION_EVENTS[step], closed, move=step, reason=reason, to=owes, text=text
     )
 
 
-def _resumed(tx: Transaction, question: Question) -> Flight | None:
-    """The flight that waited for the question, running again."""
+def _resume_flight(tx: Transaction, question: Question) -> Flight | None:
+    """Resume the flight that waited for the question, and return it."""
     flight = tx.get(Flight, question.flight_id)
     on = flight.waiting_on if flight is not None and flight.is_asking else None
     if flight is None or on is None or on.ref != question.id:

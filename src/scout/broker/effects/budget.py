@@ -1,4 +1,4 @@
-"""Tokens as they are spent: what Scout's own part costs, what is counted meanwhile, and the daily cap."""
+"""Token usage: Scout's overhead, counters kept in memory, and the daily cap."""
 
 from collections.abc import Mapping
 
@@ -15,16 +15,16 @@ from scout.model.flight import Flight, FlightState, hold_flight
 from scout.model.usage import Counters, Usage
 from scout.policy.usage import About, BudgetDecision, Overhead, decide_budget, overhead
 
-_CHECK = 3600  # a cap that is raised counts within the hour
+_CHECK = 3600  # seconds: a raised cap takes effect within the hour
 
 
 def record_usage(tx: Transaction, usage: Usage) -> Usage:
-    """Store a report."""
+    """Record a usage report."""
     return tx.record(UsageReported, usage, move="report")
 
 
 def record_counts(tx: Transaction, counts: Mapping[str, Counters], tokens: Mapping[str, int]) -> None:
-    """Store what was counted in memory meanwhile: one report for each agent, with what its refusals cost."""
+    """Record the counts kept in memory: one report per agent, with the tokens of its refusals."""
     for agent_id, counters in counts.items():
         whose, cost = About(agent_id=agent_id), tokens.get(agent_id, 0)
         report = overhead(tx.mint("usg"), whose, Overhead.DIAGNOSTIC, tx.now, counters=counters)
@@ -32,7 +32,7 @@ def record_counts(tx: Transaction, counts: Mapping[str, Counters], tokens: Mappi
 
 
 def usage_subject(delivery: Delivery, harness: str | None = None, model: str | None = None) -> About:
-    """What the cost of carrying a delivery belongs to."""
+    """Return what the cost of a delivery is charged to."""
     return About(
         agent_id=delivery.target,
         harness=harness,
@@ -46,7 +46,7 @@ def usage_subject(delivery: Delivery, harness: str | None = None, model: str | N
 
 
 def count_failed_wake(tx: Transaction, delivery: Delivery) -> None:
-    """Count an attempt to start somebody that came to nothing."""
+    """Count a failed attempt to wake an agent."""
     one = Counters(wake_failures=1)
     record_usage(
         tx, overhead(tx.mint("usg"), usage_subject(delivery), Overhead.WAKE_PROMPT, tx.now, counters=one)
@@ -54,12 +54,12 @@ def count_failed_wake(tx: Transaction, delivery: Delivery) -> None:
 
 
 def hold_for_budget(tx: Transaction, agent: Agent, delivery: Delivery) -> bool:
-    """Let a turn wait until the day is over, if the cap is reached; whether it has to.
+    """Whether a turn has to wait until tomorrow because the cap is reached; if so, hold it.
 
-    Its flight says so and the operator is told, once. It is looked at again within the hour, for the cap may
+    Its flight shows it and the operator is notified once. It is checked again within the hour, as the cap may
     have been raised; this is no attempt.
     """
-    decision = _decision(tx, agent)
+    decision = _decide(tx, agent)
     if decision.waiting_on is None or decision.alarm is None:
         return False
     on, why = decision.waiting_on, decision.alarm.body
@@ -74,14 +74,14 @@ def hold_for_budget(tx: Transaction, agent: Agent, delivery: Delivery) -> bool:
     return True
 
 
-def _decision(tx: Transaction, agent: Agent) -> BudgetDecision:
+def _decide(tx: Transaction, agent: Agent) -> BudgetDecision:
     limits, address = tx.rules.limits, tx.address(agent.id)
     if limits.tokens_per_day is None and limits.agent_tokens_per_day is None:
         return decide_budget(address, 0, 0, limits, tx.now)
-    today = _day(tx.now)
+    today = _format_day(tx.now)
     mine = tx.ledger.value("usage_today_of", day=today, agent=agent.id)
     return decide_budget(address, mine, tx.ledger.value("usage_today", day=today), limits, tx.now)
 
 
-def _day(now: Time) -> str:
+def _format_day(now: Time) -> str:
     return str(now)[:10]

@@ -1,4 +1,4 @@
-"""Work that depends on something: what it waits for, whose move that is, and what follows a new owner."""
+"""Work that depends on other records: what it waits for, whose move that is, and a change of owner."""
 
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.effects import notices
@@ -24,7 +24,7 @@ _WAITED_FOR = (
 def describe_dependency(
     tx: Transaction, item: WorkItem, kind: WaitingKind, ref: str | None
 ) -> tuple[WaitingOn, str]:
-    """What an item waits for, and whose move that is unless somebody else is named."""
+    """Return what an item waits for, and whose move that is by default."""
     if kind not in _WAITED_FOR:
         problem = f"a work item waits on {', '.join(_WAITED_FOR)}"
         raise Refused(BadRequest(problem=problem, field="on"))
@@ -35,14 +35,14 @@ def describe_dependency(
         tx.permit(Deed.ADDRESS, subject_of(agent))
         return WaitingOn(kind=kind, ref=agent.id), agent.id
     if kind is WaitingKind.WORK_ITEM:
-        other = _other(tx, item, ref or "")
+        other = _find_dependency(tx, item, ref or "")
         return WaitingOn(kind=kind, ref=other.id), other.owner_id
     holder = tx.services.operator_agent if kind is WaitingKind.APPROVAL else item.requester_id
     return WaitingOn(kind=kind, ref=ref), holder
 
 
-def _other(tx: Transaction, item: WorkItem, ident: str) -> WorkItem:
-    """The item that is waited for: not settled, and not waiting for this one itself."""
+def _find_dependency(tx: Transaction, item: WorkItem, ident: str) -> WorkItem:
+    """Return the item that is waited for: not settled, and not waiting for this one."""
     other = tx.need(WorkItem, "work item", ident)
     require_reader(tx, other.owner_id, other.requester_id, other.next_move_owner_id)
     if other.state in WORK_ITEM.settled:
@@ -62,7 +62,7 @@ def _other(tx: Transaction, item: WorkItem, ident: str) -> WorkItem:
 def record_handover(
     tx: Transaction, before: WorkItem, after: WorkItem, text: str, reason: str
 ) -> Noticed[WorkItem]:
-    """Store another owner and tell it; the items that wait for this one wait for that owner."""
+    """Record a new owner and notify it; items that wait for this one wait for that owner."""
     step = WorkMove.HAND_OVER
     if after.next_move_owner_id == after.owner_id:
         told = notices.record_and_wake(
@@ -80,19 +80,19 @@ def record_handover(
     return told
 
 
-# -- an agent that goes out of service ---------------------------------------------------------------
+# -- retirement ------------------------------------------------------------------------------------
 
 
 def pass_on_work(tx: Transaction, agent_id: str, reason: str) -> None:
-    """What a retired agent owned goes to its requester, what it owed to the owner; else to the operator."""
+    """Pass a retired agent's items to the requester and its owed moves to the owner, else to the operator."""
     while items := tx.ledger.many(WorkItem, "work_owned_open", agent=agent_id, before=LAST, limit=_MANY):
         for item in items:
-            handed = hand_over_work(item, notices.keepers(tx, item)[0], tx.now, reason=reason)
+            handed = hand_over_work(item, notices.find_keepers(tx, item)[0], tx.now, reason=reason)
             text = f"{item.title} is yours: {reason}\n\nwork item {item.id}"
             record_handover(tx, item, handed, text, reason)
     while items := tx.ledger.many(WorkItem, "work_owed", agent=agent_id, before=LAST, limit=_MANY):
         for item in items:
-            given = give_next_move(item, notices.keepers(tx, item)[1], reason, tx.now)
+            given = give_next_move(item, notices.find_keepers(tx, item)[1], reason, tx.now)
             text = f"the next move of {item.title} is yours: {reason}\n\nwork item {item.id}"
             notices.record_and_wake(
                 tx, WorkItemUpdated, given, move="next_move", cause=Cause.MOVE, text=text, reason=reason

@@ -1,4 +1,4 @@
-"""A final text on its way into the store: storable, without live tokens, attached where it is long."""
+"""Preparing a final text for the store: valid, without live tokens, attached if it is long."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ WriteText = Callable[[Callable[[Transaction], Any]], Awaitable[Any]]
 
 
 async def keep_text(services: Services, write: WriteText, done: Completed) -> Completed:
-    """The same end with a text that can be stored; a long one is attached whole, and begins in the body."""
+    """Return the same end with a text that can be stored; a long one is attached and starts in the body."""
     if _is_plain(done.text):
         return done
     text = await asyncio.to_thread(make_storable, done.text)
@@ -37,12 +37,12 @@ async def keep_text(services: Services, write: WriteText, done: Completed) -> Co
 
 
 def _is_plain(text: str) -> bool:
-    """Short, and with nothing in it that has to be looked at: most answers."""
+    """Whether a text is short and needs no check; most answers are."""
     return len(text) <= _SHORT and text.isascii() and "\0" not in text and "sct_" not in text
 
 
 def hide_tokens(tx: Transaction, text: str) -> str:
-    """The text without the tokens of Scout that are valid now."""
+    """Return the text without Scout tokens that are valid now."""
     live = [one for one in find_secrets(text)[:_LOOKED_AT] if _is_live(tx, one)]
     return hide_secrets(text, live) if live else text
 
@@ -53,7 +53,7 @@ def _is_live(tx: Transaction, secret: str) -> bool:
 
 
 def _attach(blobs: Blobs, text: str, limit: int) -> tuple[str, tuple[Attachment, ...]]:
-    """Off the loop: a long text is encoded, hashed and written."""
+    """Store a long text as an attachment, off the loop: it is encoded, hashed and written."""
     data = text.encode()
     if len(data) <= BODY_LIMIT:
         return text, ()

@@ -1,4 +1,4 @@
-"""What follows when a delivery or a flight changes, in the same transaction."""
+"""Effects of a changed delivery or flight, in the same transaction."""
 
 from msgspec.structs import replace
 
@@ -64,25 +64,25 @@ def record_delivery(
     log: str | None = None,
     remedies: tuple[Remedy, ...] = (),
 ) -> Delivery:
-    """Store a delivery's change; its flight follows, and a sender whose message comes back is told."""
+    """Record a change of a delivery; update its flight, and notify the sender of a bounced message."""
     dead = after.state is DeliveryState.DEAD_LETTERED
     kind = DeliveryDeadLettered if dead else DELIVERY_EVENTS[move]
     tx.record(kind, after, move=move, reason=after.problem)
     flight = tx.get(Flight, after.flight_id)
     if flight is not None:
-        _follow(tx, flight, after, Trouble(layer, log, remedies))
+        _update_flight(tx, flight, after, Trouble(layer, log, remedies))
     elif dead:
-        _bounce(tx, after)
+        _notify_bounce(tx, after)
     return after
 
 
 def record_wake(tx: Transaction, delivery: Delivery, reason: str) -> None:
-    """Store that something was really woken for a delivery: a program took it, or a session's door did."""
+    """Record that a program or a live session was woken for a delivery."""
     tx.record(DeliveryWoken, delivery, move="wake", reason=reason)
 
 
 def note_after_end(tx: Transaction, flight: Flight, message: Message) -> Delivery | None:
-    """The asker finds what was said after an ask came to nothing: it may be the answer. Nobody is woken."""
+    """Deliver text that came after a failed ask to its asker, without waking it: it may be the answer."""
     ask = tx.get(Ask, flight.ask_id)
     came_to_nothing = flight.state in (FlightState.FAILED, FlightState.CANCELLED)
     if ask is None or not came_to_nothing or ask.reply_mode is ReplyMode.NONE:
@@ -90,12 +90,12 @@ def note_after_end(tx: Transaction, flight: Flight, message: Message) -> Deliver
     asker = tx.agent(ask.reply_to or ask.sender)
     if asker is None or asker.lifecycle is Lifecycle.RETIRED or asker.id in tx.services.own_agents:
         return None
-    said = replace(message, flight_id=None)  # it is no part of the flight any more
+    said = replace(message, flight_id=None)  # it is not part of the flight
     reason = f"a note after the end: the ask {ask.id} is {flight.state}"
     return posts.deliver(tx, said, asker.id, rule="note", reason=reason)
 
 
-def _follow(tx: Transaction, flight: Flight, delivery: Delivery, trouble: Trouble) -> None:
+def _update_flight(tx: Transaction, flight: Flight, delivery: Delivery, trouble: Trouble) -> None:
     if delivery.state is DeliveryState.DEAD_LETTERED:
         address = tx.address(flight.target)
         failed = on_dead_lettered(flight, delivery, tx.now, address=address, trouble=trouble)
@@ -112,19 +112,19 @@ def _follow(tx: Transaction, flight: Flight, delivery: Delivery, trouble: Troubl
 
 
 def record_note(tx: Transaction, flight: Flight) -> Flight:
-    """Store another phase, reason or next check."""
+    """Record a new phase, reason or next check."""
     return tx.record(FlightUpdated, flight, move=flight.phase, reason=flight.reason)
 
 
 def record_start(tx: Transaction, flight: Flight) -> Flight:
-    """Store that the target took it; the work it belongs to has begun."""
+    """Record that the target took the flight; its work item starts."""
     tx.record(FLIGHT_EVENTS[FlightMove.START], flight, move=FlightMove.START, reason=flight.reason)
-    _work(tx, flight)
+    _update_work(tx, flight)
     return flight
 
 
 def finish_flight(tx: Transaction, before: Flight, after: Flight) -> Flight:
-    """Store a flight's end: nothing more is delivered for it, its work follows, its asker can know."""
+    """Record a flight's end: cancel its deliveries, update its work, notify its asker."""
     step = _ENDED[after.state]
     tx.record(FLIGHT_EVENTS[step], after, move=step, reason=after.reason)
     for delivery in tx.ledger.many(Delivery, "deliveries_of_flight", flight=after.id):
@@ -132,36 +132,36 @@ def finish_flight(tx: Transaction, before: Flight, after: Flight) -> Flight:
         if closed is not delivery:
             cancel = DeliveryMove.CANCEL
             tx.record(DELIVERY_EVENTS[cancel], closed, move=cancel, reason=closed.problem)
-    _unasked(tx, before, after)
-    _work(tx, after)
+    _close_question(tx, before, after)
+    _update_work(tx, after)
     attention_items.close_items_of(tx, before)
     if before.phase is FlightPhase.HELD:
         settle_held(tx, before.target)
     if after.state is not FlightState.COMPLETED:
-        _tell_failure(tx, after)
+        _notify_failure(tx, after)
     else:
-        _look_at_task(tx, after.target)
+        _schedule_task_check(tx, after.target)
     return after
 
 
-def _look_at_task(tx: Transaction, agent_id: str) -> None:
-    """An agent that was there for one task is looked at by the next round of the sweeper."""
+def _schedule_task_check(tx: Transaction, agent_id: str) -> None:
+    """Let the next sweep check an agent that existed for one task."""
     agent = tx.agent(agent_id)
     if agent is not None and agent.kind is Kind.TASK:
         tx.ledger.refresh(replace(agent, last_active_at=None))
         tx.cache.agents.pop(agent_id, None)
 
 
-def _unasked(tx: Transaction, before: Flight, after: Flight) -> None:
-    """A flight that is over needs no answer any more."""
+def _close_question(tx: Transaction, before: Flight, after: Flight) -> None:
+    """Close the question that an ended flight waited for."""
     asked = before.waiting_on.ref if before.is_asking and before.waiting_on else None
     question = tx.get(Question, asked)
     if question is not None and question.state is QuestionState.OPEN:
         answers.close(tx, question, f"flight {after.id} is {after.state}")
 
 
-def _work(tx: Transaction, flight: Flight) -> None:
-    """The flight's work item follows it; who is to review it is told, unless the flight's answer tells it."""
+def _update_work(tx: Transaction, flight: Flight) -> None:
+    """Update the flight's work item; notify the reviewer, unless the flight's answer does."""
     item = tx.get(WorkItem, flight.work_item_id)
     if item is None:
         return
@@ -189,7 +189,7 @@ def _work(tx: Transaction, flight: Flight) -> None:
 def complete_with_answer(
     tx: Transaction, flight: Flight, text: str, by: CompletedBy, attachments: tuple[Attachment, ...] = ()
 ) -> Flight:
-    """The first reply to an ask completes it; it is said in the ask's conversation and goes to its asker."""
+    """Complete an ask with its first reply, posted in its conversation and delivered to the asker."""
     ask, text = tx.need(Ask, "ask", flight.ask_id), hide_tokens(tx, text)
     if flight.state is FlightState.QUEUED:
         flight = record_start(tx, start_flight(flight, tx.now))
@@ -212,24 +212,24 @@ def complete_with_answer(
     finish_flight(tx, flight, done)
     if ask.reply_mode is ReplyMode.NOTIFY or ask.reply_to or ask.reply_to_session_id:
         target, session = ask.reply_to or ask.sender, ask.reply_to_session_id
-        said = replace(message, flight_id=None)  # what is delivered for the flight is the ask
+        said = replace(message, flight_id=None)  # only the ask is delivered for the flight
         posts.deliver(tx, said, target, rule="reply", session_id=session, reason="the answer")
     return done
 
 
-def _tell_failure(tx: Transaction, flight: Flight) -> None:
-    """Nobody is left to find out by chance that an ask came to nothing."""
+def _notify_failure(tx: Transaction, flight: Flight) -> None:
+    """Notify the asker that its ask failed or was cancelled."""
     ask = tx.get(Ask, flight.ask_id)
-    if ask is None or ask.reply_mode is ReplyMode.NONE or _knows(tx, flight, ask):
+    if ask is None or ask.reply_mode is ReplyMode.NONE or _is_known(tx, flight, ask):
         return
     remedies = flight.error.remedies if flight.error else (retry_remedy(flight),)
     tries = [f"try: {command_line(remedy)}" for remedy in remedies]
     text = "\n".join([f"{tx.address(flight.target)} {flight.state}: {flight.reason}", *tries])
-    _tell(tx, flight.conversation_id, ask.reply_to or ask.sender, text, ask.message_id)
+    _post_notice(tx, flight.conversation_id, ask.reply_to or ask.sender, text, ask.message_id)
 
 
-def _knows(tx: Transaction, flight: Flight, ask: Ask) -> bool:
-    """Who cancelled it knows; who waits for it sees it now."""
+def _is_known(tx: Transaction, flight: Flight, ask: Ask) -> bool:
+    """Whether the asker knows already: it cancelled the flight, or waits for it now."""
     if flight.state is FlightState.CANCELLED and tx.sender == ask.sender:
         return True
     waits = tx.services.is_awaited(f"{flight.id} {ask.sender}")
@@ -237,25 +237,25 @@ def _knows(tx: Transaction, flight: Flight, ask: Ask) -> bool:
 
 
 def report_failure(tx: Transaction, delivery: Delivery, problem: str) -> None:
-    """A message whose turn came to nothing: its sender is told."""
+    """Notify the sender of a message whose turn failed."""
     if delivery.sender not in tx.services.own_agents and delivery.conversation_id is not None:
         text = f"{tx.address(delivery.target)}: {problem}"
-        _tell(tx, delivery.conversation_id, delivery.sender, text, delivery.message_id)
-        _alert(tx, delivery, text)
+        _post_notice(tx, delivery.conversation_id, delivery.sender, text, delivery.message_id)
+        _alert_person(tx, delivery, text)
 
 
-def _bounce(tx: Transaction, delivery: Delivery) -> None:
+def _notify_bounce(tx: Transaction, delivery: Delivery) -> None:
     bounce = bounce_of(delivery, tx.address(delivery.target))
     if delivery.sender in tx.services.own_agents or delivery.conversation_id is None:
-        return  # a notice that cannot be delivered is not noticed again
+        return  # no notice about a notice that cannot be delivered
     again = Remedy(operation="send", parameters={"to": bounce.address, "body": "…"})
     text = f"{bounce.text}\ntry: {command_line(again)}"
-    _tell(tx, delivery.conversation_id, bounce.to, text, bounce.message_id)
-    _alert(tx, delivery, text)
+    _post_notice(tx, delivery.conversation_id, bounce.to, text, bounce.message_id)
+    _alert_person(tx, delivery, text)
 
 
-def _alert(tx: Transaction, delivery: Delivery, text: str) -> None:
-    """A person who was not waiting for anything learns of the failure; of one agent's once."""
+def _alert_person(tx: Transaction, delivery: Delivery, text: str) -> None:
+    """Show a person the failure of a plain message in the inbox, once per agent."""
     sender = tx.agent(delivery.sender)
     if sender is not None and attention_items.is_person(sender):
         attention_items.open_item(
@@ -270,7 +270,7 @@ def _alert(tx: Transaction, delivery: Delivery, text: str) -> None:
         )
 
 
-def _tell(tx: Transaction, conversation_id: str, target: str, text: str, about: str | None) -> None:
+def _post_notice(tx: Transaction, conversation_id: str, target: str, text: str, about: str | None) -> None:
     message = posts.post(
         tx,
         conversation_id,
@@ -279,4 +279,4 @@ def _tell(tx: Transaction, conversation_id: str, target: str, text: str, about: 
         kind=MessageKind.STATUS,
         metadata=Metadata(in_reply_to=about, target_agents=(target,)),
     )
-    posts.deliver(tx, message, target, rule="notice", reason="something of yours came back")
+    posts.deliver(tx, message, target, rule="notice", reason="a message or an ask of yours failed")

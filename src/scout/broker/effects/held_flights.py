@@ -1,4 +1,4 @@
-"""Flights that are held: until their target is started by hand, can be reached, or may be woken again."""
+"""Held flights: their target has to be started by hand, is unreachable, or may not be woken yet."""
 
 from msgspec.structs import replace
 
@@ -21,13 +21,13 @@ _SOME = 200
 
 
 def held_flights(ledger: Ledger, agent_id: str) -> list[Flight]:
-    """Flights to an agent that wait until it can be reached, or may be."""
+    """Return the flights to an agent that are held."""
     found = ledger.many(Flight, "flights_open_to", agent=agent_id, before=LAST, limit=_SOME)
     return [one for one in reversed(found) if one.phase is FlightPhase.HELD]
 
 
 def release_all(tx: Transaction, agent_id: str) -> None:
-    """Look at all of them again, the oldest first."""
+    """Try to release every held flight of an agent, the oldest first."""
     for flight in held_flights(tx.ledger, agent_id):
         try_to_release(tx, flight)
     agent = tx.need(Agent, "agent", agent_id)
@@ -36,9 +36,9 @@ def release_all(tx: Transaction, agent_id: str) -> None:
 
 
 def try_to_release(tx: Transaction, flight: Flight) -> bool:
-    """Whether a flight that was held can go on now; then it has been sent on its way."""
+    """Release a held flight if it can be delivered now; whether it was."""
     ask, agent = tx.get(Ask, flight.ask_id), tx.get(Agent, flight.target)
-    pending = _in_the_inbox(tx, flight)
+    pending = _find_inbox_deliveries(tx, flight)
     if flight.phase is not FlightPhase.HELD or ask is None or agent is None or not pending:
         return False
     message = tx.need(Message, "message", ask.message_id)
@@ -50,39 +50,39 @@ def try_to_release(tx: Transaction, flight: Flight) -> bool:
     decision = wake.decide_ask_wake(tx, ask, route, conversation)
     if waits or decision.action is not WakeAction.WAKE:
         return False
-    reason = "it can be carried now" if route.runs else "its target is there, and finds it in its inbox"
+    reason = "it can be delivered now" if route.runs else "its target is online and finds it in its inbox"
     free = {"waiting_on": None, "next_move_owner_id": flight.target, "reason": reason}
     going = flight_state.record_note(tx, note_flight(flight, FlightPhase.ACCEPTED, tx.now, **free))
     if route.runs:
-        _carry_instead(tx, pending, reason)
+        _cancel_deliveries(tx, pending, reason)
         said = replace(message, flight_id=going.id)
         wake.deliver_ask(tx, ask, said, route=route, decision=decision, reason=reason)
     settle_held(tx, flight.target)
-    _settle_budget(tx, flight)
+    _close_budget_item(tx, flight)
     return True
 
 
-def _settle_budget(tx: Transaction, flight: Flight) -> None:
-    """Agents may wake somebody in the conversation again: the operator need not raise its budget."""
+def _close_budget_item(tx: Transaction, flight: Flight) -> None:
+    """Close the operator's item about a wake budget: agents may wake others there again."""
     for item in tx.ledger.many(Attention, "attention_about", dedupe=f"wake_budget:{flight.conversation_id}"):
-        attention_items.close_item(tx, item, "agents may wake somebody there again")
+        attention_items.close_item(tx, item, "agents may wake others there again")
 
 
-def _in_the_inbox(tx: Transaction, flight: Flight) -> list[Delivery]:
-    """What waits for a flight's target to take it by itself."""
+def _find_inbox_deliveries(tx: Transaction, flight: Flight) -> list[Delivery]:
+    """Return the deliveries that a flight's target is to take itself."""
     found = tx.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
     return [one for one in found if one.state is DeliveryState.PENDING and not one.wake]
 
 
-def _carry_instead(tx: Transaction, pending: list[Delivery], reason: str) -> None:
-    """Cancel what waits in an inbox: a program is started for it."""
+def _cancel_deliveries(tx: Transaction, pending: list[Delivery], reason: str) -> None:
+    """Cancel inbox deliveries: a program is started for them."""
     for old in pending:
         tx.record(DeliveryCancelled, cancel_delivery(old, reason, tx.now), move="cancel", reason=reason)
 
 
 def route_again(tx: Transaction, flight: Flight, reason: str) -> None:
-    """Send a flight that nobody took another way, now that the one it had is gone; else hold it."""
-    pending = _in_the_inbox(tx, flight)
+    """Find another route for a flight that was not taken and whose route is gone; else hold it."""
+    pending = _find_inbox_deliveries(tx, flight)
     if not pending or flight.phase is FlightPhase.HELD:
         return
     ask, agent = tx.need(Ask, "ask", flight.ask_id), tx.need(Agent, "agent", flight.target)
@@ -98,13 +98,13 @@ def route_again(tx: Transaction, flight: Flight, reason: str) -> None:
         tx, note_flight(flight, FlightPhase.ACCEPTED, tx.now, reason=f"routed again: {reason}")
     )
     if route.runs:
-        _carry_instead(tx, pending, reason)
+        _cancel_deliveries(tx, pending, reason)
         said = replace(message, flight_id=flight.id)
         wake.deliver_ask(tx, ask, said, route=route, decision=decision, reason=reason)
 
 
 def carry_again(tx: Transaction, flight: Flight, reason: str) -> None:
-    """Start a program once more for a flight that goes on; one that cannot be carried is found silent."""
+    """Start a program again for an open flight; if that fails, a sweep finds the flight silent."""
     ask, agent = tx.need(Ask, "ask", flight.ask_id), tx.need(Agent, "agent", flight.target)
     message = tx.need(Message, "message", ask.message_id)
     try:

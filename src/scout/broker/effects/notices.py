@@ -1,4 +1,4 @@
-"""A change of who owes what: stored, and told to the one who holds the next move now."""
+"""A change of who owes what: recorded, and sent to the holder of the next move."""
 
 from collections.abc import Iterator
 from typing import Generic, NamedTuple, TypeVar
@@ -24,7 +24,7 @@ _MANY = 1000
 
 
 class Noticed(NamedTuple, Generic[T]):
-    """The record as it is now, and what was said to whom; nothing when nobody else owes anything."""
+    """The changed record, and the notice about it, if any."""
 
     record: T
     decision: WakeDecision | None = None
@@ -50,15 +50,15 @@ def record_and_wake(
     target: Party | None = None,
     flight: Flight | None = None,
 ) -> Noticed[T]:
-    """Store that a record is now like this, then tell the one holder of its next move, in `text`.
+    """Record a change, then notify the holder of the next move with `text`.
 
-    `target` is told first, where that is another; `flight`: it goes on with what is told. The decision
-    stands beside the delivery, or beside the fact itself when nobody is told. Who is meant and cannot be
-    woken finds the message in its inbox all the same.
+    `target` is notified instead, if given; `flight` resumes with the notice. The decision is stored with
+    the delivery, or with the event if there is no notice. A holder that cannot be woken finds the message
+    in its inbox.
     """
-    record, by = _kept(tx, record), sender or tx.sender
+    record, by = _replace_retired(tx, record), sender or tx.sender
     meant = target.agent_id if target else record.next_move_owner_id
-    place = _place(tx, record, by, meant)
+    place = _find_conversation(tx, record, by, meant)
     occasion = Occasion(
         cause=cause,
         sender=Party(agent_id=by, session_id=tx.actor.session_id if by == tx.actor.agent_id else None),
@@ -69,18 +69,18 @@ def record_and_wake(
     )
     decision = wake.decide_who_is_woken(tx, occasion)
     holder = decision.holder
-    heard = holder.agent_id if holder else _other(tx, meant, by)
-    place = place if heard in (None, meant) else _place(tx, record, by, heard)
-    said = tx.mint("msg") if place is not None and (heard or isinstance(record, Question)) else None
-    record = _linked(record, message_kind, place, said)
+    recipient = holder.agent_id if holder else _find_recipient(tx, meant, by)
+    place = place if recipient in (None, meant) else _find_conversation(tx, record, by, recipient)
+    said = tx.mint("msg") if place is not None and (recipient or isinstance(record, Question)) else None
+    record = _link_question(record, message_kind, place, said)
     beside = Metadata() if holder else Metadata(wake=decision.stored)
     tx.record(kind, record, move=move, reason=reason, metadata=beside, source=sender)
-    _follow(tx, record, sender)
+    _apply_effects(tx, record, sender)
     if said is None or place is None:
         return Noticed(record, decision)
-    words = _Words(said, text, message_kind, by, heard)
-    message = _said(tx, record, place, words, flight)
-    delivery = wake.deliver_message(tx, message, heard, decision) if heard else None
+    words = _Notice(said, text, message_kind, by, recipient)
+    message = _post_notice(tx, record, place, words, flight)
+    delivery = wake.deliver_message(tx, message, recipient, decision) if recipient else None
     return Noticed(record, decision, message, delivery)
 
 
@@ -97,45 +97,45 @@ def record_and_notify(
     message_kind: MessageKind = MessageKind.STATUS,
     awaited: bool = False,
 ) -> Noticed[T]:
-    """Store that a record is now like this; nobody is woken. `to` finds `text` in its inbox.
+    """Record a change without waking anybody; `to` finds `text` in its inbox.
 
-    `awaited`: it waits for exactly this and sees it now, so that it is said and not delivered.
+    `awaited`: `to` waits for this and sees it now, so the message is posted and not delivered.
     """
-    record, by = _kept(tx, record), sender or tx.sender
-    heard = _other(tx, to, by)
-    place = _place(tx, record, by, heard) if heard else None
+    record, by = _replace_retired(tx, record), sender or tx.sender
+    recipient = _find_recipient(tx, to, by)
+    place = _find_conversation(tx, record, by, recipient) if recipient else None
     said = tx.mint("msg") if place is not None else None
-    record = _linked(record, message_kind, place, said)
+    record = _link_question(record, message_kind, place, said)
     tx.record(kind, record, move=move, reason=reason, source=sender)
-    _follow(tx, record, sender)
-    if said is None or place is None or heard is None:
+    _apply_effects(tx, record, sender)
+    if said is None or place is None or recipient is None:
         return Noticed(record)
-    message = _said(tx, record, place, _Words(said, text, message_kind, by, heard))
+    message = _post_notice(tx, record, place, _Notice(said, text, message_kind, by, recipient))
     if awaited:
         return Noticed(record, None, message)
     why = f"{obligation_of(record).noun} {record.id}: {move}"
-    return Noticed(record, None, message, posts.deliver(tx, message, heard, rule="notice", reason=why))
+    return Noticed(record, None, message, posts.deliver(tx, message, recipient, rule="notice", reason=why))
 
 
-# -- who is there ------------------------------------------------------------------------------------
+# -- agents in service-------------------------------------------------------------------------------
 
 
 def first_in_service(tx: Transaction, *agents: str | None) -> str | None:
-    """The first of these who is not retired, if any."""
+    """Return the first of these agents that is not retired, if any."""
     found = [tx.agent(one) for one in agents]
     return next((one.id for one in found if one is not None and one.lifecycle is not Lifecycle.RETIRED), None)
 
 
-def _other(tx: Transaction, agent_id: str | None, sender: str) -> str | None:
-    """The same, where that is somebody else than who speaks, and there to hear it."""
+def _find_recipient(tx: Transaction, agent_id: str | None, sender: str) -> str | None:
+    """Return the agent if it is not the sender and is in service."""
     return first_in_service(tx, agent_id) if agent_id != sender else None
 
 
-def _kept(tx: Transaction, record: T) -> T:
-    """The same record; an unsettled work item never rests with somebody who is out of service."""
+def _replace_retired(tx: Transaction, record: T) -> T:
+    """Return the record; an unsettled work item is moved away from retired agents."""
     if isinstance(record, Question) or record.state in WORK_ITEM.settled:
         return record
-    owner, holder = keepers(tx, record)
+    owner, holder = find_keepers(tx, record)
     in_review = record.state is WorkState.REVIEW
     reviewer = first_in_service(tx, record.reviewer_id) or (holder if in_review else record.reviewer_id)
     kept = (record.owner_id, record.next_move_owner_id, record.reviewer_id)
@@ -144,10 +144,10 @@ def _kept(tx: Transaction, record: T) -> T:
     return replace(record, owner_id=owner, next_move_owner_id=holder, reviewer_id=reviewer)
 
 
-def keepers(tx: Transaction, item: WorkItem) -> tuple[str, str]:
-    """Its owner and the holder of its next move, each still in service, or who comes after them.
+def find_keepers(tx: Transaction, item: WorkItem) -> tuple[str, str]:
+    """Return the owner and the holder of the next move, replaced where they are retired.
 
-    A requester takes back what nobody does, the operator what nobody wants; no owner reviews its own work.
+    The requester replaces a retired owner, the operator the requester; no owner reviews its own work.
     """
     operator = tx.services.operator_agent
     owner = first_in_service(tx, item.owner_id, item.requester_id) or operator
@@ -156,8 +156,8 @@ def keepers(tx: Transaction, item: WorkItem) -> tuple[str, str]:
     return owner, holder
 
 
-def _follow(tx: Transaction, record: Question | WorkItem, sender: str | None) -> None:
-    """What follows of a change: the person's inbox, and the items that waited for this one."""
+def _apply_effects(tx: Transaction, record: Question | WorkItem, sender: str | None) -> None:
+    """Update the person's inbox, and resume the items that waited for this one."""
     attention_items.sync_item(tx, record)
     if not isinstance(record, WorkItem) or record.state not in WORK_ITEM.settled:
         return
@@ -169,41 +169,41 @@ def _follow(tx: Transaction, record: Question | WorkItem, sender: str | None) ->
             resume_work(waiting, tx.now),
             move=WorkMove.RESUME,
             cause=Cause.MOVE,
-            text=f"{reason} ({record.title}): go on with {waiting.id} ({waiting.title})",
+            text=f"{reason} ({record.title}): continue with {waiting.id} ({waiting.title})",
             reason=reason,
             sender=sender,
         )
 
 
 def items_waiting_for(tx: Transaction, work_item_id: str) -> Iterator[WorkItem]:
-    """The items that wait for one."""
+    """Yield the items that wait for an item."""
     last = ""
     while some := tx.ledger.many(WorkItem, "work_awaiting", item=work_item_id, after=last, limit=_MANY):
         yield from some
         last = some[-1].id
 
 
-# -- where and how -----------------------------------------------------------------------------------
+# -- messages ----------------------------------------------------------------------------------------
 
 
-def _place(
+def _find_conversation(
     tx: Transaction, record: Question | WorkItem, sender: str, other: str | None
 ) -> Conversation | None:
-    """The record's own conversation, where both take part in it; else the direct one of the two."""
+    """Return the record's conversation if both are members, else their direct one."""
     own = tx.conversation(record.conversation_id) if record.conversation_id else None
     both = tuple(dict.fromkeys((sender, other or sender)))
-    if own is not None and all(_takes_part(tx, own, one) for one in both):
+    if own is not None and all(_is_member(tx, own, one) for one in both):
         return own
     return posts.direct_conversation(tx, sender, other) if other and other != sender else None
 
 
-def _takes_part(tx: Transaction, conversation: Conversation, agent_id: str) -> bool:
+def _is_member(tx: Transaction, conversation: Conversation, agent_id: str) -> bool:
     found = tx.ledger.one(Member, "membership", conversation=conversation.id, agent=agent_id)
     return found is not None and found.left_at is None
 
 
-def _linked(record: T, kind: MessageKind, place: Conversation | None, message_id: str | None) -> T:
-    """A question knows the messages by which it was asked and answered, and where it was asked."""
+def _link_question(record: T, kind: MessageKind, place: Conversation | None, message_id: str | None) -> T:
+    """Link a question to the message that asks or answers it."""
     link = _LINKS.get(kind)
     if not isinstance(record, Question) or link is None or place is None or message_id is None:
         return record
@@ -211,21 +211,21 @@ def _linked(record: T, kind: MessageKind, place: Conversation | None, message_id
     return replace(record, conversation_id=where, **{link: message_id})
 
 
-class _Words(NamedTuple):
-    """What is said, by whom and for whom."""
+class _Notice(NamedTuple):
+    """The text of a notice, its sender and its recipient."""
 
     message_id: str
     text: str
     kind: MessageKind
     sender: str
-    heard: str | None
+    recipient: str | None
 
 
-def _said(
+def _post_notice(
     tx: Transaction,
     record: Question | WorkItem,
     place: Conversation,
-    words: _Words,
+    words: _Notice,
     flight: Flight | None = None,
 ) -> Message:
     asked = None
@@ -241,5 +241,5 @@ def _said(
         ask_id=flight.ask_id if flight else None,
         flight_id=flight.id if flight else None,
         work_item_id=record.id if isinstance(record, WorkItem) else record.work_item_id,
-        metadata=Metadata(target_agents=(words.heard,) if words.heard else (), in_reply_to=asked),
+        metadata=Metadata(target_agents=(words.recipient,) if words.recipient else (), in_reply_to=asked),
     )

@@ -1,4 +1,4 @@
-"""Reminding one holder: in the log, and then as a message, or in the inbox of a person."""
+"""Reminding the holder of an overdue move: in the log, then as a message or an inbox item."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -36,14 +36,14 @@ _WORK_MOVES = {
     WorkState.WAITING: "work.resume",
     WorkState.REVIEW: "work.accept",
 }
-_WHO = "/system/sweeper"  # no user is called like that
+_WHO = "/system/sweeper"  # cannot be a user's name
 _MANY = 10_000
 _MENTIONS = frozenset({Role.MENTION, Role.SOFT_MENTION})
 _NOT_THERE = (DeliveryState.DEAD_LETTERED, DeliveryState.CANCELLED)
 
 
 def reminders(tx: Transaction, ident: str) -> dict[str, Any]:
-    """Who was reminded of a record so far, as its row says; nothing when nobody was."""
+    """Return who was reminded of a record so far."""
     found = tx.ledger.rows("sweep_of", id=ident)
     if not found or not found[0][0]:
         return {}
@@ -53,24 +53,24 @@ def reminders(tx: Transaction, ident: str) -> dict[str, Any]:
 
 
 def watch(tx: Transaction, record: Any) -> SweepSubject | None:
-    """A record and the reminders of it so far."""
+    """Return a record with its reminders so far."""
     if record is None:
         return None
     return SweepSubject(record=record, title=title_of_record(tx, record), **reminders(tx, record.id))
 
 
 def remind(tx: Transaction, record: Owing, nudge: SweepNudge) -> None:
-    """Store it and tell exactly this holder; a person finds it in the inbox, and nothing is started."""
+    """Record a reminder and notify its holder; a person gets an inbox item, and nothing is started."""
     holder = tx.agent(nudge.holder_id)
     if holder is None or attention_items.is_person(holder):
         tx.append(SweepNudged, nudge.id, nudge.stored)
         user = holder.owner if holder is not None else None
         attention_items.open_alarm(tx, nudge.alarm, user or tx.services.operator, nudge.escalated_from)
     else:
-        _told(tx, record, nudge, holder)
+        _send_reminder(tx, record, nudge, holder)
 
 
-def _told(tx: Transaction, record: Owing, nudge: SweepNudge, holder: Agent) -> None:
+def _send_reminder(tx: Transaction, record: Owing, nudge: SweepNudge, holder: Agent) -> None:
     place = posts.direct_conversation(tx, tx.sender, holder.id)
     occasion = Occasion(
         cause=Cause.NUDGE,
@@ -82,38 +82,38 @@ def _told(tx: Transaction, record: Owing, nudge: SweepNudge, holder: Agent) -> N
     beside = Metadata() if decision.holder else Metadata(wake=decision.stored)
     tx.append(SweepNudged, nudge.id, nudge.stored, beside)
     if holder.lifecycle is Lifecycle.RETIRED:
-        return  # the next one on the ladder hears of it
+        return  # the next step of the escalation is notified
     message = posts.post(
         tx,
         place.id,
-        _text(tx, record, nudge),
-        work_item_id=_work_item(record),
+        _build_text(tx, record, nudge),
+        work_item_id=_get_work_id(record),
         metadata=Metadata(target_agents=(holder.id,)),
     )
     wake.deliver_message(tx, message, holder.id, decision)
 
 
-def _work_item(record: Owing) -> str | None:
+def _get_work_id(record: Owing) -> str | None:
     return record.id if isinstance(record, WorkItem) else record.work_item_id
 
 
-# -- words -------------------------------------------------------------------------------------------
+# -- texts -------------------------------------------------------------------------------------------
 
 
-def _text(tx: Transaction, record: Owing, nudge: SweepNudge) -> str:
-    """What it is about, since when, and what to do next, ready to be pasted."""
+def _build_text(tx: Transaction, record: Owing, nudge: SweepNudge) -> str:
+    """Return the text of a reminder: the subject, since when, and commands to paste."""
     if nudge.level is Level.HOLDER:
         yours = "The next move is yours."
     else:
         yours = f"{tx.address(nudge.escalated_from)} was reminded and has not moved."
     why = Remedy(operation="why", parameters={"id": nudge.id})
-    tries = [f"try: {command_line(one)}" for one in (_next(tx, record, nudge.level), why)]
+    tries = [f"try: {command_line(one)}" for one in (_find_remedies(tx, record, nudge.level), why)]
     about = f"{nudge.rule}: {title_of_record(tx, record)}"
     return "\n".join([about, f"{nudge.alarm.body}. {yours}", *tries])
 
 
 def title_of_record(tx: Transaction, record: Any) -> str:
-    """What a record is about, in a line: its title, or the text that was asked."""
+    """Return what a record is about in one line: its title, or the text that was asked."""
     match record:
         case WorkItem():
             return attention_items.title_of(record.title)
@@ -127,8 +127,8 @@ def title_of_record(tx: Transaction, record: Any) -> str:
             return ""
 
 
-def _next(tx: Transaction, record: Owing, level: Level) -> Remedy:
-    """What the party that is reminded may do: make the move, or see to it that somebody does."""
+def _find_remedies(tx: Transaction, record: Owing, level: Level) -> Remedy:
+    """Return the remedies for the reminded agent: make the move, or have it made."""
     holds = level is Level.HOLDER
     match record:
         case Question():
@@ -146,7 +146,7 @@ def _answer(question: Question) -> Remedy:
 
 
 def _close(question: Question) -> Remedy:
-    """The asker has its answer, or asks somebody else."""
+    """Return the remedies of an asker: close the question, or ask another agent."""
     return Remedy(operation="question.close", parameters={"questionId": question.id})
 
 
@@ -160,7 +160,7 @@ def _hand_over(item: WorkItem) -> Remedy:
 
 
 def _push_flight(tx: Transaction, flight: Flight) -> Remedy:
-    """Whoever a flight waits for tells its target what it waits for."""
+    """Return the remedy of a flight's requester: message the target."""
     return Remedy(operation="send", parameters={"to": tx.address(flight.target), "body": PLACEHOLDER})
 
 
@@ -173,33 +173,33 @@ def _reply(message: Message) -> Remedy:
 
 
 def _ask_again(tx: Transaction, message: Message) -> Remedy:
-    """Its sender asks the one whom the message was for, tracked this time."""
+    """Return the remedy of a sender: ask the target again, as a tracked ask."""
     deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=_SOME)
     target = next((one.target for one in deliveries if one.delegates), message.sender)
     return Remedy(operation="ask", parameters={"to": tx.address(target), "body": message.body})
 
 
-# -- up to when they have been looked at -------------------------------------------------------------
+# -- the mark of checked delegations -----------------------------------------------------------------
 
 
 def start_watching(ledger: Ledger, now: Time) -> None:
-    """Nothing before the first start is anybody's to remind of."""
+    """Set the mark at the first start: nothing earlier is reminded of."""
     if receipts.last_look(ledger.connection, _WHO) is None:
         move_mark(ledger, now)
 
 
 def move_mark(ledger: Ledger, until: Time) -> None:
-    """Every delegation up to then was answered, or somebody has been reminded of it."""
+    """Record that every delegation up to `until` was answered or reminded of."""
     receipts.mark_look(ledger.connection, _WHO, until)
 
 
 def rewind_mark(ledger: Ledger, now: Time) -> None:
-    """The clock was put back: what comes from here on is looked at again."""
+    """Move the mark back after the clock was set back."""
     receipts.rewind_look(ledger.connection, _WHO, now)
 
 
 def overdue_delegations(ledger: Ledger, this: Round, limit: int) -> list[Delivery]:
-    """Those that have become overdue since the last look, oldest first; none during a grace period."""
+    """Return delegations that became overdue since the mark, oldest first; none in a grace period."""
     after = receipts.last_look(ledger.connection, _WHO) or this.now
     before = this.now.plus(-this.periods.sweeps.delegation)
     wanted = {"after": int(after), "before": int(before), "limit": limit}
@@ -211,21 +211,21 @@ def overdue_delegations(ledger: Ledger, this: Round, limit: int) -> list[Deliver
 
 
 def mark_of(overdue: Sequence[Delivery], limit: int) -> Time | None:
-    """Up to when these are all; the last moment of a full page may have had more."""
+    """Return the time up to which these are complete; a full page may lack some of its last moment."""
     if not overdue:
         return None
     last = overdue[-1].created_at
     return last if len(overdue) < limit else Time(last - 1)
 
 
-# -- whether somebody has answered -------------------------------------------------------------------
+# -- answered delegations --------------------------------------------------------------------------
 
 
 def watch_delegation(tx: Transaction, message: Message) -> SweepSubject | None:
-    """The delegation in a message, unless it is settled by now; if somebody was reminded, that is stored."""
+    """Return the delegation in a message; None once it is settled, recorded if it was reminded of."""
     deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=_MANY)
     delivery = next(one for one in deliveries if one.delegates)
-    settled = _settled(tx, message, delivery)
+    settled = _find_settlement(tx, message, delivery)
     known = reminders(tx, message.id)
     if settled:
         if known:
@@ -242,24 +242,24 @@ def watch_delegation(tx: Transaction, message: Message) -> SweepSubject | None:
     return SweepSubject(record=one, title=title_of_record(tx, message), **known)
 
 
-def _settled(tx: Transaction, message: Message, delivery: Delivery) -> str:
-    """Why nobody needs to be reminded; nothing while it is unanswered."""
+def _find_settlement(tx: Transaction, message: Message, delivery: Delivery) -> str:
+    """Return why no reminder is needed; empty while the delegation is unanswered."""
     if message.redacted_at is not None:
-        return "the message was taken back"
+        return "the message was redacted"
     if delivery.state in _NOT_THERE:
-        return "it did not get there, and its sender knows"
+        return "it was not delivered, and its sender knows"
     places = {message.conversation_id, thread_id(message.id), dm_id(delivery.target, delivery.sender)}
     since = tx.ledger.facts("events_from", ref=str(Ref.to(delivery.target)), after=message.seq, limit=_MANY)
-    return next((said for event in since if (said := _answers(event, delivery, places))), "")
+    return next((said for event in since if (said := _describe_response(event, delivery, places))), "")
 
 
-def _answers(event: Event, delivery: Delivery, places: set[str]) -> str:
-    """Whether something that the target did shows that it has taken it up: a reply, an ask, a work item."""
+def _describe_response(event: Event, delivery: Delivery, places: set[str]) -> str:
+    """Return how the target's event takes up the delegation: a reply, an ask, a work item; else empty."""
     match event:
         case MessagePosted() if event.target.id in places:
             return "it was answered"
         case AskCreated() | QuestionCreated():
-            return "its target asked on"
+            return "its target asked another agent"
         case WorkItemEvent():
             item = event.payload.record
             mine = delivery.sender in (item.requester_id, item.owner_id) or item.conversation_id in places

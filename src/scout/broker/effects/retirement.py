@@ -1,4 +1,4 @@
-"""What an agent leaves behind when it goes out of service: nothing that is stuck."""
+"""The effects of retiring an agent: nothing stays stuck."""
 
 from scout.broker.effects import answers, dependencies, flight_state, session_end
 from scout.broker.routing import routes
@@ -16,9 +16,9 @@ _REASON = "its agent is retired"
 
 
 def release_obligations(tx: Transaction, agent: Agent) -> None:
-    """Nothing reaches a retired agent: its sessions end, its asks fail, its mail goes back.
+    """End a retired agent's sessions, fail its asks, and return its mail.
 
-    Nobody waits for it either: what it was to answer is declined, what it owned or owed is another's.
+    Questions to it are declined; its work and owed moves pass to others.
     """
     gone = routes.retired_target(tx, agent)
     while flights := tx.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=_MANY):
@@ -27,14 +27,14 @@ def release_obligations(tx: Transaction, agent: Agent) -> None:
     while mail := tx.ledger.many(Delivery, "inbox", agent=agent.id, after="", limit=_MANY):
         for delivery in mail:
             flight_state.record_delivery(tx, delivery, dead_letter(delivery, _REASON, tx.now))
-    _ways(tx, agent)
+    _stop_endpoints(tx, agent)
     reason = f"{gone.address} is retired"
-    _questions(tx, agent, reason)
+    _settle_questions(tx, agent, reason)
     dependencies.pass_on_work(tx, agent.id, reason)
 
 
-def _ways(tx: Transaction, agent: Agent) -> None:
-    """End its sessions, and stop every other way to it."""
+def _stop_endpoints(tx: Transaction, agent: Agent) -> None:
+    """End the agent's sessions and stop its other endpoints."""
     before = LAST
     while sessions := tx.ledger.many(Session, "sessions_of", agent=agent.id, before=before, limit=_MANY):
         for session in sessions:
@@ -46,13 +46,13 @@ def _ways(tx: Transaction, agent: Agent) -> None:
             routes.record_endpoint_move(tx, endpoint, EndpointMove.STOP, _REASON)
 
 
-def _questions(tx: Transaction, agent: Agent, reason: str) -> None:
-    """What it asked is not needed any more; what it was to answer is declined, and its asker told."""
+def _settle_questions(tx: Transaction, agent: Agent, reason: str) -> None:
+    """Close the questions it asked; decline those it had to answer, and notify their askers."""
     asked = {"agent": agent.id, "before": LAST, "limit": _MANY}
     while questions := tx.ledger.many(Question, "questions_asked_open", **asked):
         for question in questions:
             answers.close(tx, question, reason)
     while questions := tx.ledger.many(Question, "questions_owed", **asked):
         for question in questions:
-            assert question.state is QuestionState.OPEN  # an answered one is its asker's
+            assert question.state is QuestionState.OPEN  # the asker closes an answered one
             answers.decline(tx, question, reason)

@@ -1,4 +1,4 @@
-"""The end of a session, and of an endpoint: what it had not taken is routed again, what it had taken fails.
+"""The end of a session or an endpoint: untaken work is routed again, taken work fails.
 
 All of it is one transaction, so that nothing is "running" without a session that could run it.
 """
@@ -29,7 +29,7 @@ def end(
     ending: SessionClass | None = None,
     layer: Layer = Layer.SESSION,
 ) -> Session:
-    """End a session, its endpoints, its credentials and its work. Ending it twice changes nothing more."""
+    """End a session with its endpoints, credentials and work. Ending it twice changes nothing."""
     for endpoint in tx.ledger.many(Endpoint, "endpoints_of_session", session=session.id):
         if endpoint.state not in ENDPOINT.terminal:
             routes.record_endpoint_move(tx, endpoint, EndpointMove.STOP, reason)
@@ -49,11 +49,11 @@ def fail_start(tx: Transaction, session_id: str | None, reason: str, layer: Laye
         end(tx, session, f"it did not start: {reason}", layer=layer)
 
 
-# -- its deliveries ----------------------------------------------------------------------------------
+# -- deliveries --------------------------------------------------------------------------------------
 
 
 def _return_untaken(tx: Transaction, session: Session, reason: str) -> None:
-    """Give back what was leased for a session that did not take it."""
+    """Return deliveries that were leased for a session and not taken."""
     for delivery in tx.ledger.many(Delivery, "inbox", agent=session.agent_id, after="", limit=_MANY):
         if delivery.state is not DeliveryState.LEASED:
             continue
@@ -63,41 +63,41 @@ def _return_untaken(tx: Transaction, session: Session, reason: str) -> None:
             flight_state.record_delivery(tx, delivery, after, DeliveryMove.NACK)
 
 
-# -- its flights -------------------------------------------------------------------------------------
+# -- flights -----------------------------------------------------------------------------------------
 
 
 def _open_flights(tx: Transaction, agent_id: str) -> Iterator[Flight]:
-    """The open flights to an agent, oldest first, each as it is when its turn comes."""
+    """Yield the open flights to an agent, oldest first, each read when it is reached."""
     found = tx.ledger.many(Flight, "flights_open_to", agent=agent_id, before=LAST, limit=_MANY)
     for flight in reversed(found):
         yield tx.need(Flight, "flight", flight.id)
 
 
 def _settle_flights(tx: Transaction, session: Session, reason: str, layer: Layer) -> None:
-    """Fail what it had taken or was to take; what was only sent its way is routed again."""
+    """Fail flights that the session took or had to take; route the others again."""
     agent = tx.need(Agent, "agent", session.agent_id)
     for flight in _open_flights(tx, session.agent_id):
         if flight.session_id == session.id and not _may_wait(tx, flight):
-            _fail(tx, flight, session.id, reason, layer)
+            _fail_flight(tx, flight, session.id, reason, layer)
         elif agent.lifecycle is not Lifecycle.RETIRED:
             _route_again(tx, flight, reason)
 
 
 def _may_wait(tx: Transaction, flight: Flight) -> bool:
-    """Whether a flight for exactly this session was not taken, and its asker lets it wait."""
+    """Whether a flight for exactly this session was not taken and its asker lets it wait."""
     ask = tx.get(Ask, flight.ask_id)
     waits = ask is not None and ask.if_unreachable is IfUnreachable.QUEUE
     return waits and flight.state is FlightState.QUEUED
 
 
-def _fail(tx: Transaction, flight: Flight, session_id: str, reason: str, layer: Layer) -> None:
+def _fail_flight(tx: Transaction, flight: Flight, session_id: str, reason: str, layer: Layer) -> None:
     remedies: tuple[Remedy, ...] = (retry_remedy(flight),)
     problem = SessionFailed(session_id=session_id, layer=layer, reason=reason, remedies=remedies)
     flight_state.finish_flight(tx, flight, fail_flight(flight, error_of(problem), tx.now))
 
 
 def _route_again(tx: Transaction, flight: Flight, reason: str) -> None:
-    """Find another way for a flight whose target was to take it through an endpoint that is gone."""
+    """Find another route for a flight whose endpoint is gone."""
     deliveries = tx.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
     pending = [one for one in deliveries if one.state is DeliveryState.PENDING]
     ways = [tx.get(Endpoint, one.endpoint_id) for one in pending]
@@ -109,14 +109,14 @@ def _route_again(tx: Transaction, flight: Flight, reason: str) -> None:
 
 
 def lose_endpoint(tx: Transaction, endpoint: Endpoint, reason: str) -> None:
-    """Mark an endpoint that fell silent; what waits for its agent finds another way or says for what."""
+    """Mark a silent endpoint; what waits for its agent is routed again or held."""
     routes.record_endpoint_move(tx, endpoint, EndpointMove.EXPIRE, reason)
     for flight in _open_flights(tx, endpoint.agent_id):
         _route_again(tx, flight, f"its target fell silent: {reason}")
 
 
 def stop_endpoint(tx: Transaction, endpoint: Endpoint, reason: str) -> Endpoint:
-    """Stop an endpoint for good; what its agent took through it has failed, unless it is there otherwise."""
+    """Stop an endpoint for good; flights taken through it fail, unless the agent is reachable otherwise."""
     stopped = routes.record_endpoint_move(tx, endpoint, EndpointMove.STOP, reason)
     within = tx.rules.periods.online_within
     if any(is_online(one, tx.now, within) for one in tx.endpoints(endpoint.agent_id)):
@@ -124,5 +124,5 @@ def stop_endpoint(tx: Transaction, endpoint: Endpoint, reason: str) -> Endpoint:
     for flight in _open_flights(tx, endpoint.agent_id):
         _route_again(tx, flight, reason)
         if flight.state is not FlightState.QUEUED and flight.endpoint_id == endpoint.id:
-            _fail(tx, flight, endpoint.session_id or "unknown", reason, Layer.SESSION)
+            _fail_flight(tx, flight, endpoint.session_id or "unknown", reason, Layer.SESSION)
     return stopped

@@ -21,8 +21,8 @@ _LOOK = 10.0  # seconds for one look
 _AT_ONCE = 8
 
 
-class Reviving:
-    """Looks at each once, in the lane of its agent: before its next turn, not in the way of the start."""
+class RestartRecovery:
+    """Checks each session once, in the lane of its agent: before its next turn, without delaying the start."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Reviving:
         self._places = asyncio.Semaphore(_AT_ONCE)
 
     async def begin(self) -> None:
-        """Nothing is known of any of them; then look."""
+        """Mark the state of every session as unknown, then check each."""
         await self._write(_end_unstarted)
         found: list[Session] = await self._write(_unknown)
         for session in found:

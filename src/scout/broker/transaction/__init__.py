@@ -1,1 +1,1 @@
-"""One request in one transaction: who asks, what is known, and the facts it appends."""
+"""One request in one transaction: its caller, what it reads, and the events it appends."""

@@ -20,7 +20,7 @@ from scout.store.ledger import Ledger
 
 
 class Admitted(NamedTuple):
-    """An actor, where it looks from, and the directory that its relative paths are relative to."""
+    """An actor, its viewpoint, and the directory that its relative paths start from."""
 
     actor: Actor
     caller: Viewpoint
@@ -30,35 +30,35 @@ class Admitted(NamedTuple):
 
 
 def system(services: Services, agent_id: str | None = None) -> Admitted:
-    """The broker itself, in the name of an agent of its own."""
+    """Return the broker itself as an actor, in the name of one of its agents."""
     own = agent_id or services.system_agent
     actor = Actor(kind=TokenKind.OPERATOR, token_id="", agent_id=own, user=services.operator)
     return Admitted(actor, OUTSIDE)
 
 
 def still_valid(admitted: Admitted, now: Time) -> Admitted:
-    """The same admission, or a refusal if its credential has expired since."""
+    """Return the same admission, or refuse if its credential has expired."""
     if admitted.token is not None:
         require_valid(admitted.token, now)
     return admitted
 
 
 def admit(services: Services, ledger: Ledger, credential: Credential, here: Surroundings | None) -> Admitted:
-    """The actor behind a credential; `here` counts for people, agents look from where they work."""
-    token = _token(ledger, credential.secret)
+    """Return the actor behind a credential; `here` applies to people, agents have their own folder."""
+    token = _find_token(ledger, credential.secret)
     now = services.clock.now()
     agent = ledger.get(Agent, token.agent_id) if token else None
     actor = actor_of(token, now, agent)
-    assert token is not None  # no token is refused
+    assert token is not None  # a missing token
     place = here if actor.kind is TokenKind.OPERATOR else None
-    caller, base = caller_of(services, actor, agent, place), _base(agent, place, credential)
+    caller, base = caller_of(services, actor, agent, place), _find_base_directory(agent, place, credential)
     admitted = Admitted(actor, caller, token, place, base)
     if credential.act_as is not None:
-        return _acting(services, ledger, admitted, credential.act_as)
+        return _require_identity(services, ledger, admitted, credential.act_as)
     return admitted
 
 
-def _token(ledger: Ledger, secret: str | None) -> Token | None:
+def _find_token(ledger: Ledger, secret: str | None) -> Token | None:
     if not secret:
         return None
     hashed = hash_of(secret)
@@ -73,7 +73,7 @@ def _token(ledger: Ledger, secret: str | None) -> Token | None:
 def caller_of(
     services: Services, actor: Actor, agent: Agent | None, here: Surroundings | None = None
 ) -> Viewpoint:
-    """Where an actor looks from: where it stands, else where its agent works."""
+    """Return the viewpoint of an actor: its own place, else its agent's."""
     root = here.project_root if here else (agent.project_root if agent else None)
     born = agent.birth_branch if agent else None
     branch = here.branch if here else (born.partition(".")[0] if born else None)
@@ -88,15 +88,17 @@ def caller_of(
     )
 
 
-def _base(agent: Agent | None, here: Surroundings | None, credential: Credential) -> str | None:
+def _find_base_directory(
+    agent: Agent | None, here: Surroundings | None, credential: Credential
+) -> str | None:
     if here is not None:
         return here.directory
     working = agent.working_dir or agent.project_root if agent else None
     return working or credential.directory
 
 
-def _acting(services: Services, ledger: Ledger, admitted: Admitted, address: str) -> Admitted:
-    """On behalf of another: only for identities that the token may act for."""
+def _require_identity(services: Services, ledger: Ledger, admitted: Admitted, address: str) -> Admitted:
+    """Return the identity to act as; the token must allow it."""
     tx = Transaction(services, ledger, admitted.actor, admitted.caller)
     agent = tx.resolve(address).agent
     tx.permit(Deed.ACT_AS, subject_of(agent))

@@ -1,19 +1,19 @@
-"""What many requests look up, kept until something of it changes.
+"""A cache of records that many requests look up, kept until they change.
 
 Only transactions use the cache. They run one after another on one thread, and each event that one of them
 appends passes through `apply` before the next one starts, so an entry is never older than the log. Readers
 beside the writer do not use it: they see the store as of an earlier commit, and would put old records back.
 
-The table in `__init__` says what each kind of record makes untrue. Records by id are replaced or dropped. A
+The table in `__init__` lists what each kind of record invalidates. Records by id are replaced or dropped. A
 name is harder, because what it means follows from other records than its agent's own: a new agent, alias,
 session or node may change the meaning of any name, so these forget all of them. An endpoint forgets the
 names of its own agent, and only when it becomes usable or stops being so; taking up a turn and ending one
 changes nothing about how it is reached.
 
-`keep` remembers a name only if its meaning rests on names alone: not on who is online, where the caller
-stands, or which harness somebody may come to have. Everything else is resolved anew each time.
+`keep` remembers a name only if its meaning depends on names alone: not on online agents, the caller's
+folder, or a harness that an agent may get later. Everything else is resolved each time.
 
-A transaction that is rolled back may have been heard of already. Then everything is forgotten (`forget`),
+A transaction may be rolled back after `apply` saw its events. Then everything is dropped (`forget`),
 which costs a few reads and is always right.
 """
 
@@ -38,14 +38,14 @@ from scout.policy.resolve import Resolution
 
 _ROOM = 50_000
 _RECENT = 5000
-# A handle of names alone: no harness or model, which another agent might come to have.
+# A handle of names alone: no harness or model, which another agent might get later.
 _PLAIN = re.compile(r"@[a-z0-9.-]+")
-# Resolutions that rest on names alone, and not on who is online or where the caller stands.
+# Resolutions that depend on names alone, not on online agents or the caller's folder.
 _LASTING = frozenset({"only match", "exact", "alias"})
 
 
 class Cache:
-    """Agents, endpoints and conversations by id, what names mean, and what asks went through last."""
+    """Agents, endpoints and conversations by id, the meaning of names, and recent asks and flights."""
 
     def __init__(self) -> None:
         self.agents: dict[str, Agent | None] = {}
@@ -53,11 +53,11 @@ class Cache:
         self.conversations: dict[str, Conversation] = {}
         self.grants: dict[tuple[str | None, str | None], list[Grant]] = {}
         self.names: dict[Hashable, Resolution] = {}
-        self.addresses: dict[tuple[str, str | None], str] = {}  # of an agent, for a user
+        self.addresses: dict[tuple[str, str | None], str] = {}  # by agent and user
         self._keys: dict[str, set[Hashable]] = {}
         self.recent: dict[str, Record] = {}
-        self._asked: dict[str, deque[int]] = {}  # when each sender asked in the last while
-        self._open: dict[str, set[str]] = {}  # each agent's flights that are not over
+        self._asked: dict[str, deque[int]] = {}  # the times of each sender's recent asks
+        self._open: dict[str, set[str]] = {}  # each agent's open flights
         self.last_seq: int | None = None
         self._learn: dict[type, Callable[[Any], object]] = {
             Endpoint: self._endpoint,
@@ -74,7 +74,7 @@ class Cache:
         }
 
     def keep(self, key: Hashable, found: Resolution, endpoints: Iterable[Endpoint]) -> None:
-        """Remember what a name means, if neither time nor place nor another's endpoint could change it."""
+        """Remember what a name means, if neither time nor place nor another endpoint could change it."""
         ways = list(endpoints)
         lasting = found.rule in _LASTING and len(ways) <= 1 and _PLAIN.fullmatch(found.text)
         if lasting and all(one.isolated_for is None and _is_timeless(one) for one in ways):
@@ -84,14 +84,14 @@ class Cache:
             self._keys.setdefault(found.agent.id, set()).add(key)
 
     def apply(self, seq: int, record: object) -> None:
-        """An event was appended: forget what the record that it changed makes untrue."""
+        """Forget what an appended event invalidates."""
         self.last_seq = seq
         learn = self._learn.get(record.__class__)
         if learn is not None:
             learn(record)
 
     def refresh(self, endpoint: Endpoint) -> None:
-        """A sign of life that is no fact: the endpoint is reached as before."""
+        """Update an endpoint after a sign of life; it is reached as before."""
         known = self.endpoints.get(endpoint.agent_id)
         if known is not None:
             ways = [endpoint if one.id == endpoint.id else one for one in known]
@@ -109,7 +109,7 @@ class Cache:
             self.names.pop(key, None)
 
     def _follow(self, record: Ask | Delivery | Flight | Session | Token) -> None:
-        """The records of an ask are read again at each of its next steps."""
+        """Replace the records of an ask, which each of its next steps reads again."""
         self.recent[record.id] = record
         if len(self.recent) > _RECENT:
             del self.recent[next(iter(self.recent))]
@@ -131,7 +131,7 @@ class Cache:
             (known.add if flight.finished_at is None else known.discard)(flight.id)
 
     def asked_since(self, sender: str, since: int, load: Callable[[], Iterable[int]]) -> deque[int]:
-        """When a sender asked since a moment, oldest first; `load` reads it once."""
+        """Return when a sender asked since a moment, oldest first; `load` reads it once."""
         moments = self._asked.get(sender)
         if moments is None:
             moments = self._asked[sender] = deque(sorted(load()))
@@ -140,7 +140,7 @@ class Cache:
         return moments
 
     def open_flights(self, agent_id: str, load: Callable[[], Iterable[str]]) -> set[str]:
-        """The flights to an agent that are not over; `load` reads them once."""
+        """Return the open flights to an agent; `load` reads them once."""
         known = self._open.get(agent_id)
         if known is None:
             known = self._open[agent_id] = set(load())
@@ -151,14 +151,14 @@ class Cache:
         self._forget_addresses()
 
     def forget(self) -> None:
-        """Everything: a transaction was undone, or rows were refreshed beside the log."""
+        """Forget everything, after a rollback or after rows were refreshed without an event."""
         for kept in (*self._kept(), self.recent):
             kept.clear()
         self._forget_addresses()
         self.last_seq = None
 
     def make_room(self) -> None:
-        """Keep no more than is useful."""
+        """Drop entries beyond the maximum."""
         if sum(map(len, self._kept())) > _ROOM:
             self.forget()
 
@@ -166,7 +166,7 @@ class Cache:
         return self.agents, self.endpoints, self.conversations, self.grants, self._asked, self._open
 
     def _forget_addresses(self) -> None:
-        """An agent or an alias came, went or changed; sessions and nodes change no address."""
+        """Forget addresses after a change of an agent or an alias; sessions and nodes change none."""
         self.addresses.clear()
         self._forget_names()
 

@@ -82,12 +82,12 @@ class CallContext(Generic[B_co]):
 
     @property
     def agent_id(self) -> str:
-        """The agent in whose name the caller waits."""
+        """Return the agent in whose name the caller waits."""
         return self.who.actor.agent_id or self.services.system_agent
 
     @property
     def token_id(self) -> str:
-        """The caller's credential; the broker itself has none."""
+        """Return the caller's credential; the broker itself has none."""
         return self.who.actor.token_id or ""
 
     def _transaction(self, ledger: Ledger) -> Transaction:

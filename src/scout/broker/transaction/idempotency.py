@@ -1,4 +1,4 @@
-"""The first answer under an idempotency key, given again: what is asked twice is done once."""
+"""Idempotency keys: a repeated request returns the first answer and changes nothing."""
 
 import hashlib
 from collections.abc import Callable
@@ -21,12 +21,12 @@ T = TypeVar("T")
 
 
 def run_once(tx: Transaction, request: Write[T], handler: Callable[[Transaction, Any], T]) -> T:
-    """The first answer under a key, given again; another request under it is refused."""
+    """Run a request once per key and return its first answer again; refuse another request under the key."""
     if request.idempotency_key is None:
         return handler(tx, request)
     connection, actor = tx.ledger.connection, tx.actor.agent_id or tx.actor.token_id
     key = request.idempotency_key
-    hashed = hashlib.sha256(encode(_unhurried(request))).hexdigest()
+    hashed = hashlib.sha256(encode(_without_wait(request))).hexdigest()
     known = recall(connection, actor, request.operation, key)
     if known is not None:
         if known.hash != hashed:
@@ -34,19 +34,19 @@ def run_once(tx: Transaction, request: Write[T], handler: Callable[[Transaction,
         return decode(known.answer, result_of(type(request)))
     answer = handler(tx, request)
     if isinstance(answer, Claimed) and not answer.items:
-        return answer  # nothing was done that could be done twice
+        return answer  # nothing was written, so a repeat is harmless
     receipt = Remembered(hashed, stored(_without_secret(answer)))
     remember(connection, actor, request.operation, key, receipt=receipt, now=tx.now)
     return answer
 
 
 def _without_secret(answer: T) -> T:
-    """What is remembered of an answer: a secret is shown once and kept nowhere."""
+    """Return the answer to store: a secret is shown once and stored nowhere."""
     if isinstance(answer, Registered | Enrolled):
         return replace(answer, token=None)
     return replace(answer, secret="") if isinstance(answer, Minted) else answer
 
 
-def _unhurried(request: Write[T]) -> Write[T]:
-    """How long somebody waits for the answer is no part of what is asked."""
+def _without_wait(request: Write[T]) -> Write[T]:
+    """Return the request without its wait, which is no part of its identity."""
     return replace(request, wait=0) if getattr(request, "wait", 0) else request

@@ -1,4 +1,4 @@
-"""Pages: how many, from where, and the opaque cursor of the rest."""
+"""Pages: size, start, and the opaque cursor of the next page."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ _MOST = (1 << 63) - 1
 
 
 def size(limit: int | None, limits: Limits) -> int:
-    """How many items a page has."""
+    """Return the number of items of a page."""
     wanted = limits.page if limit is None else limit
     if wanted < 1:
         raise Refused(BadRequest(problem="a page has at least one item", field="limit"))
@@ -26,7 +26,7 @@ def size(limit: int | None, limits: Limits) -> int:
 
 
 def cursor(text: str | None) -> str | None:
-    """The place that a cursor stands for."""
+    """Return the position that a cursor encodes."""
     if text is None:
         return None
     try:
@@ -39,12 +39,12 @@ def cursor(text: str | None) -> str | None:
 
 
 def before(text: str | None) -> str:
-    """For lists that begin with the newest: the id before which the next page begins."""
+    """Return the id before which the next page begins, for lists with the newest first."""
     return cursor(text) or LAST
 
 
 def after_number(text: str | None, default: int = 0) -> int:
-    """For lists in the order of a number."""
+    """Return the position of the next page, for lists ordered by a number."""
     place = cursor(text)
     if place is None:
         return default
@@ -54,14 +54,14 @@ def after_number(text: str | None, default: int = 0) -> int:
 
 
 def page(items: Sequence[T], wanted: int, key: Callable[[T], Any]) -> Page[T]:
-    """The page of a list of which one more than `wanted` was read."""
+    """Return a page of a list of which one more than `wanted` was read."""
     shown = tuple(items[:wanted])
     more = len(items) > wanted
     return Page(items=shown, next=encode_cursor(key(shown[-1])) if more else None)
 
 
 def encode_cursor(key: object) -> str:
-    """A place as the opaque text of a cursor."""
+    """Return a position as an opaque cursor."""
     return base64.urlsafe_b64encode(str(key).encode()).decode()
 
 
@@ -72,10 +72,10 @@ def filtered_page(
     limit: int | None,
     limits: Limits,
 ) -> Page[M]:
-    """A page of those that are wanted, of a list that begins with the newest.
+    """Return a page of the wanted items of a list with the newest first.
 
-    `read` gives those before an id. Not more than some are looked through at once: the page may then be
-    short, and its cursor goes on from there.
+    `read` returns the items before an id. A limited number is searched at once, so the page may be
+    short; its cursor continues from there.
     """
     wanted = size(limit, limits)
     found: list[M] = []

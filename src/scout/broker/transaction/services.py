@@ -1,4 +1,4 @@
-"""What is the same for every request: the rules, the ports, and whose machine this is."""
+"""Shared by all requests: the rules, the ports, and the identity of this machine."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from scout.protocol.overview import Status
 
 @dataclass(frozen=True)
 class LiveSettings:
-    """Settings as their file has them now. `changed`: the keys that were different until now.
+    """The settings as their file has them now. `changed`: the keys that differ from before.
 
-    `needs_restart`: the keys that have been changed since the daemon started, and need another start.
+    `needs_restart`: the keys changed since the daemon started that need a restart.
     """
 
     rules: Rules
@@ -28,8 +28,8 @@ class LiveSettings:
 class Services:
     """`node`, `operator` and the agents of this machine are known once the broker has started.
 
-    `ready` is what the last look at each harness found; without `runs` nothing is seen of processes.
-    `paused`: nothing is started now. `line`: what a queued flight says of its place, by its id.
+    `ready`: the result of the last check of each harness; without `runs`, processes are not inspected.
+    `paused`: nothing is started now. `line`: the place of each queued flight as text, by its id.
     """
 
     rules: Rules
@@ -55,20 +55,20 @@ class Services:
     ready: dict[str, Probe] = field(default_factory=dict[str, Probe])
     paused: Pause | None = None
     line: dict[str, str] = field(default_factory=dict[str, str])
-    # What a turn that is asked for now would have to say before it starts; nothing when it starts at once.
+    # The reason that a turn requested now would wait; empty if it starts at once.
     forecast: Callable[[bool], str] = lambda _: ""
-    # When the log was last told that an endpoint is still there, and nothing else of it.
+    # When the last sign of life of each endpoint was logged.
     heard: dict[str, Time] = field(default_factory=dict[str, Time])
-    # Whether somebody waits for a record to change at this very moment.
+    # Whether a long poll waits for a record now.
     is_awaited: Callable[[str], bool] = lambda _: False
 
     def reload(self) -> LiveSettings:
-        """Read the settings file again, and use what it has now."""
+        """Read the settings file again and apply it."""
         fresh = self.read_settings()
         self.rules, self.roots, self.default_harness = fresh.rules, fresh.roots, fresh.default_harness
         return fresh
 
     @property
     def own_agents(self) -> tuple[str, str]:
-        """In whose names Scout itself acts: nobody reads what is said to them."""
+        """Return the agents that Scout itself acts as: messages to them are not read."""
         return self.system_agent, self.sweeper_agent

@@ -11,7 +11,7 @@ from scout.model.events.envelope import Event
 from scout.model.problems.request import RateLimited
 
 EventFilter = Callable[[Event], bool]
-# What to call for the committed events of which classes.
+# A listener and the event classes it is called for.
 Subscriptions = tuple[tuple[Callable[[Any], None], tuple[type[Event], ...]], ...]
 ReadEvents = Callable[[int], Awaitable[list[Event]]]
 
@@ -26,9 +26,9 @@ class Listener:
         self._news.set()
 
     async def wait(self, seconds: float) -> bool:
-        """Wait for a change, at most this long; returns whether there was one."""
+        """Wait for a change, at most this long; whether there was one."""
         try:
-            async with asyncio.timeout(max(seconds, 0)):  # wait_for could swallow that its caller is gone
+            async with asyncio.timeout(max(seconds, 0)):  # wait_for could swallow the caller's cancellation
                 await self._news.wait()
         except TimeoutError:
             return False
@@ -37,7 +37,7 @@ class Listener:
 
 
 class Waiters:
-    """The long polls, by what they wait for: the id of a record, or an inbox."""
+    """Long polls by key: the id of a record, or an inbox."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, set[Listener]] = {}
@@ -46,7 +46,7 @@ class Waiters:
         return key in self._waiting
 
     def tell(self, *keys: str) -> None:
-        """Something changed about these."""
+        """Wake the long polls of these keys."""
         for key in keys:
             for listener in self._waiting.get(key, ()):
                 listener.tell()
@@ -67,7 +67,7 @@ class Waiters:
 
 
 class _Follower:
-    """One reader: what it has not taken yet. A reader that falls too far behind loses its place."""
+    """One reader and its unread events. A reader that falls too far behind is dropped."""
 
     def __init__(self, client: str, wanted: EventFilter, room: int) -> None:
         self.client = client
@@ -98,7 +98,7 @@ class Hub:
         self.dropped = 0
 
     def count(self, client: str) -> int:
-        """How many streams a client follows."""
+        """Return how many streams a client follows."""
         return sum(one.client == client for one in self._followers)
 
     def __len__(self) -> int:
@@ -121,26 +121,26 @@ class Hub:
     async def follow(
         self, client: str, wanted: EventFilter, after: int | None, read: ReadEvents, last: int
     ) -> AsyncGenerator[Event]:
-        """The wanted facts after a number, then those that come; a slow reader is dropped with a reason.
+        """Yield the wanted events after a number, then new ones; a slow reader is dropped with a reason.
 
-        Who begins in the past is read to from the log, so that only live facts need room. `last` is the
-        number of the newest fact: where one begins who wants only what comes.
+        Past events are read from the log, so that only new ones need room. `last` is the
+        number of the newest event: the start for a reader of new events only.
         """
         follower = _Follower(client, wanted, self._room)
         self._followers.append(follower)
         try:
             place = last if after is None else after
             if after is not None:
-                async for event in self._past(follower, place, read):
+                async for event in self._read_past(follower, place, read):
                     place = event.seq
                     yield event
-            async for event in self._live(follower, place):
+            async for event in self._read_live(follower, place):
                 yield event
         finally:
             self._followers.remove(follower)
 
-    async def _past(self, follower: _Follower, place: int, read: ReadEvents) -> AsyncIterator[Event]:
-        """What the log holds; what came meanwhile is kept, or read from the log too if it is too much."""
+    async def _read_past(self, follower: _Follower, place: int, read: ReadEvents) -> AsyncIterator[Event]:
+        """Yield events from the log; new ones are buffered meanwhile, or read from the log if too many."""
         while True:
             page = await read(place)
             for event in page:
@@ -155,11 +155,11 @@ class Hub:
             while follower.events and follower.events[0].seq <= place:
                 follower.events.popleft()
 
-    async def _live(self, follower: _Follower, place: int) -> AsyncIterator[Event]:
+    async def _read_live(self, follower: _Follower, place: int) -> AsyncIterator[Event]:
         while not follower.closed:
             if follower.overrun:
                 self.dropped += 1
-                raise Refused(self._dropped(place))
+                raise Refused(self._build_refusal(place))
             while follower.events:
                 event = follower.events.popleft()
                 if event.seq > place:
@@ -169,6 +169,6 @@ class Hub:
             if not follower.overrun and not follower.closed:
                 await follower.news.wait()
 
-    def _dropped(self, place: int) -> RateLimited:
+    def _build_refusal(self, place: int) -> RateLimited:
         again = Remedy(operation="watch", parameters={"after": place}, why="resume where you stopped")
         return RateLimited(what="events that you have not read", limit=self._room, remedies=(again,))

@@ -1,4 +1,4 @@
-"""One request inside one transaction: who asks, when, what is known; and the facts it adds."""
+"""One request in one transaction: its caller, its time, what it reads, and the events it appends."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -36,7 +36,7 @@ _WHOAMI = Remedy(operation="whoami", parameters={}, why="whom your token stands 
 
 
 def subject_of(agent: Agent) -> Subject:
-    """An agent as something that a deed is done to."""
+    """Return an agent as the subject of a permission check."""
     return Subject(
         name=Instance(agent=agent).canonical,
         agent_id=agent.id,
@@ -50,8 +50,8 @@ def subject_of(agent: Agent) -> Subject:
 class Transaction:
     """Handed to every operation. `place` is what the disk says of the directory that the request names.
 
-    `here` is the directory from which the request is made, if it is in a project. `cache` is shared by
-    all transactions; who only reads has one of its own.
+    `here` is the directory of the caller, if it is in a project. `cache` is shared by
+    all transactions; readers have a separate one.
     """
 
     def __init__(
@@ -77,9 +77,9 @@ class Transaction:
         self.events: list[Event] = []
         self.cache = cache or Cache()
         self.new_roots: list[str] = []
-        # The sizes of the stored files that the request names.
+        # Sizes of the stored files that the request names.
         self.files: Mapping[str, int] = {}
-        # What the operator is told although the request itself is refused.
+        # Alarms for the operator, raised even if the request is refused.
         self.alarms: list[Diagnostic] = []
 
     # -- facts -----------------------------------------------------------------------------------
@@ -91,7 +91,7 @@ class Transaction:
 
     @property
     def sender(self) -> str:
-        """The agent in whose name this is done; nothing is done in the name of a credential without one."""
+        """Return the agent in whose name the request runs; refuse a credential without one."""
         if self.actor.agent_id is None:
             needs = ("the token of an agent",)
             raise Refused(Forbidden(action="act", subject="this Scout", needs=needs))
@@ -105,7 +105,7 @@ class Transaction:
         metadata: Metadata = Metadata(),
         source: str | None = None,
     ) -> Event:
-        """Add one fact to the log, under the credential of this request; a guest only looks."""
+        """Append one event under the credential of this request; guests are refused."""
         if self.actor.kind is TokenKind.GUEST:
             needs = ("the token of an agent",)
             raise Refused(Forbidden(action="change", subject="this Scout", needs=needs))
@@ -134,7 +134,7 @@ class Transaction:
         source: str | None = None,
         target: str | None = None,
     ) -> T:
-        """Add the fact that a record is now like this."""
+        """Append the event that a record has changed to this."""
         by = source or self.sender
         payload = Changed(record=record, move=move, by=by, reason=reason)
         ident: str = target or getattr(record, "id")  # noqa: B009 (every stored record has one)
@@ -142,29 +142,29 @@ class Transaction:
         return record
 
     def mint(self, prefix: str) -> str:
-        """A new id."""
+        """Return a new id."""
         return f"{prefix}_{next(self._ids)}"
 
-    # -- who may -----------------------------------------------------------------------------------
+    # -- permissions------------------------------------------------------------------------------
 
     def permit(self, deed: Deed, subject: Subject) -> Permission:
-        """The permission, or the refusal that says what would do."""
+        """Return the permission, or refuse with what would allow it."""
         try:
-            return permit(self.actor, deed, subject, self._grants(), self.now)
+            return permit(self.actor, deed, subject, self._find_grants(), self.now)
         except Refused:
             shown = self.address(subject.agent_id) or subject.name
-            return permit(self.actor, deed, replace(subject, name=shown), self._grants(), self.now)
+            return permit(self.actor, deed, replace(subject, name=shown), self._find_grants(), self.now)
 
     def allows(self, deed: Deed, subject: Subject) -> bool:
         """Whether it would be permitted."""
         try:
-            permit(self.actor, deed, subject, self._grants(), self.now)
+            permit(self.actor, deed, subject, self._find_grants(), self.now)
         except Refused:
             return False
         return True
 
-    def _grants(self) -> list[Grant]:
-        """What the caller, or every agent of its user, was granted."""
+    def _find_grants(self) -> list[Grant]:
+        """Return the grants of the caller and of all agents of its user."""
         agent, user = self.actor.agent_id, self.actor.user
         kept = self.cache.grants
         if (agent, user) not in kept:
@@ -181,11 +181,11 @@ class Transaction:
 
     @cached_property
     def view(self) -> View:
-        """Whose names the caller sees: its own user's, and what it was granted."""
+        """Return whose names the caller sees: its own user's, and granted ones."""
         user = self.actor.user
         if self.is_operator:
             return View(user, everybody=True)
-        scopes = [grant.scope for grant in self._grants() if is_valid_grant(grant, self.now)]
+        scopes = [grant.scope for grant in self._find_grants() if is_valid_grant(grant, self.now)]
         users = [user, *(scope.user for scope in scopes)]
         return View(
             user,
@@ -196,17 +196,17 @@ class Transaction:
 
     @cached_property
     def directory(self) -> StoredDirectory:
-        """The directory as the caller sees it."""
+        """Return the directory as the caller sees it."""
         return StoredDirectory(self.ledger, self.view, self.now, self.rules.periods.online_within)
 
     @cached_property
     def everybody(self) -> StoredDirectory:
-        """The whole directory: for what must be unique among all."""
+        """Return the whole directory, for names that must be unique."""
         view = View(self.actor.user, everybody=True)
         return StoredDirectory(self.ledger, view, self.now, self.rules.periods.online_within)
 
     def resolve(self, text: str) -> Resolution:
-        """The agent that an address means for the caller, or a refusal; its endpoint is chosen later."""
+        """Return the agent that an address means for the caller, or refuse; the endpoint is chosen later."""
         key = (text, self.view, self.caller.project_root)
         found = self.cache.names.get(key)
         if found is None:
@@ -215,7 +215,7 @@ class Transaction:
         return found
 
     def agent(self, agent_id: str | None) -> Agent | None:
-        """An agent by its id; looked up once in a request, unless the request changes it."""
+        """Return an agent by id; read once per request unless the request changes it."""
         if agent_id is None:
             return None
         kept = self.cache.agents
@@ -224,14 +224,14 @@ class Transaction:
         return kept[agent_id]
 
     def endpoints(self, agent_id: str) -> list[Endpoint]:
-        """An agent's endpoints; the same."""
+        """Return an agent's endpoints; cached likewise."""
         kept = self.cache.endpoints
         if agent_id not in kept:
             kept[agent_id] = self.ledger.many(Endpoint, "endpoints_of", agent=agent_id)
         return kept[agent_id]
 
     def conversation(self, conversation_id: str) -> Conversation | None:
-        """A conversation by its id; the same."""
+        """Return a conversation by id; cached likewise."""
         kept = self.cache.conversations
         found = kept.get(conversation_id) or self.ledger.get(Conversation, conversation_id)
         if found is not None:
@@ -239,7 +239,7 @@ class Transaction:
         return found
 
     def address(self, agent_id: str | None) -> str:
-        """The name under which an agent is shown to people and agents; its id if there is none."""
+        """Return the name under which an agent is shown; its id if it has none."""
         agent = self.agent(agent_id)
         if agent is None:
             return agent_id or ""
@@ -250,11 +250,11 @@ class Transaction:
         return kept[key]
 
     def alias(self, agent: Agent) -> str | None:
-        """An alias of the caller's that is shorter than the agent's address, shown beside it."""
+        """Return an alias of the caller's that is shorter than the agent's address."""
         return shorter_alias(agent, self.address(agent.id), self.everybody)
 
     def instance(self, agent: Agent, session_id: str | None = None) -> Instance:
-        """The instance that one session of an agent is; without one, what the agent's own name means."""
+        """Return the instance for one session of an agent, or for the agent itself."""
         try:
             found = self.resolve(f"session:{session_id}" if session_id else str(agent.path))
         except Refused:
@@ -262,16 +262,16 @@ class Transaction:
         return instance_of(agent, found.choice.endpoint if found.agent.id == agent.id else None)
 
     def minimal(self, instance: Instance) -> str:
-        """The shortest address that reaches an instance."""
+        """Return the shortest address that reaches an instance."""
         return minimal(instance, self.directory, self.now)
 
     def get(self, kind: type[T], ident: str | None) -> T | None:
-        """The record with this id."""
+        """Return the record with this id."""
         known = self.cache.recent.get(ident or "")
         return known if isinstance(known, kind) else self.ledger.get(kind, ident)
 
     def need(self, kind: type[T], noun: str, ident: str) -> T:
-        """The record with this id, or the refusal that there is none."""
+        """Return the record with this id, or refuse."""
         found = self.get(kind, ident)
         if found is None:
             raise self.missing(noun, ident)
@@ -282,19 +282,19 @@ class Transaction:
 
 
 def alias_of(tx: Transaction, session_id: str | None) -> str | None:
-    """The name that a second live session of an agent got, as an address."""
+    """Return the name of an agent's second live session, as an address."""
     found = tx.ledger.one(Alias, "alias_of_session", session=session_id) if session_id else None
     return f"@{found.name}" if found else None
 
 
 def name_of(tx: Transaction, session_id: str | None, agent_id: str) -> str:
-    """The address that reaches this session."""
+    """Return the address that reaches this session."""
     return alias_of(tx, session_id) or tx.address(agent_id)
 
 
 def require_owner(tx: Transaction, noun: str, ident: str, *movers: str | None) -> None:
-    """Refused unless the caller is one of these, or controls one of them; the first is named."""
-    named = _agents(tx, movers)
+    """Refuse unless the caller is one of these or controls one; the refusal names the first."""
+    named = _find_agents(tx, movers)
     if tx.sender in [one.id for one in named]:
         return
     if any(tx.allows(Deed.CONTROL, subject_of(one)) for one in named):
@@ -305,13 +305,13 @@ def require_owner(tx: Transaction, noun: str, ident: str, *movers: str | None) -
 
 
 def require_reader(tx: Transaction, *parties: str | None) -> None:
-    """Refused unless the caller is one of these, or may read what is one of theirs."""
-    named = _agents(tx, parties)
+    """Refuse unless the caller is one of these or may read one."""
+    named = _find_agents(tx, parties)
     known = tx.actor.agent_id in [one.id for one in named]
     if not known and not any(tx.allows(Deed.READ, subject_of(one)) for one in named):
         tx.permit(Deed.READ, subject_of(named[0]))
 
 
-def _agents(tx: Transaction, idents: tuple[str | None, ...]) -> list[Agent]:
+def _find_agents(tx: Transaction, idents: tuple[str | None, ...]) -> list[Agent]:
     found = [tx.agent(one) for one in dict.fromkeys(idents)]
     return [one for one in found if one is not None]

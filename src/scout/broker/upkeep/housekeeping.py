@@ -1,4 +1,4 @@
-"""What has to be done from time to time: sweeping, sessions to keep warm, the search index, old receipts."""
+"""Periodic work: sweeps, warm sessions, the search index, old receipts, disk caps."""
 
 import asyncio
 import logging
@@ -28,19 +28,19 @@ _LOG = logging.getLogger("scout.housekeeping")
 _EVERY = 1.0
 _SOME = 200
 _FLUSH = 15  # seconds between writing signs of life to their rows
-_CAPS = 3  # seconds between looks at what runs left on the disk, if there were any
-_LOOK = 60  # seconds between looks at harnesses that lacked something
+_CAPS = 3  # seconds between checks of run output on disk
+_LOOK = 60  # seconds between checks of harnesses that were not ready
 
 
 _MANY = 1000
-_REST = 20  # times as long as a look takes, nobody looks again
-_PANE = "pane"  # the one folder that a session needs until it has ended
+_REST = 20  # pause after a check, as a multiple of its duration
+_PANE = "pane"  # needed until its session has ended
 
 
 class KeptBroker(Dispatching, Protocol):
-    """The broker with what is looked after from time to time."""
+    """The broker with the parts that housekeeping calls."""
 
-    warming: WarmKeeper
+    warm_keeper: WarmKeeper
     disk_caps: "DiskCaps"
     terminals: Terminals
     host_processes: HostProcesses
@@ -52,17 +52,17 @@ class KeptBroker(Dispatching, Protocol):
 
 
 class _Sleep:
-    """Notices that the machine slept: the wall clock went on, and the running clock did not."""
+    """Detects that the machine slept: the wall clock moved and the monotonic clock did not."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._clock = clock = services.clock
         self._before, self._ticks = clock.now(), clock.monotonic()
         self._gap: Gap | None = None
-        self.went_back = True  # or it may have, before the broker started
+        self.went_back = True  # it may have slept before the broker started
 
     def last(self) -> Gap | None:
-        """The last time it slept, if it ever did."""
+        """Return the last time the machine slept, if it did."""
         now, ticks = self._clock.now(), self._clock.monotonic()
         jump = gap_between(self._before, now, ticks - self._ticks)
         self._before, self._ticks = now, ticks
@@ -75,7 +75,7 @@ class _Sleep:
 
 
 async def keep(broker: KeptBroker, check: Callable[[], None], every: float = _EVERY) -> None:
-    """A round every second, until cancelled. A fault of one round does not stop the next."""
+    """Run a round every second until cancelled. A fault in one round does not stop the next."""
     sleep = _Sleep(broker.services)
     beat = 0
     while True:
@@ -84,33 +84,33 @@ async def keep(broker: KeptBroker, check: Callable[[], None], every: float = _EV
         gap = sleep.last()
         if sleep.went_back:
             sleep.went_back = False
-            await _safely(sweeper.reschedule_after_clock_step(broker))
-        await _safely(_round(broker, check, gap))
+            await _log_faults(sweeper.reschedule_after_clock_step(broker))
+        await _log_faults(_run_round(broker, check, gap))
         if beat % _FLUSH == 0:
-            await _safely(flush(broker))
+            await _log_faults(flush(broker))
         if beat % _CAPS == 0:
-            await _safely(broker.disk_caps.check())
+            await _log_faults(broker.disk_caps.check())
         if beat % _LOOK == 0:
-            await _safely(broker.probe(again=True))
+            await _log_faults(broker.probe(again=True))
 
 
-async def _round(broker: KeptBroker, check: Callable[[], None], gap: Gap | None) -> None:
+async def _run_round(broker: KeptBroker, check: Callable[[], None], gap: Gap | None) -> None:
     check()
     await tidy(broker, gap)
 
 
-async def _safely(work: Awaitable[None]) -> None:
+async def _log_faults(work: Awaitable[None]) -> None:
     try:
         await work
-    except Exception:  # noqa: BLE001 (the next round comes; it is logged)
+    except Exception:  # noqa: BLE001 (it is logged; the next round follows)
         _LOG.exception("housekeeping")
 
 
 async def tidy(broker: KeptBroker, gap: Gap | None = None) -> None:
-    """One round: it writes only when there is something to write."""
+    """Run one round; it writes only if there is something to write."""
     now = broker.services.clock.now()
     await sweeper.sweep(broker, gap)
-    await broker.warming.check()
+    await broker.warm_keeper.check()
     await broker.terminals.check()
     await broker.host_processes.check()
     while await broker.read(lambda ledger: search.is_behind(ledger.connection)):
@@ -121,14 +121,14 @@ async def tidy(broker: KeptBroker, gap: Gap | None = None) -> None:
 
 
 async def flush(broker: KeptBroker) -> None:
-    """Write what was kept in memory: signs of life as rows only, counts as one report for each agent."""
+    """Write what is kept in memory: signs of life as rows, counts as one report per agent."""
     seen, counts = list(broker.signs_of_life.values()), dict(broker.counts)
     broker.counts.clear()
     tokens = dict(broker.refusal_tokens)
     broker.refusal_tokens.clear()
     if seen:
         await broker.as_system(lambda tx: _refresh(tx, seen))
-    for endpoint in seen:  # until its row is written, the sign itself is what is read
+    for endpoint in seen:  # readers use the sign until its row is written
         if broker.signs_of_life.get(endpoint.id) is endpoint:
             del broker.signs_of_life[endpoint.id]
     if counts:
@@ -144,32 +144,32 @@ def _refresh(tx: Transaction, seen: list[Endpoint]) -> None:
 
 
 class DiskCaps:
-    """Looks when turns have run since the last look, and for a small part of the time only."""
+    """Removes old run output when turns have run, and spends little time on it."""
 
     def __init__(self, broker: Dispatching) -> None:
         self._broker = broker
-        self._looked_at: tuple[int, int] | None = None
+        self._checked_at: tuple[int, int] | None = None
         self._not_before = 0.0
 
     async def check(self) -> None:
-        """Remove what is too much, if there may be something new."""
+        """Remove what exceeds the caps, if there may be anything new."""
         clock = self._broker.services.clock
         began = clock.monotonic()
         dispatcher = self._broker.dispatcher
         now = dispatcher.runner.turns, dispatcher.lanes
-        if began < self._not_before or (now == self._looked_at and not dispatcher.lanes):
+        if began < self._not_before or (now == self._checked_at and not dispatcher.lanes):
             return
-        for folders, cap in self._capped():
-            await self._hold(folders, cap)
-        self._looked_at = now
+        for folders, cap in self._list_caps():
+            await self._enforce_cap(folders, cap)
+        self._checked_at = now
         self._not_before = began + _REST * (clock.monotonic() - began)
 
-    def _capped(self) -> list[tuple[SessionFolders, int]]:
+    def _list_caps(self) -> list[tuple[SessionFolders, int]]:
         services, limits = self._broker.services, self._broker.services.rules.limits
         pairs = [(services.runs, limits.run_output_total), (services.snapshots, limits.pictures_total)]
         return [(folders, cap) for folders, cap in pairs if folders is not None]
 
-    async def _hold(self, folders: SessionFolders, cap: int) -> None:
+    async def _enforce_cap(self, folders: SessionFolders, cap: int) -> None:
         stored = await asyncio.to_thread(folders.list_stored)
         if sum(one.size for one in stored) <= cap:
             return
@@ -188,7 +188,7 @@ def _remove(folders: SessionFolders, chosen: tuple[StoredFolder, ...]) -> None:
 
 
 def _is_needed(ledger: Ledger, folder: StoredFolder) -> bool:
-    """Whether its session still works on something that a later broker would look up there."""
+    """Whether a session still works on something that a later broker would look up there."""
     session = ledger.get(Session, folder.session_id)
     if session is None:
         return False

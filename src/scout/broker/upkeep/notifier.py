@@ -1,7 +1,7 @@
-"""Telling a person that something needs them, outside of Scout: after the commit, and never in anybody's way.
+"""Notifying a person outside of Scout: after the commit, and without delaying anything.
 
-One lane per sink, so that a slow one delays no other. What is found is what the table says is open, so it
-is told after a restart as well; what was decided before is not told at all.
+One lane per sink, so that a slow one delays no other. Open items are read from the table, so they are
+sent after a restart too; decided items are not sent.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ from scout.ports import Notice, Sink
 from scout.store.ledger import Ledger
 
 _LOG = logging.getLogger("scout.notify")
-_WINDOW = 0.5  # seconds: what comes within it is one notice
+_WINDOW = 0.5  # seconds: items within it become one notice
 _AT_ONCE = 200
 _LISTED = 5
 
 
 class _Lane:
-    """One sink, what it has said (or given up to say), and how often it failed since it last worked."""
+    """One sink, the items it sent or gave up, and its failures since it last worked."""
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
@@ -35,7 +35,7 @@ class _Lane:
 
 
 class Notifier:
-    """`write` runs a function of a Transaction as the broker itself; `read` runs one of a Ledger."""
+    """Sends notices. `write` runs a function of a Transaction as the broker; `read` one of a Ledger."""
 
     def __init__(
         self,
@@ -51,22 +51,22 @@ class Notifier:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Take up what nobody was told of yet."""
+        """Start the lanes with the items that were not sent yet."""
         loop = asyncio.get_running_loop()
         self._tasks = [loop.create_task(self._serve(lane)) for lane in self._lanes]
-        self._ring()
+        self._wake_lanes()
 
     async def close(self) -> None:
-        """Say nothing more."""
+        """Stop the lanes."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def on_attention(self, _: AttentionCreated) -> None:
-        """An attention item was committed."""
-        self._ring()
+        """Wake the lanes for a new attention item."""
+        self._wake_lanes()
 
-    def _ring(self) -> None:
+    def _wake_lanes(self) -> None:
         for lane in self._lanes:
             lane.news.set()
 
@@ -77,32 +77,32 @@ class Notifier:
             lane.news.clear()
             try:
                 await self._round(lane)
-            except Exception:  # noqa: BLE001 (the next news comes; it is logged)
-                _LOG.exception("telling %s", lane.sink.name)
+            except Exception:  # noqa: BLE001 (it is logged; the next item is tried)
+                _LOG.exception("notifying through %s", lane.sink.name)
 
     async def _round(self, lane: _Lane) -> None:
-        found: list[Attention] = await self._read(self._untold)
+        found: list[Attention] = await self._read(self._find_unsent)
         lane.done = {one.id: lane.done[one.id] for one in found if one.id in lane.done}
         items = [one for one in found if one.id not in lane.done]
         if not items:
             return
         try:
-            await lane.sink.tell(_notice(items))
-        except Exception as error:  # noqa: BLE001 (whatever a sink's world does: it is logged, then tried again)
-            await self._failed(lane, items, error)
+            await lane.sink.tell(_build_notice(items))
+        except Exception as error:  # noqa: BLE001 (it is logged and retried)
+            await self._handle_failure(lane, items, error)
             return
         lane.failures = 0
         lane.done.update(dict.fromkeys((one.id for one in items), True))
         await self._record(found)
 
-    def _untold(self, ledger: Ledger) -> list[Attention]:
+    def _find_unsent(self, ledger: Ledger) -> list[Attention]:
         return ledger.many(Attention, "attention_untold", user=self._services.operator, limit=_AT_ONCE)
 
-    async def _failed(self, lane: _Lane, items: Sequence[Attention], error: Exception) -> None:
-        """Again after a growing pause; after so many failures it is left, and a restart tries once more."""
+    async def _handle_failure(self, lane: _Lane, items: Sequence[Attention], error: Exception) -> None:
+        """Retry after a growing pause; after the maximum of attempts give up until a restart."""
         rules = self._services.rules
         lane.failures += 1
-        _LOG.warning("%s was not told (attempt %d): %s", lane.sink.name, lane.failures, error)
+        _LOG.warning("%s did not send a notice (attempt %d): %s", lane.sink.name, lane.failures, error)
         if lane.failures < rules.limits.attempts:
             await asyncio.sleep(back_off(lane.failures, rules.back_off))
             lane.news.set()
@@ -112,18 +112,18 @@ class Notifier:
         await self._record(items)
 
     async def _record(self, found: Sequence[Attention]) -> None:
-        told = self._told(found)
-        if told:
-            await self._write(lambda tx: _record(tx, told))
+        sent = self._find_sent(found)
+        if sent:
+            await self._write(lambda tx: _record_sent(tx, sent))
 
-    def _told(self, found: Sequence[Attention]) -> list[str]:
-        """Those of which every sink has told, or given up where another has told."""
+    def _find_sent(self, found: Sequence[Attention]) -> list[str]:
+        """Return the items that every sink has sent or given up, and at least one has sent."""
         outcomes = {one.id: [lane.done.get(one.id) for lane in self._lanes] for one in found}
-        return [ident for ident, said in outcomes.items() if None not in said and True in said]
+        return [ident for ident, sent in outcomes.items() if None not in sent and True in sent]
 
 
-def _notice(items: Sequence[Attention]) -> Notice:
-    """One thing as itself; several as one summary. The newest is first."""
+def _build_notice(items: Sequence[Attention]) -> Notice:
+    """Build a notice of one item, or a summary of several; the newest comes first."""
     newest = items[0]
     if len(items) == 1:
         return Notice(
@@ -142,8 +142,8 @@ def _notice(items: Sequence[Attention]) -> Notice:
     return Notice(id=newest.id, title=title, text=text, risk=risk, count=len(items), at=newest.created_at)
 
 
-def _record(tx: Transaction, idents: Sequence[str]) -> None:
-    """That a person was told: once, and not of what was decided meanwhile."""
+def _record_sent(tx: Transaction, idents: Sequence[str]) -> None:
+    """Record that a person was notified of the items that are still open."""
     for ident in idents:
         item = tx.get(Attention, ident)
         if item is not None and item.state is AttentionState.OPEN:

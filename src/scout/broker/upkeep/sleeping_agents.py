@@ -1,4 +1,4 @@
-"""Agents that sleep: what keeps one awake is read from the records, and what it has at rest is let go."""
+"""Agents that sleep: the records show what keeps one awake; idle sessions of a sleeping one are released."""
 
 from collections.abc import Sequence
 
@@ -21,26 +21,26 @@ _LET_GO = "its agent sleeps"
 _BUSY = frozenset({EndpointState.ATTACHING, EndpointState.WAKING, EndpointState.WORKING})
 
 
-# -- looking -----------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------------
 
 
 def watch(tx: Transaction, agent: Agent) -> SweepSubject:
-    """An agent with what may keep it awake."""
+    """Return an agent with what may keep it awake."""
     endpoints = tx.endpoints(agent.id)
     ours = [one for one in endpoints if one.held]
     flights = tx.ledger.many(Flight, "flights_to", agent=agent.id, before=LAST, limit=1)
     raised = tx.ledger.many(Attention, "attention_by", agent=agent.id, before=LAST, limit=1)
-    sessions = _resting(tx, ours)
+    sessions = _find_idle_sessions(tx, ours)
     policies = {wake_policy_of(agent, one) for one in endpoints if one.state is not EndpointState.STOPPED}
     rest = Rest(
-        active_at=_active_at(tx, agent, endpoints, (*flights, *raised)),
+        active_at=_find_last_activity(tx, agent, endpoints, (*flights, *raised)),
         flights=bool(tx.ledger.many(Flight, "flights_open_to", agent=agent.id, before=LAST, limit=1)),
         leased=bool(tx.ledger.many(Delivery, "leases_of", agent=agent.id, limit=1)),
-        attention=_needs(tx, agent),
+        attention=_has_open_item(tx, agent),
         working=any(one.state in _BUSY for one in ours),
         live=_is_live(tx, endpoints),
         terminal=any(one.terminal is not None for one in sessions),
-        unresumable=any(not _can_let_go(tx, one) for one in sessions),
+        unresumable=any(not _can_release(tx, one) for one in sessions),
         kept_warm=WakePolicy.KEEP_WARM in {agent.config.wake_policy, *policies},
         by_hand=bool(sessions) and agent.config.wake_policy is WakePolicy.MANUAL,
         elsewhere=agent.node != tx.services.node,
@@ -49,46 +49,46 @@ def watch(tx: Transaction, agent: Agent) -> SweepSubject:
     return SweepSubject(record=agent, rest=rest)
 
 
-def _active_at(
+def _find_last_activity(
     tx: Transaction, agent: Agent, endpoints: Sequence[Endpoint], records: Sequence[Flight | Attention]
 ) -> Time:
-    """When it last did something, was asked, or was changed; mail that nobody read counts for nothing."""
+    """Return when it last acted, was asked or was changed; unread mail does not count."""
     moments = [agent.updated_at, *(one.updated_at for one in records)]
     moments += [one.updated_at if one.held else one.last_seen or one.created_at for one in endpoints]
     return max([*moments, *tx.ledger.times("last_deed", agent=agent.id)])
 
 
-def _needs(tx: Transaction, agent: Agent) -> bool:
+def _has_open_item(tx: Transaction, agent: Agent) -> bool:
     opened = tx.ledger.many(Attention, "attention_by_open", agent=agent.id, before=LAST, limit=_FEW)
     return any(one.source.id == agent.id for one in opened)
 
 
 def _is_live(tx: Transaction, endpoints: Sequence[Endpoint]) -> bool:
-    """Whether a session reports by itself: a person's, or that of an agent which takes its own mail."""
+    """Whether a session reports by itself: a person's, or one of an agent that reads its own mail."""
     within = tx.rules.periods.online_within
     return any(is_online(one, tx.now, within) for one in endpoints if not one.held)
 
 
-def _resting(tx: Transaction, endpoints: Sequence[Endpoint]) -> list[Session]:
-    """The sessions of Scout's in which nothing is done."""
+def _find_idle_sessions(tx: Transaction, endpoints: Sequence[Endpoint]) -> list[Session]:
+    """Return the sessions run by Scout that are idle."""
     idle = [one.session_id for one in endpoints if one.state is EndpointState.IDLE]
     found = [tx.get(Session, ident) for ident in idle]
     return [one for one in found if one is not None]
 
 
-def _can_let_go(tx: Transaction, session: Session) -> bool:
-    """Whether a session loses nothing without its program: it keeps none, or its harness resumes it."""
+def _can_release(tx: Transaction, session: Session) -> bool:
+    """Whether a session can lose its program: it keeps none, or its harness can resume it."""
     harness = tx.services.harnesses.get(session.harness)
     if harness is None or not harness.capabilities.keeps_process:
         return True
     return harness.capabilities.resume and bool(session.native_ids)
 
 
-# -- what follows ------------------------------------------------------------------------------------
+# -- acting ------------------------------------------------------------------------------------------
 
 
 def follow(tx: Transaction, agent: Agent, action: Sleep | StayAwake | EndTask) -> None:
-    """What the sweeper found due for an agent."""
+    """Carry out what the sweeper found due for an agent."""
     match action:
         case Sleep():
             _fall_asleep(tx, agent, action.rule)
@@ -103,16 +103,16 @@ def follow(tx: Transaction, agent: Agent, action: Sleep | StayAwake | EndTask) -
 
 
 def _fall_asleep(tx: Transaction, agent: Agent, reason: str) -> None:
-    """First its sessions are let go, so that nothing of a sleeping agent is online."""
+    """Release its sessions, then let the agent sleep, so that nothing of it is online."""
     for endpoint in tx.endpoints(agent.id):
         if endpoint.held and endpoint.state is EndpointState.IDLE:
-            _let_go(tx, endpoint)
+            _release_session(tx, endpoint)
     asleep = move_agent(agent, AgentMove.SLEEP, tx.now)
     tx.record(AgentSleeping, asleep, move=AgentMove.SLEEP, reason=reason)
 
 
-def _let_go(tx: Transaction, endpoint: Endpoint) -> None:
-    """End the program of a session at rest; the session and the way to it stay, to be taken up again."""
+def _release_session(tx: Transaction, endpoint: Endpoint) -> None:
+    """End the program of an idle session; the session and its endpoint stay and can be resumed."""
     routes.record_endpoint_move(tx, endpoint, EndpointMove.EXPIRE, _LET_GO)
     session = tx.get(Session, endpoint.session_id)
     if session is not None:

@@ -1,7 +1,7 @@
-"""The sweeper: insurance, not planner. It finds what is overdue and does the one thing that is due for it.
+"""The sweeper: insurance, not planner. It finds overdue records and takes the one action due for each.
 
-Every round asks the indices what is due and reads nothing else. Each record is a transaction of its own,
-decided by `policy.sweep` from what is stored then: what has moved meanwhile is left alone.
+Each round reads only due records, through indices. Each record gets a separate transaction,
+decided by `policy.sweep` from what is stored then, so records that changed meanwhile are left alone.
 """
 
 import asyncio
@@ -80,10 +80,10 @@ from scout.store.ledger import Ledger
 
 _LOG = logging.getLogger("scout.sweeper")
 _EVER = (1 << 62) - 1
-_SOME = 100  # records of a kind in one round; the next round takes the next ones
-_FEW = 20  # agents in one round: nobody waits for another to fall asleep
+_SOME = 100  # maximum records of a kind per round
+_FEW = 20  # maximum agents per round: sleeping is not urgent
 
-# What says by itself when it is due.
+# Records that store when they are due.
 _TIMED: tuple[tuple[type[Mutable], str], ...] = (
     (Delivery, "deliveries_expiring"),
     (Flight, "flights_due"),
@@ -102,35 +102,35 @@ _SEEN = {
 
 
 class Due(NamedTuple):
-    """Ids of records that may be due; with `looked`, all delegations up to then are among them."""
+    """Ids of records that may be due; `looked`: the time up to which delegations are complete."""
 
     ids: tuple[str, ...]
     looked: Time | None = None
 
 
 async def sweep(broker: Dispatching, gap: Gap | None = None) -> None:
-    """One round: it writes only when there is something to write."""
-    this = _round(broker.services, broker.services.clock.now(), gap)
+    """Run one round; it writes only if there is something to write."""
+    this = _build_round(broker.services, broker.services.clock.now(), gap)
     due: Due = await broker.read(lambda ledger: find_due(ledger, this))
-    await asyncio.gather(*(_attended(broker, ident, gap) for ident in due.ids))
+    await asyncio.gather(*(_handle_record(broker, ident, gap) for ident in due.ids))
     mark = due.looked
     if mark is not None:
         await broker.as_sweeper(lambda tx: reminders.move_mark(tx.ledger, mark))
 
 
 async def reschedule_after_clock_step(broker: Dispatching) -> None:
-    """The clock was ahead and was put right: what was to be looked at in that future is looked at soon."""
+    """Reschedule checks that were set while the clock was ahead."""
     now = broker.services.clock.now()
-    ahead: list[str] = await broker.read(lambda ledger: _from_the_future(ledger, now))
-    await broker.as_sweeper(lambda tx: _look_soon(tx, ahead))
+    ahead: list[str] = await broker.read(lambda ledger: _find_ahead_of_clock(ledger, now))
+    await broker.as_sweeper(lambda tx: _reschedule(tx, ahead))
 
 
-def _from_the_future(ledger: Ledger, now: Time) -> list[str]:
+def _find_ahead_of_clock(ledger: Ledger, now: Time) -> list[str]:
     opened = ledger.many(Flight, "flights_due", now=_EVER, limit=_EVER)
     return [one.id for one in opened if one.updated_at > now]
 
 
-def _look_soon(tx: Transaction, idents: Sequence[str]) -> None:
+def _reschedule(tx: Transaction, idents: Sequence[str]) -> None:
     reminders.rewind_mark(tx.ledger, tx.now)
     for ident in idents:
         flight = tx.get(Flight, ident)
@@ -141,36 +141,36 @@ def _look_soon(tx: Transaction, idents: Sequence[str]) -> None:
             )
 
 
-def _round(services: Services, now: Time, gap: Gap | None) -> Round:
+def _build_round(services: Services, now: Time, gap: Gap | None) -> Round:
     return Round(now=now, operator_id=services.operator_agent, periods=services.rules.periods, gap=gap)
 
 
-async def _attended(broker: Dispatching, ident: str, gap: Gap | None) -> None:
-    """What is due for one record; a fault with it does not hold up the others."""
+async def _handle_record(broker: Dispatching, ident: str, gap: Gap | None) -> None:
+    """Handle one record; a fault with it does not delay the others."""
     try:
         alive = await inspect_flight(broker, ident) if ident.startswith("flt_") else None
-        await broker.as_sweeper(lambda tx: _attend(tx, ident, alive, gap))
-    except Exception:  # noqa: BLE001 (the next round comes; it is logged)
+        await broker.as_sweeper(lambda tx: _take_action(tx, ident, alive, gap))
+    except Exception:  # noqa: BLE001 (it is logged; the next round follows)
         _LOG.exception("sweeping %s", ident)
 
 
-# -- what is due -------------------------------------------------------------------------------------
+# -- finding ----------------------------------------------------------------------------------------
 
 
 def find_due(ledger: Ledger, this: Round) -> Due:
-    """What the indices say: as much work as there is due, whatever there is."""
+    """Return what is due, read from indices: the cost follows the due records, not the history."""
     overdue = reminders.overdue_delegations(ledger, this, _SOME)
-    ids = (*_timed(ledger, this), *_owed(ledger, this), *(one.message_id or "" for one in overdue))
+    ids = (*_find_timed(ledger, this), *_find_owed(ledger, this), *(one.message_id or "" for one in overdue))
     mark = reminders.mark_of(overdue, _SOME)
     return Due(tuple(dict.fromkeys(ids)), mark)
 
 
-def _timed(ledger: Ledger, this: Round) -> Iterator[str]:
+def _find_timed(ledger: Ledger, this: Round) -> Iterator[str]:
     now = int(this.now)
-    far = int(this.now.plus(this.periods.lease + CLOCK_SLACK))  # the clock was set back since
+    far = int(this.now.plus(this.periods.lease + CLOCK_SLACK))  # leased before the clock was set back
     leases = ledger.many(Delivery, "deliveries_overdue", now=now, limit=_SOME)
     leases += ledger.many(Delivery, "deliveries_leased", after=far, limit=_SOME)
-    yield from (one.id for one in leases if one.leased_by != HOLDER)  # who renews its own
+    yield from (one.id for one in leases if one.leased_by != HOLDER)  # the dispatcher renews its leases
     for kind, query in _TIMED:
         yield from (one.id for one in ledger.many(kind, query, now=now, limit=_SOME))
     since = int(this.now.plus(-this.periods.sweeps.endpoint_silent))
@@ -180,7 +180,7 @@ def _timed(ledger: Ledger, this: Round) -> Iterator[str]:
     yield from (one.id for one in ledger.many(Agent, "agents_idle", before=before, limit=_FEW))
 
 
-def _owed(ledger: Ledger, this: Round) -> Iterator[str]:
+def _find_owed(ledger: Ledger, this: Round) -> Iterator[str]:
     for period in PERIODS:
         before = int(this.now.plus(-getattr(this.periods.sweeps, period)))
         for (ident,) in ledger.rows("sweeps_first", period=period, before=before, limit=_SOME):
@@ -189,21 +189,21 @@ def _owed(ledger: Ledger, this: Round) -> Iterator[str]:
         yield ident
 
 
-# -- what is done ------------------------------------------------------------------------------------
+# -- acting ------------------------------------------------------------------------------------------
 
 
-def _attend(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap | None) -> None:
-    """The one action that is due for a record, if any still is."""
+def _take_action(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap | None) -> None:
+    """Take the one action that is due for a record, if any still is."""
     record: Any = tx.get(NOUNS[Ref.to(ident).kind].record, ident)
-    watch = _watched(tx, record, alive)
-    action = due_for(watch, _round(tx.services, tx.now, gap)) if watch is not None else None
+    watch = _build_subject(tx, record, alive)
+    action = due_for(watch, _build_round(tx.services, tx.now, gap)) if watch is not None else None
     match action:
         case None:
             pass
         case SweepNudge():
             reminders.remind(tx, record, action)
         case Expire():
-            _expired(tx, record, action.rule)
+            _expire_record(tx, record, action.rule)
         case Release():
             after = expire(record, tx.now, tx.rules.back_off)
             flight_state.record_delivery(tx, record, after, DeliveryMove.EXPIRE)
@@ -215,8 +215,8 @@ def _attend(tx: Transaction, ident: str, alive: Liveness | None, gap: Gap | None
             follow_up(tx, record, action, alive)
 
 
-def _watched(tx: Transaction, record: Any, alive: Liveness | None) -> SweepSubject | None:
-    """The record with what its table does not hold; nothing when nobody is to be reminded of it any more."""
+def _build_subject(tx: Transaction, record: Any, alive: Liveness | None) -> SweepSubject | None:
+    """Return the record with the facts its table does not hold; None if no reminder is needed."""
     match record:
         case Message():
             return reminders.watch_delegation(tx, record)
@@ -232,8 +232,8 @@ def _watched(tx: Transaction, record: Any, alive: Liveness | None) -> SweepSubje
             return reminders.watch(tx, record)
 
 
-def _expired(tx: Transaction, record: Any, rule: str) -> None:
-    """Its time is over: nobody can use it any more."""
+def _expire_record(tx: Transaction, record: Any, rule: str) -> None:
+    """Expire a record whose time has passed."""
     match record:
         case Attention():
             decisions.expired(tx, record)
@@ -251,34 +251,34 @@ def _expired(tx: Transaction, record: Any, rule: str) -> None:
             tx.record(AliasRemoved, gone, move="remove", reason=rule)
 
 
-# -- looking -----------------------------------------------------------------------------------------
+# -- flights -----------------------------------------------------------------------------------------
 
 
 async def inspect_flight(broker: Dispatching, flight_id: str) -> Liveness | None:
-    """What can be seen of the program that works on a flight; nothing of an agent that reads its inbox."""
-    flight, delivery = await broker.read(lambda ledger: _under_way(ledger, flight_id))
+    """Return the state of the program that works on a flight; None for an agent that reads its inbox."""
+    flight, delivery = await broker.read(lambda ledger: _load_flight(ledger, flight_id))
     if flight is None or delivery is None or flight.state is FlightState.QUEUED:
         return None
     if delivery.state is not DeliveryState.ACKED or broker.dispatcher.is_under_way(delivery):
         return Liveness.ALIVE
     on = flight.waiting_on
     if on is not None and on.kind is not WaitingKind.PEER:
-        return None  # its program may well have ended: something else is to happen first
+        return None  # its program may have ended while the flight waits
     return _SEEN[await broker.dispatcher.look(delivery)]
 
 
-def _under_way(ledger: Ledger, flight_id: str) -> tuple[Flight | None, Delivery | None]:
-    return ledger.get(Flight, flight_id), _program(ledger, flight_id)
+def _load_flight(ledger: Ledger, flight_id: str) -> tuple[Flight | None, Delivery | None]:
+    return ledger.get(Flight, flight_id), _find_program_delivery(ledger, flight_id)
 
 
-def _program(ledger: Ledger, flight_id: str) -> Delivery | None:
-    """The delivery by which a program was started for a flight, if the last one was."""
+def _find_program_delivery(ledger: Ledger, flight_id: str) -> Delivery | None:
+    """Return the last delivery of a flight, if a program was started for it."""
     last = ledger.many(Delivery, "deliveries_of_flight", flight=flight_id)[-1:]
     return next((one for one in last if one.wake), None)
 
 
 def watch_flight(tx: Transaction, flight: Flight, alive: Liveness | None) -> SweepSubject:
-    """A flight with what is known of it: what became of its program, or when its agent was heard from."""
+    """Return a flight with the state of its program, or when its agent was last seen."""
     named = tx.get(Endpoint, flight.endpoint_id)
     known = [one for one in ([named] if named else tx.endpoints(flight.target)) if not one.held]
     within = tx.rules.periods.online_within
@@ -298,11 +298,11 @@ def watch_flight(tx: Transaction, flight: Flight, alive: Liveness | None) -> Swe
 
 
 def follow_up(tx: Transaction, flight: Flight, action: Swept, alive: Liveness | None) -> None:
-    """What the sweeper found due for a flight."""
+    """Carry out what the sweeper found due for a flight."""
     match action:
         case CheckFlight() | SweepResume() if flight.state is FlightState.QUEUED:
             if not held_flights.try_to_release(tx, flight):
-                _later(tx, flight, action)
+                _postpone(tx, flight, action)
         case CheckFlight():
             checked = {"reason": action.rule, "next_check_at": action.next_check}
             flight_state.record_note(tx, note_flight(flight, FlightPhase.CHECKING, tx.now, **checked))
@@ -310,31 +310,31 @@ def follow_up(tx: Transaction, flight: Flight, action: Swept, alive: Liveness | 
             heard = {"reason": "the target works on it", "next_check_at": action.next_check}
             flight_state.record_note(tx, note_flight(flight, FlightPhase.WORKING, tx.now, **heard))
         case SweepResume():
-            _resumed(tx, flight, action, alive)
+            _resume_flight(tx, flight, action, alive)
         case WaitFlight():
             on, holder = action.waiting_on, action.holder_id
             waiting = wait_flight(flight, on, tx.now, next_move_owner_id=holder, reason=action.reason)
-            _moved(tx, waiting, FlightMove.WAIT)
+            _record_move(tx, waiting, FlightMove.WAIT)
         case SweepFail():
             flight_state.finish_flight(tx, flight, fail_flight(flight, action.error, tx.now))
-            delivery = _program(tx.ledger, flight.id)
+            delivery = _find_program_delivery(tx.ledger, flight.id)
             if delivery is not None:
                 recovery.end_run(tx, delivery, action.rule)
         case _:
-            _later(tx, flight, action)
+            _postpone(tx, flight, action)
 
 
-def _later(tx: Transaction, flight: Flight, action: Swept) -> None:
+def _postpone(tx: Transaction, flight: Flight, action: Swept) -> None:
     flight_state.record_note(tx, postpone_flight(flight, action.next_check or tx.now))
 
 
-def _resumed(tx: Transaction, flight: Flight, action: Swept, alive: Liveness | None) -> None:
-    """Its wait is over. A program that has ended meanwhile is started again for it."""
+def _resume_flight(tx: Transaction, flight: Flight, action: Swept, alive: Liveness | None) -> None:
+    """Resume a flight after its wait; start its program again if that has ended."""
     resumed = resume_flight(flight, tx.now)
-    _moved(tx, resumed, FlightMove.RESUME, action.rule)
-    if alive is not Liveness.ALIVE and _program(tx.ledger, flight.id) is not None:
+    _record_move(tx, resumed, FlightMove.RESUME, action.rule)
+    if alive is not Liveness.ALIVE and _find_program_delivery(tx.ledger, flight.id) is not None:
         held_flights.carry_again(tx, resumed, action.rule)
 
 
-def _moved(tx: Transaction, flight: Flight, move: FlightMove, reason: str = "") -> None:
+def _record_move(tx: Transaction, flight: Flight, move: FlightMove, reason: str = "") -> None:
     tx.record(FLIGHT_EVENTS[move], flight, move=move, reason=reason or flight.reason)

@@ -1,7 +1,7 @@
-"""The tie-break: where the rules found nobody in a channel of several agents, a router may name one.
+"""The tie-break: if the rules choose nobody in a channel of several agents, a router may name one.
 
-It is asked only if it is set up, after the message is on disk and outside of any transaction. What it
-says is one more fact for the same rules. A broker that ends meanwhile does not ask again: nobody was woken.
+It is asked only if it is set up, after the message is on disk and outside of any transaction. Its answer
+is one more fact for the same rules. If the broker stops meanwhile, it does not ask again: nobody was woken.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class TieBreaker:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def on_message(self, event: MessagePosted) -> None:
-        """A message was committed."""
+        """Ask the router about a message that woke nobody."""
         if self._router is None or not self._services.rules.routing.model_assisted:
             return
         if event.metadata.wake is not None:
@@ -62,8 +62,8 @@ class TieBreaker:
         task.add_done_callback(self._tasks.discard)
 
     async def _ask(self, router: Router, message: Message, facts: WakeFacts) -> None:
-        """Ask, then decide again with the answer; whatever goes wrong, nobody is woken."""
-        candidates: dict[str, str] = await self._read(lambda ledger: _candidates(ledger, message))
+        """Ask the router, then decide again with its answer; on any failure nothing is woken."""
+        candidates: dict[str, str] = await self._read(lambda ledger: _find_candidates(ledger, message))
         if len(candidates) < 2:
             return
         try:
@@ -75,18 +75,18 @@ class TieBreaker:
         if chosen is None or chosen not in candidates:
             _LOG.warning("the router named nobody who could be woken for %s: %.200r", message.id, chosen)
             return
-        await self._write(lambda tx: _follow(tx, message, facts, candidates[chosen]))
+        await self._write(lambda tx: _apply_answer(tx, message, facts, candidates[chosen]))
 
     async def close(self) -> None:
-        """Ask no more; a program that is being asked is ended."""
+        """Cancel open requests to the router."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _candidates(ledger: Ledger, message: Message) -> dict[str, str]:
-    """The agents of the channel that could be meant, beside the sender: their ids by their addresses."""
+def _find_candidates(ledger: Ledger, message: Message) -> dict[str, str]:
+    """Return the agents of the channel besides the sender: their ids by address."""
     wanted = {"conversation": message.conversation_id, "after": "", "limit": _MANY}
     members = [one for one in ledger.many(Member, "members_of", **wanted) if one.left_at is None]
     agents = [ledger.get(Agent, one.agent_id) for one in members if one.agent_id != message.sender]
@@ -97,7 +97,7 @@ def _candidates(ledger: Ledger, message: Message) -> dict[str, str]:
     }
 
 
-def _follow(tx: Transaction, message: Message, facts: WakeFacts, agent_id: str) -> None:
+def _apply_answer(tx: Transaction, message: Message, facts: WakeFacts, agent_id: str) -> None:
     occasion = replace(facts.occasion, suggestion=Party(agent_id=agent_id))
     decision = wake.decide_who_is_woken(tx, occasion)
     if decision.holder is not None:
