@@ -150,7 +150,7 @@ def test_an_answer_that_is_none_wakes_nobody_and_is_logged(
         assert await until(lambda: told in caplog.text)
         assert await deliveries(rig, sent.message_id) == []
 
-    with caplog.at_level(logging.WARNING, "scout.suggesting"):
+    with caplog.at_level(logging.WARNING, "scout.tie_break"):
         seconds = 0.5 if "sleep" in text else 20.0
         set_up(scene, tmp_path, routing=ON, router=router(tmp_path, text, seconds))
 
@@ -161,7 +161,7 @@ def test_a_router_that_is_not_there_wakes_nobody(tmp_path: Path, caplog: pytest.
         await rig.operator(Send(channel="ops", body="who?", wake=True))
         assert await until(lambda: "said nothing" in caplog.text)
 
-    with caplog.at_level(logging.WARNING, "scout.suggesting"):
+    with caplog.at_level(logging.WARNING, "scout.tie_break"):
         set_up(scene, tmp_path, routing=ON, router=ProgramRouter(str(tmp_path / "none")))
 
 

@@ -1,1 +1,1 @@
-"""What is remembered: one SQLite file. The only room that speaks SQL."""
+"""The store: one SQLite file. The only package that contains SQL."""

@@ -1,4 +1,4 @@
-"""Files by the SHA-256 of their bytes, in a folder that is its owner's alone."""
+"""Files named by the SHA-256 of their bytes, in a folder only its owner can read."""
 
 import contextlib
 import errno
@@ -20,13 +20,13 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class FolderBlobs:
-    """`aa/bb/aabb…`: two levels of folders, so that none of them grows large."""
+    """`aa/bb/aabb…`: two levels of folders, so that none grows large."""
 
     def __init__(self, folder: Path, limit: int, total: int = Limits().attachments_total) -> None:
         self._folder = folder
         self._limit = limit
         self._total = total
-        self._used: int | None = None  # counted when it is first asked for
+        self._used: int | None = None  # counted at the first use
         self._counting = threading.Lock()
 
     def put(self, data: bytes) -> str:
@@ -47,7 +47,7 @@ class FolderBlobs:
         return name
 
     def used(self) -> int:
-        """The total size of all files in bytes."""
+        """Return the total size of all files in bytes."""
         with self._counting:
             if self._used is None:
                 self._used = measure(self._folder).size
@@ -60,7 +60,7 @@ class FolderBlobs:
                 self._used += size
 
     def get(self, sha256: str) -> bytes | None:
-        """The bytes of that name, or None; a file whose bytes are others is a fault and never handed out."""
+        """Return the bytes of a file, or None; a file whose bytes do not match its name is a fault."""
         if not _NAME.fullmatch(sha256):
             return None
         try:
@@ -72,7 +72,7 @@ class FolderBlobs:
         return data
 
     def size(self, sha256: str) -> int | None:
-        """The size of the file with this name, or None."""
+        """Return the size of a file, or None."""
         try:
             return self._place(sha256).stat().st_size if _NAME.fullmatch(sha256) else None
         except FileNotFoundError:
@@ -82,7 +82,7 @@ class FolderBlobs:
         return self._folder / name[:2] / name[2:4] / name
 
     def _write(self, place: Path, data: bytes) -> None:
-        """Write atomically: under a temporary name first, then renamed; each new name is synced."""
+        """Write atomically: under a temporary name, then rename; each new name is synced."""
         for folder in (self._folder, place.parent.parent, place.parent):
             if not folder.is_dir():
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)

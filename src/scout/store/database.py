@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 _READERS = 4
 _CHECKPOINT = 1.0  # seconds between two checkpoints
-_LARGE = 256 * 1024 * 1024  # bytes of the write-ahead log that are too many
-_CACHE = 64 * 1024  # KiB of pages kept by who writes: the upper levels of every index, whatever the history
+_LARGE = 256 * 1024 * 1024  # maximum bytes of the write-ahead log
+_CACHE = 64 * 1024  # KiB of the writer's page cache: the upper levels of every index fit
 
 
 def connect(path: Path, *, readonly: bool = False) -> sqlite3.Connection:
-    """A connection with Scout's settings: WAL, every commit synced, no automatic checkpoints."""
+    """Open a connection with Scout's settings: WAL, every commit synced, no automatic checkpoints."""
     mode = "ro" if readonly else "rwc"
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
@@ -59,11 +59,11 @@ class Database:
     async def write(
         self, work: Callable[[sqlite3.Connection], T], committed: Callable[[], None] = lambda: None
     ) -> T:
-        """Run `work` in a transaction; returns when it is on disk, just after `committed` was called."""
+        """Run `work` in a transaction; return when it is on disk, just after calling `committed`."""
         return await self._writer.run(work, committed)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run `work` on a reader in a thread: it sees what is committed and never waits for the writer."""
+        """Run `work` on a reader in a thread: it sees committed data and never waits for the writer."""
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._readers, lambda: work(self._reader()))
@@ -71,7 +71,7 @@ class Database:
             raise refusal_of(error, str(self.path)) or error from None
 
     def glance(self) -> sqlite3.Connection:
-        """A connection for short reads on the event loop; it sees what is committed."""
+        """Return a connection for short reads on the event loop; it sees committed data."""
         if self._glance is None:
             self._glance = connect(self.path, readonly=True)
             self._opened.append(self._glance)
@@ -139,7 +139,7 @@ class Checkpointer:
 
     def _run(self) -> None:
         connection = self._open()
-        connection.execute("PRAGMA busy_timeout = 0")  # whoever is busy goes first
+        connection.execute("PRAGMA busy_timeout = 0")  # a busy connection goes first
         seen = folded = self._commits()
         while not self._stop.wait(_CHECKPOINT):
             now = self._commits()

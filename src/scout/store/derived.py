@@ -1,4 +1,4 @@
-"""Rows derived from the log besides the records: what the resolver, the sweeper and lists look up."""
+"""Rows derived from the log in addition to the records, for the resolver, the sweeper and lists."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -45,7 +45,7 @@ DERIVED_TABLES = {
 
 
 def derive(connection: sqlite3.Connection, record: Record) -> None:
-    """Bring the rows derived from a record up to date."""
+    """Update the rows derived from a record."""
     write = _BY_RECORD.get(type(record))
     if write is not None:
         write(connection, record)
@@ -90,7 +90,7 @@ def _write_session(connection: sqlite3.Connection, session: Session) -> None:
 
 
 def _write_name(connection: sqlite3.Connection, name: str) -> None:
-    """Enter a name once; whether an agent still has it is checked when it is offered."""
+    """Store a name once; whether an agent still has it is checked at lookup."""
     added = connection.execute("INSERT OR IGNORE INTO names VALUES (?)", (name,)).rowcount
     if added:
         rows = [(key, name) for key in keys_of(name)]
@@ -106,15 +106,15 @@ def _write_alias(connection: sqlite3.Connection, alias: Alias) -> None:
     _write_name(connection, alias.name)
 
 
-# -- moves that are owed ---------------------------------------------------------------------------
+# -- owed moves ------------------------------------------------------------------------------------
 
-# Another moment is another move that is owed: the reminders of the last one are over.
+# A new moment is a new owed move: reminders of the previous one are dropped.
 _OWED = """
 INSERT INTO sweeps VALUES (?, ?, ?, 0, NULL, NULL) ON CONFLICT (id) DO UPDATE
 SET period = excluded.period, since = excluded.since, nudges = 0, nudged_at = NULL, next_at = NULL
 WHERE period <> excluded.period OR since <> excluded.since
 """
-# What has no row yet is a message: a record whose move is owed has had one since then.
+# Only a message has no row yet: every other record got one when its move became owed.
 _NUDGED = """
 INSERT INTO sweeps VALUES (?, 'delegation', ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE
 SET nudges = excluded.nudges, nudged_at = excluded.nudged_at, next_at = excluded.next_at
@@ -142,7 +142,7 @@ def _end_sweep(connection: sqlite3.Connection, event: SweepSettled) -> None:
 
 
 def _write_work_item(connection: sqlite3.Connection, item: WorkItem) -> None:
-    """Its next move, and its relations: none is ever removed, so each is entered once."""
+    """Store its next move and its relations; relations are never removed, so each is stored once."""
     _write_sweep(connection, item)
     rows = [(one.work_item_id, item.id, str(one.kind)) for one in item.relations]
     connection.executemany("INSERT OR IGNORE INTO work_relations VALUES (?, ?, ?)", rows)
@@ -155,7 +155,7 @@ INSERT INTO followed SELECT ?, id, ? FROM conversations WHERE id = ? AND kind <>
 ON CONFLICT DO UPDATE SET read_seq = max(read_seq, excluded.read_seq)
 """
 _LEAVE = "DELETE FROM followed WHERE agent_id = ? AND conversation_id = ?"
-# Up to the last message before the first that is unread: neither its own, nor delivered to it.
+# The last message before the first unread one. A member's own or delivered messages are not unread.
 _CATCH_UP = """
 UPDATE followed SET read_seq = coalesce((
     SELECT m.seq FROM messages m
@@ -175,7 +175,7 @@ WHERE agent_id = ? AND conversation_id = ?
 
 
 def _write_member(connection: sqlite3.Connection, member: Member) -> None:
-    """An agent joined, left, or has read further."""
+    """Store that an agent joined, left, or has read further."""
     if member.left_at is not None:
         connection.execute(_LEAVE, (member.agent_id, member.conversation_id))
         return
@@ -184,13 +184,13 @@ def _write_member(connection: sqlite3.Connection, member: Member) -> None:
 
 
 def _write_delivery(connection: sqlite3.Connection, delivery: Delivery) -> None:
-    """A message that is delivered to an agent is in its inbox: it is not unread in the conversation too."""
+    """Mark a delivered message as read in its conversation: it is in the agent's inbox."""
     if delivery.revision == 1 and delivery.conversation_id is not None:
         connection.execute(_CATCH_UP, (delivery.target, delivery.conversation_id))
 
 
 def _write_message(connection: sqlite3.Connection, message: Message) -> None:
-    """Its sender has read it; it carries its files until it is redacted."""
+    """Mark a message as read by its sender; it keeps its files until it is redacted."""
     connection.execute(_CATCH_UP, (message.sender, message.conversation_id))
     if message.redacted_at is not None:
         connection.execute("DELETE FROM file_messages WHERE message_id = ?", (message.id,))
@@ -215,14 +215,14 @@ _ADD_TO_DAY = (
 
 
 def _write_usage(connection: sqlite3.Connection, usage: Usage) -> None:
-    """A report never changes, so it is added once."""
+    """Add a usage report to its day; reports never change."""
     day = day_of(usage)
     keys = (day.day, day.agent_id, str(day.category), day.harness, day.model)
     connection.execute(_ADD_TO_DAY, (*keys, *astuple(day.totals), *astuple(day.counters)))
 
 
 def days_since(connection: sqlite3.Connection, day: str) -> Iterator[UsageDay]:
-    """The usage of each day since `day`, oldest first; read from sums, not from reports."""
+    """Return the usage of each day since `day`, oldest first; read from sums, not from reports."""
     found = connection.execute(QUERIES["usage_since"], {"day": day})
     names = [column[0] for column in found.description]
     for values in found:

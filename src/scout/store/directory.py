@@ -1,4 +1,4 @@
-"""The directory on disk: every lookup of the resolver as one indexed query."""
+"""The directory on disk: each lookup of the resolver is one indexed query."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ _LIVE = "a.lifecycle <> 'retired'"
 
 
 class View(NamedTuple):
-    """Whose names are seen: the aliases of `user`; everybody, or some users, trees and projects."""
+    """The names a caller sees: aliases of `user`; all agents, or those of some users, trees and projects."""
 
     user: str | None
     everybody: bool = False
@@ -29,15 +29,15 @@ class View(NamedTuple):
     projects: tuple[str, ...] = ()
 
     def shows(self, agent: Agent) -> bool:
-        """Whether this view holds the agent."""
+        """Whether this view includes the agent."""
         below = any(path.contains(agent.path) for path in self.paths)
         return self.everybody or agent.owner in self.users or agent.project_root in self.projects or below
 
     @property
     def term(self) -> tuple[str, list[Any]]:
-        """The same as a condition on `agents a`; `0` sorts just after `/`, so it ends a subtree.
+        """Return the view as a condition on `agents a`; `0` sorts just after `/`, so it ends a subtree.
 
-        The `+` keeps SQLite from looking through all agents of a user: a name is always rarer.
+        The `+` keeps SQLite from scanning all agents of a user: a name is always rarer.
         """
         if self.everybody:
             return "1", []
@@ -48,7 +48,7 @@ class View(NamedTuple):
 
 
 class StoredDirectory:
-    """What one caller sees at one time. It holds nothing itself."""
+    """The directory as one caller sees it at one time. It stores nothing itself."""
 
     def __init__(self, ledger: Ledger, view: View, now: Time, online_within: float = 90) -> None:
         self._ledger = ledger
@@ -57,18 +57,18 @@ class StoredDirectory:
         self._since = int(now.plus(-online_within))
 
     def find(self, wanted: Wanted, limit: int) -> tuple[Agent, ...]:
-        where, values = self._where(wanted)
+        where, values = self._build_conditions(wanted)
         query = f"SELECT a.data FROM {_SOURCE[wanted.online]} WHERE {where} LIMIT ?"
         read = table_of(Agent).read
         return tuple(read(data) for (data,) in self._rows(query, *values, limit))
 
     def count(self, wanted: Wanted) -> int:
-        where, values = self._where(wanted)
+        where, values = self._build_conditions(wanted)
         query = f"SELECT count(*) FROM (SELECT 1 FROM {_SOURCE[wanted.online]} WHERE {where} LIMIT ?)"
         return int(next(self._rows(query, *values, _COUNTED))[0])
 
-    def _where(self, wanted: Wanted) -> tuple[str, list[Any]]:
-        """The conditions of a wish and their values."""
+    def _build_conditions(self, wanted: Wanted) -> tuple[str, list[Any]]:
+        """Return the conditions of a query and their values."""
         table = "r" if wanted.online else "a"
         seen, values = self._view.term
         terms = [seen, f"{table}.definition_id = ?", _LIVE]
@@ -91,19 +91,19 @@ class StoredDirectory:
         return " AND ".join(terms), values
 
     def agent(self, agent_id: str) -> Agent | None:
-        return self._seen(self._ledger.get(Agent, agent_id))
+        return self._is_visible(self._ledger.get(Agent, agent_id))
 
     def at_path(self, path: AgentPath) -> Agent | None:
-        return self._seen(self._one(Agent, "SELECT data FROM agents WHERE path = ?", str(path)))
+        return self._is_visible(self._one(Agent, "SELECT data FROM agents WHERE path = ?", str(path)))
 
     def at_branch(self, project_root: str, branch: str) -> Agent | None:
         query = f"SELECT data FROM agents a WHERE project_root = ? AND birth_branch = ? AND {_LIVE}"
-        return self._seen(self._one(Agent, query, project_root, branch))
+        return self._is_visible(self._one(Agent, query, project_root, branch))
 
     def of_project(self, project_root: str) -> Agent | None:
-        """The base agent that works in this directory: of kind agent, without a profile."""
+        """Return the base agent of a directory: of kind agent, without a profile."""
         query = f"SELECT data FROM agents a WHERE {_LIVE} AND {_BASE} ORDER BY id LIMIT 1"
-        return self._seen(self._one(Agent, query, project_root))
+        return self._is_visible(self._one(Agent, query, project_root))
 
     def retired(self, wanted: Wanted) -> Agent | None:
         query = (
@@ -111,7 +111,7 @@ class StoredDirectory:
             " AND lifecycle = 'retired' ORDER BY id DESC LIMIT 1"
         )
         found = self._one(Agent, query, wanted.definition_id, wanted.workspace, wanted.profile)
-        return self._seen(found)
+        return self._is_visible(found)
 
     def endpoints(self, agent_id: str) -> Sequence[Endpoint]:
         query = "SELECT data FROM endpoints WHERE agent_id = ? ORDER BY id"
@@ -144,14 +144,14 @@ class StoredDirectory:
 
     def near(self, keys: Collection[str], limit: int) -> Sequence[str]:
         marks = ", ".join("?" for _ in keys)
-        held, values = self._held
+        held, values = self._is_held
         alike = f"SELECT DISTINCT n.name FROM name_keys n WHERE n.key IN ({marks}) AND {held}"
         query = f"{alike} ORDER BY n.name LIMIT ?"
         return [name for (name,) in self._rows(query, *sorted(keys), *values, limit)]
 
     def prefixed(self, prefix: str, limit: int) -> Sequence[str]:
         # The first text after every text with this prefix; a folded name holds nothing beyond 'z'.
-        held, values = self._held
+        held, values = self._is_held
         query = (
             f"SELECT n.name FROM names n WHERE n.name >= ? AND n.name < ? AND {held} ORDER BY n.name LIMIT ?"
         )
@@ -163,14 +163,14 @@ class StoredDirectory:
         return [decode(data, Agent) for (data,) in self._rows(query, workspace, *values, limit)]
 
     @property
-    def _held(self) -> tuple[str, list[Any]]:
-        """Whether somebody whom this caller sees still has a name, or an alias of theirs is it."""
+    def _is_held(self) -> tuple[str, list[Any]]:
+        """Whether an agent that this caller sees still has a name, or an alias."""
         seen, values = self._view.term
         live = f"SELECT 1 FROM agents a WHERE a.definition_id = n.name AND {_LIVE} AND {seen}"
         mine = "SELECT 1 FROM aliases s WHERE s.owner = ? AND s.name = n.name AND s.state <> 'removed'"
         return f"(EXISTS ({live}) OR EXISTS ({mine}))", [*values, self._user]
 
-    def _seen(self, agent: Agent | None) -> Agent | None:
+    def _is_visible(self, agent: Agent | None) -> Agent | None:
         return agent if agent is not None and self._view.shows(agent) else None
 
     def _one(self, kind: Any, query: str, *values: Any) -> Any:
@@ -181,7 +181,7 @@ class StoredDirectory:
         return iter(self._ledger.connection.execute(query, values))
 
 
-# Who is online is looked for among those that can be: CROSS JOIN keeps SQLite to this order.
+# Online agents are searched among those that can be online: CROSS JOIN keeps SQLite to this order.
 _SOURCE = {False: "agents a", True: "reachable r CROSS JOIN agents a ON a.id = r.agent_id"}
 _ONLINE = (
     "EXISTS (SELECT 1 FROM endpoints e WHERE e.agent_id = a.id AND e.state IN ('idle', 'working')"
@@ -191,7 +191,7 @@ _RUNS = (
     "EXISTS (SELECT 1 FROM endpoint_words w WHERE w.agent_id = a.id"
     " AND (? IS NULL OR w.harness = ?) AND w.word = ?)"
 )
-# Endpoints that say neither harness nor model, or none at all: the agent takes any.
+# No endpoint, or one without a harness and model: the agent takes any.
 _OPEN = (
     "NOT EXISTS (SELECT 1 FROM endpoint_words w WHERE w.agent_id = a.id"
     " AND (w.harness <> '' OR w.word <> ''))"

@@ -1,4 +1,4 @@
-"""The disk below the store: what its errors mean, and files that are copied and synced."""
+"""The disk below the store: the meaning of its errors, and synced copies."""
 
 import errno
 import os
@@ -6,7 +6,7 @@ import sqlite3
 from enum import Enum, auto
 from pathlib import Path
 
-_PAGES = 4096  # copied at a time, so that the writer is never held up for long
+_PAGES = 4096  # pages per step, so that the writer is never blocked for long
 
 
 class Fault(Enum):
@@ -34,14 +34,14 @@ _SYSTEM = {
 
 
 def fault_of(error: Exception) -> Fault | None:
-    """The fault behind an error of SQLite or of the system, if it is one of these."""
+    """Return the fault behind an error of SQLite or of the system, if it is one of these."""
     if isinstance(error, OSError):
         return _SYSTEM.get(error.errno or 0)
     return _SQLITE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
 
 
 def copy_to(source: sqlite3.Connection, target: Path) -> int:
-    """Copy an open store to a new file that only its owner may read, and sync it; returns its size.
+    """Copy an open store to a new file that only its owner can read, sync it, and return its size.
 
     Raises FileExistsError if the file exists.
     """
@@ -59,7 +59,7 @@ def copy_to(source: sqlite3.Connection, target: Path) -> int:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync a folder: a new file name is on disk only when its folder is."""
+    """Sync a folder: a new file name is on disk only after its folder is synced."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

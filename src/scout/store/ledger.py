@@ -33,7 +33,7 @@ class Ledger:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The connection for a query: every event appended so far is written first."""
+        """Return the connection for a query, after writing every appended event."""
         if self.unwritten:
             self.flush()
         return self._connection
@@ -44,53 +44,53 @@ class Ledger:
         log.append(self._connection, *events)
 
     def get(self, kind: type[T], ident: str | None) -> T | None:
-        """The record with this id."""
+        """Return the record with this id."""
         if ident is None:
             return None
         found = table_of(kind).get(self.connection, ident)
         return self.with_sign(found) if kind is Endpoint and found is not None else found
 
     def beginning(self, kind: type[Record], start: str, limit: int) -> list[str]:
-        """The first ids that begin with this text."""
+        """Return the first ids that begin with this text."""
         return table_of(kind).beginning(self.connection, start, limit)
 
     def one(self, kind: type[T], query: str, **values: Any) -> T | None:
-        """The first record that a named query finds."""
+        """Return the first record that a named query finds."""
         found = self.connection.execute(QUERIES[query], values).fetchone()
         return self.with_sign(table_of(kind).read(found[0])) if found else None
 
     def many(self, kind: type[T], query: str, **values: Any) -> list[T]:
-        """The records that a named query finds."""
+        """Return the records that a named query finds."""
         read = table_of(kind).read
         found = [read(data) for (data,) in self.connection.execute(QUERIES[query], values)]
         return [self.with_sign(one) for one in found] if kind is Endpoint and self._signs else found
 
     def with_sign(self, record: T) -> T:
-        """An endpoint with its last sign of life, unless its row is newer; any other record as it is."""
+        """Return an endpoint with its last sign of life, unless its row is newer; other records as they are."""
         if not isinstance(record, Endpoint):
             return record
         sign = self._signs.get(record.id)
         return cast("T", sign) if sign is not None and sign.revision == record.revision else record
 
     def value(self, query: str, **values: Any) -> Any:
-        """The one value that a named query gives."""
+        """Return the single value of a named query."""
         return self.connection.execute(QUERIES[query], values).fetchone()[0]
 
     def times(self, query: str, **values: Any) -> list[Time]:
-        """The times that a named query gives."""
+        """Return the times of a named query."""
         return [Time(moment) for (moment,) in self.connection.execute(QUERIES[query], values)]
 
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
-        """The rows of a named query that gives no records."""
+        """Return the rows of a named query that returns no records."""
         return self.connection.execute(QUERIES[query], values).fetchall()
 
     def facts(self, query: str, **values: Any) -> Iterator[Event]:
-        """The events that a named query finds."""
+        """Return the events that a named query finds."""
         for (data,) in self.connection.execute(QUERIES[query], values):
             yield read_event(data)
 
     def last_seq(self) -> int:
-        """The number of the newest event."""
+        """Return the number of the newest event."""
         return log.last_seq(self.connection)
 
     def refresh(self, record: Record) -> None:

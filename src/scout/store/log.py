@@ -1,4 +1,4 @@
-"""The log and what is projected from it: facts and their rows are written in one transaction."""
+"""The log and its projection: events and their rows are written in one transaction."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -13,12 +13,12 @@ from scout.store.table import table_of
 
 
 def last_seq(connection: sqlite3.Connection) -> int:
-    """The number of the newest event; 0 when there is none."""
+    """Return the number of the newest event; 0 if there is none."""
     return int(connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
 
 
 def append(connection: sqlite3.Connection, *events: Event) -> None:
-    """Store events under the numbers they carry, and bring their rows up to date."""
+    """Store events under their numbers and update their rows."""
     rows = [
         (
             event.seq,
@@ -36,7 +36,7 @@ def append(connection: sqlite3.Connection, *events: Event) -> None:
 
 
 def project(connection: sqlite3.Connection, *events: Event) -> None:
-    """Write the rows that follow from events, in their order. Replay does just this and decides nothing."""
+    """Write the rows that follow from events, in order. Replay does only this and decides nothing."""
     changes = [(event, records_of(event)) for event in events]
     encoded = iter([stored(record) for _, records in changes for record in records])
     for event, records in changes:
@@ -50,7 +50,7 @@ def project(connection: sqlite3.Connection, *events: Event) -> None:
 
 
 def records_of(event: Event) -> Sequence[Record]:
-    """The records as they are after an event; none for an event that changes no record."""
+    """Return the records as they are after an event; none for an event that changes no record."""
     if isinstance(event, MessagePosted):
         return (message_of(event),)
     if isinstance(event, ConversationCreated):
@@ -60,7 +60,7 @@ def records_of(event: Event) -> Sequence[Record]:
 
 
 def events_after(connection: sqlite3.Connection, seq: int, limit: int) -> Iterator[Event]:
-    """Events in their order, from the one after `seq`."""
+    """Return events in order, from the one after `seq`."""
     query = "SELECT data FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
     for (data,) in connection.execute(query, (seq, limit)):
         yield read_event(data)

@@ -10,7 +10,7 @@ from scout.store.disk import copy_to, sync_folder
 
 
 def scripts() -> dict[int, str]:
-    """The migrations by number."""
+    """Return the migrations by number."""
     folder = resources.files("scout.store") / "sql" / "schema"
     return {int(file.name[:4]): file.read_text() for file in folder.iterdir() if file.name.endswith(".sql")}
 
@@ -19,54 +19,54 @@ CURRENT = max(scripts())
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """The number of the last migration this file has seen; 0 for a new one."""
+    """Return the number of the last migration of this file; 0 for a new one."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def migrate(connection: sqlite3.Connection) -> tuple[int, ...]:
-    """Bring the file up to date; the numbers that were run. A file from the future is refused.
+    """Bring the file up to date and return the numbers that ran. A newer file is refused.
 
-    A store that already holds something is first copied beside itself, to `scout.db.before-N`.
+    A store with content is first copied to `scout.db.before-N` beside it.
     """
     version = version_of(connection)
     if version > CURRENT:
-        raise Refused(_from_the_future(connection, version))
+        raise Refused(_build_remedies(connection, version))
     due = sorted(number for number in scripts() if number > version)
     if due and version:
-        _keep(connection, due[0])
+        _keep_copy(connection, due[0])
     for number in due:
         script = scripts()[number]
         connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
     return tuple(due)
 
 
-def _path_of(connection: sqlite3.Connection) -> Path | None:
-    """The file behind a connection; None for one in memory."""
+def _get_path(connection: sqlite3.Connection) -> Path | None:
+    """Return the file behind a connection; None for one in memory."""
     name = connection.execute("PRAGMA database_list").fetchone()[2]
     return Path(name) if name else None
 
 
-def _keep(connection: sqlite3.Connection, number: int) -> None:
-    """A whole copy under its name, or none; copies of earlier attempts stay."""
-    path = _path_of(connection)
+def _keep_copy(connection: sqlite3.Connection, number: int) -> None:
+    """Make a complete copy, or none; copies of earlier attempts stay."""
+    path = _get_path(connection)
     if path is None:
         return
     draft = path.with_name(f"{path.name}.copying")
     draft.unlink(missing_ok=True)
     copy_to(connection, draft)
-    draft.rename(_free_name(path, number))
+    draft.rename(_find_free_name(path, number))
     sync_folder(path.parent)
 
 
-def _free_name(path: Path, number: int) -> Path:
+def _find_free_name(path: Path, number: int) -> Path:
     names = itertools.chain([""], (f".{again}" for again in itertools.count(2)))
     wanted = (path.with_name(f"{path.name}.before-{number}{ending}") for ending in names)
     return next(place for place in wanted if not place.exists())
 
 
-def _from_the_future(connection: sqlite3.Connection, version: int) -> BadRequest:
-    """What to do: the newer Scout, or the copy that it made before it changed the store."""
-    path = _path_of(connection)
+def _build_remedies(connection: sqlite3.Connection, version: int) -> BadRequest:
+    """Return the remedies for a newer store: the newer Scout, or the copy it made before the migration."""
+    path = _get_path(connection)
     older = path and path.with_name(f"{path.name}.before-{CURRENT + 1}")
     remedies: tuple[Remedy, ...] = ()
     if older is not None and older.is_file():

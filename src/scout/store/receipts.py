@@ -1,4 +1,4 @@
-"""What was answered to an idempotency key, and when a person last looked."""
+"""The answers stored under idempotency keys, and when a person last looked."""
 
 import sqlite3
 from typing import NamedTuple
@@ -7,14 +7,14 @@ from scout.base.time import Time
 
 
 class Remembered(NamedTuple):
-    """The first answer under a key; `hash` tells whether a later request is the same one."""
+    """The first answer under a key; `hash` shows whether a later request is the same."""
 
     hash: str
     answer: bytes
 
 
 def recall(connection: sqlite3.Connection, actor: str, operation: str, key: str) -> Remembered | None:
-    """What this actor was answered under this key of this operation."""
+    """Return the stored answer of this actor, operation and key."""
     query = "SELECT hash, answer FROM receipts WHERE actor = ? AND operation = ? AND key = ?"
     found = connection.execute(query, (actor, operation, key)).fetchone()
     return Remembered(*found) if found else None
@@ -29,7 +29,7 @@ def remember(
     receipt: Remembered,
     now: Time,
 ) -> None:
-    """Keep the answer, in the transaction that made it true. A key that is known raises IntegrityError."""
+    """Store the answer in the transaction of its request. A known key raises IntegrityError."""
     connection.execute(
         "INSERT INTO receipts (actor, operation, key, hash, answer, time) VALUES (?, ?, ?, ?, ?, ?)",
         (actor, operation, key, *receipt, int(now)),
@@ -37,20 +37,20 @@ def remember(
 
 
 def forget(connection: sqlite3.Connection, before: Time, limit: int) -> int:
-    """Drop receipts older than `before`, the oldest first; how many went."""
+    """Delete receipts older than `before`, the oldest first; return how many."""
     old = "SELECT actor, operation, key FROM receipts WHERE time < ? ORDER BY time LIMIT ?"
     gone = f"DELETE FROM receipts WHERE (actor, operation, key) IN ({old})"
     return connection.execute(gone, (int(before), limit)).rowcount
 
 
 def last_look(connection: sqlite3.Connection, user: str) -> Time | None:
-    """When this person last looked, or None before the first time."""
+    """Return when this person last looked, or None."""
     found = connection.execute("SELECT time FROM looks WHERE user = ?", (user,)).fetchone()
     return Time(found[0]) if found else None
 
 
 def mark_look(connection: sqlite3.Connection, user: str, now: Time) -> None:
-    """This person looks now; a clock that went back does not undo a later look."""
+    """Record that this person looks now; a clock set back does not undo a later look."""
     connection.execute(
         "INSERT INTO looks VALUES (?, ?) ON CONFLICT (user) DO UPDATE SET time = max(time, excluded.time)",
         (user, int(now)),
@@ -58,11 +58,11 @@ def mark_look(connection: sqlite3.Connection, user: str, now: Time) -> None:
 
 
 def rewind_look(connection: sqlite3.Connection, user: str, now: Time) -> None:
-    """No look lies in the future: for when the clock was ahead and was put right."""
+    """Move looks in the future back to now, after the clock was corrected."""
     connection.execute("UPDATE looks SET time = min(time, ?) WHERE user = ?", (int(now), user))
 
 
 def has_older(connection: sqlite3.Connection, before: Time) -> bool:
-    """Whether there is a receipt to forget."""
+    """Whether there are receipts to delete."""
     query = "SELECT 1 FROM receipts WHERE time < ? ORDER BY time LIMIT 1"
     return connection.execute(query, (int(before),)).fetchone() is not None

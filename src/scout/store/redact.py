@@ -1,4 +1,4 @@
-"""The only change of history: the body of a message leaves the log, the row and the search index."""
+"""The only change of history: removing a message body from the log, the row and the search index."""
 
 import contextlib
 import sqlite3
@@ -12,24 +12,24 @@ from scout.model.conversation import redact as tombstone
 from scout.model.problems.request import NotFound
 from scout.store.table import table_of
 
-# The very expression that the trigger on the log lets pass.
+# Exactly the expression that the trigger on the log allows.
 _EMPTIED = (
     "CAST(json_remove(json_set(CAST(data AS TEXT), '$.payload.text', ''), '$.payload.attachments') AS BLOB)"
 )
 
 
 class Redaction(NamedTuple):
-    """The tombstone; `first` is false when the message had been redacted before and nothing changed."""
+    """The redacted message; `first` is false if it had been redacted before and nothing changed."""
 
     message: Message
     first: bool
 
 
 def redact(connection: sqlite3.Connection, message_id: str, now: Time) -> Redaction:
-    """Take the body out, inside the caller's transaction.
+    """Remove the body, inside the caller's transaction.
 
-    When it is the `first` time, the caller appends a MessageRedacted with this message as its record
-    in the same transaction: the log then says that the body was there, when it went and by whom.
+    If `first`, the caller appends a MessageRedacted with this message as its record
+    in the same transaction, so the log shows when and by whom the body was removed.
     """
     table = table_of(Message)
     message: Message | None = table.get(connection, message_id)
@@ -39,13 +39,13 @@ def redact(connection: sqlite3.Connection, message_id: str, now: Time) -> Redact
         return Redaction(message, first=False)
     gone = tombstone(message, now)
     with overwriting(connection):
-        _empty(connection, message)
+        _empty_body(connection, message)
         table.write(connection, gone)
     return Redaction(gone, first=True)
 
 
-def _empty(connection: sqlite3.Connection, message: Message) -> None:
-    """The index first: it reads the words that it is to forget from the event itself."""
+def _empty_body(connection: sqlite3.Connection, message: Message) -> None:
+    """Empty the event, after the index, which reads the words to remove from the event itself."""
     posted = (message.seq,)
     if connection.execute("SELECT 1 FROM indexed WHERE seq >= ?", posted).fetchone():
         connection.execute("DELETE FROM search WHERE rowid = ?", posted)
@@ -55,7 +55,7 @@ def _empty(connection: sqlite3.Connection, message: Message) -> None:
 
 @contextlib.contextmanager
 def overwriting(connection: sqlite3.Connection) -> Generator[None]:
-    """Freed bytes of the file are overwritten with zeros, not merely marked as free."""
+    """Overwrite freed bytes of the file with zeros while the context is open."""
     connection.execute("PRAGMA secure_delete = ON").fetchall()
     try:
         yield

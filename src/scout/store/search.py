@@ -1,4 +1,4 @@
-"""Full-text search, fed behind the log. What is not indexed yet is searched in memory, by the same rules."""
+"""Full-text search, indexed behind the log. New events are searched in memory, by the same rules."""
 
 import contextlib
 import sqlite3
@@ -12,10 +12,10 @@ from scout.model.events.event_types import event_type, read_event
 from scout.model.events.talk import MessagePosted, WorkItemCreated, WorkItemEvent, WorkItemUpdated
 from scout.store.redact import overwriting
 
-_WORDS = 32  # of one query; more would be a pasted text
-_PREFIX = 3  # letters that a word with a star needs, so that it does not stand for half of all words
-_TAIL = 2000  # searchable events read from the log itself
-_MERGED = 500  # pages of the index rewritten at a time
+_WORDS = 32  # maximum words of a query; more would be a pasted text
+_PREFIX = 3  # minimum letters before a star, so that it does not match half of all words
+_TAIL = 2000  # maximum unindexed events that are searched
+_MERGED = 500  # pages of the index rewritten per step
 _NEWEST = 2**63 - 1
 _WORK = ", ".join(f"'{event_type(kind)}'" for kind in (WorkItemCreated, WorkItemUpdated))
 _KNOWN = f"'{event_type(MessagePosted)}', {_WORK}"
@@ -23,7 +23,7 @@ _WORK_ID = "CAST(data AS TEXT) ->> '$.payload.record.id'"
 
 
 class SearchHit(NamedTuple):
-    """Something that was found; the words around the match stand in `snippet`, the match in «…»."""
+    """One result; `snippet` has the words around the match, with the match in «…»."""
 
     seq: int
     noun: str
@@ -35,7 +35,7 @@ class SearchHit(NamedTuple):
 
     @property
     def cursor(self) -> str:
-        """Hand this in as `before` to go on after this one."""
+        """Return the `before` that continues after this result."""
         return str(self.seq)
 
 
@@ -43,7 +43,7 @@ class SearchHit(NamedTuple):
 
 
 def feed(connection: sqlite3.Connection, limit: int) -> int:
-    """Index the next `limit` events of the log; how much was done. 0: there is nothing left to do."""
+    """Index the next `limit` events of the log; return how much was done, 0 when nothing is left."""
     done, stale = connection.execute("SELECT seq, stale FROM indexed").fetchone()
     if stale:
         _scrub(connection, stale)
@@ -56,13 +56,13 @@ def feed(connection: sqlite3.Connection, limit: int) -> int:
 
 
 def is_behind(connection: sqlite3.Connection) -> bool:
-    """Whether there is something to feed."""
+    """Whether there are events to index."""
     query = "SELECT stale OR seq < (SELECT coalesce(max(seq), 0) FROM events) FROM indexed"
     return bool(connection.execute(query).fetchone()[0])
 
 
 def _index(connection: sqlite3.Connection, after: int, last: int) -> None:
-    """Enter the words of the events up to `last`; of a work item only the newest stay."""
+    """Index the words of the events up to `last`; of a work item only the newest stay."""
     reach = (after, last)
     words = "SELECT seq, text, places FROM searched WHERE seq > ? AND seq <= ? ORDER BY seq"
     connection.execute(f"INSERT INTO search (rowid, text, places) {words}", reach)
@@ -82,9 +82,9 @@ def _take_out_older(connection: sqlite3.Connection, work_id: str, seq: int) -> N
 
 
 def _scrub(connection: sqlite3.Connection, stale: int) -> None:
-    """One step of rewriting the index, so that words taken out of it also leave its pages.
+    """Rewrite a part of the index, so that removed words also leave its pages.
 
-    A negative number starts a merge of everything; fewer than two changes say that nothing is left.
+    A negative number starts a merge of everything; fewer than two changes mean that nothing is left.
     """
     before = connection.total_changes
     pages = -_MERGED if stale > 1 else _MERGED
@@ -98,7 +98,7 @@ def _scrub(connection: sqlite3.Connection, stale: int) -> None:
 
 
 def places_of(connection: sqlite3.Connection, agent_id: str) -> tuple[str, ...]:
-    """Where an agent may read: the conversations it is in, and what names it."""
+    """Return what an agent may read: its conversations, and what names it."""
     query = "SELECT conversation_id FROM members WHERE agent_id = ? AND left_at IS NULL"
     return (agent_id, *(row[0] for row in connection.execute(query, (agent_id,))))
 
@@ -106,21 +106,21 @@ def places_of(connection: sqlite3.Connection, agent_id: str) -> tuple[str, ...]:
 def search(
     connection: sqlite3.Connection, text: str, places: Collection[str] | None, before: str | None, limit: int
 ) -> list[SearchHit]:
-    """What holds all these words, newest first; `word*` stands for all that begin so.
+    """Return what contains all these words, newest first; `word*` matches every word that begins so.
 
-    `places` are the ids of conversations and agents whose words the caller may read; None: all.
+    `places`: ids of the conversations and agents that the caller may read; None: all.
     """
-    match, newest = _match(text, places), _position(before)
+    match, newest = _build_match(text, places), _position(before)
     if match is None:
         return []
     (done,) = connection.execute("SELECT seq FROM indexed").fetchone()
-    with _tail(connection, done) as tail:
+    with _index_tail(connection, done) as tail:
         later = _matches(tail, match, newest, limit)
         renewed = {row[0] for row in tail.execute("SELECT id FROM indexed_work")}
-        hits = [_found(_event(tail, seq), snippet) for seq, snippet in later]
+        hits = [_read_hits(_event(tail, seq), snippet) for seq, snippet in later]
     wanted = limit - len(hits) + len(renewed)
     earlier = _matches(connection, match, min(newest, done + 1), wanted)
-    old = (_found(_event(connection, seq), snippet) for seq, snippet in earlier)
+    old = (_read_hits(_event(connection, seq), snippet) for seq, snippet in earlier)
     hits += [found for found in old if found.id not in renewed]
     return hits[:limit]
 
@@ -135,10 +135,10 @@ def _position(before: str | None) -> int:
     return int(before)
 
 
-def _match(text: str, places: Collection[str] | None) -> str | None:
-    """The question in FTS5's language: each word quoted, so that nothing in it is syntax."""
+def _build_match(text: str, places: Collection[str] | None) -> str | None:
+    """Return the query in FTS5 syntax: each word quoted, so that nothing in it is syntax."""
     words = text.encode(errors="replace").decode().replace("\0", " ").split()
-    terms = [term for term in map(_term, words) if term][:_WORDS]
+    terms = [term for term in map(_build_term, words) if term][:_WORDS]
     if not terms or (places is not None and not places):
         return None
     wanted = f"text : ({' AND '.join(terms)})"
@@ -148,7 +148,7 @@ def _match(text: str, places: Collection[str] | None) -> str | None:
     return f"{wanted} AND places : ({readable})"
 
 
-def _term(word: str) -> str:
+def _build_term(word: str) -> str:
     bare = word.rstrip("*").replace('"', " ")
     letters = sum(letter.isalnum() for letter in bare)
     if not letters:
@@ -157,7 +157,7 @@ def _term(word: str) -> str:
 
 
 def _token(place: str) -> str:
-    """The last letters of an id: one word for the index. Anything but an id meets nothing."""
+    """Return the last letters of an id, one word for the index; anything but an id matches nothing."""
     letters = place[-26:]
     return letters if letters.isascii() and letters.isalnum() else "none"
 
@@ -174,7 +174,7 @@ def _event(connection: sqlite3.Connection, seq: int) -> Event:
     return read_event(connection.execute("SELECT data FROM events WHERE seq = ?", (seq,)).fetchone()[0])
 
 
-def _found(event: Event, snippet: str) -> SearchHit:
+def _read_hits(event: Event, snippet: str) -> SearchHit:
     if isinstance(event, WorkItemEvent):
         work = event.payload.record
         return SearchHit(event.seq, "work", work.id, work.conversation_id, work.owner_id, event.time, snippet)
@@ -183,8 +183,8 @@ def _found(event: Event, snippet: str) -> SearchHit:
 
 
 @contextlib.contextmanager
-def _tail(connection: sqlite3.Connection, done: int) -> Generator[sqlite3.Connection]:
-    """The newest events that are not indexed yet, indexed in memory."""
+def _index_tail(connection: sqlite3.Connection, done: int) -> Generator[sqlite3.Connection]:
+    """Index the newest, not yet indexed events in memory."""
     query = f"SELECT * FROM events WHERE seq > ? AND type IN ({_KNOWN}) ORDER BY seq DESC LIMIT ?"
     rows = connection.execute(query, (done, _TAIL)).fetchall()
     memory = sqlite3.connect(":memory:", isolation_level=None)

@@ -1,6 +1,6 @@
-"""The tables that are projected from the log, one per noun, and the named queries of `sql/queries.sql`.
+"""The tables projected from the log, one per noun, and the named queries of `sql/queries.sql`.
 
-A row holds the whole record as JSON (`data`) and, as columns, only what queries look for.
+A row holds the whole record as JSON (`data`) and, as columns, only what queries search.
 """
 
 import functools
@@ -35,9 +35,9 @@ from scout.model.work_item import WorkItem
 
 
 class Table:
-    """A table of records; `columns` are the fields that are also columns, dotted when they lie deeper.
+    """A table of records; `columns` are the fields that are also columns, dotted if nested.
 
-    `key`: what tells its rows apart, where that is not the id.
+    `key`: the unique column, if it is not the id.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class Table:
         )
         self._select = f"SELECT data FROM {name} WHERE id = ?"
         self.starting = f"SELECT id FROM {name} WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
-        # With `id` first, so that there are always several and the result is always a tuple.
+        # With `id` there are always several, so the result is always a tuple.
         self._cells = attrgetter("id", *fields)
 
     def row(self, record: Record, data: bytes) -> tuple[Any, ...]:
-        """The values of a record's row; `data` is the record as it is stored."""
+        """Return the values of a record's row; `data` is the stored record."""
         return (*map(_cell, self._cells(record)), data)
 
     def write(self, connection: sqlite3.Connection, record: Record) -> None:
@@ -66,17 +66,17 @@ class Table:
         connection.execute(self.upsert, self.row(record, stored(record)))
 
     def get(self, connection: sqlite3.Connection, ident: str) -> Any:
-        """The record with this id, or None."""
+        """Return the record with this id, or None."""
         found = connection.execute(self._select, (ident,)).fetchone()
         return self.read(found[0]) if found else None
 
     def beginning(self, connection: sqlite3.Connection, start: str, limit: int) -> list[str]:
-        """The first ids that begin with this text; an id holds nothing beyond 'z'."""
+        """Return the first ids that begin with this text; an id has nothing beyond 'z'."""
         found = connection.execute(self.starting, (start, f"{start}{{", limit))
         return [ident for (ident,) in found]
 
     def read(self, data: bytes) -> Any:
-        """The record of a row; the kinds that every request reads are decoded once."""
+        """Return the record of a row; kinds that every request reads are decoded once."""
         return _shared(data, self.record) if self.record in _SHARED else decode(data, self.record)
 
 
@@ -89,7 +89,7 @@ _SHARED = frozenset({Agent, Endpoint, Conversation})
 
 
 def _cell(value: object) -> object:
-    """What SQLite stores: text for names and states, integers for times and flags."""
+    """Return the SQLite value: text for names and states, integers for times and flags."""
     if type(value) is str or value is None:
         return value
     return int(value) if isinstance(value, int) else str(value)
@@ -178,7 +178,7 @@ _BY_RECORD = {table.record: table for table in _TABLES}
 
 
 def table_of(record: type[Record]) -> Table:
-    """The table that holds records of this type."""
+    """Return the table of records of this type."""
     return _BY_RECORD[record]
 
 

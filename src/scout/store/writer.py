@@ -5,10 +5,10 @@ gather while the sync before them runs, and then share the next: under load the 
 same and the number of requests for each grows.
 
 Statements run on the event-loop thread. Nothing else runs meanwhile, so what a request reads is what it
-decides from, and no lock is needed. Only COMMIT runs in a thread. While it runs, nobody may touch the
+decides from, and no lock is needed. Only COMMIT runs in a thread. While it runs, nothing may touch the
 connection: new requests wait in a queue, and `_drain` is the only task that takes them out of it.
 
-An answer is given after the commit and never before. Those who ask wait for a future; `committed` is called
+An answer is given after the commit and never before. Callers wait for a future; `committed` is called
 in the order of the log, so that what is published is on disk and in order.
 
 There are no savepoints, since almost no request fails after it wrote something. When one does, the whole
@@ -16,7 +16,7 @@ group is rolled back and its requests run one by one; that is why `work` may run
 the store. A request that is refused before it wrote anything leaves the others alone.
 
 A group ends after a number of requests or a slice of processor time, whichever is first, because the loop
-answers nobody while a group runs.
+answers no request while a group runs.
 """
 
 import asyncio
@@ -34,13 +34,13 @@ from scout.store.disk import Fault, fault_of
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], Any]
 
-# A longer group would keep the loop from its other duties: requests, and seconds of processor time.
+# Limits of a group, so that the loop can do its other work: requests, and seconds of processor time.
 _GROUP = 256
 _SLICE = 0.02
 
 
 def refusal_of(error: sqlite3.Error, path: str) -> Refused | None:
-    """An SQLite error about the disk or the file, as a refusal; None for any other error."""
+    """Return an SQLite error about the disk or the file as a refusal; None for any other error."""
     fault = fault_of(error)
     if fault is Fault.FULL:
         return Refused(StoreFull(path=path))
@@ -66,7 +66,7 @@ class _Outcome(NamedTuple):
         if self.error is None:
             self.request.committed()
         if answer.cancelled():
-            return  # the caller is gone; what was committed stays
+            return  # the caller is gone; the commit stays
         if self.error is not None:
             answer.set_exception(self.error)
         else:
@@ -94,9 +94,9 @@ class Writer:
     async def run(
         self, work: Callable[[sqlite3.Connection], T], committed: Callable[[], None] = lambda: None
     ) -> T:
-        """The result of `work` once it is on disk. It may run twice, so it only touches the store.
+        """Return the result of `work` once it is on disk. It may run twice, so it only touches the store.
 
-        `committed` is called when it is on disk, in the order of the log, even if nobody waits any more.
+        `committed` is called once it is on disk, in the order of the log, even if the caller is gone.
         """
         loop = asyncio.get_running_loop()
         request = _Request(work, loop.create_future(), committed)
@@ -115,12 +115,12 @@ class Writer:
         while self._waiting:
             group: list[_Request] = []
             try:
-                await self._together(group)
+                await self._run_group(group)
             except _Spoilt:
                 for request in group:
-                    await self._alone(request)
+                    await self._run_alone(request)
 
-    async def _together(self, group: list[_Request]) -> None:
+    async def _run_group(self, group: list[_Request]) -> None:
         """Run waiting requests in one transaction, for a slice of time, and add each to `group`."""
         self._begin()
         outcomes: list[_Outcome] = []
@@ -138,7 +138,7 @@ class Writer:
                 outcomes.append(_Outcome(request, error=error))  # it wrote nothing: the others are fine
         await self._commit(outcomes)
 
-    async def _alone(self, request: _Request) -> None:
+    async def _run_alone(self, request: _Request) -> None:
         self._begin()
         try:
             outcome = _Outcome(request, self._work(request))
@@ -175,5 +175,5 @@ class Writer:
             outcome.deliver()
 
     def _refusal(self, error: sqlite3.Error) -> Exception:
-        """A full disk or a damaged file as a refusal; any other error is a bug and stays as it is."""
+        """Return a full disk or a damaged file as a refusal; any other error is a bug and stays as it is."""
         return refusal_of(error, self._path) or error

@@ -22,7 +22,7 @@ _AT_ONCE = 8
 
 
 class RestartRecovery:
-    """Checks each session once, in the lane of its agent: before its next turn, without delaying the start."""
+    """Checks each session once, in the lane of its agent: before its next turn, not delaying the start."""
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""Backups, verification and damage: whether what is stored is whole."""
+"""Backups, verification and damage reports of the store."""

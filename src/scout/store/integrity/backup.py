@@ -12,11 +12,11 @@ from scout.store.database import connect
 from scout.store.disk import Fault, copy_to, fault_of, sync_folder
 from scout.store.migrate import CURRENT, version_of
 
-_HALF, _WHOLE = ".restoring", ".restored"  # a copy that is being made; one that only has to be put in place
+_HALF, _WHOLE = ".restoring", ".restored"  # a copy in progress; a complete copy not yet in place
 
 
 def backup(path: Path, target: Path) -> int:
-    """Copy the store to a new file, its owner's alone; the size in bytes. An existing file is kept."""
+    """Copy the store to a new file that only its owner can read; return its size. Never overwrites."""
     try:
         with contextlib.closing(connect(path, readonly=True)) as source:
             size = copy_to(source, target)
@@ -26,15 +26,15 @@ def backup(path: Path, target: Path) -> int:
         if fault_of(error) is Fault.FULL:
             target.unlink(missing_ok=True)
             raise Refused(StoreFull(path=str(target))) from None
-        raise _damaged(path, target, (str(error),)) from None
-    problems = _damage(target)
+        raise _build_refusal(path, target, (str(error),)) from None
+    problems = _find_damage(target)
     if problems:
-        raise _damaged(path, target, problems)
+        raise _build_refusal(path, target, problems)
     return size
 
 
-def _damage(path: Path) -> tuple[str, ...]:
-    """What a check of the whole file finds."""
+def _find_damage(path: Path) -> tuple[str, ...]:
+    """Check the whole file and return what is wrong with it."""
     with contextlib.closing(connect(path, readonly=True)) as copy:
         try:
             found = tuple(str(row[0]) for row in copy.execute("PRAGMA integrity_check(10)"))
@@ -43,8 +43,8 @@ def _damage(path: Path) -> tuple[str, ...]:
     return () if found == ("ok",) else found
 
 
-def _damaged(path: Path, copy: Path, problems: tuple[str, ...]) -> Refused:
-    """The refusal to call a damaged copy a backup; it is kept under another name."""
+def _build_refusal(path: Path, copy: Path, problems: tuple[str, ...]) -> Refused:
+    """Keep a damaged copy under another name, and return the refusal."""
     if copy.exists():
         aside = copy.with_name(f"{copy.name}.damaged")
         copy.rename(aside)
@@ -54,7 +54,7 @@ def _damaged(path: Path, copy: Path, problems: tuple[str, ...]) -> Refused:
 
 
 def finish_restore(path: Path) -> None:
-    """After a restore that was killed: put its whole copy in place, or remove one that is not whole."""
+    """Finish an interrupted restore: put its complete copy in place, or remove an incomplete one."""
     whole = path.with_name(f"{path.name}{_WHOLE}")
     if whole.exists():
         _put_in_place(whole, path, free_name(path))
@@ -63,13 +63,13 @@ def finish_restore(path: Path) -> None:
 
 
 def free_name(path: Path) -> Path:
-    """A name for the store that makes room; nothing has it."""
+    """Return an unused name for the store that is moved aside."""
     names = (path.with_name(f"{path.name}.before-{second}") for second in itertools.count(int(time.time())))
     return next(name for name in names if not name.exists())
 
 
 def check_file(path: Path) -> None:
-    """Refuse what is no healthy store that this Scout can read, and say what is wrong with it."""
+    """Refuse a file that is no healthy store that this Scout can read, with the reason."""
     if not path.is_file():
         raise Refused(BadRequest(problem=f"there is no file {path}", field="path"))
     try:
@@ -91,21 +91,21 @@ def check_file(path: Path) -> None:
 
 
 def restore(source: Path, path: Path, aside: Path) -> Path | None:
-    """Put a checked copy in the place of the store, which must not be open; where the old one went.
+    """Replace the store, which must not be open, by a checked copy; return where the old one went.
 
-    Nothing is deleted: the old file and what SQLite keeps beside it move to `aside`.
+    Nothing is deleted: the old file and SQLite's files beside it move to `aside`.
     """
     check_file(source)
     finish_restore(path)
     fresh = path.with_name(f"{path.name}{_HALF}")
     backup(source, fresh)
-    _fold(path)
+    _fold_log(path)
     whole = fresh.rename(path.with_name(f"{path.name}{_WHOLE}"))
     return _put_in_place(whole, path, aside)
 
 
 def _put_in_place(whole: Path, path: Path, aside: Path) -> Path | None:
-    """Move the old store aside, then the whole copy to its place; killed in between, it can be done again."""
+    """Move the old store aside, then the copy to its place; after an interruption it can be repeated."""
     sync_folder(path.parent)
     moved = None
     for ending in ("", "-wal", "-shm"):
@@ -118,8 +118,8 @@ def _put_in_place(whole: Path, path: Path, aside: Path) -> Path | None:
     return moved
 
 
-def _fold(path: Path) -> None:
-    """Leave no log beside the old file that could meet the new one; a damaged file stays as it is."""
+def _fold_log(path: Path) -> None:
+    """Fold the write-ahead log into the old file, so that the new one never meets it."""
     if path.exists():
         with contextlib.suppress(sqlite3.DatabaseError):
             connection = connect(path)

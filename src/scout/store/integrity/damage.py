@@ -1,6 +1,6 @@
-"""What is left of a store that does not open: what is wrong, what is lost, and how to go on.
+"""A report on a store that does not open: what is wrong, what is lost, and how to recover.
 
-Nothing is written, deleted or made anew here: whatever was lost, the file may still be all there is.
+Nothing is written or deleted here: the damaged file may be the only copy.
 """
 
 import contextlib
@@ -21,11 +21,11 @@ from scout.store.migrate import CURRENT, version_of
 
 _MAGIC = b"SQLite format 3\0"
 _SHOWN = 20
-_QUICK = 64 << 20  # bytes that are checked at each start
+_QUICK = 64 << 20  # maximum bytes checked at each start
 
 
 class Copy(Record):
-    """A healthy store beside the damaged one, and the last fact that it holds."""
+    """A healthy store beside the damaged one, and the number of its last event."""
 
     file: str
     last_seq: int
@@ -33,7 +33,7 @@ class Copy(Record):
 
 
 class DamageReport(Record):
-    """What was found: `events` that can be read, the last of them, and the newest that anything speaks of."""
+    """The readable `events`, the last of them, and the newest number mentioned anywhere."""
 
     path: str
     size: int = 0
@@ -50,17 +50,17 @@ class DamageReport(Record):
 
     @property
     def sound(self) -> bool:
-        """Whether it can be opened as it is."""
+        """Whether the store can be opened as it is."""
         return not self.problems
 
     @property
     def lost(self) -> int:
-        """Events that were there and cannot be read; there may have been more."""
+        """Return the number of events known to be unreadable; there may have been more."""
         return max(0, self.expected_seq - self.events)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The report for a person, the worst first."""
+        """Return the report as lines, the worst first."""
         if self.sound:
             return (f"{self.path} is sound: {self.events} events, schema {self.version}", *self.notes)
         kept = f"{self.events} events can be read, the newest is {self.last_seq}"
@@ -71,10 +71,10 @@ class DamageReport(Record):
 
 
 def damaged(path: Path, problem: str = "") -> Refused:
-    """The refusal of a damaged store: what is wrong, what is lost, and the command that restores it."""
+    """Return the refusal of a damaged store: what is wrong, what is lost, and the command to restore it."""
     report = examine(path)
     problems = report.problems or ((problem,) if problem else ())
-    remedies = report.remedies or _with_copies(path, report).remedies
+    remedies = report.remedies or _add_copies(path, report).remedies
     return Refused(
         StoreDamaged(
             path=str(path), problems=problems, readable=report.events, lost=report.lost, remedies=remedies
@@ -83,9 +83,9 @@ def damaged(path: Path, problem: str = "") -> Refused:
 
 
 def check_start(path: Path) -> None:
-    """Refuse to open a store that is damaged, as far as a short look shows it.
+    """Refuse to open a damaged store, as far as a short check shows.
 
-    The first bytes are looked at in any case, the whole file as long as that is quick: the time that a
+    The first bytes are always checked, the whole file only while that is quick: the time that a
     start takes must not grow with the history.
     """
     if not looks_sound(path):
@@ -96,7 +96,7 @@ def check_start(path: Path) -> None:
         with contextlib.closing(connect(path, readonly=True)) as store:
             found = [str(row[0]) for row in store.execute("PRAGMA quick_check(1)")]
     except sqlite3.OperationalError:
-        return  # it cannot be opened for another reason, which is said when it is
+        return  # opening it reports the other reason
     except sqlite3.DatabaseError as error:
         raise damaged(path, str(error)) from None
     if found != ["ok"]:
@@ -104,41 +104,41 @@ def check_start(path: Path) -> None:
 
 
 def examine(path: Path) -> DamageReport:
-    """Look at a store that may be damaged. This reads all of it, so it is for when opening has failed."""
+    """Examine a store that may be damaged. This reads all of it, so only after opening has failed."""
     if not path.is_file():
-        return _with_copies(path, DamageReport(path=str(path), problems=(f"there is no file {path}",)))
+        return _add_copies(path, DamageReport(path=str(path), problems=(f"there is no file {path}",)))
     log = read_log(path.with_name(f"{path.name}-wal"))
     report = DamageReport(
-        path=str(path), size=path.stat().st_size, problems=_problems(log), notes=_notes(log)
+        path=str(path), size=path.stat().st_size, problems=_find_problems(log), notes=_build_notes(log)
     )
     if not report.size and log is None:
         return replace(report, notes=("it is empty: a new store",))
-    if _head(path) != _MAGIC:
+    if _check_head(path) != _MAGIC:
         problem = "it is not a database: its first bytes are not those of SQLite"
-        return _with_copies(path, replace(report, problems=(problem, *report.problems)))
+        return _add_copies(path, replace(report, problems=(problem, *report.problems)))
     try:
         with contextlib.closing(connect(path, readonly=True)) as store:
-            report = _contents(store, report)
+            report = _read_contents(store, report)
     except sqlite3.DatabaseError as error:
         report = replace(report, problems=(f"it cannot be opened: {error}", *report.problems))
-    return report if report.sound else _with_copies(path, report)
+    return report if report.sound else _add_copies(path, report)
 
 
 def looks_sound(path: Path) -> bool:
-    """A glance at the first bytes, for each start; it keeps SQLite from dropping a spoilt log silently.
+    """Whether the first bytes are sound; it keeps SQLite from silently dropping a damaged log.
 
-    A new or empty file is sound. What lies deeper is found by `examine`, or when it is met.
+    A new or empty file is sound. Deeper damage is found by `examine`, or when it is read.
     """
-    whole = not path.is_file() or _head(path) in {_MAGIC, b""}
+    whole = not path.is_file() or _check_head(path) in {_MAGIC, b""}
     return whole and starts_well(path.with_name(f"{path.name}-wal"))
 
 
-def _head(path: Path) -> bytes:
+def _check_head(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(len(_MAGIC))
 
 
-def _problems(log: LogState | None) -> tuple[str, ...]:
+def _find_problems(log: LogState | None) -> tuple[str, ...]:
     if log is not None and not log.readable:
         return (
             f"its write-ahead log of {log.size} bytes cannot be read: what was not yet folded in is lost",
@@ -148,7 +148,7 @@ def _problems(log: LogState | None) -> tuple[str, ...]:
     return ()
 
 
-def _notes(log: LogState | None) -> tuple[str, ...]:
+def _build_notes(log: LogState | None) -> tuple[str, ...]:
     left = log.open + log.lost if log is not None and log.lost_commits <= 1 else 0
     what = "of a write that was never answered, unless somebody cut the file"
     return (f"its write-ahead log ends in {left} pages without a commit: {what}",) if left else ()
@@ -157,7 +157,7 @@ def _notes(log: LogState | None) -> tuple[str, ...]:
 # ------------------------------------------------------------------------------------- contents
 
 
-def _contents(store: sqlite3.Connection, report: DamageReport) -> DamageReport:
+def _read_contents(store: sqlite3.Connection, report: DamageReport) -> DamageReport:
     version = version_of(store)
     found = tuple(str(row[0]) for row in store.execute(f"PRAGMA integrity_check({_SHOWN})"))
     problems = () if found == ("ok",) else found
@@ -178,7 +178,7 @@ def _contents(store: sqlite3.Connection, report: DamageReport) -> DamageReport:
         unreadable=tuple(name for name in names if name not in readable),
         events=len(seqs),
         last_seq=last,
-        expected_seq=max([last, *_spoken_of(store)]),
+        expected_seq=max([last, *_find_mentioned_seqs(store)]),
     )
 
 
@@ -191,7 +191,7 @@ def _is_readable(store: sqlite3.Connection, table: str) -> bool:
 
 
 def _readable_seqs(store: sqlite3.Connection) -> set[int]:
-    """From both ends, as far as one comes."""
+    """Return the readable event numbers, read from both ends."""
     seqs: set[int] = set()
     for order in ("ASC", "DESC"):
         with contextlib.suppress(sqlite3.DatabaseError):
@@ -209,8 +209,8 @@ _WITNESSES = (
 )
 
 
-def _spoken_of(store: sqlite3.Connection) -> Iterator[int]:
-    """The newest facts that other parts of the file know of."""
+def _find_mentioned_seqs(store: sqlite3.Connection) -> Iterator[int]:
+    """Return the newest event numbers that other parts of the file mention."""
     for query in _WITNESSES:
         with contextlib.suppress(sqlite3.DatabaseError):
             yield int(store.execute(query).fetchone()[0] or 0)
@@ -219,17 +219,17 @@ def _spoken_of(store: sqlite3.Connection) -> Iterator[int]:
 # --------------------------------------------------------------------------------------- copies
 
 
-def _with_copies(path: Path, report: DamageReport) -> DamageReport:
-    copies = tuple(sorted(_copies(path), key=lambda copy: (-copy.last_seq, -copy.modified)))
+def _add_copies(path: Path, report: DamageReport) -> DamageReport:
+    copies = tuple(sorted(_find_copies(path), key=lambda copy: (-copy.last_seq, -copy.modified)))
     expected = max([report.expected_seq, *(copy.last_seq for copy in copies)])
-    remedies = tuple(_remedy(copy, expected) for copy in copies) or (_ELSEWHERE,)
+    remedies = tuple(_build_remedy(copy, expected) for copy in copies) or (_ELSEWHERE,)
     return replace(report, expected_seq=expected, copies=copies, remedies=remedies)
 
 
-def _copies(path: Path) -> Iterator[Copy]:
-    """The healthy stores in the same folder, of the newest files there."""
+def _find_copies(path: Path) -> Iterator[Copy]:
+    """Return the healthy stores in the same folder, among its newest files."""
     beside = [file for file in path.parent.glob("*") if file.is_file() and file != path]
-    stores = [file for file in beside if _head(file) == _MAGIC]
+    stores = [file for file in beside if _check_head(file) == _MAGIC]
     for file in sorted(stores, key=lambda file: -file.stat().st_mtime)[:_SHOWN]:
         with contextlib.suppress(Refused, sqlite3.DatabaseError):
             check_file(file)
@@ -237,7 +237,7 @@ def _copies(path: Path) -> Iterator[Copy]:
                 yield Copy(file=str(file), last_seq=last_seq(store), modified=file.stat().st_mtime)
 
 
-def _remedy(copy: Copy, expected: int) -> Remedy:
+def _build_remedy(copy: Copy, expected: int) -> Remedy:
     missing = expected - copy.last_seq
     why = f"a copy with {copy.last_seq} events; {missing or 'no'} later ones are known; the old file stays"
     return Remedy(operation="restore", parameters={"file": copy.file}, why=why)

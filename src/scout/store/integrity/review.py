@@ -14,7 +14,7 @@ _SHOWN = 100
 
 
 class Otherwise(Record):
-    """A wake decision as it was stored, and as it would be made today from the same facts."""
+    """A stored wake decision, and the decision that the same facts lead to today."""
 
     seq: int
     event_id: str
@@ -36,10 +36,10 @@ class Review(Record):
 
 
 def review(path: Path) -> Review:
-    """Make every wake decision of the log again, from the facts that are stored with it."""
+    """Repeat every wake decision of the log from its stored facts."""
     store = connect(path, readonly=True)
     try:
-        store.execute("BEGIN")  # one moment of a store that may be in use
+        store.execute("BEGIN")  # one snapshot of a store that may be in use
         return _reviewed(_facts(store))
     finally:
         store.close()

@@ -21,7 +21,7 @@ from scout.store.table import TABLES, Table
 
 _SHOWN = 100
 
-# What may change without an event: it is not compared, and is lost without harm or rebuilt.
+# Tables that change without an event: not compared; they can be lost or rebuilt.
 VOLATILE_TABLES: Mapping[str, str] = {
     "search": "the words of messages and work; rebuilt from the log",
     "indexed": "how far the search index has followed the log",
@@ -29,7 +29,7 @@ VOLATILE_TABLES: Mapping[str, str] = {
     "receipts": "what was answered to an idempotency key, for a day",
     "looks": "when a person last looked, and up to when the sweeper has",
 }
-# Heartbeats and last use: fields of replayed tables, which the model names beside each noun.
+# Heartbeats and last use: volatile fields, which the model names with each noun.
 VOLATILE_FIELDS = {noun.record: noun.volatile for noun in NOUNS.values() if noun.volatile}
 
 
@@ -57,9 +57,9 @@ class Report(Record):
 
 
 def verify(path: Path) -> Report:
-    """Check the file itself, that the log has no gaps, and that replaying it gives the same rows.
+    """Check the file, that the log has no gaps, and that a replay gives the same rows.
 
-    A file that cannot be read to its end is refused with what is wrong with it.
+    A file that cannot be read completely is refused with the reason.
     """
     try:
         return _verify(path)
@@ -71,10 +71,10 @@ def _verify(path: Path) -> Report:
     with tempfile.TemporaryDirectory(prefix="scout-verify-") as folder:
         store, copy = connect(path, readonly=True), connect(Path(folder) / "replayed.db")
         try:
-            copy.execute("PRAGMA synchronous = OFF")  # it is thrown away
+            copy.execute("PRAGMA synchronous = OFF")  # a temporary file
             migrate(copy)
-            store.execute("BEGIN")  # one moment of a store that may be in use
-            damage = _damage(store)
+            store.execute("BEGIN")  # one snapshot of a store that may be in use
+            damage = _find_damage(store)
             events, gaps = _replay(store, copy)
             rows, differences = _compare(store, copy)
         finally:
@@ -83,13 +83,13 @@ def _verify(path: Path) -> Report:
     return Report(events=events, rows=rows, damage=damage, gaps=gaps, differences=differences)
 
 
-def _damage(store: sqlite3.Connection) -> tuple[str, ...]:
+def _find_damage(store: sqlite3.Connection) -> tuple[str, ...]:
     found = [str(row[0]) for row in store.execute(f"PRAGMA integrity_check({_SHOWN})")]
     return () if found == ["ok"] else tuple(found)
 
 
 def _replay(store: sqlite3.Connection, copy: sqlite3.Connection) -> tuple[int, tuple[int, ...]]:
-    """Project every event; returns their count and the numbers after which one is missing."""
+    """Project every event; return their count and the numbers before each gap."""
     copy.execute("BEGIN")
     count, expected = 0, 1
     gaps: list[int] = []
@@ -106,7 +106,7 @@ def _compare(store: sqlite3.Connection, copy: sqlite3.Connection) -> tuple[int, 
     rows = 0
     differences: list[Difference] = []
     for table in TABLES.values():
-        for ident, ours, theirs in _side_by_side(table, store, copy):
+        for ident, ours, theirs in _pair_rows(table, store, copy):
             rows += 1
             if ours != theirs and len(differences) < _SHOWN:
                 differences.append(Difference(table=table.name, id=ident, stored=ours, replayed=theirs))
@@ -121,10 +121,10 @@ def _compare(store: sqlite3.Connection, copy: sqlite3.Connection) -> tuple[int, 
     return rows, tuple(differences)
 
 
-def _side_by_side(
+def _pair_rows(
     table: Table, store: sqlite3.Connection, copy: sqlite3.Connection
 ) -> Iterator[tuple[str, dict[str, Any] | None, dict[str, Any] | None]]:
-    """Both versions of every row, by id."""
+    """Yield both versions of every row, by id."""
     ours, theirs = _rows(table, store), _rows(table, copy)
     for one, other in _merged(ours, theirs):
         present = one or other

@@ -1,7 +1,7 @@
-"""Reading SQLite's write-ahead log without touching it: how much of it SQLite itself would use.
+"""Reading SQLite's write-ahead log without changing it: how much of it SQLite would use.
 
-SQLite drops silently what does not add up. After a power cut that is right: what was not synced was never
-answered. After a cut or a scribble by somebody else it hides a loss, so it is counted here.
+SQLite silently drops frames with a wrong checksum. After a power cut that is right: unsynced data was never
+answered. After a truncation or a foreign write it hides a loss, so the frames are counted here.
 https://www.sqlite.org/fileformat2.html#the_write_ahead_log
 """
 
@@ -15,9 +15,9 @@ _Sum = tuple[int, int]
 
 
 class LogState(NamedTuple):
-    """`used` pages end in a commit; `open` ones follow it but are in no commit; `lost` ones do not add up.
+    """`used` pages end in a commit; `open` ones follow it without a commit; `lost` ones have wrong checksums.
 
-    `readable` is false when the whole log is ignored for its first bytes. A commit is synced before the
+    `readable` is false if the first bytes make SQLite ignore the whole log. A commit is synced before the
     next one begins, so a power cut spoils one at most: more `lost_commits` were answered, and are gone.
     """
 
@@ -30,7 +30,7 @@ class LogState(NamedTuple):
 
 
 def read_log(path: Path) -> LogState | None:
-    """The state of a write-ahead log; None when there is none or it is empty."""
+    """Return the state of a write-ahead log; None if it is missing or empty."""
     if not path.is_file() or not path.stat().st_size:
         return None
     with path.open("rb") as file:
@@ -38,7 +38,7 @@ def read_log(path: Path) -> LogState | None:
 
 
 def starts_well(path: Path) -> bool:
-    """Whether SQLite would read this log at all; a missing or empty one is well."""
+    """Whether SQLite would read this log; a missing or empty one counts as well."""
     if not path.is_file() or not path.stat().st_size:
         return True
     with path.open("rb") as file:
@@ -69,9 +69,9 @@ def _read(file: BinaryIO, size: int) -> LogState:
     state, sound, index = LogState(size, readable=True), True, 0
     while frame := file.read(_FRAME + page):
         if frame[8:16] != salt:
-            break  # of an earlier round: the log is written over from its start
+            break  # an earlier round: the log is overwritten from its start
         index += 1
-        commit = any(frame[4:8])  # there stands the size of the file after a commit, else zero
+        commit = any(frame[4:8])  # the file size after a commit, else zero
         total = _sum(order, total, frame[:8] + frame[_FRAME:]) if sound else total
         sound = sound and len(frame) == _FRAME + page and total == struct.unpack(">II", frame[16:24])
         if not sound:
