@@ -91,19 +91,19 @@ class StoredDirectory:
         return " AND ".join(terms), values
 
     def agent(self, agent_id: str) -> Agent | None:
-        return self._is_visible(self._ledger.get(Agent, agent_id))
+        return self._filter_visible(self._ledger.get(Agent, agent_id))
 
     def at_path(self, path: AgentPath) -> Agent | None:
-        return self._is_visible(self._one(Agent, "SELECT data FROM agents WHERE path = ?", str(path)))
+        return self._filter_visible(self._one(Agent, "SELECT data FROM agents WHERE path = ?", str(path)))
 
     def at_branch(self, project_root: str, branch: str) -> Agent | None:
         query = f"SELECT data FROM agents a WHERE project_root = ? AND birth_branch = ? AND {_LIVE}"
-        return self._is_visible(self._one(Agent, query, project_root, branch))
+        return self._filter_visible(self._one(Agent, query, project_root, branch))
 
     def of_project(self, project_root: str) -> Agent | None:
         """Return the base agent of a directory: of kind agent, without a profile."""
         query = f"SELECT data FROM agents a WHERE {_LIVE} AND {_BASE} ORDER BY id LIMIT 1"
-        return self._is_visible(self._one(Agent, query, project_root))
+        return self._filter_visible(self._one(Agent, query, project_root))
 
     def retired(self, wanted: Wanted) -> Agent | None:
         query = (
@@ -111,7 +111,7 @@ class StoredDirectory:
             " AND lifecycle = 'retired' ORDER BY id DESC LIMIT 1"
         )
         found = self._one(Agent, query, wanted.definition_id, wanted.workspace, wanted.profile)
-        return self._is_visible(found)
+        return self._filter_visible(found)
 
     def endpoints(self, agent_id: str) -> Sequence[Endpoint]:
         query = "SELECT data FROM endpoints WHERE agent_id = ? ORDER BY id"
@@ -144,14 +144,14 @@ class StoredDirectory:
 
     def near(self, keys: Collection[str], limit: int) -> Sequence[str]:
         marks = ", ".join("?" for _ in keys)
-        held, values = self._is_held
+        held, values = self._held_condition
         alike = f"SELECT DISTINCT n.name FROM name_keys n WHERE n.key IN ({marks}) AND {held}"
         query = f"{alike} ORDER BY n.name LIMIT ?"
         return [name for (name,) in self._rows(query, *sorted(keys), *values, limit)]
 
     def prefixed(self, prefix: str, limit: int) -> Sequence[str]:
         # The first text after every text with this prefix; a folded name holds nothing beyond 'z'.
-        held, values = self._is_held
+        held, values = self._held_condition
         query = (
             f"SELECT n.name FROM names n WHERE n.name >= ? AND n.name < ? AND {held} ORDER BY n.name LIMIT ?"
         )
@@ -163,14 +163,14 @@ class StoredDirectory:
         return [decode(data, Agent) for (data,) in self._rows(query, workspace, *values, limit)]
 
     @property
-    def _is_held(self) -> tuple[str, list[Any]]:
-        """Whether an agent that this caller sees still has a name, or an alias."""
+    def _held_condition(self) -> tuple[str, list[Any]]:
+        """Return the condition that a visible agent still has a name, or that it is an alias."""
         seen, values = self._view.term
         live = f"SELECT 1 FROM agents a WHERE a.definition_id = n.name AND {_LIVE} AND {seen}"
         mine = "SELECT 1 FROM aliases s WHERE s.owner = ? AND s.name = n.name AND s.state <> 'removed'"
         return f"(EXISTS ({live}) OR EXISTS ({mine}))", [*values, self._user]
 
-    def _is_visible(self, agent: Agent | None) -> Agent | None:
+    def _filter_visible(self, agent: Agent | None) -> Agent | None:
         return agent if agent is not None and self._view.shows(agent) else None
 
     def _one(self, kind: Any, query: str, *values: Any) -> Any:

@@ -66,7 +66,7 @@ class Ledger:
         return [self.with_sign(one) for one in found] if kind is Endpoint and self._signs else found
 
     def with_sign(self, record: T) -> T:
-        """Return an endpoint with its last sign of life, unless its row is newer; other records as they are."""
+        """Return an endpoint with its last sign of life, unless its row is newer; others unchanged."""
         if not isinstance(record, Endpoint):
             return record
         sign = self._signs.get(record.id)

@@ -30,7 +30,7 @@ def migrate(connection: sqlite3.Connection) -> tuple[int, ...]:
     """
     version = version_of(connection)
     if version > CURRENT:
-        raise Refused(_build_remedies(connection, version))
+        raise Refused(_build_refusal(connection, version))
     due = sorted(number for number in scripts() if number > version)
     if due and version:
         _keep_copy(connection, due[0])
@@ -64,8 +64,8 @@ def _find_free_name(path: Path, number: int) -> Path:
     return next(place for place in wanted if not place.exists())
 
 
-def _build_remedies(connection: sqlite3.Connection, version: int) -> BadRequest:
-    """Return the remedies for a newer store: the newer Scout, or the copy it made before the migration."""
+def _build_refusal(connection: sqlite3.Connection, version: int) -> BadRequest:
+    """Return the refusal of a newer store, with the copy made before its migration as the remedy."""
     path = _get_path(connection)
     older = path and path.with_name(f"{path.name}.before-{CURRENT + 1}")
     remedies: tuple[Remedy, ...] = ()

@@ -53,7 +53,7 @@ def _find_dependency(tx: Transaction, item: WorkItem, ident: str) -> WorkItem:
     while chain is not None:
         if chain.id == item.id:
             look = Remedy(operation="work.show", parameters={"workItemId": other.id})
-            problem = f"{other.id} waits for {item.id} itself: neither could ever go on"
+            problem = f"{other.id} waits for {item.id} itself: neither could continue"
             raise Refused(BadRequest(problem=problem, field="ref", remedies=(look,)))
         chain = tx.get(WorkItem, chain.awaits)
     return other

@@ -107,7 +107,7 @@ def _build_text(tx: Transaction, record: Owing, nudge: SweepNudge) -> str:
     else:
         yours = f"{tx.address(nudge.escalated_from)} was reminded and has not moved."
     why = Remedy(operation="why", parameters={"id": nudge.id})
-    tries = [f"try: {command_line(one)}" for one in (_find_remedies(tx, record, nudge.level), why)]
+    tries = [f"try: {command_line(one)}" for one in (_choose_remedy(tx, record, nudge.level), why)]
     about = f"{nudge.rule}: {title_of_record(tx, record)}"
     return "\n".join([about, f"{nudge.alarm.body}. {yours}", *tries])
 
@@ -127,8 +127,8 @@ def title_of_record(tx: Transaction, record: Any) -> str:
             return ""
 
 
-def _find_remedies(tx: Transaction, record: Owing, level: Level) -> Remedy:
-    """Return the remedies for the reminded agent: make the move, or have it made."""
+def _choose_remedy(tx: Transaction, record: Owing, level: Level) -> Remedy:
+    """Return the remedy for the reminded agent: make the move, or have it made."""
     holds = level is Level.HOLDER
     match record:
         case Question():
@@ -146,7 +146,7 @@ def _answer(question: Question) -> Remedy:
 
 
 def _close(question: Question) -> Remedy:
-    """Return the remedies of an asker: close the question, or ask another agent."""
+    """Return the remedy of an asker: close the question."""
     return Remedy(operation="question.close", parameters={"questionId": question.id})
 
 

@@ -113,7 +113,7 @@ def examine(path: Path) -> DamageReport:
     )
     if not report.size and log is None:
         return replace(report, notes=("it is empty: a new store",))
-    if _check_head(path) != _MAGIC:
+    if _read_head(path) != _MAGIC:
         problem = "it is not a database: its first bytes are not those of SQLite"
         return _add_copies(path, replace(report, problems=(problem, *report.problems)))
     try:
@@ -129,11 +129,11 @@ def looks_sound(path: Path) -> bool:
 
     A new or empty file is sound. Deeper damage is found by `examine`, or when it is read.
     """
-    whole = not path.is_file() or _check_head(path) in {_MAGIC, b""}
+    whole = not path.is_file() or _read_head(path) in {_MAGIC, b""}
     return whole and starts_well(path.with_name(f"{path.name}-wal"))
 
 
-def _check_head(path: Path) -> bytes:
+def _read_head(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(len(_MAGIC))
 
@@ -210,7 +210,7 @@ _WITNESSES = (
 
 
 def _find_mentioned_seqs(store: sqlite3.Connection) -> Iterator[int]:
-    """Return the newest event numbers that other parts of the file mention."""
+    """Yield the newest event numbers that other parts of the file mention."""
     for query in _WITNESSES:
         with contextlib.suppress(sqlite3.DatabaseError):
             yield int(store.execute(query).fetchone()[0] or 0)
@@ -229,7 +229,7 @@ def _add_copies(path: Path, report: DamageReport) -> DamageReport:
 def _find_copies(path: Path) -> Iterator[Copy]:
     """Return the healthy stores in the same folder, among its newest files."""
     beside = [file for file in path.parent.glob("*") if file.is_file() and file != path]
-    stores = [file for file in beside if _check_head(file) == _MAGIC]
+    stores = [file for file in beside if _read_head(file) == _MAGIC]
     for file in sorted(stores, key=lambda file: -file.stat().st_mtime)[:_SHOWN]:
         with contextlib.suppress(Refused, sqlite3.DatabaseError):
             check_file(file)
