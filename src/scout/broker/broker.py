@@ -141,12 +141,12 @@ class Broker:
     async def probe(self, *, again: bool = False) -> None:
         """Check which harnesses can run here; `again`: only those that could not at the last check."""
 
-        async def look(name: str, harness: Harness) -> None:
+        async def probe_one(name: str, harness: Harness) -> None:
             self.services.ready[name] = await runtimes.probe_harness(harness)
 
         known = self.services.ready
         wanted = [name for name in self.services.harnesses if not again or not known[name].ready]
-        await asyncio.gather(*(look(name, self.services.harnesses[name]) for name in wanted))
+        await asyncio.gather(*(probe_one(name, self.services.harnesses[name]) for name in wanted))
 
     async def wait_for_probe(self) -> None:
         """Wait until the first check of the harnesses is done."""

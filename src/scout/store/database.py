@@ -77,9 +77,9 @@ class Database:
             self._opened.append(self._glance)
         return self._glance
 
-    def trace(self, told: Callable[[str], None]) -> None:
-        """Call `told` with every statement of the writer, for measurements."""
-        self._connection.set_trace_callback(told)
+    def trace(self, listener: Callable[[str], None]) -> None:
+        """Call `listener` with every statement of the writer, for measurements."""
+        self._connection.set_trace_callback(listener)
 
     async def close(self) -> None:
         """Finish waiting writes, checkpoint, and close every connection."""

@@ -339,7 +339,7 @@ class Dispatcher:
         lane = self._lanes.get(delivery.target, ())
         return delivery.id in self.runner.running or any(ident == delivery.id for ident, _ in lane)
 
-    async def look(self, delivery: Delivery) -> InspectResult:
+    async def inspect_delivery(self, delivery: Delivery) -> InspectResult:
         """Ask whether a program has a delivery; follow its turn again if nothing follows it."""
         found = await self._inspect(delivery.id)
         if found is InspectResult.TAKEN:

@@ -60,17 +60,17 @@ class Cache:
         self._open: dict[str, set[str]] = {}  # each agent's open flights
         self.last_seq: int | None = None
         self._learn: dict[type, Callable[[Any], object]] = {
-            Endpoint: self._endpoint,
-            Agent: self._agent,
+            Endpoint: self._apply_endpoint,
+            Agent: self._apply_agent,
             Conversation: lambda one: self.conversations.pop(one.id, None),
             Grant: lambda _: self.grants.clear(),
             Alias: lambda _: self._forget_addresses(),
-            Session: self._session,
+            Session: self._apply_session,
             Node: lambda _: self._forget_names(),
-            Ask: self._ask,
-            Delivery: self._follow,
-            Flight: self._flight,
-            Token: self._follow,
+            Ask: self._apply_ask,
+            Delivery: self._replace_record,
+            Flight: self._apply_flight,
+            Token: self._replace_record,
         }
 
     def keep(self, key: Hashable, found: Resolution, endpoints: Iterable[Endpoint]) -> None:
@@ -97,7 +97,7 @@ class Cache:
             ways = [endpoint if one.id == endpoint.id else one for one in known]
             self.endpoints[endpoint.agent_id] = ways
 
-    def _endpoint(self, endpoint: Endpoint) -> None:
+    def _apply_endpoint(self, endpoint: Endpoint) -> None:
         known = self.endpoints.get(endpoint.agent_id, [])
         if _is_usable(endpoint) and any(one.id == endpoint.id and _is_usable(one) for one in known):
             # It takes up a turn or ends one: it is reached as before, under the same names.
@@ -108,24 +108,24 @@ class Cache:
         for key in self._keys.pop(endpoint.agent_id, ()):
             self.names.pop(key, None)
 
-    def _follow(self, record: Ask | Delivery | Flight | Session | Token) -> None:
+    def _replace_record(self, record: Ask | Delivery | Flight | Session | Token) -> None:
         """Replace the records of an ask, which each of its next steps reads again."""
         self.recent[record.id] = record
         if len(self.recent) > _RECENT:
             del self.recent[next(iter(self.recent))]
 
-    def _session(self, session: Session) -> None:
-        self._follow(session)
+    def _apply_session(self, session: Session) -> None:
+        self._replace_record(session)
         self._forget_names()
 
-    def _ask(self, ask: Ask) -> None:
-        self._follow(ask)
+    def _apply_ask(self, ask: Ask) -> None:
+        self._replace_record(ask)
         moments = self._asked.get(ask.sender)
         if moments is not None:
             moments.append(int(ask.created_at))
 
-    def _flight(self, flight: Flight) -> None:
-        self._follow(flight)
+    def _apply_flight(self, flight: Flight) -> None:
+        self._replace_record(flight)
         known = self._open.get(flight.target)
         if known is not None:
             (known.add if flight.finished_at is None else known.discard)(flight.id)
@@ -146,23 +146,23 @@ class Cache:
             known = self._open[agent_id] = set(load())
         return known
 
-    def _agent(self, agent: Agent) -> None:
+    def _apply_agent(self, agent: Agent) -> None:
         self.agents.pop(agent.id, None)
         self._forget_addresses()
 
     def forget(self) -> None:
         """Forget everything, after a rollback or after rows were refreshed without an event."""
-        for kept in (*self._kept(), self.recent):
+        for kept in (*self._list_tables(), self.recent):
             kept.clear()
         self._forget_addresses()
         self.last_seq = None
 
     def make_room(self) -> None:
         """Drop entries beyond the maximum."""
-        if sum(map(len, self._kept())) > _ROOM:
+        if sum(map(len, self._list_tables())) > _ROOM:
             self.forget()
 
-    def _kept(self) -> tuple[dict[Any, Any], ...]:
+    def _list_tables(self) -> tuple[dict[Any, Any], ...]:
         return self.agents, self.endpoints, self.conversations, self.grants, self._asked, self._open
 
     def _forget_addresses(self) -> None:

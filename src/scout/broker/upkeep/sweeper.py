@@ -264,7 +264,7 @@ async def inspect_flight(broker: Dispatching, flight_id: str) -> Liveness | None
     on = flight.waiting_on
     if on is not None and on.kind is not WaitingKind.PEER:
         return None  # its program may have ended while the flight waits
-    return _SEEN[await broker.dispatcher.look(delivery)]
+    return _SEEN[await broker.dispatcher.inspect_delivery(delivery)]
 
 
 def _load_flight(ledger: Ledger, flight_id: str) -> tuple[Flight | None, Delivery | None]:
