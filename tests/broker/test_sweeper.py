@@ -272,7 +272,7 @@ def test_an_answer_after_the_first_reminder_ends_the_matter(tmp_path: Path, reas
         await rig.agent("carol")
         await later(rig, HALF_HOUR + 1)
         message = await ann.call(GetMessage(message_id=said))
-        await ANSWERS[reason](await rig.seat() if "taken back" in reason else bob, message)
+        await ANSWERS[reason](await rig.seat() if "redacted" in reason else bob, message)
         await later(rig, HALF_HOUR + 1)
         await later(rig, HALF_HOUR + 1)
         assert [one[1] for one in await holders(rig, said)] == [1]

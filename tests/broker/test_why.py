@@ -168,7 +168,7 @@ def test_what_the_budget_held_is_said_and_does_not_differ(tmp_path: Path) -> Non
         await ended(rig, first.flight_id)
         asked = await arc.call(MakeAsk(to="@bow", body="again"))
         told = await why(rig, asked.flight_id)
-        assert told.says.startswith("@bow was not woken: agents used 1 of 1 wakes in an hour")
+        assert told.says.startswith("@bow was not woken: agents used 1 of 1 wakes per hour")
         assert [(one.action, one.rule, one.differs) for one in told.decisions] == [
             ("hold", "wake_budget", "")
         ]
