@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scout.adapters.router import ProgramRouter
-from tests.broker.stage import processes_with, until
+from tests.broker.rig import processes_with, wait_until
 
 
 def script(folder: Path, text: str) -> str:
@@ -65,4 +65,4 @@ def test_one_that_takes_too_long_is_ended_with_its_children(tmp_path: Path, read
     command = script(tmp_path, f"{'sys.stdin.read()' if reads else ''}\n{child}\ntime.sleep(60)")
     with pytest.raises(TimeoutError):
         ask(command, seconds=1.0, text="x" * 200_000)
-    asyncio.run(until(lambda: not processes_with(mark)))
+    asyncio.run(wait_until(lambda: not processes_with(mark)))

@@ -30,7 +30,7 @@ from scout.ports import (
 )
 from tests.adapters.conformance import Conformance
 from tests.adapters.turns import Turn, collect, first, run_on, turn, until
-from tests.broker.stage import processes_with
+from tests.broker.rig import processes_with
 
 pytestmark = [
     pytest.mark.slow,

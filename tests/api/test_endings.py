@@ -17,7 +17,7 @@ from scout.protocol.agents import WhoAmI
 from scout.protocol.asks import MakeAsk
 from scout.protocol.inbox import ListInbox
 from scout.protocol.talk import Send
-from tests.broker.stage import live, until
+from tests.broker.rig import online_agent, wait_until
 from tests.mcp.stage import Served, scene
 
 _INITIALIZE: dict[str, Any] = {
@@ -36,7 +36,7 @@ _WAITS = 30
 async def end(stage: Served, token: str, how: str) -> None:
     """Revoke a token, or let its time pass."""
     if how == "revoked":
-        me = await (await stage.rig.seat(token)).call(WhoAmI())
+        me = await (await stage.rig.scout(token)).call(WhoAmI())
         await stage.rig.operator(RevokeToken(token_id=me.token_id))
     else:
         stage.rig.clock.ahead += 3600
@@ -53,10 +53,10 @@ async def token_of(stage: Served, name: str) -> str:
 @pytest.mark.parametrize("what", ["inbox", "flight", "need"])
 def test_an_open_wait_ends_and_takes_nothing_that_came_later(how: str, what: str, tmp_path: Any) -> None:
     async def play(stage: Served) -> None:
-        await live(stage.rig, "waits")
-        await live(stage.rig, "other")
+        await online_agent(stage.rig, "waits")
+        await online_agent(stage.rig, "other")
         token = await token_of(stage, "waits")
-        seat = await stage.rig.seat(token)
+        seat = await stage.rig.scout(token)
         asked = await seat.call(MakeAsk(to="@other", body="go"))
         calls = {
             "inbox": ("POST", "/v1/inbox/claim", {"wait": _WAITS}),
@@ -65,12 +65,12 @@ def test_an_open_wait_ends_and_takes_nothing_that_came_later(how: str, what: str
         }
         method, path, body = calls[what]
         waiting = asyncio.ensure_future(stage.request(method, path, token, json=body))
-        await until(lambda: any(key.startswith("tok_") for key in stage.rig.broker.waiters._waiting))
+        await wait_until(lambda: any(key.startswith("tok_") for key in stage.rig.broker.waiters._waiting))
         await end(stage, token, how)
         reply = await asyncio.wait_for(waiting, 10)
         assert (reply.status_code, reply.json()["code"]) == (401, "unauthenticated")
         await stage.rig.operator(Send(to="@waits", body="for whoever is there"))
-        fresh = await stage.rig.seat(await token_of(stage, "waits"))
+        fresh = await stage.rig.scout(await token_of(stage, "waits"))
         (item,) = (await fresh.call(ListInbox())).items
         assert item.delivery is not None
         assert item.delivery.state is DeliveryState.PENDING
@@ -81,8 +81,8 @@ def test_an_open_wait_ends_and_takes_nothing_that_came_later(how: str, what: str
 @pytest.mark.rows("R7-16")
 @scene
 async def test_an_mcp_session_ends_with_its_stream_and_its_running_call(stage: Served) -> None:
-    seat = await live(stage.rig, "waits")
-    await live(stage.rig, "other")
+    seat = await online_agent(stage.rig, "waits")
+    await online_agent(stage.rig, "other")
     asked = await seat.call(MakeAsk(to="@other", body="go"))
     me, waiting = await seat.call(WhoAmI()), stage.rig.broker.waiters._waiting
     ended = False
@@ -90,9 +90,11 @@ async def test_an_mcp_session_ends_with_its_stream_and_its_running_call(stage: S
         async with stage.client("waits") as client:
             arguments = {"flightId": asked.flight_id, "timeoutSeconds": _WAITS}
             running = asyncio.ensure_future(client.call_tool("invocations_wait", arguments))
-            await until(lambda: f"end of {asked.flight_id}" in waiting)
+            await wait_until(lambda: f"end of {asked.flight_id}" in waiting)
             await end(stage, stage.rig.tokens["waits"], "revoked")
-            await until(lambda: me.token_id not in waiting and f"end of {asked.flight_id}" not in waiting)
+            await wait_until(
+                lambda: me.token_id not in waiting and f"end of {asked.flight_id}" not in waiting
+            )
             ended = True
             running.cancel()
     assert ended
@@ -104,7 +106,7 @@ async def test_an_mcp_session_ends_with_its_stream_and_its_running_call(stage: S
 @pytest.mark.parametrize("path", ["/v1/messages", "/mcp"])
 def test_a_key_given_twice_is_refused(path: str, tmp_path: Any) -> None:
     async def play(stage: Served) -> None:
-        await live(stage.rig, "one")
+        await online_agent(stage.rig, "one")
         token = stage.rig.tokens["one"]
         text = '{"to": "@one", "body": "first", "body": "second"}'
         if path == "/mcp":

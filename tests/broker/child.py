@@ -13,8 +13,7 @@ from scout.ports import HarnessEvent, Prompt, SessionSpec
 from scout.protocol.asks import MakeAsk
 from scout.protocol.talk import Send
 from scout.store.ledger import LAST
-from tests.broker.rig import Rig
-from tests.broker.stage import bodies, program, stage, until
+from tests.broker.rig import Rig, inbox_bodies, open_rig, wait_until, write_program
 
 WAITS = 'printf %s "$SCOUT_CONTRACT" >"$WORK/prompt"; echo run >>"$WORK/runs"; until [ -e "$WORK/go" ]; do sleep 0.01; done; echo done'
 
@@ -59,29 +58,29 @@ async def play(home: Path, what: str) -> None:
         command = Hesitant(home / "sessions", home, what)
     deaf = Deaf()
     deaf.reached = home / "reached"
-    async with stage(
+    async with open_rig(
         home, harnesses={"echo": deaf if what == "unknown" else Echo(), "command": command}
     ) as rig:
-        await rig.register("waits", command=program(home, "waits", WAITS))
+        await rig.register("waits", command=write_program(home, "waits", WAITS))
         await rig.register("parrot", harness="echo")
         target = "@parrot" if what == "unknown" else "@waits"
         if what == "second":
             (home / "go").touch()
             await rig.operator(Send(to=target, body="hello", wake=True))
-            await until(lambda: bodies(rig))
+            await wait_until(lambda: inbox_bodies(rig))
         if what == "message":
             await rig.operator(Send(to=target, body="hello", wake=True))
         else:
             asked = await rig.operator(MakeAsk(to=target, body="first"))
             (home / "flight").write_text(asked.flight_id)
-        await until((home / ("runs" if what in ("running", "message", "pending") else "reached")).exists)
+        await wait_until((home / ("runs" if what in ("running", "message", "pending") else "reached")).exists)
         if what == "pending":
             second = await rig.operator(MakeAsk(to=target, body="second"))
             (home / "second").write_text(second.flight_id)
         if what in ("running", "message", "pending"):
             held = home / "sessions"
-            await until(lambda: list(held.glob("*/*/pid")))
-            await until(lambda: acked(rig))
+            await wait_until(lambda: list(held.glob("*/*/pid")))
+            await wait_until(lambda: acked(rig))
         print("ready", flush=True)
         await asyncio.Event().wait()
 

@@ -31,4 +31,4 @@ def wishes(*requests: Request[Any]) -> tuple[Request[Any], ...]:
 async def seat_of(rig: Rig, agent: Agent) -> LocalScout:
     """A seat in the name of any agent."""
     minted = await rig.operator(CreateToken(agent=agent.id))
-    return await rig.seat(minted.secret)
+    return await rig.scout(minted.secret)

@@ -36,8 +36,7 @@ from scout.protocol.work import (
     WaitWork,
 )
 from scout.store.table import TABLES
-from tests.broker.rig import Rig
-from tests.broker.stage import ended, later, live, over, stage
+from tests.broker.rig import Rig, advance_clock, online_agent, open_rig, poll_until_finished, wait_for_end
 
 FOLDER = Path(__file__).parents[1] / "data" / "logs"
 
@@ -62,7 +61,7 @@ def rows(store: sqlite3.Connection) -> dict[str, dict[str, Any]]:
 
 async def story(rig: Rig) -> None:
     """Two agents that are there, two that are started, one person; a day of theirs."""
-    arc, bow = await live(rig, "arc"), await live(rig, "bow")
+    arc, bow = await online_agent(rig, "arc"), await online_agent(rig, "bow")
     await rig.register("parrot", harness="echo")
     await rig.register("old", harness="echo")
     await _talk(rig, arc, bow)
@@ -72,7 +71,7 @@ async def story(rig: Rig) -> None:
     await _person(rig, arc)
     await arc.call(ReportUsage(prompt_tokens=1200, completion_tokens=300, model="opus", harness="claude"))
     for pause in (2000, 15_000):  # nobody moves: whoever holds the next move is reminded
-        await later(rig, pause)
+        await advance_clock(rig, pause)
     await rig.operator(RetireAgent(address="@old", reason="not needed"))
 
 
@@ -89,14 +88,14 @@ async def _talk(rig: Rig, arc: LocalScout, bow: LocalScout) -> None:
 async def _asks(rig: Rig, arc: LocalScout) -> None:
     for body in ("!say done", "!fail broken"):
         asked = await arc.call(MakeAsk(to="@parrot", body=body))
-        await over(rig, asked.flight_id)
-    await over(rig, (await arc.call(RetryFlight(flight_id=asked.flight_id))).flight_id)
+        await poll_until_finished(rig, asked.flight_id)
+    await poll_until_finished(rig, (await arc.call(RetryFlight(flight_id=asked.flight_id))).flight_id)
     await rig.operator(ConfigureAgent(address="@old", config={"wakePolicy": "manual"}))
     await arc.call(MakeAsk(to="@old", body="by hand"))
     await arc.call(MakeAsk(to="@parrot", body="one too many"))
     taken = await rig.operator(MakeAsk(to="@arc", body="Review this."))
     await arc.call(CompleteFlight(flight_id=taken.flight_id, output="Reviewed."))
-    await ended(rig, taken.flight_id)
+    await wait_for_end(rig, taken.flight_id)
 
 
 async def _questions(rig: Rig, arc: LocalScout, bow: LocalScout) -> None:
@@ -147,7 +146,7 @@ def main(number: int) -> None:
 
 
 async def _play(home: Path) -> None:
-    async with stage(home, limits=Limits(wakes_per_hour=3)) as rig:
+    async with open_rig(home, limits=Limits(wakes_per_hour=3)) as rig:
         await story(rig)
 
 

@@ -1,8 +1,10 @@
 """A broker on a real file, with a clock that a test can move. Nothing of ours is replaced but time."""
 
 import asyncio
+import os
+import stat
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,11 +17,18 @@ from scout.base.refusal import Refused
 from scout.base.time import Time
 from scout.broker.broker import Broker
 from scout.broker.local import LocalScout
+from scout.broker.upkeep import housekeeping
 from scout.daemon.clock import SystemIds
-from scout.policy.limits import Limits, Periods, Rules
+from scout.model.endpoint import EndpointState, Transport
+from scout.model.events.envelope import Event, record_of
+from scout.policy.limits import Limits, Periods, Routing, Rules
+from scout.ports import Harness, Router, Sink, Snapshots
 from scout.protocol.access import CreateToken
 from scout.protocol.agents import RegisterAgent, Registered
-from scout.protocol.overview import Status
+from scout.protocol.asks import FlightView, GetFlight
+from scout.protocol.endpoints import RegisterEndpoint
+from scout.protocol.inbox import InboxItem, ListInbox
+from scout.protocol.overview import ReadLog, Status
 from scout.protocol.request import Request
 from scout.protocol.scout import Credential
 from scout.store.blobs import FolderBlobs
@@ -46,12 +55,8 @@ class MovedClock:
         return time.monotonic()
 
 
-class RandomIds(SystemIds):
-    """The daemon's own: in order even within a millisecond."""
-
-
 class Rig:
-    """A started broker and whoever sits at it."""
+    """A started broker, and Scout as the operator or an agent sees it."""
 
     def __init__(self, broker: Broker, clock: MovedClock, home: Path) -> None:
         self.broker = broker
@@ -59,56 +64,70 @@ class Rig:
         self.home = home
         self.tokens: dict[str, str] = {}
 
-    async def seat(
+    async def scout(
         self, secret: str = SECRET, act_as: str | None = None, directory: str | None = None
     ) -> LocalScout:
         return await self.broker.admit(Credential(secret=secret, act_as=act_as, directory=directory))
 
     async def operator(self, request: Request[T]) -> T:
-        return await (await self.seat()).call(request)
+        return await (await self.scout()).call(request)
 
     async def register(self, name: str, **more: Any) -> Registered:
-        """A new agent, whose token is kept."""
+        """Register an agent and keep its token."""
         made = await self.operator(RegisterAgent(definition_id=name, **more))
         if made.token is not None:
             self.tokens[name] = made.token
         return made
 
     async def agent(self, name: str, **more: Any) -> LocalScout:
-        """The seat of an agent; entered first if it is new."""
+        """Scout as an agent sees it; the agent is registered first if it is new."""
         if name not in self.tokens:
             made = await self.register(name, **more)
             if made.token is None:
                 minted = await self.operator(CreateToken(agent=made.canonical))
                 self.tokens[name] = minted.secret
-        return await self.seat(self.tokens[name])
+        return await self.scout(self.tokens[name])
+
+
+# -- running a broker --------------------------------------------------------------------------------
 
 
 @asynccontextmanager
-async def rig(
+async def open_rig(
     home: Path,
     *,
     limits: Limits = Limits(),
     periods: Periods = Periods(),
+    routing: Routing = Routing(),
+    roots: tuple[str, ...] | None = None,
+    harnesses: Mapping[str, Harness] | None = None,
+    allow_root: Callable[[str], None] = lambda _: None,
+    router: Router | None = None,
+    sinks: Sequence[Sink] = (),
+    snapshots: Snapshots | None = None,
     clock: MovedClock | None = None,
     secret: str = SECRET,
     login: str = "ada",
     host: str = "mini",
 ) -> AsyncGenerator[Rig]:
-    """A broker in a folder; opened again in the same folder it goes on."""
+    """A broker in a folder. Opened again in the same folder, it continues."""
     clock = clock or MovedClock()
     database = Database(home / "scout.db")
     broker = Broker(
         database,
-        rules=Rules(limits=limits, periods=periods),
-        roots=(str(home),),
+        rules=Rules(limits=limits, periods=periods, routing=routing),
+        roots=(str(home),) if roots is None else roots,
         default_harness=None,
         clock=clock,
-        ids=RandomIds(),
+        ids=SystemIds(),
         places=Disk(home=str(home / "home"), temporary=()),
         blobs=FolderBlobs(home / "blobs", limits.attachment),
-        harnesses={"echo": Echo(), "command": Command(home / "sessions")},
+        harnesses=harnesses or {"echo": Echo(), "command": Command(home / "sessions")},
         version="0",
+        allow_root=allow_root,
+        router=router,
+        sinks=sinks,
+        snapshots=snapshots,
     )
     try:
         await broker.start(secret, login, host, STATUS)
@@ -119,11 +138,11 @@ async def rig(
         await database.close()
 
 
-def played(scene: Callable[[Rig], Awaitable[T]], home: Path, **options: Any) -> T:
-    """Run one scene with a broker of its own; what it leaves behind must follow from its log."""
+def run_scene(scene: Callable[[Rig], Awaitable[T]], home: Path, **options: Any) -> T:
+    """Run a scene with a broker; replaying the log it leaves must give the same rows."""
 
     async def play() -> T:
-        async with rig(home, **options) as made:
+        async with open_rig(home, **options) as made:
             return await scene(made)
 
     result = asyncio.run(play())
@@ -132,11 +151,11 @@ def played(scene: Callable[[Rig], Awaitable[T]], home: Path, **options: Any) -> 
     return result
 
 
-def staged(scene: Callable[[Rig], Awaitable[None]]) -> Callable[[Path], None]:
+def as_test(scene: Callable[[Rig], Awaitable[None]]) -> Callable[[Path], None]:
     """A scene as a test."""
 
     def test(tmp_path: Path) -> None:
-        played(scene, tmp_path)
+        run_scene(scene, tmp_path)
 
     test.__name__ = test.__qualname__ = scene.__name__
     test.__module__ = scene.__module__
@@ -144,7 +163,111 @@ def staged(scene: Callable[[Rig], Awaitable[None]]) -> Callable[[Path], None]:
 
 
 async def refused(work: Awaitable[object]) -> Any:
-    """The diagnostic of what must be refused."""
+    """The diagnostic of a request that must be refused."""
     with pytest.raises(Refused) as caught:
         await work
     return caught.value.diagnostic
+
+
+async def advance_clock(rig: Rig, seconds: float) -> None:
+    """Move the clock forward and do what is due by then."""
+    rig.clock.ahead += seconds
+    rig.broker.dispatcher.check()
+    await housekeeping.tidy(rig.broker)
+
+
+async def wait_until(check: Callable[[], Any], seconds: float = 20.0) -> Any:
+    """What a condition gives as soon as it holds; the test fails if it takes too long."""
+    end = asyncio.get_running_loop().time() + seconds
+    while True:
+        found = check()
+        if asyncio.iscoroutine(found):
+            found = await found
+        if found:
+            return found
+        assert asyncio.get_running_loop().time() < end, "it did not happen in time"
+        await asyncio.sleep(0.005)
+
+
+# -- agents and programs -----------------------------------------------------------------------------
+
+
+async def online_agent(rig: Rig, name: str = "live") -> LocalScout:
+    """An agent that is online and reads its own inbox."""
+    scout = await rig.agent(name)
+    await scout.call(RegisterEndpoint(transport=Transport.PULL, state=EndpointState.IDLE))
+    return scout
+
+
+def write_program(home: Path, name: str, text: str) -> tuple[str, ...]:
+    """A small program; `$WORK` in it is a folder for what it leaves behind."""
+    path = home / f"{name}.sh"
+    path.write_text(f"#!/bin/sh\nWORK='{home}'\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return (str(path),)
+
+
+def processes_with(word: str) -> list[int]:
+    """Processes whose command line has a word in it."""
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                line = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if word.encode() in line:
+                found.append(int(entry.name))
+    return found
+
+
+# -- what happened -----------------------------------------------------------------------------------
+
+
+async def read_log(rig: Rig, family: str | None = None) -> list[Event]:
+    """The whole log."""
+    found: list[Event] = []
+    after = 0
+    while True:
+        page = await rig.operator(ReadLog(after=after, family=family, limit=200))
+        found += page.items
+        if page.next is None:
+            return found
+        after = int(page.next)
+
+
+def event_name(event: Event) -> str:
+    return str(event.__struct_config__.tag).removeprefix("collab.")
+
+
+async def events_of(rig: Rig, ident: str, family: str | None = None) -> list[str]:
+    """What happened to one record, in order."""
+    log = await read_log(rig, family)
+    return [event_name(one) for one in log if getattr(record_of(one), "id", None) == ident]
+
+
+async def wait_for_end(rig: Rig, flight_id: str) -> FlightView:
+    """A flight once it has ended. The operator waits for it, so a failure is not announced by a notice."""
+    view = await rig.operator(GetFlight(flight_id=flight_id, wait=20))
+    assert view.finished_at is not None, view
+    return view
+
+
+async def poll_until_finished(rig: Rig, flight_id: str) -> FlightView:
+    """A flight once it has ended, for an asker who does not wait but looks from time to time."""
+
+    async def finished() -> FlightView | None:
+        view = await rig.operator(GetFlight(flight_id=flight_id))
+        return view if view.finished_at is not None else None
+
+    return await wait_until(finished)
+
+
+async def inbox_items(rig: Rig, name: str | None = None) -> list[InboxItem]:
+    scout = await rig.scout() if name is None else await rig.agent(name)
+    return list((await scout.call(ListInbox())).items)
+
+
+async def inbox_bodies(rig: Rig, name: str | None = None) -> list[str]:
+    """The messages that wait in an inbox."""
+    return [item.message.body for item in await inbox_items(rig, name) if item.message]

@@ -7,10 +7,10 @@ from scout.protocol.agents import ConfigureAgent, Resolve, RetireAgent, WhoAmI
 from scout.protocol.scout import Credential
 from scout.protocol.talk import GetMessage, Send
 from tests.broker.neighbours import stranger
-from tests.broker.rig import Rig, refused, staged
+from tests.broker.rig import Rig, as_test, refused
 
 
-@staged
+@as_test
 async def test_without_a_known_credential_nobody_is_admitted(rig: Rig) -> None:
     for secret in (None, "", "sct_nothing", "\udcff"):
         problem = await refused(rig.broker.admit(Credential(secret=secret)))
@@ -18,19 +18,19 @@ async def test_without_a_known_credential_nobody_is_admitted(rig: Rig) -> None:
         assert problem.remedies
 
 
-@staged
+@as_test
 async def test_a_credential_runs_out(rig: Rig) -> None:
     await rig.register("arc")
     minted = await rig.operator(CreateToken(agent="@arc", expires_in=60))
-    seat = await rig.seat(minted.secret)
+    seat = await rig.scout(minted.secret)
     assert (await seat.call(WhoAmI())).canonical == "@arc.node:mini"
     rig.clock.ahead += 61
-    problem = await refused(rig.seat(minted.secret))
+    problem = await refused(rig.scout(minted.secret))
     assert problem.code == "unauthenticated"
     assert "expired" in problem.message
 
 
-@staged
+@as_test
 async def test_the_sender_is_who_the_credential_stands_for(rig: Rig) -> None:
     made = await rig.register("arc")
     await rig.register("hal")
@@ -39,56 +39,56 @@ async def test_the_sender_is_who_the_credential_stands_for(rig: Rig) -> None:
     assert (await arc.call(GetMessage(message_id=sent.message_id))).sender == made.agent.id
 
 
-@staged
+@as_test
 async def test_acting_for_another_needs_the_right_to(rig: Rig) -> None:
     made = await rig.register("arc")
     await rig.register("hal")
     zed = await stranger(rig)
-    acting = await rig.seat(act_as="@arc")
+    acting = await rig.scout(act_as="@arc")
     me = await acting.call(WhoAmI())
     assert (me.agent_id, me.kind) == (made.agent.id, "agent")
     sent = await acting.call(Send(to="@hal", body="hello"))
     assert (await acting.call(GetMessage(message_id=sent.message_id))).sender == made.agent.id
     assert (await refused(acting.call(ListTokens()))).code == "forbidden"
     arc = rig.tokens["arc"]
-    assert (await (await rig.seat(arc, act_as="@arc")).call(WhoAmI())).agent_id == made.agent.id
-    assert (await refused(rig.seat(arc, act_as="@hal"))).code == "forbidden"
-    assert (await refused(rig.seat(arc, act_as="operator"))).code == "forbidden"
-    assert (await refused(rig.seat(act_as=zed.id))).code == "forbidden"
-    assert (await refused(rig.seat(act_as="@nobody"))).code == "unknown_target"
+    assert (await (await rig.scout(arc, act_as="@arc")).call(WhoAmI())).agent_id == made.agent.id
+    assert (await refused(rig.scout(arc, act_as="@hal"))).code == "forbidden"
+    assert (await refused(rig.scout(arc, act_as="operator"))).code == "forbidden"
+    assert (await refused(rig.scout(act_as=zed.id))).code == "forbidden"
+    assert (await refused(rig.scout(act_as="@nobody"))).code == "unknown_target"
     guest = await rig.operator(CreateToken(kind=TokenKind.GUEST))
-    assert (await refused(rig.seat(guest.secret, act_as="@arc"))).code == "forbidden"
+    assert (await refused(rig.scout(guest.secret, act_as="@arc"))).code == "forbidden"
     await rig.operator(RetireAgent(address="@arc"))
-    assert (await refused(rig.seat(act_as="@arc"))).code == "retired_target"
+    assert (await refused(rig.scout(act_as="@arc"))).code == "retired_target"
 
 
-@staged
+@as_test
 async def test_acting_for_an_alias_follows_the_alias(rig: Rig) -> None:
     arc, hal = await rig.register("arc"), await rig.register("hal")
     await rig.operator(SetAlias(name="friend", target="@arc"))
-    seat = await rig.seat(act_as="@friend")
+    seat = await rig.scout(act_as="@friend")
     assert (await seat.call(WhoAmI())).agent_id == arc.agent.id
     await rig.operator(SetAlias(name="friend", target="@hal"))
-    seat = await rig.seat(act_as="@friend")
+    seat = await rig.scout(act_as="@friend")
     assert (await seat.call(WhoAmI())).agent_id == hal.agent.id
 
 
-@staged
+@as_test
 async def test_a_person_looks_from_their_folder_and_an_agent_from_its_own(rig: Rig) -> None:
     one, other = rig.home / "one", rig.home / "other"
     for folder in (one, other):
         folder.mkdir()
     made = await rig.register("one", project_root=str(one))
     await rig.register("other", project_root=str(other))
-    person = await rig.seat(directory=str(one))
+    person = await rig.scout(directory=str(one))
     assert (await person.call(Resolve(address="root"))).agent_id == made.agent.id
-    agent = await rig.seat(rig.tokens["other"], directory=str(one))
+    agent = await rig.scout(rig.tokens["other"], directory=str(one))
     assert (await agent.call(Resolve(address="root"))).path == "/ada/agent/other"
-    nowhere = await rig.seat(directory=str(rig.home / "missing"))
+    nowhere = await rig.scout(directory=str(rig.home / "missing"))
     assert (await refused(nowhere.call(Resolve(address="root")))).code == "unknown_target"
 
 
-@staged
+@as_test
 async def test_who_one_is_follows_every_change_at_once(rig: Rig) -> None:
     """The answer is kept between questions, and never past a change."""
     arc = await rig.agent("arc")
@@ -98,4 +98,4 @@ async def test_who_one_is_follows_every_change_at_once(rig: Rig) -> None:
     assert (await arc.call(WhoAmI())).role == "worker"
     await rig.operator(SetAlias(name="a", target="arc"))
     assert (await arc.call(WhoAmI())).minimal == "@a"
-    assert (await (await rig.seat()).call(WhoAmI())).kind == "operator"
+    assert (await (await rig.scout()).call(WhoAmI())).kind == "operator"

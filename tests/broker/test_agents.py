@@ -24,10 +24,10 @@ from scout.protocol.endpoints import RegisterEndpoint, UpdateEndpoint
 from scout.protocol.inbox import ListInbox
 from scout.protocol.talk import ListMessages, Send
 from tests.broker.neighbours import stranger, wishes
-from tests.broker.rig import Rig, played, refused, staged
+from tests.broker.rig import Rig, as_test, refused, run_scene
 
 
-@staged
+@as_test
 async def test_who_am_i(rig: Rig) -> None:
     me = await rig.operator(WhoAmI())
     assert (me.kind, me.user, me.path, me.node) == ("operator", "ada", "/ada/direct", "mini")
@@ -37,7 +37,7 @@ async def test_who_am_i(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R0-44", "R0-45", "R0-46")
-@staged
+@as_test
 async def test_a_page_is_fifty_of_the_newest_and_at_most_two_hundred(rig: Rig) -> None:
     made = [(await rig.register(f"a{number}")).agent.id for number in range(205)]
     first = await rig.operator(Who())
@@ -65,10 +65,10 @@ def test_what_is_no_cursor_is_refused(tmp_path: Path, cursor: str) -> None:
         problem = await refused(rig.operator(Who(cursor=cursor)))
         assert (problem.code, problem.field) == ("bad_request", "cursor")
 
-    played(scene, tmp_path)
+    run_scene(scene, tmp_path)
 
 
-@staged
+@as_test
 async def test_who_finds_by_prefix_and_by_being_online(rig: Rig) -> None:
     for name in ("arc", "archie", "hal"):
         await rig.register(name)
@@ -83,7 +83,7 @@ async def test_who_finds_by_prefix_and_by_being_online(rig: Rig) -> None:
     assert len((await rig.operator(Who(query="archie", retired=True))).items) == 1
 
 
-@staged
+@as_test
 async def test_a_config_is_changed_key_by_key(rig: Rig) -> None:
     made = await rig.register("arc", model="large")
     changed = await rig.operator(
@@ -115,7 +115,7 @@ async def test_a_config_is_changed_key_by_key(rig: Rig) -> None:
     assert kept.config.permission_profile is PermissionProfile.TRUSTED
 
 
-@staged
+@as_test
 async def test_retiring_takes_everything_down_and_tells_those_who_wait(rig: Rig) -> None:
     made = await rig.register("arc")
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
@@ -127,7 +127,7 @@ async def test_retiring_takes_everything_down_and_tells_those_who_wait(rig: Rig)
     assert [one.state for one in retired.endpoints] == [EndpointState.STOPPED]
     assert retired.endpoints[0].id == endpoint.id
     assert (retired.open_flights, retired.unread) == (0, 0)
-    assert (await refused(rig.seat(rig.tokens["arc"]))).code == "unauthenticated"
+    assert (await refused(rig.scout(rig.tokens["arc"]))).code == "unauthenticated"
     flight = await hal.call(GetFlight(flight_id=asked.flight_id))
     assert flight.state is FlightState.FAILED
     notes = [item.message.body for item in (await hal.call(ListInbox())).items if item.message]
@@ -142,7 +142,7 @@ async def test_retiring_takes_everything_down_and_tells_those_who_wait(rig: Rig)
     assert len((await hal.call(ListMessages(to="@arc"))).items) == 4
 
 
-@staged
+@as_test
 async def test_a_revived_agent_is_itself_again(rig: Rig) -> None:
     made = await rig.register("arc")
     await rig.operator(RetireAgent(address="@arc"))
@@ -153,7 +153,7 @@ async def test_a_revived_agent_is_itself_again(rig: Rig) -> None:
     assert (await rig.operator(Send(to="@arc", body="welcome back"))).deliveries
 
 
-@staged
+@as_test
 async def test_a_name_that_was_given_meanwhile(rig: Rig) -> None:
     await rig.register("hal")
     await rig.register("arc")
@@ -168,14 +168,14 @@ async def test_a_name_that_was_given_meanwhile(rig: Rig) -> None:
     assert (problem.code, problem.holder_id) == ("name_taken", taken.id)
 
 
-@staged
+@as_test
 async def test_scout_does_not_retire_itself_or_its_operator(rig: Rig) -> None:
     for address in ("operator", "/system/broker", "/system/sweeper"):
         assert (await refused(rig.operator(RetireAgent(address=address)))).code == "bad_request"
     assert (await rig.operator(WhoAmI())).path == "/ada/direct"
 
 
-@staged
+@as_test
 async def test_an_address_can_be_looked_at_from_elsewhere(rig: Rig) -> None:
     arc = await rig.register("arc")
     found = await rig.operator(Resolve(address="self", from_="@arc"))
@@ -189,12 +189,12 @@ async def test_an_address_can_be_looked_at_from_elsewhere(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R3.5-11")
-@staged
+@as_test
 async def test_a_name_nobody_has_may_be_a_project_nearby(rig: Rig) -> None:
     one, other = rig.home / "work" / "one", rig.home / "work" / "other"
     for folder in (one, other):
         folder.mkdir(parents=True)
-    person = await rig.seat(directory=str(one))
+    person = await rig.scout(directory=str(one))
     problem = await refused(person.call(Resolve(address="@other")))
     assert problem.code == "unknown_target"
     assert f"project:{other}" in [one.address for one in problem.candidates]
@@ -208,7 +208,7 @@ async def test_a_name_nobody_has_may_be_a_project_nearby(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R0-55")
-@staged
+@as_test
 async def test_a_moved_project_keeps_its_agents(rig: Rig) -> None:
     old, new = rig.home / "old", rig.home / "new"
     old.mkdir()

@@ -8,11 +8,11 @@ from scout.protocol.agents import RegisterAgent, Resolve, RetireAgent, ShowAgent
 from scout.protocol.overview import ReadLog
 from scout.protocol.talk import GetMessage, Send
 from tests.broker.neighbours import wishes
-from tests.broker.rig import Rig, refused, staged
+from tests.broker.rig import Rig, as_test, refused
 
 
 @pytest.mark.rows("R1.3-7")
-@staged
+@as_test
 async def test_people_set_aliases_and_agents_read_them(rig: Rig) -> None:
     arc = await rig.agent("arc")
     made = await rig.operator(SetAlias(name="My Friend", target="@arc"))
@@ -32,7 +32,7 @@ async def test_people_set_aliases_and_agents_read_them(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R2.1-31")
-@staged
+@as_test
 async def test_a_receipt_pins_the_revision_it_used(rig: Rig) -> None:
     arc, hal = await rig.register("arc"), await rig.register("hal")
     first = await rig.operator(SetAlias(name="friend", target="@arc"))
@@ -53,7 +53,7 @@ async def test_a_receipt_pins_the_revision_it_used(rig: Rig) -> None:
     assert (await refused(rig.operator(stale))).code == "wrong_revision"
 
 
-@staged
+@as_test
 async def test_an_alias_never_shadows_a_definition(rig: Rig) -> None:
     await rig.register("arc")
     problem = await refused(rig.operator(SetAlias(name="arc", target="@arc")))
@@ -62,7 +62,7 @@ async def test_an_alias_never_shadows_a_definition(rig: Rig) -> None:
     assert (await rig.operator(Resolve(address="@my-arc"))).path == "/ada/agent/arc"
 
 
-@staged
+@as_test
 async def test_a_definition_that_takes_its_name_breaks_an_alias_until_it_is_mended(rig: Rig) -> None:
     await rig.register("arc")
     made = await rig.operator(SetAlias(name="friend", target="@arc"))
@@ -81,7 +81,7 @@ async def test_a_definition_that_takes_its_name_breaks_an_alias_until_it_is_mend
     assert (await refused(rig.operator(RepairAlias(name="friend")))).code == "wrong_state"
 
 
-@staged
+@as_test
 async def test_a_removed_alias_is_free_again(rig: Rig) -> None:
     await rig.register("arc")
     first = await rig.operator(SetAlias(name="friend", target="@arc"))
@@ -94,7 +94,7 @@ async def test_a_removed_alias_is_free_again(rig: Rig) -> None:
     assert len((await rig.operator(ListAliases())).items) == 1
 
 
-@staged
+@as_test
 async def test_an_alias_may_name_what_has_no_handle_and_insist_on_a_harness(rig: Rig) -> None:
     await rig.operator(Send(to="/ada/task/t1", body="be", create={}))
     named = await rig.operator(SetAlias(name="chore", target="/ada/task/t1"))

@@ -9,15 +9,14 @@ from scout.policy.choose import choose
 from scout.policy.limits import Limits
 from scout.protocol.asks import GetAsk, MakeAsk, StartFlight
 from scout.protocol.attention import ListAttention
-from tests.broker.rig import Rig, played, refused, staged
-from tests.broker.stage import live
+from tests.broker.rig import Rig, as_test, online_agent, refused, run_scene
 
 
 async def several(rig: Rig, *names: str) -> list[LocalScout]:
-    return [await live(rig, name) for name in names]
+    return [await online_agent(rig, name) for name in names]
 
 
-@staged
+@as_test
 async def test_a_circle_is_refused_with_its_chain_and_the_operator_is_told(rig: Rig) -> None:
     a, b, c = await several(rig, "a", "b", "c")
     first = await a.call(MakeAsk(to="@b", body="one"))
@@ -41,7 +40,7 @@ async def test_a_circle_is_refused_with_its_chain_and_the_operator_is_told(rig: 
     assert len((await rig.operator(ListAttention())).items) == 1
 
 
-@staged
+@as_test
 async def test_what_is_open_elsewhere_is_no_chain(rig: Rig) -> None:
     a, b = await several(rig, "a", "b")
     first = await a.call(MakeAsk(to="@b", body="one"))
@@ -50,7 +49,7 @@ async def test_what_is_open_elsewhere_is_no_chain(rig: Rig) -> None:
     assert first.flight_id
 
 
-@staged
+@as_test
 async def test_the_flight_it_is_a_part_of_can_be_named(rig: Rig) -> None:
     a, b, _ = await several(rig, "a", "b", "c")
     one = await a.call(MakeAsk(to="@b", body="one"))
@@ -67,7 +66,7 @@ async def test_the_flight_it_is_a_part_of_can_be_named(rig: Rig) -> None:
     assert told.code == "not_found"
 
 
-@staged
+@as_test
 async def test_the_same_ask_again_is_already_under_way(rig: Rig) -> None:
     a, b, _ = await several(rig, "a", "b", "c")
     first = await a.call(MakeAsk(to="@b", body="one"))
@@ -92,10 +91,10 @@ def test_a_chain_has_a_longest_length(tmp_path: Path) -> None:
                 asked = await seat.call(request)
                 await following.call(StartFlight(flight_id=asked.flight_id))
 
-    played(scene, tmp_path, limits=Limits(ask_chain=2))
+    run_scene(scene, tmp_path, limits=Limits(ask_chain=2))
 
 
-@staged
+@as_test
 async def test_an_ask_chooses_its_endpoint_once(rig: Rig) -> None:
     a, b = await several(rig, "a", "b")
     counted: list[str] = []

@@ -25,8 +25,20 @@ from scout.protocol.inbox import ClaimInbox
 from scout.protocol.operations import check_remedy, command_line
 from scout.protocol.sessions import ListSessions
 from scout.protocol.talk import GetMessage, Reply
-from tests.broker.rig import Rig, played, refused, staged
-from tests.broker.stage import bodies, ended, later, live, log, program, said_to, set_up, tag
+from tests.broker.rig import (
+    Rig,
+    advance_clock,
+    as_test,
+    event_name,
+    inbox_bodies,
+    inbox_items,
+    online_agent,
+    read_log,
+    refused,
+    run_scene,
+    wait_for_end,
+    write_program,
+)
 
 
 def rig_seq(rig: Rig) -> int:
@@ -34,13 +46,13 @@ def rig_seq(rig: Rig) -> int:
 
 
 @pytest.mark.rows("R3.1-8", "R3.1-9", "R3.1-10")
-@staged
+@as_test
 async def test_message_ask_and_flight_are_stored_together(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     before = rig_seq(rig)
     receipt = await rig.operator(MakeAsk(to="@parrot", body="hello"))
-    new = [one for one in await log(rig) if one.seq > before]
-    kinds = [tag(one) for one in new]
+    new = [one for one in await read_log(rig) if one.seq > before]
+    kinds = [event_name(one) for one in new]
     made = ["message.posted", "ask.created", "flight.queued", "delivery.requested"]
     assert [kind for kind in kinds if kind in made] == made
     assert len({one.time for one in new[: kinds.index("delivery.requested") + 1]}) == 1
@@ -49,7 +61,7 @@ async def test_message_ask_and_flight_are_stored_together(rig: Rig) -> None:
     assert all(wire.get(name) for name in needed), wire
     assert wire["invocationId"] == wire["askId"]
     assert not {"endpointId", "sessionId", "workItemId", "workId", "cardId"} & wire.keys()
-    await ended(rig, receipt.flight_id)
+    await wait_for_end(rig, receipt.flight_id)
     again = await rig.operator(MakeAsk(to="@parrot", body="hello"))
     assert (again.endpoint_id or "").startswith("ept_")
     assert (again.session_id or "").startswith("ses_")
@@ -58,7 +70,7 @@ async def test_message_ask_and_flight_are_stored_together(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R3.1-18")
-@staged
+@as_test
 async def test_a_refused_ask_leaves_nothing(rig: Rig) -> None:
     await rig.register("idle")
     place = rig.home / "nothing-runs-here"
@@ -78,7 +90,7 @@ async def test_a_refused_ask_leaves_nothing(rig: Rig) -> None:
     assert not (await rig.operator(ListConversations())).items
 
 
-@staged
+@as_test
 async def test_an_ask_that_nothing_can_run_is_refused_with_a_command_to_paste(rig: Rig) -> None:
     await rig.register("idle")
     told = await refused(rig.operator(MakeAsk(to="@idle", body='it\'s "quoted"')))
@@ -92,7 +104,7 @@ async def test_an_ask_that_nothing_can_run_is_refused_with_a_command_to_paste(ri
 
 
 @pytest.mark.rows("R3.1-19", "R3.5-29")
-@staged
+@as_test
 async def test_a_queued_ask_says_why_and_until_when_and_then_fails(rig: Rig) -> None:
     await rig.register("idle")
     receipt = await rig.operator(MakeAsk(to="@idle", body="x", if_unreachable=IfUnreachable.QUEUE))
@@ -105,30 +117,30 @@ async def test_a_queued_ask_says_why_and_until_when_and_then_fails(rig: Rig) -> 
     assert view.waiting_on.until is not None
     assert view.waiting_on.until.since(view.created_at) == 86_400
     assert view.next_move_owner_id
-    await later(rig, 3600)
+    await advance_clock(rig, 3600)
     view = await rig.operator(GetFlight(flight_id=receipt.flight_id))
     assert view.state is FlightState.QUEUED
     assert view.next_check_at is not None
     assert view.next_check_at > view.updated_at
-    await later(rig, 86_400)
+    await advance_clock(rig, 86_400)
     view = await rig.operator(GetFlight(flight_id=receipt.flight_id))
     assert (view.state, view.error and view.error.code) == (FlightState.FAILED, "target_offline")
-    told = (await bodies(rig))[-1]
+    told = (await inbox_bodies(rig))[-1]
     assert "it expired while waiting" in told
     assert f"try: scout flight retry {receipt.flight_id}" in told
 
 
-@staged
+@as_test
 async def test_a_queued_ask_goes_on_when_its_target_can_be_run(rig: Rig) -> None:
     await rig.register("idle")
     receipt = await rig.operator(MakeAsk(to="@idle", body="at last", if_unreachable=IfUnreachable.QUEUE))
     await rig.operator(ConfigureAgent(address="@idle", config={"harness": "echo"}))
-    await later(rig, 61)
-    view = await ended(rig, receipt.flight_id)
+    await advance_clock(rig, 61)
+    view = await wait_for_end(rig, receipt.flight_id)
     assert (view.state, view.output, view.body) == (FlightState.COMPLETED, "at last", "at last")
 
 
-@staged
+@as_test
 async def test_an_agent_started_by_hand_holds_its_asks_for_the_operator(rig: Rig) -> None:
     await rig.register("byhand", harness="echo", wake_policy="manual")
     receipt = await rig.operator(MakeAsk(to="@byhand", body="x"))
@@ -142,10 +154,10 @@ async def test_an_agent_started_by_hand_holds_its_asks_for_the_operator(rig: Rig
     claimed = await byhand.call(ClaimInbox())
     assert [item.delivered.ask_id for item in claimed.items] == [receipt.ask_id]
     await byhand.call(CompleteFlight(flight_id=receipt.flight_id, output="done by hand"))
-    assert (await ended(rig, receipt.flight_id)).output == "done by hand"
+    assert (await wait_for_end(rig, receipt.flight_id)).output == "done by hand"
 
 
-@staged
+@as_test
 async def test_what_an_ask_insists_on_is_never_relaxed(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     first = await rig.operator(MakeAsk(to="@parrot", body="x", wait=20))
@@ -165,7 +177,7 @@ async def test_what_an_ask_insists_on_is_never_relaxed(rig: Rig) -> None:
     assert told.code == "bad_request"
 
 
-@staged
+@as_test
 async def test_a_harness_that_is_not_there_is_named(rig: Rig) -> None:
     await rig.register("bare")
     told = await refused(rig.operator(MakeAsk(to="@bare", body="x", harness="claude")))
@@ -175,9 +187,9 @@ async def test_a_harness_that_is_not_there_is_named(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R3.2-14")
-@staged
+@as_test
 async def test_the_harness_and_model_that_were_asked_for_are_those_that_run(rig: Rig) -> None:
-    command = program(rig.home, "says", "cat >/dev/null; echo by command")
+    command = write_program(rig.home, "says", "cat >/dev/null; echo by command")
     await rig.register("two", harness="echo", command=command)
     by_command = await rig.operator(MakeAsk(to="@two", body="x", harness="command", model="m-1", wait=20))
     assert by_command.output == "by command"
@@ -191,9 +203,9 @@ async def test_the_harness_and_model_that_were_asked_for_are_those_that_run(rig:
     }
 
 
-@staged
+@as_test
 async def test_an_address_that_names_a_harness_insists_on_it(rig: Rig) -> None:
-    command = program(rig.home, "says", "cat >/dev/null; echo by command")
+    command = write_program(rig.home, "says", "cat >/dev/null; echo by command")
     await rig.register("two", harness="echo", command=command)
     receipt = await rig.operator(MakeAsk(to="@two.harness:command", body="x", wait=20))
     assert receipt.output == "by command"
@@ -212,7 +224,7 @@ def project(folder: Path, harness: str | None = "echo") -> Path:
 
 
 @pytest.mark.rows("R3.1-15", "R3.1-23")
-@staged
+@as_test
 async def test_a_project_is_asked_through_its_agent_made_if_there_is_none(rig: Rig) -> None:
     folder = project(rig.home / "work" / "shop")
     (rig.home / "link").symlink_to(folder)
@@ -235,7 +247,7 @@ def linked(main: Path, tree: Path) -> None:
 
 
 @pytest.mark.rows("R3.1-24")
-@staged
+@as_test
 async def test_a_linked_work_tree_is_a_workspace_of_its_own(rig: Rig) -> None:
     main = project(rig.home / "repo")
     tree = rig.home / "repo-fix"
@@ -247,10 +259,10 @@ async def test_a_linked_work_tree_is_a_workspace_of_its_own(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R3.1-21", "R3.1-22")
-@staged
+@as_test
 async def test_project_paths_are_relative_to_who_asks(rig: Rig) -> None:
     folder = project(rig.home / "work" / "shop")
-    person = await rig.seat(directory=str(rig.home / "work"))
+    person = await rig.scout(directory=str(rig.home / "work"))
     first = await person.call(MakeAsk(project_path="shop", body="x", wait=20))
     assert first.output == "x"
     worker = await rig.agent("worker", project_root=str(rig.home / "work"))
@@ -261,7 +273,7 @@ async def test_project_paths_are_relative_to_who_asks(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R3.1-16")
-@staged
+@as_test
 async def test_an_isolated_worker_has_a_card_for_one_use_and_its_own_session(rig: Rig) -> None:
     folder = project(rig.home / "shop")
     plain = await rig.operator(MakeAsk(project_path=str(folder), body="x", wait=20))
@@ -271,23 +283,25 @@ async def test_an_isolated_worker_has_a_card_for_one_use_and_its_own_session(rig
     assert (card.state, card.uses, card.max_uses) == ("used", 1, 1)
     told = await refused(rig.operator(MakeAsk(to=alone.card_id, body="again")))
     assert told.code == "expired_card"
-    flights = [await ended(rig, one.flight_id) for one in (plain, alone)]
+    flights = [await wait_for_end(rig, one.flight_id) for one in (plain, alone)]
     assert len({one.session_id for one in flights}) == 2
-    third = await ended(rig, (await rig.operator(MakeAsk(project_path=str(folder), body="z"))).flight_id)
+    third = await wait_for_end(
+        rig, (await rig.operator(MakeAsk(project_path=str(folder), body="z"))).flight_id
+    )
     assert third.session_id == flights[0].session_id
 
 
-@staged
+@as_test
 async def test_an_exact_session_takes_it_or_nobody(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
-    done = await ended(rig, (await rig.operator(MakeAsk(to="@parrot", body="x"))).flight_id)
+    done = await wait_for_end(rig, (await rig.operator(MakeAsk(to="@parrot", body="x"))).flight_id)
     new = MakeAsk(to="@parrot", body="y", session_policy=SessionPolicy.NEW)
-    other = await ended(rig, (await rig.operator(new)).flight_id)
+    other = await wait_for_end(rig, (await rig.operator(new)).flight_id)
     assert other.session_id != done.session_id
     for session in (done.session_id, other.session_id):
         asked = await rig.operator(MakeAsk(target_session_id=session, body="z"))
         assert asked.session_id == session
-        assert (await ended(rig, asked.flight_id)).session_id == session
+        assert (await wait_for_end(rig, asked.flight_id)).session_id == session
     detail = await rig.operator(ShowAgent(address="@parrot"))
     assert len(detail.sessions) == 2
     fork = MakeAsk(target_session_id=done.session_id, body="x", session_policy=SessionPolicy.FORK)
@@ -295,7 +309,7 @@ async def test_an_exact_session_takes_it_or_nobody(rig: Rig) -> None:
     assert (told.code, told.problem) == ("bad_request", "echo cannot fork a session")
 
 
-@staged
+@as_test
 async def test_a_card_is_a_target(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     card = await rig.operator(CreateCard(agent="@parrot", max_uses=1))
@@ -305,7 +319,7 @@ async def test_a_card_is_a_target(rig: Rig) -> None:
     assert (await refused(worker.call(MakeAsk(to=card.id, body="again")))).code == "expired_card"
 
 
-@staged
+@as_test
 async def test_an_ask_may_stay_in_a_conversation(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     await rig.register("other", harness="echo")
@@ -319,7 +333,7 @@ async def test_an_ask_may_stay_in_a_conversation(rig: Rig) -> None:
     assert told.code in ("forbidden", "not_found")
 
 
-@staged
+@as_test
 async def test_a_work_item_that_is_not_there_is_refused(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     told = await refused(rig.operator(MakeAsk(to="@parrot", body="x", work_item_id="wrk_none")))
@@ -327,16 +341,16 @@ async def test_a_work_item_that_is_not_there_is_refused(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R3.1-26", "R3.1-28")
-@staged
+@as_test
 async def test_the_answer_goes_where_it_was_wanted(rig: Rig) -> None:
     asker, clerk = await rig.agent("asker"), await rig.agent("clerk")
     await rig.register("parrot", harness="echo")
     for mode, expected in ((ReplyMode.NONE, 0), (ReplyMode.INLINE, 0), (ReplyMode.NOTIFY, 1)):
         asked = await asker.call(MakeAsk(to="@parrot", body=f"for {mode}", reply_mode=mode))
-        view = await ended(rig, asked.flight_id)
+        view = await wait_for_end(rig, asked.flight_id)
         assert (view.body, view.output) == (f"for {mode}", f"for {mode}")
         found = [
-            one for one in await said_to(rig, "asker") if one.message and one.message.body == view.output
+            one for one in await inbox_items(rig, "asker") if one.message and one.message.body == view.output
         ]
         assert len(found) == expected
     item = found[0]
@@ -346,22 +360,22 @@ async def test_the_answer_goes_where_it_was_wanted(rig: Rig) -> None:
     assert item.message.conversation_id == asked.conversation_id
     assert not item.delivered.wake
     asked = await asker.call(MakeAsk(to="@parrot", body="for the clerk", reply_to="@clerk"))
-    await ended(rig, asked.flight_id)
-    assert "for the clerk" in await bodies(rig, "clerk")
-    assert "for the clerk" not in await bodies(rig, "asker")
+    await wait_for_end(rig, asked.flight_id)
+    assert "for the clerk" in await inbox_bodies(rig, "clerk")
+    assert "for the clerk" not in await inbox_bodies(rig, "asker")
     assert clerk is not None
 
 
 @pytest.mark.rows("R3.1-26")
-@staged
+@as_test
 async def test_a_live_session_is_a_return_address(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     await rig.register("other", harness="echo")
-    seen = await ended(rig, (await rig.operator(MakeAsk(to="@other", body="x"))).flight_id)
+    seen = await wait_for_end(rig, (await rig.operator(MakeAsk(to="@other", body="x"))).flight_id)
     other = seen.session_id
     asked = await rig.operator(MakeAsk(to="@parrot", body="to that session", reply_to_session_id=other))
-    await ended(rig, asked.flight_id)
-    item = next(one for one in await said_to(rig, "other") if one.message)
+    await wait_for_end(rig, asked.flight_id)
+    item = next(one for one in await inbox_items(rig, "other") if one.message)
     assert item.message is not None
     assert (item.message.body, item.delivered.session_id) == ("to that session", other)
     wrong = MakeAsk(to="@parrot", body="x", reply_to="@parrot", reply_to_session_id=other)
@@ -370,7 +384,7 @@ async def test_a_live_session_is_a_return_address(rig: Rig) -> None:
     assert (await refused(rig.operator(nowhere))).code == "not_found"
 
 
-@staged
+@as_test
 async def test_retired_agents_take_no_asks(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     await rig.operator(RetireAgent(address="@parrot"))
@@ -379,9 +393,9 @@ async def test_retired_agents_take_no_asks(rig: Rig) -> None:
     assert told.remedies[0].operation == "agent.revive"
 
 
-@staged
+@as_test
 async def test_whoever_is_online_in_person_is_asked_through_its_inbox(rig: Rig) -> None:
-    seat = await live(rig)
+    seat = await online_agent(rig)
     endpoint = (await rig.operator(ShowAgent(address="@live"))).endpoints[0]
     asked = await rig.operator(MakeAsk(to="@live", body="please"))
     assert (asked.state, asked.phase, asked.endpoint_id) == ("queued", "accepted", endpoint.id)
@@ -389,7 +403,7 @@ async def test_whoever_is_online_in_person_is_asked_through_its_inbox(rig: Rig) 
     assert claimed.items[0].delivered.ask_id == asked.ask_id
     assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).phase == "waking"
     said = await seat.call(Reply(body="here", in_reply_to=asked.ask_id))
-    view = await ended(rig, asked.flight_id)
+    view = await wait_for_end(rig, asked.flight_id)
     assert (view.output, view.completed_by, view.output_message_id) == ("here", "reply", said.message_id)
     shown = await rig.operator(GetMessage(message_id=asked.message_id))
     assert shown.replies == (said.message_id,)
@@ -415,7 +429,7 @@ def test_too_many_asks_are_refused_with_the_limit(tmp_path: Path) -> None:
         rig.clock.ahead += 61
         await rig.operator(MakeAsk(to="@other", body="y"))
 
-    played(scene, tmp_path, limits=Limits(open_flights=3, asks_per_minute=5))
+    run_scene(scene, tmp_path, limits=Limits(open_flights=3, asks_per_minute=5))
 
 
 def test_a_wake_budget_holds_the_ask_once_and_tells_the_operator_once(tmp_path: Path) -> None:
@@ -434,16 +448,16 @@ def test_a_wake_budget_holds_the_ask_once_and_tells_the_operator_once(tmp_path: 
         assert [one.title for one in needs.items] == ["agents used up the wake budget of @arc and @parrot"]
         for text in ("five", "six", "seven"):  # a person is never held by it
             assert (await rig.operator(MakeAsk(to="@parrot", body=text, wait=20))).output == text
-        await later(rig, 3700)
-        assert [(await ended(rig, one.flight_id)).output for one in held] == ["three", "four"]
+        await advance_clock(rig, 3700)
+        assert [(await wait_for_end(rig, one.flight_id)).output for one in held] == ["three", "four"]
 
-    played(scene, tmp_path, limits=Limits(wakes_per_hour=2))
+    run_scene(scene, tmp_path, limits=Limits(wakes_per_hour=2))
 
 
 def test_a_program_is_started_only_below_an_allowed_root(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    command = program(tmp_path, "says", "cat >/dev/null; pwd")
+    command = write_program(tmp_path, "says", "cat >/dev/null; pwd")
 
     async def scene(rig: Rig) -> None:
         await rig.register("runner", project_root=str(outside), command=command)
@@ -451,14 +465,14 @@ def test_a_program_is_started_only_below_an_allowed_root(tmp_path: Path) -> None
         assert (told.code, told.directory) == ("directory_not_allowed", str(outside))
         assert command_line(told.remedies[0]) == f"scout config roots --add {outside}"
 
-    set_up(scene, tmp_path, roots=(str(tmp_path / "inside"),))
+    run_scene(scene, tmp_path, roots=(str(tmp_path / "inside"),))
 
 
 def test_the_operators_own_repository_becomes_a_root(tmp_path: Path) -> None:
     repository = tmp_path / "home" / "code" / "repo"
     repository.mkdir(parents=True)
     subprocess.run(["git", "init", "-q", str(repository)], check=True)
-    command = program(tmp_path, "says", "cat >/dev/null; pwd")
+    command = write_program(tmp_path, "says", "cat >/dev/null; pwd")
     allowed: list[str] = []
 
     async def scene(rig: Rig) -> None:
@@ -466,7 +480,7 @@ def test_the_operators_own_repository_becomes_a_root(tmp_path: Path) -> None:
         worker = await rig.agent("worker")
         assert (await refused(worker.call(MakeAsk(to="@runner", body="x")))).code == "directory_not_allowed"
         queued = await worker.call(MakeAsk(to="@runner", body="x", if_unreachable=IfUnreachable.QUEUE))
-        await later(rig, 61)
+        await advance_clock(rig, 61)
         assert (await rig.operator(GetFlight(flight_id=queued.flight_id))).phase == "held"
         receipt = await rig.operator(MakeAsk(to="@runner", body="x", wait=20))
         assert receipt.output == str(repository)
@@ -474,18 +488,18 @@ def test_the_operators_own_repository_becomes_a_root(tmp_path: Path) -> None:
         assert allowed == [str(repository)]
         assert not (await rig.operator(MakeAsk(to="@runner", body="x"))).notes
 
-    set_up(scene, tmp_path, roots=(), allow_root=allowed.append)
+    run_scene(scene, tmp_path, roots=(), allow_root=allowed.append)
 
 
-@staged
+@as_test
 async def test_a_retry_is_a_new_flight_of_the_same_ask(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     asked = await rig.operator(MakeAsk(to="@parrot", body="!fail not today"))
-    assert (await ended(rig, asked.flight_id)).state is FlightState.FAILED
+    assert (await wait_for_end(rig, asked.flight_id)).state is FlightState.FAILED
     again = await rig.operator(RetryFlight(flight_id=asked.flight_id))
     assert (again.ask_id, again.message_id) == (asked.ask_id, asked.message_id)
     assert again.flight_id != asked.flight_id
-    view = await ended(rig, again.flight_id)
+    view = await wait_for_end(rig, again.flight_id)
     assert (view.attempt, view.state) == (2, FlightState.FAILED)
     fine = await rig.operator(MakeAsk(to="@parrot", body="fine", wait=20))
     assert (await refused(rig.operator(RetryFlight(flight_id=fine.flight_id)))).code == "wrong_state"
@@ -500,20 +514,20 @@ def test_a_retry_of_a_queued_ask_may_wait_as_long_again(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         await rig.register("idle")
         asked = await rig.operator(MakeAsk(to="@idle", body="x", if_unreachable=IfUnreachable.QUEUE))
-        await later(rig, 120)
-        assert (await ended(rig, asked.flight_id)).state is FlightState.FAILED
+        await advance_clock(rig, 120)
+        assert (await wait_for_end(rig, asked.flight_id)).state is FlightState.FAILED
         again = await rig.operator(RetryFlight(flight_id=asked.flight_id))
-        await later(rig, 61)
+        await advance_clock(rig, 61)
         assert (await rig.operator(GetFlight(flight_id=again.flight_id))).state is FlightState.QUEUED
 
-    played(scene, tmp_path, periods=Periods(queue_expiry=100))
+    run_scene(scene, tmp_path, periods=Periods(queue_expiry=100))
 
 
-@staged
+@as_test
 async def test_resolving_and_asking_choose_the_same_endpoint(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     await rig.operator(MakeAsk(to="@parrot", body="x", wait=20))
     means = await rig.operator(Resolve(address="@parrot"))
     asked = await rig.operator(MakeAsk(to="@parrot", body="y"))
     assert asked.endpoint_id == means.endpoint_id
-    assert (await ended(rig, asked.flight_id)).endpoint_id == means.endpoint_id
+    assert (await wait_for_end(rig, asked.flight_id)).endpoint_id == means.endpoint_id

@@ -12,11 +12,11 @@ from scout.policy.limits import Limits
 from scout.protocol.asks import MakeAsk
 from scout.protocol.channels import CreateChannel, JoinChannel
 from scout.protocol.talk import GetBlob, GetMessage, PutBlob, RedactMessage, Send
-from tests.broker.rig import Rig, played, refused, staged
+from tests.broker.rig import Rig, as_test, refused, run_scene
 
 
 @pytest.mark.rows("R0-71")
-@staged
+@as_test
 async def test_a_file_is_stored_under_its_hash(rig: Rig) -> None:
     arc = await rig.agent("arc")
     data = b"\x00\xff" * 1000
@@ -34,7 +34,7 @@ async def test_a_file_is_stored_under_its_hash(rig: Rig) -> None:
     assert [(one.sha256, one.name, one.size) for one in shown.attachments] == [(put.sha256, "core.bin", 2000)]
 
 
-@staged
+@as_test
 async def test_a_key_holds_for_files_too(rig: Rig) -> None:
     first = await rig.operator(PutBlob(name="a", data=b"one", idempotency_key="k"))
     assert await rig.operator(PutBlob(name="a", data=b"one", idempotency_key="k")) == first
@@ -50,10 +50,10 @@ def test_a_file_over_the_limit_is_refused(tmp_path: Path) -> None:
         assert (problem.code, problem.size, problem.limit) == ("too_large", 101, 100)
         assert len([path for path in (rig.home / "blobs").rglob("*") if path.is_file()]) == 1
 
-    played(scene, tmp_path, limits=Limits(attachment=100))
+    run_scene(scene, tmp_path, limits=Limits(attachment=100))
 
 
-@staged
+@as_test
 async def test_what_was_never_stored_cannot_be_named(rig: Rig) -> None:
     await rig.register("arc")
     for name in ("0" * 64, "../../token", "", "é" * 64, "A" * 64):
@@ -78,18 +78,18 @@ async def reads(seat: LocalScout, sha256: str) -> bool:
         return False
 
 
-@staged
+@as_test
 async def test_a_file_is_read_by_those_who_stored_it_and_by_the_operator(rig: Rig) -> None:
     ann, bob = await rig.agent("ann"), await rig.agent("bob")
     sha256 = await put(ann, b"the plan")
     assert await reads(ann, sha256)
-    assert await reads(await rig.seat(), sha256)
+    assert await reads(await rig.scout(), sha256)
     assert not await reads(bob, sha256)
     assert await put(bob, b"the plan") == sha256  # bob has the same bytes, and so may read them
     assert await reads(bob, sha256)
 
 
-@staged
+@as_test
 async def test_a_file_is_read_by_those_who_may_read_a_message_with_it(rig: Rig) -> None:
     ann, bob, eve = await rig.agent("ann"), await rig.agent("bob"), await rig.agent("eve")
     sha256 = await put(ann, b"for bob")
@@ -100,7 +100,7 @@ async def test_a_file_is_read_by_those_who_may_read_a_message_with_it(rig: Rig) 
     assert (await reads(bob, sha256), await reads(ann, sha256)) == (False, True)
 
 
-@staged
+@as_test
 async def test_a_file_in_a_channel_is_for_its_members_and_one_for_all_is_for_all(rig: Rig) -> None:
     ann, bob, eve = await rig.agent("ann"), await rig.agent("bob"), await rig.agent("eve")
     await ann.call(CreateChannel(name="build"))
@@ -112,7 +112,7 @@ async def test_a_file_in_a_channel_is_for_its_members_and_one_for_all_is_for_all
     assert await reads(eve, sha256)
 
 
-@staged
+@as_test
 async def test_a_file_that_one_may_not_read_cannot_be_attached(rig: Rig) -> None:
     ann, eve = await rig.agent("ann"), await rig.agent("eve")
     await rig.register("bob", harness="echo")
@@ -123,7 +123,7 @@ async def test_a_file_that_one_may_not_read_cannot_be_attached(rig: Rig) -> None
     assert not await reads(eve, sha256)
 
 
-@staged
+@as_test
 async def test_a_file_is_stored_for_whoever_sends_it_again(rig: Rig) -> None:
     """The receiver of a file may pass it on: it may read it."""
     ann, bob, eve = await rig.agent("ann"), await rig.agent("bob"), await rig.agent("eve")
@@ -133,7 +133,7 @@ async def test_a_file_is_stored_for_whoever_sends_it_again(rig: Rig) -> None:
     assert await reads(eve, sha256)
 
 
-@staged
+@as_test
 async def test_storing_the_same_twice_is_one_fact(rig: Rig) -> None:
     ann = await rig.agent("ann")
     before = rig.broker.glance().last_seq()

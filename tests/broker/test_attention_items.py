@@ -42,8 +42,20 @@ from scout.protocol.questions import (
 )
 from scout.protocol.talk import Send
 from scout.protocol.work import CreateWork, GetWork, ResumeWork, StartWork, SubmitWork, UpdateWork, WaitWork
-from tests.broker.rig import Rig, refused, staged
-from tests.broker.stage import bodies, later, live, log, over, program, set_up, story, until
+from tests.broker.rig import (
+    Rig,
+    advance_clock,
+    as_test,
+    events_of,
+    inbox_bodies,
+    online_agent,
+    poll_until_finished,
+    read_log,
+    refused,
+    run_scene,
+    wait_until,
+    write_program,
+)
 
 
 async def open_items(rig: Rig) -> list[AttentionView]:
@@ -57,7 +69,7 @@ async def the_item(rig: Rig) -> AttentionView:
 
 async def working(rig: Rig, name: str = "worker", body: str = "do it") -> tuple[LocalScout, str]:
     """An agent in person that works on a flight."""
-    seat = await live(rig, name)
+    seat = await online_agent(rig, name)
     receipt = await rig.operator(MakeAsk(to=f"@{name}", body=body, reply_mode=ReplyMode.NOTIFY))
     await seat.call(StartFlight(flight_id=receipt.flight_id))
     return seat, receipt.flight_id
@@ -67,11 +79,11 @@ async def working(rig: Rig, name: str = "worker", body: str = "do it") -> tuple[
 
 
 @pytest.mark.rows("R3.1-34")
-@staged
+@as_test
 async def test_a_need_blocks_until_it_is_answered_from_another_surface(rig: Rig) -> None:
     seat, flight_id = await working(rig)
     asked = asyncio.create_task(seat.call(Need(question="Which colour?", options=("red", "blue"), wait=20)))
-    (item,) = await until(lambda: open_items(rig))
+    (item,) = await wait_until(lambda: open_items(rig))
     assert (item.kind, item.title, item.agent_address) == (
         AttentionKind.QUESTION,
         "Which colour?",
@@ -90,15 +102,15 @@ async def test_a_need_blocks_until_it_is_answered_from_another_surface(rig: Rig)
     answered = await asked
     assert (answered.state, answered.answer) == (AttentionState.ANSWERED, "blue")
     assert (await rig.operator(GetFlight(flight_id=flight_id))).state is FlightState.RUNNING
-    assert (await story(rig, flight_id))[-3:] == ["flight.started", "flight.waiting", "flight.resumed"]
-    assert await story(rig, item.id) == ["attention.created", "attention.answered"]
+    assert (await events_of(rig, flight_id))[-3:] == ["flight.started", "flight.waiting", "flight.resumed"]
+    assert await events_of(rig, item.id) == ["attention.created", "attention.answered"]
     # Who waited was told there: it is not told a second time.
-    assert not [one for one in await bodies(rig, "worker") if "blue" in one]
+    assert not [one for one in await inbox_bodies(rig, "worker") if "blue" in one]
 
 
-@staged
+@as_test
 async def test_who_does_not_wait_finds_the_answer_in_its_inbox(rig: Rig) -> None:
-    seat = await live(rig, "worker")
+    seat = await online_agent(rig, "worker")
     item = await seat.call(Need(question="Which colour?"))
     assert (await rig.operator(ShowNow())).needs_me[0].id == item.id
     await rig.operator(AnswerAttention(attention_id=item.id, answer="green", reason="it fits"))
@@ -112,18 +124,18 @@ async def test_who_does_not_wait_finds_the_answer_in_its_inbox(rig: Rig) -> None
     assert found.delivered.conversation_id == item.return_path.conversation_id
 
 
-@staged
+@as_test
 async def test_an_agent_that_is_not_running_is_woken_by_the_answer(rig: Rig) -> None:
     await rig.register("sleeper", harness="echo")
     seat = await rig.agent("sleeper")
     item = await seat.call(RaiseAttention(title="May I?", risk=Risk.HIGH))
     await rig.operator(ApproveAttention(attention_id=item.id))
-    woken = [one for one in await log(rig, "collab.delivery.requested") if one.payload.record.wake]
+    woken = [one for one in await read_log(rig, "collab.delivery.requested") if one.payload.record.wake]
     assert [one.metadata.wake and one.metadata.wake.rule for one in woken] == ["explicit target"]
 
 
 @pytest.mark.rows("R3.1-34", "R2.1-22")
-@staged
+@as_test
 async def test_a_consult_goes_on_and_a_notice_expects_nothing(rig: Rig) -> None:
     seat, flight_id = await working(rig)
     problem = await refused(seat.call(Consult(question="Tabs?", default_action="")))
@@ -133,30 +145,30 @@ async def test_a_consult_goes_on_and_a_notice_expects_nothing(rig: Rig) -> None:
     assert (notice.title, notice.body) == ("It is half done.", "It is half done.\nMore comes.")
     assert (await rig.operator(GetFlight(flight_id=flight_id))).state is FlightState.RUNNING
 
-    await later(rig, 61)
+    await advance_clock(rig, 61)
     over = await seat.call(GetAttention(attention_id=consult.id))
     assert (over.state, over.answer) == (AttentionState.EXPIRED, "spaces")
-    (event,) = await log(rig, "collab.attention.expired")
+    (event,) = await read_log(rig, "collab.attention.expired")
     assert event.payload.reason == "nobody answered in time; goes on with: spaces"
     await rig.operator(DismissAttention(attention_id=notice.id))
-    assert not [one for one in await bodies(rig, "worker") if "to att_" in one]
+    assert not [one for one in await inbox_bodies(rig, "worker") if "to att_" in one]
 
 
-@staged
+@as_test
 async def test_a_need_that_nobody_answers_in_time(rig: Rig) -> None:
     seat, flight_id = await working(rig)
     item = await seat.call(Need(question="Still there?", expires_in=60))
     assert item.expires_at is not None
-    await later(rig, 61)
+    await advance_clock(rig, 61)
     assert (await rig.operator(GetFlight(flight_id=flight_id))).state is FlightState.RUNNING
-    assert any(one.startswith("nobody answered in time") for one in await bodies(rig, "worker"))
+    assert any(one.startswith("nobody answered in time") for one in await inbox_bodies(rig, "worker"))
     late = await refused(rig.operator(AnswerAttention(attention_id=item.id, answer="yes")))
     assert (late.code, "by nobody in time" in late.message) == ("wrong_state", True)
     assert (await refused(seat.call(Need(question="?", expires_in=0)))).field == "expiresIn"
     assert (await refused(seat.call(Need(question=" \n")))).field == "question"
 
 
-@staged
+@as_test
 async def test_the_same_thing_is_one_item_and_frees_everything_that_waits_for_it(rig: Rig) -> None:
     seat, first = await working(rig)
     receipt = await rig.operator(MakeAsk(to="@worker", body="and this", reply_mode=ReplyMode.NOTIFY))
@@ -177,7 +189,7 @@ async def test_the_same_thing_is_one_item_and_frees_everything_that_waits_for_it
 
 
 @pytest.mark.rows("R2.2-65")
-@staged
+@as_test
 async def test_an_expired_login_is_one_item_however_many_flights_it_blocks(rig: Rig) -> None:
     alarm = Alarm(
         kind=AttentionKind.SETUP, title="claude is logged out", body="log in", dedupe="login:claude"
@@ -194,7 +206,7 @@ async def test_an_expired_login_is_one_item_however_many_flights_it_blocks(rig: 
 def test_a_program_that_asked_and_ended_its_turn_goes_on_with_the_answer(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         waits = 'while [ ! -e "$WORK/go" ]; do sleep 0.01; done; cat; echo " and done"'
-        await rig.register("worker", harness="command", command=program(tmp_path, "worker", waits))
+        await rig.register("worker", harness="command", command=write_program(tmp_path, "worker", waits))
         receipt = await rig.operator(MakeAsk(to="@worker", body="begin"))
 
         async def state() -> FlightState:
@@ -203,20 +215,20 @@ def test_a_program_that_asked_and_ended_its_turn_goes_on_with_the_answer(tmp_pat
         async def has_begun() -> bool:
             return await state() is FlightState.RUNNING
 
-        await until(has_begun)
+        await wait_until(has_begun)
         item = await (await rig.agent("worker")).call(Need(question="Which?", flight_id=receipt.flight_id))
         (tmp_path / "go").touch()
         ended = "collab.token.revoked"  # the credential of its run
-        await until(lambda: log(rig, ended))
+        await wait_until(lambda: read_log(rig, ended))
         assert await state() is FlightState.WAITING
         await rig.operator(AnswerAttention(attention_id=item.id, answer="the second one"))
-        done = await over(rig, receipt.flight_id)
+        done = await poll_until_finished(rig, receipt.flight_id)
         assert (done.state, "the second one" in (done.output or "")) == (FlightState.COMPLETED, True)
 
-    set_up(scene, tmp_path)
+    run_scene(scene, tmp_path)
 
 
-@staged
+@as_test
 async def test_a_flight_that_is_over_asks_nothing_any_more(rig: Rig) -> None:
     seat, flight_id = await working(rig)
     item = await seat.call(Need(question="Which?"))
@@ -231,19 +243,19 @@ async def test_a_flight_that_is_over_asks_nothing_any_more(rig: Rig) -> None:
 # -- who decides, and once ---------------------------------------------------------------------------
 
 
-@staged
+@as_test
 async def test_who_raised_it_does_not_decide_it(rig: Rig) -> None:
     seat = await rig.agent("worker")
     item = await seat.call(RaiseAttention(title="drop the table?", risk=Risk.HIGH))
     minted = await rig.operator(CreateToken(agent="@worker"))
-    for mine in (seat, await rig.seat(minted.secret)):
+    for mine in (seat, await rig.scout(minted.secret)):
         assert (await refused(mine.call(ApproveAttention(attention_id=item.id)))).code == "forbidden"
     # To another agent of the same user there is no such item.
     other = await rig.agent("other")
     assert (await refused(other.call(GetAttention(attention_id=item.id)))).code == "not_found"
     assert (await refused(other.call(DenyAttention(attention_id=item.id)))).code == "not_found"
     # The operator who speaks as the agent uses the same credential for both.
-    acting = await rig.seat(act_as="@worker")
+    acting = await rig.scout(act_as="@worker")
     mine = await acting.call(RaiseAttention(title="and this?"))
     assert (await refused(rig.operator(ApproveAttention(attention_id=mine.id)))).code == "forbidden"
     # What one raised, one may take back.
@@ -253,16 +265,16 @@ async def test_who_raised_it_does_not_decide_it(rig: Rig) -> None:
     assert [one.id for one in (await seat.call(ListAttention(raised=True))).items] == [mine.id]
 
 
-@staged
+@as_test
 async def test_no_ancestor_decides_for_the_person(rig: Rig) -> None:
     lead = await rig.agent("lead")
     below = await rig.operator(Send(to="/ada/agent/lead/sub/0", body="be", create={}))
     minted = await rig.operator(CreateToken(agent=below.deliveries[0].target))
-    item = await (await rig.seat(minted.secret)).call(RaiseAttention(title="may I?"))
+    item = await (await rig.scout(minted.secret)).call(RaiseAttention(title="may I?"))
     assert (await refused(lead.call(ApproveAttention(attention_id=item.id)))).code == "not_found"
     # The person may, by whichever credential stands for them.
     person = await rig.operator(CreateToken(agent="/ada/direct"))
-    decided = await (await rig.seat(person.secret)).call(ApproveAttention(attention_id=item.id))
+    decided = await (await rig.scout(person.secret)).call(ApproveAttention(attention_id=item.id))
     assert (decided.state, decided.decided_by) == (
         AttentionState.RESOLVED,
         rig.broker.services.operator_agent,
@@ -270,11 +282,11 @@ async def test_no_ancestor_decides_for_the_person(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R2.2-3")
-@staged
+@as_test
 async def test_of_two_answers_at_once_exactly_one_wins(rig: Rig) -> None:
     seat = await rig.agent("worker")
     item = await seat.call(Need(question="left or right?"))
-    seats = [await rig.seat() for _ in range(4)]
+    seats = [await rig.scout() for _ in range(4)]
     texts = ("left", "right", "up", "down")
     calls = [
         one.call(AnswerAttention(attention_id=item.id, answer=text))
@@ -288,10 +300,10 @@ async def test_of_two_answers_at_once_exactly_one_wins(rig: Rig) -> None:
     assert all(f"it was answered '{won[0].answer}' by /ada/direct" in one.message for one in lost), lost[
         0
     ].message
-    assert await story(rig, item.id) == ["attention.created", "attention.answered"]
+    assert await events_of(rig, item.id) == ["attention.created", "attention.answered"]
 
 
-@staged
+@as_test
 async def test_what_an_item_does_not_take(rig: Rig) -> None:
     seat = await rig.agent("worker")
     item = await seat.call(Need(question="Which?"))
@@ -302,7 +314,7 @@ async def test_what_an_item_does_not_take(rig: Rig) -> None:
     assert (
         await refused(rig.operator(AnswerAttention(attention_id="att_none", answer="x")))
     ).code == "not_found"
-    assert await story(rig, item.id) == ["attention.created"]
+    assert await events_of(rig, item.id) == ["attention.created"]
     found = await rig.operator(ListAttention(kind=AttentionKind.REVIEW))
     assert not found.items
 
@@ -311,9 +323,9 @@ async def test_what_an_item_does_not_take(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R3.1-33")
-@staged
+@as_test
 async def test_a_question_for_the_person_is_one_item_and_its_answer_answers_it(rig: Rig) -> None:
-    seat = await live(rig, "asker")
+    seat = await online_agent(rig, "asker")
     asked = await seat.call(CreateQuestion(to="/ada/direct", body="Which port?", options=("80", "443")))
     item = await the_item(rig)
     assert (item.kind, item.title, item.agent_address) == (
@@ -328,9 +340,9 @@ async def test_a_question_for_the_person_is_one_item_and_its_answer_answers_it(r
     assert not await open_items(rig)
 
 
-@staged
+@as_test
 async def test_a_question_answered_elsewhere_needs_nobody(rig: Rig) -> None:
-    seat = await live(rig, "asker")
+    seat = await online_agent(rig, "asker")
     asked = await seat.call(CreateQuestion(to="/ada/direct", body="Which port?"))
     item = await the_item(rig)
     await rig.operator(AnswerQuestion(question_id=asked.id, answer="80"))
@@ -341,18 +353,18 @@ async def test_a_question_answered_elsewhere_needs_nobody(rig: Rig) -> None:
     assert late.code == "wrong_state"
 
 
-@staged
+@as_test
 async def test_a_question_that_is_put_away_is_declined(rig: Rig) -> None:
-    seat = await live(rig, "asker")
+    seat = await online_agent(rig, "asker")
     asked = await seat.call(CreateQuestion(to="/ada/direct", body="Which port?"))
     await rig.operator(DismissAttention(attention_id=(await the_item(rig)).id, reason="ask the docs"))
     declined = await seat.call(GetQuestion(question_id=asked.id))
     assert (declined.state, declined.reason) == (QuestionState.DECLINED, "ask the docs")
 
 
-@staged
+@as_test
 async def test_an_answer_for_the_person_is_mail_and_nothing_to_decide(rig: Rig) -> None:
-    seat = await live(rig, "knows")
+    seat = await online_agent(rig, "knows")
     asked = await rig.operator(CreateQuestion(to="@knows", body="Which port?"))
     await seat.call(AnswerQuestion(question_id=asked.id, answer="80"))
     assert not await open_items(rig)
@@ -368,9 +380,9 @@ async def test_an_answer_for_the_person_is_mail_and_nothing_to_decide(rig: Rig) 
     assert not await open_items(rig)
 
 
-@staged
+@as_test
 async def test_work_that_waits_for_an_approval_goes_on_with_it(rig: Rig) -> None:
-    seat = await live(rig, "owner")
+    seat = await online_agent(rig, "owner")
     made = await rig.operator(CreateWork(title="release", owner_id="@owner"))
     await seat.call(StartWork(work_item_id=made.id))
     await seat.call(WaitWork(work_item_id=made.id, on=WaitingKind.APPROVAL))
@@ -379,16 +391,16 @@ async def test_work_that_waits_for_an_approval_goes_on_with_it(rig: Rig) -> None
     await rig.operator(DenyAttention(attention_id=item.id, reason="not on a Friday"))
     denied = await seat.call(GetWork(work_item_id=made.id))
     assert (denied.state, denied.steps[-1].reason) == (WorkState.WORKING, "denied: not on a Friday")
-    assert any("denied: not on a Friday" in one for one in await bodies(rig, "owner"))
+    assert any("denied: not on a Friday" in one for one in await inbox_bodies(rig, "owner"))
 
     await seat.call(WaitWork(work_item_id=made.id, on=WaitingKind.APPROVAL))
     await seat.call(ResumeWork(work_item_id=made.id, reason="found another way"))
     assert not await open_items(rig)
 
 
-@staged
+@as_test
 async def test_a_review_is_accepted_or_given_back(rig: Rig) -> None:
-    seat = await live(rig, "owner")
+    seat = await online_agent(rig, "owner")
     made = await rig.operator(CreateWork(title="release", owner_id="@owner"))
     await seat.call(SubmitWork(work_item_id=made.id, summary="1.0 is out"))
     item = await the_item(rig)
@@ -405,9 +417,9 @@ async def test_a_review_is_accepted_or_given_back(rig: Rig) -> None:
     assert not await open_items(rig)
 
 
-@staged
+@as_test
 async def test_work_of_the_persons_own_is_done_from_the_inbox(rig: Rig) -> None:
-    seat = await live(rig, "boss")
+    seat = await online_agent(rig, "boss")
     made = await seat.call(CreateWork(title="buy milk", owner_id="/ada/direct"))
     item = await the_item(rig)
     assert (item.kind, item.title) == (AttentionKind.WAITING, "yours to do: buy milk")
@@ -419,9 +431,9 @@ async def test_work_of_the_persons_own_is_done_from_the_inbox(rig: Rig) -> None:
     assert not await open_items(rig)
 
 
-@staged
+@as_test
 async def test_a_need_about_work_makes_it_wait_for_exactly_that(rig: Rig) -> None:
-    seat = await live(rig, "owner")
+    seat = await online_agent(rig, "owner")
     made = await rig.operator(CreateWork(title="release", owner_id="@owner"))
     item = await seat.call(Need(question="Which tag?", work_item_id=made.id))
     waiting = await seat.call(GetWork(work_item_id=made.id))
@@ -439,10 +451,10 @@ async def test_a_need_about_work_makes_it_wait_for_exactly_that(rig: Rig) -> Non
     assert (await refused(other.call(Need(question="?", work_item_id=made.id)))).code == "not_owner"
 
 
-@staged
+@as_test
 async def test_the_live_stream_shows_what_needs_somebody(rig: Rig) -> None:
     seat = await rig.agent("worker")
-    watching = await rig.seat()
+    watching = await rig.scout()
     stream = watching.watch(Watch(family="collab.attention", after=0))
     item = await seat.call(Need(question="Which?"))
     created = await anext(stream)

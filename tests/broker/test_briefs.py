@@ -9,8 +9,7 @@ from scout.protocol.operations import check_remedy, command_line
 from scout.protocol.questions import AnswerQuestion, CreateQuestion
 from scout.protocol.talk import Send
 from scout.protocol.work import CreateWork, StartWork
-from tests.broker.rig import Rig, refused, staged
-from tests.broker.stage import live
+from tests.broker.rig import Rig, as_test, online_agent, refused
 
 
 def steps(told: Brief) -> list[str]:
@@ -18,7 +17,7 @@ def steps(told: Brief) -> list[str]:
     return [one.operation for one in told.next]
 
 
-@staged
+@as_test
 async def test_a_newcomer_owes_nothing(rig: Rig) -> None:
     arc = await rig.agent("arc")
     told = await arc.call(ShowBrief())
@@ -36,9 +35,9 @@ async def test_a_newcomer_owes_nothing(rig: Rig) -> None:
     assert (told.unread, steps(told)) == (0, [])
 
 
-@staged
+@as_test
 async def test_what_is_owed_who_waits_and_the_next_steps(rig: Rig) -> None:
-    arc, bow = await live(rig, "arc"), await live(rig, "bow")
+    arc, bow = await online_agent(rig, "arc"), await online_agent(rig, "bow")
     asked = await bow.call(MakeAsk(to="@arc", body="Review this.\n" + "x" * 5000))
     question = await bow.call(CreateQuestion(to="@arc", body="Which port?"))
     mine = await arc.call(CreateQuestion(to="@bow", body="Which branch?"))
@@ -61,9 +60,9 @@ async def test_what_is_owed_who_waits_and_the_next_steps(rig: Rig) -> None:
     assert command_line(told.next[2]) == f"scout work submit {item.id}"
 
 
-@staged
+@as_test
 async def test_the_next_steps_are_few_and_the_oldest_come_first(rig: Rig) -> None:
-    arc, bow = await live(rig, "arc"), await live(rig, "bow")
+    arc, bow = await online_agent(rig, "arc"), await online_agent(rig, "bow")
     asked = [await bow.call(MakeAsk(to="@arc", body=f"number {number}")) for number in range(25)]
     told = await arc.call(ShowBrief())
     assert len(told.flights) == 20
@@ -73,8 +72,8 @@ async def test_the_next_steps_are_few_and_the_oldest_come_first(rig: Rig) -> Non
     assert told.next[0].why == "@bow waits for the result"
 
 
-@staged
+@as_test
 async def test_who_is_nobody_has_no_brief(rig: Rig) -> None:
     guest = await rig.operator(CreateToken(kind=TokenKind.GUEST))
-    seat = await rig.seat(guest.secret)
+    seat = await rig.scout(guest.secret)
     assert (await refused(seat.call(ShowBrief()))).code == "forbidden"

@@ -6,10 +6,10 @@ from scout.protocol.access import CreateCard, ListCards, RevokeCard, ShowCard
 from scout.protocol.inbox import ListInbox
 from scout.protocol.talk import Send
 from tests.broker.neighbours import seat_of, stranger
-from tests.broker.rig import Rig, refused, staged
+from tests.broker.rig import Rig, as_test, refused
 
 
-@staged
+@as_test
 async def test_an_agents_card_is_for_one_use(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     card = await arc.call(CreateCard(name="call me"))
@@ -24,7 +24,7 @@ async def test_an_agents_card_is_for_one_use(rig: Rig) -> None:
     assert len((await arc.call(ListInbox())).items) == 1
 
 
-@staged
+@as_test
 async def test_a_persons_card_is_not_limited_unless_said(rig: Rig) -> None:
     hal = await rig.agent("hal")
     card = await rig.operator(CreateCard())
@@ -39,7 +39,7 @@ async def test_a_persons_card_is_not_limited_unless_said(rig: Rig) -> None:
         assert (await refused(rig.operator(CreateCard(max_uses=wrong)))).code == "bad_request"
 
 
-@staged
+@as_test
 async def test_a_card_runs_out(rig: Rig) -> None:
     hal = await rig.agent("hal")
     card = await rig.operator(CreateCard(expires_in=60))
@@ -51,7 +51,7 @@ async def test_a_card_runs_out(rig: Rig) -> None:
     assert (over.state, over.cleanup_reason) == (CardState.EXPIRED, "expired")
 
 
-@staged
+@as_test
 async def test_who_made_a_card_takes_it_back(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     card = await arc.call(CreateCard())
@@ -65,7 +65,7 @@ async def test_who_made_a_card_takes_it_back(rig: Rig) -> None:
     assert (await refused(hal.call(ShowCard(card_id="crd_nothing")))).code == "not_found"
 
 
-@staged
+@as_test
 async def test_a_card_is_for_oneself_or_whom_one_controls(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.register("hal")
@@ -73,7 +73,7 @@ async def test_a_card_is_for_oneself_or_whom_one_controls(rig: Rig) -> None:
     assert (await rig.operator(CreateCard(agent="@hal"))).agent_id
 
 
-@staged
+@as_test
 async def test_a_card_reaches_whom_its_holder_may_not_see(rig: Rig) -> None:
     arc = await rig.agent("arc")
     bob = await stranger(rig)

@@ -13,15 +13,14 @@ from scout.ports import Failed, HarnessEvent, Prompt, SessionSpec
 from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.inbox import ClaimInbox, GetDelivery, NackInbox
 from scout.protocol.talk import Send
-from tests.broker.rig import Rig, played, staged
-from tests.broker.stage import ended, live, set_up, until
+from tests.broker.rig import Rig, as_test, online_agent, run_scene, wait_for_end, wait_until
 
 DAY = 86_400.0
 
 
-@staged
+@as_test
 async def test_a_lease_of_a_clock_that_was_ahead_is_over(rig: Rig) -> None:
-    seat = await live(rig)
+    seat = await online_agent(rig)
     await rig.operator(Send(to="@live", body="hi"))
     rig.clock.ahead = 3 * DAY
     assert len((await seat.call(ClaimInbox())).items) == 1
@@ -31,9 +30,9 @@ async def test_a_lease_of_a_clock_that_was_ahead_is_over(rig: Rig) -> None:
     assert [one.delivered.attempts for one in again.items] == [2]
 
 
-@staged
+@as_test
 async def test_what_a_clock_that_was_ahead_has_put_off_is_due(rig: Rig) -> None:
-    seat = await live(rig)
+    seat = await online_agent(rig)
     await rig.operator(Send(to="@live", body="hi"))
     rig.clock.ahead = DAY
     (item,) = (await seat.call(ClaimInbox())).items
@@ -67,19 +66,19 @@ def test_an_attempt_that_was_put_off_is_made_when_the_clock_is_put_right(tmp_pat
             view = await rig.operator(GetFlight(flight_id=asked.flight_id))
             return view.phase is FlightPhase.RETRYING
 
-        await until(is_put_off)
+        await wait_until(is_put_off)
         rig.clock.ahead = 0
         rig.broker.dispatcher.check()
-        assert (await ended(rig, asked.flight_id)).state is FlightState.COMPLETED
+        assert (await wait_for_end(rig, asked.flight_id)).state is FlightState.COMPLETED
 
-    set_up(
+    run_scene(
         scene, tmp_path, harnesses={"echo": Flaky()}, periods=Periods(back_off_first=3000, back_off_most=3000)
     )
 
 
 def test_a_delivery_that_is_given_back_waits_as_long_as_the_settings_say(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
-        seat = await live(rig)
+        seat = await online_agent(rig)
         await rig.operator(Send(to="@live", body="hi"))
         (item,) = (await seat.call(ClaimInbox())).items
         await seat.call(NackInbox(delivery_ids=(item.delivered.id,), problem="busy"))
@@ -93,4 +92,4 @@ def test_a_delivery_that_is_given_back_waits_as_long_as_the_settings_say(tmp_pat
         assert expired.state is DeliveryState.PENDING
         assert 119 < expired.next_attempt_at.since(expired.updated_at) <= 120
 
-    played(scene, tmp_path, periods=Periods(back_off_first=60, back_off_most=600))
+    run_scene(scene, tmp_path, periods=Periods(back_off_first=60, back_off_most=600))

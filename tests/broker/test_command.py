@@ -10,13 +10,12 @@ from scout.model.flight import FlightState
 from scout.protocol.agents import WhoAmI
 from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.talk import ListMessages, Reply
-from tests.broker.rig import Rig, refused, staged
-from tests.broker.stage import ended, program, until
+from tests.broker.rig import Rig, as_test, refused, wait_for_end, wait_until, write_program
 
 
-@staged
+@as_test
 async def test_a_program_gets_its_prompt_and_its_facts(rig: Rig) -> None:
-    command = program(
+    command = write_program(
         rig.home,
         "tells",
         'cat >"$WORK/prompt"; printf %s "$SCOUT_CONTRACT" >"$WORK/contract";'
@@ -35,33 +34,33 @@ async def test_a_program_gets_its_prompt_and_its_facts(rig: Rig) -> None:
     assert facts["SCOUT_SESSION"].startswith("ses_")
     assert facts["SCOUT_DELIVERY"].startswith("dlv_")
     assert {"SCOUT_TOKEN", "SCOUT_URL", "SCOUT_SOCKET"} <= facts.keys()
-    told = await refused(rig.seat(facts["SCOUT_TOKEN"]))
+    told = await refused(rig.scout(facts["SCOUT_TOKEN"]))
     assert told.code == "unauthenticated"
 
 
 @pytest.mark.rows("R2.2-61")
-@staged
+@as_test
 async def test_the_token_of_a_run_works_while_it_runs(rig: Rig) -> None:
     text = 'cat >/dev/null; echo "$SCOUT_TOKEN" >"$WORK/t.part"; mv "$WORK/t.part" "$WORK/token"; '
     text += 'until [ -e "$WORK/go" ]; do sleep 0.01; done; echo the final text'
-    await rig.register("calls", command=program(rig.home, "calls", text))
+    await rig.register("calls", command=write_program(rig.home, "calls", text))
     asked = await rig.operator(MakeAsk(to="@calls", body="x"))
-    await until((rig.home / "token").exists)
+    await wait_until((rig.home / "token").exists)
     secret = (rig.home / "token").read_text().strip()
-    seat = await rig.seat(secret)
+    seat = await rig.scout(secret)
     me = await seat.call(WhoAmI())
     assert (me.agent_id, me.kind) == (asked.target, "agent")
     await seat.call(Reply(body="from inside", in_reply_to=asked.flight_id))
-    view = await ended(rig, asked.flight_id)
+    view = await wait_for_end(rig, asked.flight_id)
     assert (view.output, view.completed_by) == ("from inside", "reply")
     (rig.home / "go").touch()
-    await until(lambda: noted(rig, asked.conversation_id))
-    await until(lambda: over(rig, secret))
+    await wait_until(lambda: noted(rig, asked.conversation_id))
+    await wait_until(lambda: over(rig, secret))
 
 
 async def over(rig: Rig, secret: str) -> bool:
     try:
-        await rig.seat(secret)
+        await rig.scout(secret)
     except Refused as refusal:
         return refusal.diagnostic.code == "unauthenticated"
     return False
@@ -72,11 +71,11 @@ async def noted(rig: Rig, conversation: str) -> bool:
     return ("status", "the final text") in [(one.kind, one.body) for one in listed.items]
 
 
-@staged
+@as_test
 async def test_a_program_that_fails_says_how_and_where_its_log_is(rig: Rig) -> None:
-    command = program(rig.home, "breaks", "cat >/dev/null; echo no more disk >&2; exit 3")
+    command = write_program(rig.home, "breaks", "cat >/dev/null; echo no more disk >&2; exit 3")
     await rig.register("breaks", command=command)
-    view = await ended(rig, (await rig.operator(MakeAsk(to="@breaks", body="x"))).flight_id)
+    view = await wait_for_end(rig, (await rig.operator(MakeAsk(to="@breaks", body="x"))).flight_id)
     assert (view.state, view.error and view.error.code) == (FlightState.FAILED, "session_failed")
     assert view.error is not None
     assert "exit 3: no more disk" in view.error.message
@@ -85,23 +84,23 @@ async def test_a_program_that_fails_says_how_and_where_its_log_is(rig: Rig) -> N
 
 
 @pytest.mark.slow
-@staged
+@as_test
 async def test_what_it_writes_on_the_way_is_a_sign_of_life(rig: Rig) -> None:
     text = 'cat >/dev/null; for n in 1 2 3 4 5 6; do echo "step $n" >&2; sleep 0.3; done; echo done'
-    await rig.register("steps", command=program(rig.home, "steps", text))
+    await rig.register("steps", command=write_program(rig.home, "steps", text))
     asked = await rig.operator(MakeAsk(to="@steps", body="x"))
-    await until(lambda: stepping(rig, asked.flight_id))
-    assert (await ended(rig, asked.flight_id)).output == "done"
+    await wait_until(lambda: stepping(rig, asked.flight_id))
+    assert (await wait_for_end(rig, asked.flight_id)).output == "done"
 
 
 async def stepping(rig: Rig, flight_id: str) -> bool:
     return (await rig.operator(GetFlight(flight_id=flight_id))).reason.startswith("step ")
 
 
-@staged
+@as_test
 async def test_a_program_that_is_not_there_is_given_up_at_once(rig: Rig) -> None:
     await rig.register("gone", command=("no-such-program-at-all",))
-    view = await ended(rig, (await rig.operator(MakeAsk(to="@gone", body="x"))).flight_id)
+    view = await wait_for_end(rig, (await rig.operator(MakeAsk(to="@gone", body="x"))).flight_id)
     assert view.error is not None
     assert view.error.code == "wake_failed"
     assert "no-such-program-at-all was not found" in view.error.message

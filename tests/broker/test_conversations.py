@@ -23,10 +23,10 @@ from scout.protocol.inbox import ListInbox
 from scout.protocol.overview import ReadLog
 from scout.protocol.talk import Latest, ListMessages, Send
 from tests.broker.neighbours import seat_of, stranger, wishes
-from tests.broker.rig import Rig, refused, staged
+from tests.broker.rig import Rig, as_test, refused
 
 
-@staged
+@as_test
 async def test_the_same_name_of_the_same_user_is_the_same_channel(rig: Rig) -> None:
     arc = await rig.agent("arc")
     made = await asyncio.gather(*(arc.call(CreateChannel(name="Ops Team")) for _ in range(8)))
@@ -40,7 +40,7 @@ async def test_the_same_name_of_the_same_user_is_the_same_channel(rig: Rig) -> N
     assert len(created.items) == 1
 
 
-@staged
+@as_test
 async def test_who_joins_hears_and_who_leaves_does_not(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     channel = await arc.call(CreateChannel(name="ops"))
@@ -60,7 +60,7 @@ async def test_who_joins_hears_and_who_leaves_does_not(rig: Rig) -> None:
     assert len(back.members) == 2
 
 
-@staged
+@as_test
 async def test_who_speaks_in_a_channel_takes_part(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     await arc.call(CreateChannel(name="ops"))
@@ -68,7 +68,7 @@ async def test_who_speaks_in_a_channel_takes_part(rig: Rig) -> None:
     assert len((await arc.call(ShowChannel(name="ops"))).members) == 2
 
 
-@staged
+@as_test
 async def test_a_channel_is_its_users(rig: Rig) -> None:
     arc = await rig.agent("arc")
     bob = await stranger(rig)
@@ -93,7 +93,7 @@ async def test_a_channel_is_its_users(rig: Rig) -> None:
     assert (await refused(arc.call(let_in))).code == "unknown_target"
 
 
-@staged
+@as_test
 async def test_a_policy_is_for_who_made_the_channel(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     channel = await arc.call(CreateChannel(name="ops", master="@hal"))
@@ -105,7 +105,7 @@ async def test_a_policy_is_for_who_made_the_channel(rig: Rig) -> None:
     assert (await rig.operator(ChannelPolicy(name="ops", quiet=False))).quiet is False
 
 
-@staged
+@as_test
 async def test_a_master_is_one_of_the_channel_and_can_be_set_and_taken_away(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     eve = await rig.agent("eve")
@@ -133,7 +133,7 @@ async def test_a_master_is_one_of_the_channel_and_can_be_set_and_taken_away(rig:
     assert (await refused(hal.call(ChannelPolicy(name="ops", master="@hal")))).code == "forbidden"
 
 
-@staged
+@as_test
 async def test_nobody_is_made_responsible_by_who_may_not_speak_to_it(rig: Rig) -> None:
     arc = await rig.agent("arc")
     bob = await stranger(rig)
@@ -145,7 +145,7 @@ async def test_nobody_is_made_responsible_by_who_may_not_speak_to_it(rig: Rig) -
     assert [one.name for one in (await arc.call(ListChannels())).items] == ["ops"]
 
 
-@staged
+@as_test
 async def test_others_are_taken_out_by_who_made_the_channel_or_controls_them(rig: Rig) -> None:
     arc, hal, eve = await rig.agent("arc"), await rig.agent("hal"), await rig.agent("eve")
     await arc.call(CreateChannel(name="ops", members=("@hal", "@eve"), master="@hal"))
@@ -165,7 +165,7 @@ async def test_others_are_taken_out_by_who_made_the_channel_or_controls_them(rig
     assert len(own.members) == 1
 
 
-@staged
+@as_test
 async def test_what_nobody_is_named_for_goes_to_the_master(rig: Rig) -> None:
     arc, hal, eve = await rig.agent("arc"), await rig.agent("hal"), await rig.agent("eve")
     await arc.call(CreateChannel(name="ops", master="@hal"))
@@ -178,7 +178,7 @@ async def test_what_nobody_is_named_for_goes_to_the_master(rig: Rig) -> None:
     assert len((await hal.call(ListInbox())).items) == 2
 
 
-@staged
+@as_test
 async def test_an_archived_channel_is_out_of_the_lists(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     await arc.call(CreateChannel(name="ops"))
@@ -191,7 +191,7 @@ async def test_an_archived_channel_is_out_of_the_lists(rig: Rig) -> None:
     assert len((await arc.call(ListMessages(channel="ops"))).items) == 1
 
 
-@staged
+@as_test
 async def test_a_channel_that_is_not_there_is_offered(rig: Rig) -> None:
     for wish in wishes(ShowChannel(name="ops"), JoinChannel(name="ops"), ListMessages(channel="ops")):
         problem = await refused(rig.operator(wish))
@@ -201,7 +201,7 @@ async def test_a_channel_that_is_not_there_is_offered(rig: Rig) -> None:
     assert [one.operation for one in by_id.remedies] == ["channel.list"]
 
 
-@staged
+@as_test
 async def test_a_cursor_never_goes_back_and_repeating_it_is_no_news(rig: Rig) -> None:
     await rig.register("arc")
     arc = await rig.agent("arc")
@@ -221,7 +221,7 @@ async def test_a_cursor_never_goes_back_and_repeating_it_is_no_news(rig: Rig) ->
     assert (await refused(arc.call(astray))).code == "not_found"
 
 
-@staged
+@as_test
 async def test_latest_shows_each_conversation_once_newest_first(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     await hal.call(CreateChannel(name="ops", members=("@arc",)))
@@ -238,7 +238,7 @@ def _listings(*requests: type[Any]) -> tuple[type[Any], ...]:
     return requests
 
 
-@staged
+@as_test
 async def test_conversations_are_listed_in_pages(rig: Rig) -> None:
     arc = await rig.agent("arc")
     for number in range(5):
@@ -253,7 +253,7 @@ async def test_conversations_are_listed_in_pages(rig: Rig) -> None:
         assert (await refused(arc.call(listing(cursor=wrong)))).code == "bad_request"
 
 
-@staged
+@as_test
 async def test_a_thread_hangs_on_one_message(rig: Rig) -> None:
     arc, hal, other = await rig.agent("arc"), await rig.agent("hal"), await rig.agent("other")
     await rig.operator(CreateChannel(name="dev", members=("@arc", "@hal")))
@@ -274,7 +274,7 @@ async def test_a_thread_hangs_on_one_message(rig: Rig) -> None:
     assert told.code == "forbidden"
 
 
-@staged
+@as_test
 async def test_a_thread_in_a_direct_talk_is_for_its_two(rig: Rig) -> None:
     arc, other = await rig.agent("arc"), await rig.agent("other")
     root = await rig.operator(Send(to="@arc", body="two things"))

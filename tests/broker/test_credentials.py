@@ -15,10 +15,10 @@ from scout.protocol.inbox import ClaimInbox
 from scout.protocol.overview import MarkLooked, ReadLog, ShowNow
 from scout.protocol.talk import ListMessages, PutBlob, Send
 from tests.broker.neighbours import wishes
-from tests.broker.rig import SECRET, Rig, refused, staged
+from tests.broker.rig import SECRET, Rig, as_test, refused
 
 
-@staged
+@as_test
 async def test_a_secret_is_shown_once_and_nowhere_else(rig: Rig) -> None:
     await rig.register("arc")
     minted = await rig.operator(CreateToken(agent="@arc", label="for a test"))
@@ -32,7 +32,7 @@ async def test_a_secret_is_shown_once_and_nowhere_else(rig: Rig) -> None:
     assert SECRET not in log
 
 
-@staged
+@as_test
 async def test_credentials_are_the_operators_to_make_and_list(rig: Rig) -> None:
     arc = await rig.agent("arc")
     assert (await refused(arc.call(ListTokens()))).code == "forbidden"
@@ -46,24 +46,24 @@ async def test_credentials_are_the_operators_to_make_and_list(rig: Rig) -> None:
     assert (await refused(rig.operator(unknown))).code == "not_found"
 
 
-@staged
+@as_test
 async def test_what_was_revoked_stays_so(rig: Rig) -> None:
     arc = await rig.agent("arc")
     mine = (await arc.call(WhoAmI())).token_id
     gone = await arc.call(RevokeToken(token_id=mine, reason="lost"))
     assert (gone.state, gone.reason) == (TokenState.REVOKED, "lost")
-    problem = await refused(rig.seat(rig.tokens["arc"]))
+    problem = await refused(rig.scout(rig.tokens["arc"]))
     assert problem.code == "unauthenticated"
     assert (await rig.operator(RevokeToken(token_id=mine, reason="again"))).reason == "lost"
     assert (await refused(rig.operator(RotateToken(token_id=mine)))).code == "wrong_state"
 
 
-@staged
+@as_test
 async def test_a_guest_only_looks(rig: Rig) -> None:
     await rig.register("arc")
     await rig.operator(CreateChannel(name="ops"))
     for wish in wishes(CreateToken(kind=TokenKind.GUEST), CreateToken(kind=TokenKind.GUEST, agent="@arc")):
-        guest = await rig.seat((await rig.operator(wish)).secret)
+        guest = await rig.scout((await rig.operator(wish)).secret)
         before = await rig.operator(ReadLog(limit=200))
         assert (await guest.call(Who())).items
         assert (await guest.call(ShowAgent(address="@arc"))).definition_id == "arc"
@@ -84,7 +84,7 @@ async def test_a_guest_only_looks(rig: Rig) -> None:
         assert await rig.operator(ReadLog(limit=200)) == before
 
 
-@staged
+@as_test
 async def test_nothing_is_done_in_the_name_of_a_credential_without_an_agent(rig: Rig) -> None:
     await rig.operator(CreateChannel(name="ops"))
     for wish in wishes(
@@ -92,7 +92,7 @@ async def test_nothing_is_done_in_the_name_of_a_credential_without_an_agent(rig:
         CreateToken(kind=TokenKind.NODE, node="other"),
         CreateToken(kind=TokenKind.CONNECTOR, connector="telegram"),
     ):
-        seat = await rig.seat((await rig.operator(wish)).secret)
+        seat = await rig.scout((await rig.operator(wish)).secret)
         for change in wishes(
             Send(channel="ops", body="psst"),
             CreateChannel(name="mine"),

@@ -30,8 +30,7 @@ from scout.protocol.work import (
     WaitWork,
 )
 from scout.store.integrity.verify import verify
-from tests.broker.rig import MovedClock, Rig, rig
-from tests.broker.stage import live, log
+from tests.broker.rig import MovedClock, Rig, online_agent, open_rig, read_log
 
 HOUR = 3600.0
 NAMES = ("arc", "bea", "cyr")
@@ -118,8 +117,8 @@ def told(rig: Rig, events: list[Event], *idents: str) -> list[str]:
 
 async def morning(rig: Rig) -> dict[str, str]:
     """The person asks; the lead delegates; the developer needs an approval and gets it elsewhere."""
-    arc, bea = await live(rig, "arc"), await live(rig, "bea")
-    await live(rig, "cyr")
+    arc, bea = await online_agent(rig, "arc"), await online_agent(rig, "bea")
+    await online_agent(rig, "cyr")
     asked = await rig.operator(MakeAsk(to="@arc", body="Ship the login.", work_item="the login"))
     assert asked.work_item_id is not None
     assert await taken(arc) == ["Ship the login."]
@@ -140,7 +139,7 @@ async def morning(rig: Rig) -> dict[str, str]:
 
 async def noon(rig: Rig, known: dict[str, str]) -> dict[str, str]:
     """A question between two; review, not good enough, good enough."""
-    arc, bea, cyr = [await rig.seat(rig.tokens[name]) for name in NAMES]
+    arc, bea, cyr = [await rig.scout(rig.tokens[name]) for name in NAMES]
     question = await bea.call(CreateQuestion(to="@cyr", body="Which library for the hash?"))
     assert "Which library for the hash?" in await taken(cyr)
     await cyr.call(AnswerQuestion(question_id=question.id, answer="the one we have"))
@@ -161,7 +160,7 @@ async def noon(rig: Rig, known: dict[str, str]) -> dict[str, str]:
 
 async def afternoon(rig: Rig, known: dict[str, str]) -> dict[str, str]:
     """After the crash everything is where it was; then an owner stalls and is reminded, and so is the person."""
-    arc, _, cyr = [await rig.seat(rig.tokens[name]) for name in NAMES]
+    arc, _, cyr = [await rig.scout(rig.tokens[name]) for name in NAMES]
     assert (await arc.call(GetFlight(flight_id=known["flight"]))).state is FlightState.RUNNING
     docs = await arc.call(CreateWork(title="the docs", owner_id="@cyr"))
     await taken(cyr)
@@ -196,14 +195,14 @@ def test_a_day_of_three_agents_and_a_person_is_told_by_its_log(tmp_path: Path) -
 
     async def play() -> None:
         before.mkdir()
-        async with rig(before, clock=clock) as first:
+        async with open_rig(before, clock=clock) as first:
             known = await noon(first, await morning(first))
             tokens = first.tokens
             shutil.copytree(before, after)  # what is on disk while it runs is what a crash leaves
-        async with rig(after, clock=clock) as second:
+        async with open_rig(after, clock=clock) as second:
             second.tokens = tokens
             known = await afternoon(second, known)
-            events = await log(second)
+            events = await read_log(second)
             assert told(second, events, known["form"]) == FORM
             assert told(second, events, known["question"]) == QUESTION
             assert told(second, events, known["docs"]) == DOCS

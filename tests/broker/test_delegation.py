@@ -27,8 +27,17 @@ from scout.protocol.questions import AnswerQuestion, CreateQuestion
 from scout.protocol.talk import GetMessage, ListMessages, Send
 from scout.protocol.work import CreateWork, HandOverWork, StartWork, SubmitWork, WaitWork
 from tests.broker.neighbours import stranger, wishes
-from tests.broker.rig import Rig, played, refused, staged
-from tests.broker.stage import bodies, ended, later, live, log
+from tests.broker.rig import (
+    Rig,
+    advance_clock,
+    as_test,
+    inbox_bodies,
+    online_agent,
+    read_log,
+    refused,
+    run_scene,
+    wait_for_end,
+)
 
 
 def ident(seat: LocalScout) -> str:
@@ -43,7 +52,7 @@ async def programs(rig: Rig, *names: str) -> list[LocalScout]:
 
 async def routed(rig: Rig, message_id: str) -> list[tuple[Delivery, WakeFact | None]]:
     """The deliveries that were requested for a message, each with the decision that stands beside it."""
-    events = [one for one in await log(rig) if isinstance(one, DeliveryRequested)]
+    events = [one for one in await read_log(rig) if isinstance(one, DeliveryRequested)]
     found = [(one.payload.record, one.metadata.wake) for one in events]
     return [(record, wake) for record, wake in found if record.message_id == message_id]
 
@@ -53,7 +62,7 @@ async def woken(rig: Rig, message_id: str) -> list[str]:
 
 
 async def posted(rig: Rig, message_id: str) -> Event:
-    events = [one for one in await log(rig) if isinstance(one, MessagePosted)]
+    events = [one for one in await read_log(rig) if isinstance(one, MessagePosted)]
     return next(one for one in events if message_of(one).id == message_id)
 
 
@@ -61,7 +70,7 @@ async def posted(rig: Rig, message_id: str) -> Event:
 
 
 @pytest.mark.rows("R1.3-54", "R3.1-7", "R3.3-1")
-@staged
+@as_test
 async def test_a_leading_mention_wakes_its_target_and_nobody_else(rig: Rig) -> None:
     arc, hal, _ = await programs(rig, "arc", "hal", "eve")
     sent = await arc.call(Send(body="@hal please look, perhaps with @eve"))
@@ -73,12 +82,12 @@ async def test_a_leading_mention_wakes_its_target_and_nobody_else(rig: Rig) -> N
 
 
 @pytest.mark.rows("R3.1-5")
-@staged
+@as_test
 async def test_a_plain_send_starts_nothing(rig: Rig) -> None:
     arc, hal = await programs(rig, "arc", "hal")
     plain = await arc.call(Send(to="@hal", body="for later"))
     assert await woken(rig, plain.message_id) == []
-    assert await bodies(rig, "hal") == ["for later"]
+    assert await inbox_bodies(rig, "hal") == ["for later"]
     aloud = await arc.call(Send(to="@hal", body="now", wake=True))
     assert await woken(rig, aloud.message_id) == [ident(hal)]
     asking = await arc.call(Send(to="@hal", body="which?", kind=MessageKind.QUESTION))
@@ -86,7 +95,7 @@ async def test_a_plain_send_starts_nothing(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R3.1-7", "R1.3-59")
-@staged
+@as_test
 async def test_a_named_target_wins_over_a_mention_and_a_mention_of_it_wakes_it(rig: Rig) -> None:
     arc, hal, _ = await programs(rig, "arc", "hal", "eve")
     other = await arc.call(Send(to="@hal", body="@eve was here"))
@@ -99,7 +108,7 @@ async def test_a_named_target_wins_over_a_mention_and_a_mention_of_it_wakes_it(r
 
 
 @pytest.mark.rows("R1.3-55", "R1.3-56")
-@staged
+@as_test
 async def test_a_soft_mention_is_a_hint_unless_the_channel_says_that_it_wakes(rig: Rig) -> None:
     arc, hal, eve = await programs(rig, "arc", "hal", "eve")
     members = ("@hal", "@eve")
@@ -120,7 +129,7 @@ async def test_a_soft_mention_is_a_hint_unless_the_channel_says_that_it_wakes(ri
     assert await woken(rig, gone.message_id) == []
 
 
-@staged
+@as_test
 async def test_a_soft_mention_wakes_nobody_whom_the_sender_may_not_speak_to(rig: Rig) -> None:
     arc, *_ = await programs(rig, "arc")
     bob = await stranger(rig)
@@ -129,7 +138,7 @@ async def test_a_soft_mention_wakes_nobody_whom_the_sender_may_not_speak_to(rig:
     assert await routed(rig, sent.message_id) == []
 
 
-@staged
+@as_test
 async def test_a_thread_is_ruled_by_the_channel_it_hangs_on(rig: Rig) -> None:
     arc, hal, eve = await programs(rig, "arc", "hal", "eve")
     members = ("@hal", "@eve")
@@ -169,17 +178,17 @@ def test_status_and_final_wake_nobody(tmp_path: Path, kind: MessageKind) -> None
                 "nobody",
                 f"{kind} wakes nobody",
             )
-        assert (await bodies(rig, "hal")) == [
+        assert (await inbox_bodies(rig, "hal")) == [
             "@hal done",
             "@hal done",
             "done",
         ]  # it is unread, and woke nobody
 
-    played(scene, tmp_path)
+    run_scene(scene, tmp_path)
 
 
 @pytest.mark.rows("R3.3-6")
-@staged
+@as_test
 async def test_a_broadcast_and_a_quiet_channel_wake_nobody(rig: Rig) -> None:
     arc, _ = await programs(rig, "arc", "hal")
     await arc.call(CreateChannel(name="calm", members=("@hal",), quiet=True, soft_mentions=SoftMentions.WAKE))
@@ -194,7 +203,7 @@ async def test_a_broadcast_and_a_quiet_channel_wake_nobody(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R3.3-5")
-@staged
+@as_test
 async def test_the_sender_is_woken_by_its_own_message_only_as_a_follow_up(rig: Rig) -> None:
     arc, *_ = await programs(rig, "arc")
     alone = await arc.call(Send(to="@arc", body="note to self", wake=True))
@@ -212,7 +221,7 @@ async def test_the_sender_is_woken_by_its_own_message_only_as_a_follow_up(rig: R
 
 
 @pytest.mark.rows("R3.3-9")
-@staged
+@as_test
 async def test_one_to_one_delegation_stays_in_its_dm_with_the_acting_agent_as_sender(rig: Rig) -> None:
     arc, hal, eve = await programs(rig, "arc", "hal", "eve")
     sent = await arc.call(Send(body="@hal please"))
@@ -240,7 +249,7 @@ async def test_one_to_one_delegation_stays_in_its_dm_with_the_acting_agent_as_se
 
 
 @pytest.mark.rows("R3.3-9", "R3.3-10")
-@staged
+@as_test
 async def test_when_another_is_woken_the_message_stays_and_the_delivery_says_why(rig: Rig) -> None:
     arc, hal = await programs(rig, "arc", "hal")
     mute = await rig.register("mute")  # nothing can run it
@@ -262,7 +271,7 @@ async def test_when_another_is_woken_the_message_stays_and_the_delivery_says_why
 
 
 @pytest.mark.rows("R3.3-12")
-@staged
+@as_test
 async def test_what_is_for_an_agent_started_by_hand_says_how(rig: Rig) -> None:
     arc, *_ = await programs(rig, "arc")
     await rig.register("byhand", harness="echo", wake_policy="manual")
@@ -284,15 +293,15 @@ async def test_what_is_for_an_agent_started_by_hand_says_how(rig: Rig) -> None:
 
 async def told_of(rig: Rig, item_id: str) -> list[tuple[str, str, bool]]:
     """Who was told of the moves of an item: whom, by which rule, and whether it was woken."""
-    events = [one for one in await log(rig) if isinstance(one, DeliveryRequested)]
+    events = [one for one in await read_log(rig) if isinstance(one, DeliveryRequested)]
     found = [one.payload.record for one in events if one.payload.record.work_item_id == item_id]
     return [(one.target, one.rule, one.wake) for one in found]
 
 
 @pytest.mark.rows("R3.3-2", "R3.3-7")
-@staged
+@as_test
 async def test_the_next_move_owner_comes_before_the_owner(rig: Rig) -> None:
-    arc, hal, eve = [await live(rig, name) for name in ("arc", "hal", "eve")]
+    arc, hal, eve = [await online_agent(rig, name) for name in ("arc", "hal", "eve")]
     item = await arc.call(CreateWork(title="the build", owner_id="@hal"))
     assert await told_of(rig, item.id) == [(ident(hal), "next-move owner", False)]
     await hal.call(StartWork(work_item_id=item.id))
@@ -303,9 +312,9 @@ async def test_the_next_move_owner_comes_before_the_owner(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R3.3-11")
-@staged
+@as_test
 async def test_if_the_next_move_owner_is_gone_the_owner_is_told_why(rig: Rig) -> None:
-    arc, hal, _ = [await live(rig, name) for name in ("arc", "hal", "eve")]
+    arc, hal, _ = [await online_agent(rig, name) for name in ("arc", "hal", "eve")]
     item = await arc.call(CreateWork(title="the build", owner_id="@hal", reviewer_id="@eve"))
     await hal.call(StartWork(work_item_id=item.id))
     await rig.operator(RetireAgent(address="@eve"))
@@ -340,18 +349,18 @@ def test_a_conversation_that_has_used_up_its_wakes_is_held_and_goes_on_after_the
         assert [one.title for one in needs] == ["agents used up the wake budget of @arc and @hal"]
         elsewhere = await rig.operator(Send(body="@hal from another"))
         assert await woken(rig, elsewhere.message_id) == [ident(hal)]
-        await later(rig, 3700)
-        assert (await ended(rig, asked.flight_id)).output == "five"
+        await advance_clock(rig, 3700)
+        assert (await wait_for_end(rig, asked.flight_id)).output == "five"
         again = await arc.call(Send(body="@hal six"))
         assert await woken(rig, again.message_id) == [ident(hal)]
 
-    played(scene, tmp_path, limits=Limits(wakes_per_hour=2))
+    run_scene(scene, tmp_path, limits=Limits(wakes_per_hour=2))
 
 
 @pytest.mark.rows("R3.3-21", "R3.3-22", "R3.3-23", "R3.3-24")
-@staged
+@as_test
 async def test_two_that_ask_each_other_are_stopped_and_a_question_in_the_flight_is_no_loop(rig: Rig) -> None:
-    a, b = await live(rig, "a"), await live(rig, "b")
+    a, b = await online_agent(rig, "a"), await online_agent(rig, "b")
     asked = await a.call(MakeAsk(to="@b", body="one"))
     await b.call(StartFlight(flight_id=asked.flight_id))
     for body in ("two", "three"):
@@ -378,7 +387,7 @@ def _names(parameters: dict[str, Any]) -> dict[str, Any]:
 # -- from the log alone ----------------------------------------------------------------------------------------
 
 
-@staged
+@as_test
 async def test_every_decision_is_stored_with_its_facts_and_can_be_made_again(rig: Rig) -> None:
     arc, hal, _ = await programs(rig, "arc", "hal", "eve")
     await arc.call(CreateChannel(name="ops", members=("@hal", "@eve"), master="@eve"))
@@ -390,7 +399,7 @@ async def test_every_decision_is_stored_with_its_facts_and_can_be_made_again(rig
     ):
         await arc.call(wish)
     await hal.call(CreateQuestion(to="@eve", body="!say five"))
-    stored = [event.metadata.wake for event in await log(rig) if event.metadata.wake is not None]
+    stored = [event.metadata.wake for event in await read_log(rig) if event.metadata.wake is not None]
     assert len(stored) >= 5
     for wake in stored:
         facts = decode(wake.facts, WakeFacts)

@@ -17,8 +17,19 @@ from scout.ports import Accepted, Capabilities, Completed, Failed, HarnessEvent,
 from scout.protocol.agents import ShowAgent
 from scout.protocol.asks import CancelFlight, GetFlight, MakeAsk
 from scout.protocol.inbox import GetDelivery, ListDeliveries
-from tests.broker.rig import Rig, played, staged
-from tests.broker.stage import bodies, ended, later, log, program, set_up, story, tag, until
+from tests.broker.rig import (
+    Rig,
+    advance_clock,
+    as_test,
+    event_name,
+    events_of,
+    inbox_bodies,
+    read_log,
+    run_scene,
+    wait_for_end,
+    wait_until,
+    write_program,
+)
 
 
 class Slow(Echo):
@@ -91,28 +102,28 @@ def test_an_attempt_is_counted_on_disk_before_the_adapter_hears_of_it(tmp_path: 
         assert asked.output == "x"
         assert seen == [("leased", 1, asked.flight_id)]
         asked = await rig.operator(MakeAsk(to="@parrot", body="!refuse"))
-        await until(lambda: len(seen) == 2)
-        await later(rig, 3)
-        await until(lambda: len(seen) == 3)
+        await wait_until(lambda: len(seen) == 2)
+        await advance_clock(rig, 3)
+        await wait_until(lambda: len(seen) == 3)
         assert [attempts for _, attempts, _ in seen] == [1, 1, 2]
 
-    set_up(scene, tmp_path, harnesses={"echo": Looking()})
+    run_scene(scene, tmp_path, harnesses={"echo": Looking()})
 
 
-@staged
+@as_test
 async def test_the_way_of_an_ask(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     asked = await rig.operator(MakeAsk(to="@parrot", body="!hang"))
     delivery = (await rig.operator(ListDeliveries(target="@parrot"))).items[0]
-    await until(lambda: running(rig, asked.flight_id))
-    assert await story(rig, asked.flight_id) == ["flight.queued", "flight.updated", "flight.started"]
-    assert await story(rig, delivery.id) == [
+    await wait_until(lambda: running(rig, asked.flight_id))
+    assert await events_of(rig, asked.flight_id) == ["flight.queued", "flight.updated", "flight.started"]
+    assert await events_of(rig, delivery.id) == [
         "delivery.requested",
         "delivery.leased",
         "delivery.woken",
         "delivery.acked",
     ]
-    waking = await log(rig, "collab.flight.updated")
+    waking = await read_log(rig, "collab.flight.updated")
     assert record_of(waking[0]).phase == "waking"
     view = await of(rig, asked.flight_id)
     assert (view.attempts, view.may_repeat) == (1, False)
@@ -131,16 +142,16 @@ def test_a_refusing_harness_is_tried_again_and_then_given_up(tmp_path: Path) -> 
         await rig.register("parrot", harness="echo")
         asked = await rig.operator(MakeAsk(to="@parrot", body="!refuse the line is busy"))
         for attempt, pause in ((1, 2.0), (2, 4.0)):
-            await until(lambda: retrying(rig, asked.flight_id, attempt))  # noqa: B023 (awaited at once)
+            await wait_until(lambda: retrying(rig, asked.flight_id, attempt))  # noqa: B023 (awaited at once)
             view = await of(rig, asked.flight_id)
             assert view.state is FlightState.QUEUED
             assert "the line is busy" in view.reason
             assert view.next_check_at is not None
             assert round(view.next_check_at.since(view.updated_at)) == pause
-            await later(rig, pause - 1)
+            await advance_clock(rig, pause - 1)
             assert (await of(rig, asked.flight_id)).attempts == attempt
-            await later(rig, 1.5)
-        view = await ended(rig, asked.flight_id)
+            await advance_clock(rig, 1.5)
+        view = await wait_for_end(rig, asked.flight_id)
         assert (view.state, view.error and view.error.code) == (FlightState.FAILED, "wake_failed")
         assert view.error is not None
         assert "harness" in view.error.message
@@ -150,7 +161,7 @@ def test_a_refusing_harness_is_tried_again_and_then_given_up(tmp_path: Path) -> 
         assert (delivery.state, delivery.attempts) == ("dead_lettered", 3)
         assert len((await rig.operator(ShowAgent(address="@parrot"))).endpoints) == 1
 
-    played(scene, tmp_path, limits=Limits(attempts=3))
+    run_scene(scene, tmp_path, limits=Limits(attempts=3))
 
 
 async def retrying(rig: Rig, flight_id: str, attempt: int) -> bool:
@@ -158,26 +169,26 @@ async def retrying(rig: Rig, flight_id: str, attempt: int) -> bool:
     return view.phase == "retrying" and view.attempts == attempt
 
 
-@staged
+@as_test
 async def test_turns_of_an_agent_follow_each_other(rig: Rig) -> None:
-    command = program(
+    command = write_program(
         rig.home, "lines", 'cat >/dev/null; echo in >>"$WORK/l"; sleep 0.05; echo out >>"$WORK/l"; echo k'
     )
     await rig.register("serial", command=command)
     asks = [await rig.operator(MakeAsk(to="@serial", body=str(one))) for one in range(4)]
     for asked in asks:
-        assert (await ended(rig, asked.flight_id)).output == "k"
+        assert (await wait_for_end(rig, asked.flight_id)).output == "k"
     assert (rig.home / "l").read_text().split() == ["in", "out"] * 4
     assert len((await rig.operator(ShowAgent(address="@serial"))).sessions) == 1
 
 
-@staged
+@as_test
 async def test_agents_do_not_wait_for_each_other(rig: Rig) -> None:
     text = 'cat >/dev/null; touch "$WORK/{0}"; until [ -e "$WORK/{1}" ]; do sleep 0.01; done; echo met'
     for me, other in (("left", "right"), ("right", "left")):
-        await rig.register(me, command=program(rig.home, f"go-{me}", text.format(me, other)))
+        await rig.register(me, command=write_program(rig.home, f"go-{me}", text.format(me, other)))
     asks = [await rig.operator(MakeAsk(to=f"@{name}", body="x")) for name in ("left", "right")]
-    assert [(await ended(rig, one.flight_id)).output for one in asks] == ["met", "met"]
+    assert [(await wait_for_end(rig, one.flight_id)).output for one in asks] == ["met", "met"]
 
 
 @pytest.mark.rows("R0-80", "R2.1-14")
@@ -187,17 +198,17 @@ def test_a_lease_is_renewed_while_a_program_begins(tmp_path: Path) -> None:
         assert isinstance(slow, Slow)
         await rig.register("lazy", harness="echo")
         asked = await rig.operator(MakeAsk(to="@lazy", body="x"))
-        await until(lambda: slow.starts)
+        await wait_until(lambda: slow.starts)
         delivery = (await rig.operator(ListDeliveries(target="@lazy"))).items[0]
         first = delivery.leased_until
         assert first is not None
         assert delivery.leased_by == "dispatcher"
-        await until(lambda: renewed(rig, delivery.id, first))
+        await wait_until(lambda: renewed(rig, delivery.id, first))
         slow.go.set()
-        assert (await ended(rig, asked.flight_id)).output == "x"
+        assert (await wait_for_end(rig, asked.flight_id)).output == "x"
         assert (await rig.operator(GetDelivery(delivery_id=delivery.id))).attempts == 1
 
-    set_up(scene, tmp_path, periods=Periods(lease=0.3), harnesses={"echo": Slow()})
+    run_scene(scene, tmp_path, periods=Periods(lease=0.3), harnesses={"echo": Slow()})
 
 
 async def renewed(rig: Rig, ident: str, first: int) -> bool:
@@ -211,26 +222,26 @@ def test_who_cancels_while_it_begins_has_nothing_delivered(tmp_path: Path) -> No
         assert isinstance(slow, Slow)
         await rig.register("lazy", harness="echo")
         asked = await rig.operator(MakeAsk(to="@lazy", body="x"))
-        await until(lambda: slow.starts)
+        await wait_until(lambda: slow.starts)
         await rig.operator(CancelFlight(flight_id=asked.flight_id))
         slow.go.set()
         assert (await rig.operator(MakeAsk(to="@lazy", body="y", wait=20))).output == "y"
         assert len(slow.prompts) == 1
 
-    set_up(scene, tmp_path, harnesses={"echo": Slow()})
+    run_scene(scene, tmp_path, harnesses={"echo": Slow()})
 
 
 @pytest.mark.rows("R0-89", "R0-90")
-@staged
+@as_test
 async def test_everything_after_the_commit_may_happen_twice(rig: Rig) -> None:
-    command = program(rig.home, "counts", 'cat >/dev/null; echo run >>"$WORK/runs"; echo done')
+    command = write_program(rig.home, "counts", 'cat >/dev/null; echo run >>"$WORK/runs"; echo done')
     await rig.register("counts", command=command)
     asked = await rig.operator(MakeAsk(to="@counts", body="x"))
-    request = next(one for one in await log(rig) if isinstance(one, DeliveryRequested))
+    request = next(one for one in await read_log(rig) if isinstance(one, DeliveryRequested))
     for _ in range(3):
         rig.broker.call_listeners([request])
-    view = await ended(rig, asked.flight_id)
-    rig.broker.call_listeners(await log(rig))
+    view = await wait_for_end(rig, asked.flight_id)
+    rig.broker.call_listeners(await read_log(rig))
     await rig.operator(MakeAsk(to="@counts", body="y", wait=20))
     assert (rig.home / "runs").read_text().split() == ["run", "run"]
     assert (await of(rig, asked.flight_id)).revision == view.revision
@@ -256,14 +267,14 @@ def test_faults_of_an_adapter_end_the_turn_and_not_the_lane(tmp_path: Path) -> N
             ("raise at once", "wake_failed", "OSError: no such thing"),
         ):
             asked = await rig.operator(MakeAsk(to="@strange", body=body, wait=20))
-            view = await ended(rig, asked.flight_id)
+            view = await wait_for_end(rig, asked.flight_id)
             assert view.error is not None
             assert (view.error.code, words in view.error.message) == (code, True), view.error
         detail = await rig.operator(ShowAgent(address="@strange"))
         assert [one.state for one in detail.endpoints] == ["idle"]
-        assert len(await bodies(rig)) == 0
+        assert len(await inbox_bodies(rig)) == 0
 
-    set_up(scene, tmp_path, harnesses={"echo": Odd()})
+    run_scene(scene, tmp_path, harnesses={"echo": Odd()})
 
 
 def test_what_cannot_even_be_prepared_is_given_up_with_a_reason(tmp_path: Path) -> None:
@@ -273,17 +284,17 @@ def test_what_cannot_even_be_prepared_is_given_up_with_a_reason(tmp_path: Path) 
     async def scene(rig: Rig) -> None:
         await rig.register("foreign", harness="nobodys")  # there is no contract for such a harness
         asked = await rig.operator(MakeAsk(to="@foreign", body="x"))
-        view = await ended(rig, asked.flight_id)
+        view = await wait_for_end(rig, asked.flight_id)
         assert view.error is not None
         assert (view.error.code, "nobodys" in view.error.message) == ("wake_failed", True)
 
-    set_up(scene, tmp_path, limits=Limits(attempts=1), harnesses={"nobodys": Foreign()})
+    run_scene(scene, tmp_path, limits=Limits(attempts=1), harnesses={"nobodys": Foreign()})
 
 
-@staged
+@as_test
 async def test_what_is_read_off_the_log_is_in_order(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     await asyncio.gather(*(rig.operator(MakeAsk(to="@parrot", body=str(n), wait=20)) for n in range(8)))
-    events = await log(rig)
+    events = await read_log(rig)
     assert [one.seq for one in events] == list(range(1, len(events) + 1))
-    assert [tag(one) for one in events].count("flight.completed") == 8
+    assert [event_name(one) for one in events].count("flight.completed") == 8

@@ -17,7 +17,7 @@ from scout.protocol.sessions import GetSession, ListSessions
 from scout.protocol.talk import Send
 from scout.store.ledger import Ledger
 from tests.broker.neighbours import wishes
-from tests.broker.rig import Rig, refused, staged
+from tests.broker.rig import Rig, as_test, refused
 
 
 async def _types(rig: Rig) -> list[str]:
@@ -27,7 +27,7 @@ async def _types(rig: Rig) -> list[str]:
     return [one for one in told if one.startswith(("agent.o", "agent.heart", "endpoint."))]
 
 
-@staged
+@as_test
 async def test_an_endpoint_moves_only_as_its_table_allows(rig: Rig) -> None:
     arc = await rig.agent("arc")
     endpoint = await arc.call(RegisterEndpoint(harness="codex", state=EndpointState.WORKING))
@@ -50,7 +50,7 @@ async def test_an_endpoint_moves_only_as_its_table_allows(rig: Rig) -> None:
     assert (await refused(arc.call(broken))).code == "bad_request"
 
 
-@staged
+@as_test
 async def test_a_revision_that_was_overtaken_is_refused(rig: Rig) -> None:
     arc = await rig.agent("arc")
     endpoint = await arc.call(RegisterEndpoint())
@@ -80,7 +80,7 @@ async def _session(rig: Rig, agent_id: str) -> Session:
 
 
 @pytest.mark.rows("R2.1-52")
-@staged
+@as_test
 async def test_a_new_process_node_or_session_is_a_new_endpoint(rig: Rig) -> None:
     made = await rig.register("arc")
     arc, hal = await rig.agent("arc"), await rig.register("hal")
@@ -118,7 +118,7 @@ async def test_a_new_process_node_or_session_is_a_new_endpoint(rig: Rig) -> None
 
 
 @pytest.mark.rows("R2.3-17")
-@staged
+@as_test
 async def test_a_sign_of_life_alone_writes_no_event_and_is_flushed(rig: Rig) -> None:
     made = await rig.register("arc")
     arc = await rig.agent("arc")
@@ -146,7 +146,7 @@ async def _row(rig: Rig, ident: str) -> Endpoint | None:
     return await rig.broker.read(lambda ledger: Ledger(ledger.connection).get(Endpoint, ident))
 
 
-@staged
+@as_test
 async def test_the_log_hears_of_a_quiet_endpoint_at_most_every_ten_minutes(rig: Rig) -> None:
     arc = await rig.agent("arc")
     endpoint = await arc.call(RegisterEndpoint(harness="codex"))
@@ -156,7 +156,7 @@ async def test_the_log_hears_of_a_quiet_endpoint_at_most_every_ten_minutes(rig: 
     assert (await _types(rig)).count("agent.heartbeat") == 4
 
 
-@staged
+@as_test
 async def test_who_falls_silent_is_offline_and_comes_back_by_a_sign_of_life(rig: Rig) -> None:
     made = await rig.register("arc")
     arc = await rig.agent("arc")
@@ -173,7 +173,7 @@ async def test_who_falls_silent_is_offline_and_comes_back_by_a_sign_of_life(rig:
     assert shown.status is AgentStatus.ONLINE
 
 
-@staged
+@as_test
 async def test_only_the_first_and_the_last_endpoint_are_news(rig: Rig) -> None:
     arc = await rig.agent("arc")
     one = await arc.call(RegisterEndpoint(harness="codex"))
@@ -184,7 +184,7 @@ async def test_only_the_first_and_the_last_endpoint_are_news(rig: Rig) -> None:
     assert told == ["agent.online", "agent.offline"]
 
 
-@staged
+@as_test
 async def test_who_changes_its_endpoint_is_there(rig: Rig) -> None:
     arc = await rig.agent("arc")
     endpoint = await arc.call(RegisterEndpoint())
@@ -197,7 +197,7 @@ async def test_who_changes_its_endpoint_is_there(rig: Rig) -> None:
     assert (await rig.operator(ShowAgent(address="@arc"))).status is not AgentStatus.ONLINE
 
 
-@staged
+@as_test
 async def test_an_alias_may_be_for_one_session(rig: Rig) -> None:
     made = await rig.register("arc")
     arc = await rig.agent("arc")
@@ -212,7 +212,7 @@ async def test_an_alias_may_be_for_one_session(rig: Rig) -> None:
     assert sent.deliveries[0].target == made.agent.id
 
 
-@staged
+@as_test
 async def test_an_endpoint_is_its_agents_alone(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     endpoint = await arc.call(RegisterEndpoint())

@@ -21,8 +21,7 @@ from scout.protocol.inbox import ClaimInbox, GetDelivery, ListInbox
 from scout.protocol.overview import PauseScout, ReadLog, ResumeScout, ShowNow, ShowStatus, Watch
 from scout.protocol.sessions import GetSession, ListSessions
 from scout.protocol.talk import Reply, Send
-from tests.broker.rig import Rig, played, refused, staged
-from tests.broker.stage import later, log, tag
+from tests.broker.rig import Rig, advance_clock, as_test, event_name, read_log, refused, run_scene
 
 
 def folder(rig: Rig, name: str = "talkie") -> str:
@@ -34,7 +33,7 @@ def folder(rig: Rig, name: str = "talkie") -> str:
 async def host(rig: Rig) -> LocalScout:
     """A host's seat."""
     made = await rig.operator(CreateToken(kind=TokenKind.HOST, label="host"))
-    return await rig.seat(made.secret)
+    return await rig.scout(made.secret)
 
 
 async def enrolled(rig: Rig, seat: LocalScout, name: str = "talkie", **more: Any) -> Enrolled:
@@ -51,7 +50,7 @@ async def endpoint_state(rig: Rig, made: Enrolled) -> EndpointState:
     return next(one.state for one in shown.endpoints if one.id == made.endpoint_id)
 
 
-@staged
+@as_test
 async def test_a_session_enrols_as_its_projects_agent(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat, model="opus")
@@ -61,14 +60,14 @@ async def test_a_session_enrols_as_its_projects_agent(rig: Rig) -> None:
     assert (session.pid, session.pid_started, session.cwd) == (77, "5", folder(rig))
     assert session.native_ids == {"session": "n-1"}
     assert made.token is not None
-    me = await (await rig.seat(made.token)).call(WhoAmI())
+    me = await (await rig.scout(made.token)).call(WhoAmI())
     assert (me.kind, me.agent_id, me.session_id) == ("agent", made.agent_id, session.id)
     assert (await rig.operator(ShowAgent(address="@talkie"))).id == made.agent_id
     assert await endpoint_state(rig, made) is EndpointState.IDLE
     assert (await rig.operator(Resolve(address="session:claude:n-1"))).agent_id == made.agent_id
 
 
-@staged
+@as_test
 async def test_the_same_session_again_keeps_its_record_and_gets_a_fresh_token(rig: Rig) -> None:
     seat = await host(rig)
     first = await enrolled(rig, seat)
@@ -76,12 +75,12 @@ async def test_the_same_session_again_keeps_its_record_and_gets_a_fresh_token(ri
     assert (again.session.id, again.endpoint_id) == (first.session.id, first.endpoint_id)
     assert first.token is not None
     assert again.token not in (None, first.token)
-    problem = await refused(rig.seat(first.token))
+    problem = await refused(rig.scout(first.token))
     assert problem.code == "unauthenticated"
     assert len((await rig.operator(ListSessions())).items) == 1
 
 
-@staged
+@as_test
 async def test_a_relay_and_a_hook_of_one_process_find_the_same_session(rig: Rig) -> None:
     seat = await host(rig)
     relay = await enrolled(rig, seat, native_session_id=None)
@@ -96,7 +95,7 @@ async def test_a_relay_and_a_hook_of_one_process_find_the_same_session(rig: Rig)
     assert nameless.session.id not in (relay.session.id, another.session.id)
 
 
-@staged
+@as_test
 async def test_another_process_of_the_same_session_is_another_endpoint(rig: Rig) -> None:
     seat = await host(rig)
     first = await enrolled(rig, seat)
@@ -107,7 +106,7 @@ async def test_another_process_of_the_same_session_is_another_endpoint(rig: Rig)
 
 
 @pytest.mark.rows("R1.1-51")
-@staged
+@as_test
 async def test_a_second_live_session_has_a_name_of_its_own(rig: Rig) -> None:
     seat = await host(rig)
     first = await enrolled(rig, seat)
@@ -118,12 +117,12 @@ async def test_a_second_live_session_has_a_name_of_its_own(rig: Rig) -> None:
     third = await enrolled(rig, seat, native_session_id="n-3", parent_pid=79)
     assert {one.name for one in (await rig.operator(ListAliases())).items} == {"talkie-2", "talkie-3"}
     await told(seat, second, HookEvent.SESSION_END)
-    await later(rig, 1)
+    await advance_clock(rig, 1)
     names = (await rig.operator(ListAliases())).items
     assert [(one.name, one.target.session_id) for one in names] == [("talkie-3", third.session.id)]
 
 
-@staged
+@as_test
 async def test_the_end_of_a_session_ends_its_endpoint_and_its_token(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat)
@@ -133,7 +132,7 @@ async def test_the_end_of_a_session_ends_its_endpoint_and_its_token(rig: Rig) ->
     session = await rig.operator(GetSession(session_id=made.session.id))
     assert (session.state, session.pid) == (SessionState.ENDED, None)
     assert await endpoint_state(rig, made) is EndpointState.STOPPED
-    assert (await refused(rig.seat(made.token))).code == "unauthenticated"
+    assert (await refused(rig.scout(made.token))).code == "unauthenticated"
     late = await refused(told(seat, made, HookEvent.STOP))
     assert (late.code, late.accepts) == ("wrong_state", ("resume",))
     back = await enrolled(rig, seat)
@@ -141,7 +140,7 @@ async def test_the_end_of_a_session_ends_its_endpoint_and_its_token(rig: Rig) ->
     assert back.endpoint_id != made.endpoint_id
 
 
-@staged
+@as_test
 async def test_a_host_token_opens_no_other_door(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat)
@@ -167,12 +166,12 @@ async def test_a_host_token_opens_no_other_door(rig: Rig) -> None:
     with pytest.raises(Exception, match="watch"):
         await anext(seat.watch(Watch()))
     problem = await refused(
-        rig.seat((await rig.operator(CreateToken(kind=TokenKind.HOST))).secret, "@talkie")
+        rig.scout((await rig.operator(CreateToken(kind=TokenKind.HOST))).secret, "@talkie")
     )
     assert problem.code in ("forbidden", "unknown_target")
 
 
-@staged
+@as_test
 async def test_a_host_reports_only_for_sessions_that_it_enrolled(rig: Rig) -> None:
     seat, other = await host(rig), await host(rig)
     made = await enrolled(rig, seat)
@@ -187,7 +186,7 @@ async def test_a_host_reports_only_for_sessions_that_it_enrolled(rig: Rig) -> No
     assert (await told(other, made, HookEvent.STOP)).context == ""
 
 
-@staged
+@as_test
 async def test_only_a_folder_of_its_own_is_a_project(rig: Rig) -> None:
     seat = await host(rig)
     (rig.home / "home").mkdir()
@@ -197,7 +196,7 @@ async def test_only_a_folder_of_its_own_is_a_project(rig: Rig) -> None:
     assert (await rig.operator(ListSessions())).items == ()
 
 
-@staged
+@as_test
 async def test_a_retired_agent_enrols_nobody(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat)
@@ -221,10 +220,10 @@ def test_a_work_tree_is_a_workspace_of_its_own(tmp_path: Path) -> None:
         shown = await rig.operator(ShowAgent(address=other.agent_id))
         assert (shown.definition_id, shown.workspace) == ("arc", "fix")
 
-    played(scene, tmp_path)
+    run_scene(scene, tmp_path)
 
 
-@staged
+@as_test
 async def test_the_start_says_who_you_are_what_you_owe_and_how_to_reply(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat)
@@ -237,7 +236,7 @@ async def test_the_start_says_who_you_are_what_you_owe_and_how_to_reply(rig: Rig
     assert again[1].startswith("You owe: 1 ask, 1 unread message; ")
 
 
-@staged
+@as_test
 async def test_mail_is_handed_over_at_the_stop_and_taken_with_the_next_prompt(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat)
@@ -257,13 +256,13 @@ async def test_mail_is_handed_over_at_the_stop_and_taken_with_the_next_prompt(ri
     states = [(await rig.operator(GetDelivery(delivery_id=one))).state for one in handed.handed_over]
     assert states == ["acked", "acked"]
     assert made.token is not None
-    await (await rig.seat(made.token)).call(Reply(body="fine", in_reply_to=asked.flight_id))
+    await (await rig.scout(made.token)).call(Reply(body="fine", in_reply_to=asked.flight_id))
     assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).output == "fine"
     assert (await told(seat, made, HookEvent.STOP)).context == ""
     assert await endpoint_state(rig, made) is EndpointState.IDLE
 
 
-@staged
+@as_test
 async def test_while_scout_is_paused_a_stop_hands_nothing_over(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat)
@@ -274,19 +273,19 @@ async def test_while_scout_is_paused_a_stop_hands_nothing_over(rig: Rig) -> None
     assert "later, please" in (await told(seat, made, HookEvent.STOP)).context
 
 
-@staged
+@as_test
 async def test_mail_that_nobody_confirms_comes_again_and_says_so(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat)
     await (await rig.agent("bow")).call(Send(to=made.address, body="hi"))
     assert "may be a repeat" not in (await told(seat, made, HookEvent.STOP)).context
     assert (await told(seat, made, HookEvent.STOP)).context == ""
-    await later(rig, 61)
+    await advance_clock(rig, 61)
     rig.clock.ahead += 10
     assert "may be a repeat" in (await told(seat, made, HookEvent.STOP)).context
 
 
-@staged
+@as_test
 async def test_what_an_ended_session_did_not_take_goes_to_the_next(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat)
@@ -297,7 +296,7 @@ async def test_what_an_ended_session_did_not_take_goes_to_the_next(rig: Rig) -> 
     assert "> hi" in (await told(seat, other, HookEvent.STOP)).context
 
 
-@staged
+@as_test
 async def test_what_waits_is_mentioned_at_a_prompt(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat)
@@ -308,7 +307,7 @@ async def test_what_waits_is_mentioned_at_a_prompt(rig: Rig) -> None:
         assert ("1 unread message;" if number == 1 else "2 unread messages;") in text
 
 
-@staged
+@as_test
 async def test_a_permission_request_needs_the_person(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat)
@@ -320,14 +319,14 @@ async def test_a_permission_request_needs_the_person(rig: Rig) -> None:
     assert (item.id, item.kind, item.title) == (asked.attention_id, "permission", "Bash: rm -rf x")
     assert item.return_path.session_id == made.session.id
     assert made.token is not None
-    session = await rig.seat(made.token)
+    session = await rig.scout(made.token)
     assert (await refused(session.call(ApproveAttention(attention_id=item.id)))).code == "forbidden"
     await rig.operator(ApproveAttention(attention_id=item.id))
     decided = await session.call(GetAttention(attention_id=item.id))
     assert decided.state is AttentionState.RESOLVED
 
 
-@staged
+@as_test
 async def test_a_permission_that_was_decided_at_the_terminal_needs_nobody_any_more(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat)
@@ -338,7 +337,7 @@ async def test_a_permission_that_was_decided_at_the_terminal_needs_nobody_any_mo
     assert item.state is AttentionState.DISMISSED
 
 
-@staged
+@as_test
 async def test_who_once_pulled_does_not_say_what_scout_starts(rig: Rig) -> None:
     seat = await host(rig)
     await rig.register("talkie", project_root=folder(rig), harness="echo")
@@ -348,11 +347,11 @@ async def test_who_once_pulled_does_not_say_what_scout_starts(rig: Rig) -> None:
     assert asked.output == "hello"
 
 
-@staged
+@as_test
 async def test_every_fact_names_the_hosts_credential(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat)
     await told(seat, made, HookEvent.SESSION_END)
-    ours = [one for one in await log(rig) if one.metadata.token_id == seat.who.actor.token_id]
-    names = {tag(one) for one in ours}
+    ours = [one for one in await read_log(rig) if one.metadata.token_id == seat.who.actor.token_id]
+    names = {event_name(one) for one in ours}
     assert {"agent.registered", "session.started", "token.created", "session.ended", "token.revoked"} <= names

@@ -8,20 +8,19 @@ from scout.policy.limits import Limits
 from scout.protocol.asks import CompleteFlight, GetFlight, MakeAsk
 from scout.protocol.operations import command_line
 from scout.protocol.talk import GetBlob, GetMessage, PutBlob, Reply, Send
-from tests.broker.rig import Rig, played, refused, staged
-from tests.broker.stage import ended, live, program
+from tests.broker.rig import Rig, as_test, online_agent, refused, run_scene, wait_for_end, write_program
 
 
 async def answer_of(rig: Rig, text: str) -> tuple[str, str | None]:
     """The output of an agent whose program runs this, and the message that holds it."""
-    await rig.register("says", command=program(rig.home, "says", text))
+    await rig.register("says", command=write_program(rig.home, "says", text))
     asked = await rig.operator(MakeAsk(to="@says", body="go", wait=20))
     view = await rig.operator(GetFlight(flight_id=asked.flight_id))
     assert view.state is FlightState.COMPLETED, view
     return view.output or "", view.output_message_id
 
 
-@staged
+@as_test
 async def test_a_long_answer_is_attached_and_begins_in_the_message(rig: Rig) -> None:
     output, message_id = await answer_of(rig, "cat >/dev/null; head -c 1000000 /dev/zero | tr '\\0' x")
     assert len(output.encode()) <= BODY_LIMIT
@@ -42,16 +41,16 @@ def test_of_an_answer_longer_than_an_attachment_the_beginning_is_attached(tmp_pa
         assert message.attachments[0].size == 400_000
         assert "This answer has 1000000 bytes. The first 400000 bytes of it: scout attach" in output
 
-    played(scene, tmp_path, limits=Limits(attachment=400_000))
+    run_scene(scene, tmp_path, limits=Limits(attachment=400_000))
 
 
-@staged
+@as_test
 async def test_nul_and_bytes_that_are_no_text_are_made_visible(rig: Rig) -> None:
     output, _ = await answer_of(rig, "cat >/dev/null; printf 'important\\0tail \\377 end'")
     assert output == "important␀tail � end"
 
 
-@staged
+@as_test
 async def test_a_live_token_in_an_answer_is_hidden(rig: Rig) -> None:
     text = 'cat >/dev/null; echo "$SCOUT_TOKEN" >"$WORK/token"; echo "my token is $SCOUT_TOKEN, sct_shown"'
     output, message_id = await answer_of(rig, text)
@@ -62,9 +61,9 @@ async def test_a_live_token_in_an_answer_is_hidden(rig: Rig) -> None:
     assert (await rig.operator(GetMessage(message_id=message_id or ""))).body == output
 
 
-@staged
+@as_test
 async def test_a_live_token_in_a_reply_or_a_result_is_hidden(rig: Rig) -> None:
-    seat, secret = await live(rig), "sct_" + "x" * 43
+    seat, secret = await online_agent(rig), "sct_" + "x" * 43
     await rig.register("other")
     other = rig.tokens["other"]
     for number, finish in enumerate((Reply, CompleteFlight)):
@@ -74,24 +73,24 @@ async def test_a_live_token_in_a_reply_or_a_result_is_hidden(rig: Rig) -> None:
             await seat.call(Reply(body=text, in_reply_to=asked.flight_id))
         else:
             await seat.call(CompleteFlight(flight_id=asked.flight_id, output=text))
-        view = await ended(rig, asked.flight_id)
+        view = await wait_for_end(rig, asked.flight_id)
         assert view.output == f"sct_… and {secret}"
 
 
-@staged
+@as_test
 async def test_the_attachments_of_a_reply_to_an_ask_are_kept(rig: Rig) -> None:
-    seat = await live(rig)
+    seat = await online_agent(rig)
     stored = await seat.call(PutBlob(name="report.txt", data=b"all of it"))
     asked = await rig.operator(MakeAsk(to="@live", body="go"))
     await seat.call(
         Reply(body="see there", in_reply_to=asked.flight_id, attachments=(f"{stored.sha256}:report.txt",))
     )
-    view = await ended(rig, asked.flight_id)
+    view = await wait_for_end(rig, asked.flight_id)
     message = await rig.operator(GetMessage(message_id=view.output_message_id or ""))
     assert [(one.name, one.size) for one in message.attachments] == [("report.txt", 9)]
 
 
-@staged
+@as_test
 async def test_a_missing_program_is_not_retried_but_set(rig: Rig) -> None:
     await rig.register("gone", command=("/nowhere/at/all",))
     asked = await rig.operator(MakeAsk(to="@gone", body="go", wait=20))
@@ -104,9 +103,9 @@ async def test_a_missing_program_is_not_retried_but_set(rig: Rig) -> None:
     assert commands[0].startswith("scout agent config")
 
 
-@staged
+@as_test
 async def test_attachments_are_counted_and_named_once(rig: Rig) -> None:
-    seat = await live(rig)
+    seat = await online_agent(rig)
     stored = await seat.call(PutBlob(name="a", data=b"a" * 100))
     receipt = await seat.call(Send(to="@live", body="hi", attachments=(stored.sha256,) * 32))
     message = await rig.operator(GetMessage(message_id=receipt.message_id))

@@ -8,7 +8,7 @@ from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.inbox import AckInbox, ClaimInbox, ListInbox
 from scout.protocol.talk import Reply, Send
 from scout.store.integrity.verify import verify
-from tests.broker.rig import Rig, played
+from tests.broker.rig import Rig, run_scene
 
 
 def test_send_ask_reply(tmp_path: Path) -> None:
@@ -35,6 +35,6 @@ def test_send_ask_reply(tmp_path: Path) -> None:
             "@arc",
         ]
 
-    played(scene, tmp_path)
+    run_scene(scene, tmp_path)
     report = verify(tmp_path / "scout.db")
     assert report.clean, report

@@ -9,7 +9,7 @@ from scout.protocol.access import ListTokens, RevokeToken
 from scout.protocol.agents import WhoAmI
 from scout.protocol.overview import ListNodes, ReadLog, ShowStatus
 from scout.store.integrity.verify import verify
-from tests.broker.rig import SECRET, Rig, played, refused, rig
+from tests.broker.rig import SECRET, Rig, open_rig, refused, run_scene
 
 
 @pytest.mark.rows("R0-57", "R0-60")
@@ -22,8 +22,8 @@ def test_another_login_or_host_changes_nothing(tmp_path: Path) -> None:
         assert [one.name for one in (await made.operator(ListNodes())).items] == ["mini"]
         return await made.operator(WhoAmI()), await made.operator(ReadLog(limit=200))
 
-    before = played(first, tmp_path)
-    assert played(second, tmp_path, login="grace", host="Studio.local") == before
+    before = run_scene(first, tmp_path)
+    assert run_scene(second, tmp_path, login="grace", host="Studio.local") == before
 
 
 @pytest.mark.parametrize(
@@ -33,16 +33,16 @@ def test_the_operator_is_called_by_their_login(tmp_path: Path, login: str, user:
     async def scene(made: Rig) -> None:
         assert (await made.operator(WhoAmI())).path == f"/{user}/direct"
 
-    played(scene, tmp_path, login=login)
+    run_scene(scene, tmp_path, login=login)
 
 
 def test_another_text_in_the_token_file_ends_the_old_one(tmp_path: Path) -> None:
     async def scene() -> None:
-        async with rig(tmp_path) as made:
+        async with open_rig(tmp_path) as made:
             me = await made.operator(WhoAmI())
-        async with rig(tmp_path, secret="sct_another") as made:
-            assert (await refused(made.seat(SECRET))).code == "unauthenticated"
-            seat = await made.seat("sct_another")
+        async with open_rig(tmp_path, secret="sct_another") as made:
+            assert (await refused(made.scout(SECRET))).code == "unauthenticated"
+            seat = await made.scout("sct_another")
             other = await seat.call(WhoAmI())
             assert (other.agent_id, other.token_id != me.token_id) == (me.agent_id, True)
             assert [one.state for one in (await seat.call(ListTokens())).items] == ["active", "revoked"]
@@ -53,13 +53,13 @@ def test_another_text_in_the_token_file_ends_the_old_one(tmp_path: Path) -> None
 
 def test_a_token_that_was_taken_back_stays_so_and_scout_starts_all_the_same(tmp_path: Path) -> None:
     async def scene() -> None:
-        async with rig(tmp_path) as made:
+        async with open_rig(tmp_path) as made:
             me = await made.operator(WhoAmI())
             await made.operator(RevokeToken(token_id=me.token_id))
-        async with rig(tmp_path) as made:
-            assert (await refused(made.seat(SECRET))).code == "unauthenticated"
-        async with rig(tmp_path, secret="sct_another") as made:
-            assert (await (await made.seat("sct_another")).call(WhoAmI())).agent_id == me.agent_id
+        async with open_rig(tmp_path) as made:
+            assert (await refused(made.scout(SECRET))).code == "unauthenticated"
+        async with open_rig(tmp_path, secret="sct_another") as made:
+            assert (await (await made.scout("sct_another")).call(WhoAmI())).agent_id == me.agent_id
 
     asyncio.run(scene())
     assert verify(tmp_path / "scout.db").clean

@@ -22,13 +22,25 @@ from scout.protocol.asks import (
 from scout.protocol.inbox import AckInbox, ClaimInbox, ListDeliveries
 from scout.protocol.overview import ReadLog
 from scout.protocol.talk import ListMessages, Reply, Send
-from tests.broker.rig import Rig, refused, staged
-from tests.broker.stage import bodies, ended, live, log, processes_with, program, said_to, story, until
+from tests.broker.rig import (
+    Rig,
+    as_test,
+    events_of,
+    inbox_bodies,
+    inbox_items,
+    online_agent,
+    processes_with,
+    read_log,
+    refused,
+    wait_for_end,
+    wait_until,
+    write_program,
+)
 
 
-@staged
+@as_test
 async def test_a_flight_moves_by_its_table(rig: Rig) -> None:
-    seat = await live(rig)
+    seat = await online_agent(rig)
     asked = await rig.operator(MakeAsk(to="@live", body="x"))
     told = await refused(seat.call(ResumeFlight(flight_id=asked.flight_id)))
     assert (told.code, told.state, set(told.accepts)) == (
@@ -68,12 +80,12 @@ async def test_a_flight_moves_by_its_table(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R2.2-58")
-@staged
+@as_test
 async def test_only_the_targets_token_finishes_a_flight(rig: Rig) -> None:
-    await live(rig)
-    other = await live(rig, "other")
+    await online_agent(rig)
+    other = await online_agent(rig, "other")
     asked = await rig.operator(MakeAsk(to="@live", body="x"))
-    operator = await rig.seat()
+    operator = await rig.scout()
     for seat in (other, operator):
         for request in (
             CompleteFlight(flight_id=asked.flight_id, output="mine"),
@@ -88,10 +100,10 @@ async def test_only_the_targets_token_finishes_a_flight(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R2.2-61", "R3.1-28")
-@staged
+@as_test
 async def test_text_after_the_end_is_a_note_that_wakes_nobody(rig: Rig) -> None:
     asker = await rig.agent("asker", harness="echo")
-    seat = await live(rig)
+    seat = await online_agent(rig)
     asked = await asker.call(MakeAsk(to="@live", body="x"))
     said = await seat.call(Reply(body="the answer", in_reply_to=asked.flight_id))
     assert said.conversation_id == asked.conversation_id
@@ -99,7 +111,7 @@ async def test_text_after_the_end_is_a_note_that_wakes_nobody(rig: Rig) -> None:
     late = await seat.call(Reply(body="one more thing", in_reply_to=asked.ask_id))
     assert late.deliveries == ()
     assert "note" in late.notes[0]
-    view = await ended(rig, asked.flight_id)
+    view = await wait_for_end(rig, asked.flight_id)
     assert (view.output, view.completed_by) == ("the answer", "reply")
     listed = await asker.call(ListMessages(conversation=asked.conversation_id))
     assert [(one.kind, one.body) for one in listed.items][1:] == [
@@ -107,63 +119,63 @@ async def test_text_after_the_end_is_a_note_that_wakes_nobody(rig: Rig) -> None:
         ("status", "one more thing"),
     ]
     assert len((await rig.operator(ListDeliveries(target="@asker"))).items) == deliveries
-    wakes = [one for one in await log(rig, "collab.delivery.requested") if one.payload.record.wake]
+    wakes = [one for one in await read_log(rig, "collab.delivery.requested") if one.payload.record.wake]
     assert not wakes
 
 
-@staged
+@as_test
 async def test_an_empty_answer_is_a_failure(rig: Rig) -> None:
-    seat = await live(rig)
+    seat = await online_agent(rig)
     await rig.register("parrot", harness="echo")
     asked = await rig.operator(MakeAsk(to="@live", body="x"))
     done = await seat.call(CompleteFlight(flight_id=asked.flight_id, output="  \n"))
     assert (done.state, done.error and done.error.code) == (FlightState.FAILED, "empty_reply")
-    silent = await ended(rig, (await rig.operator(MakeAsk(to="@parrot", body="!say"))).flight_id)
+    silent = await wait_for_end(rig, (await rig.operator(MakeAsk(to="@parrot", body="!say"))).flight_id)
     assert (silent.state, silent.error and silent.error.code) == (FlightState.FAILED, "empty_reply")
     assert silent.remedies[0].operation == "flight.retry"
 
 
 @pytest.mark.rows("R3.5-29")
-@staged
+@as_test
 async def test_who_does_not_wait_is_told_of_a_failure(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     asked = await rig.operator(MakeAsk(to="@parrot", body="!fail no paper", wait=20))
-    view = await ended(rig, asked.flight_id)
+    view = await wait_for_end(rig, asked.flight_id)
     assert (view.state, view.error and view.error.code) == (FlightState.FAILED, "session_failed")
     assert "no paper" in view.reason
-    assert [text for text in await bodies(rig) if "no paper" in text] == []
+    assert [text for text in await inbox_bodies(rig) if "no paper" in text] == []
     asker = await rig.agent("asker")
     asked = await asker.call(MakeAsk(to="@parrot", body="!fail no ink"))
-    await ended(rig, asked.flight_id)  # the operator looks, which is no reason not to tell the asker
-    told = await said_to(rig, "asker")
+    await wait_for_end(rig, asked.flight_id)  # the operator looks, which is no reason not to tell the asker
+    told = await inbox_items(rig, "asker")
     assert told[0].message is not None
     assert "no ink" in told[0].message.body
     assert f"try: scout flight retry {asked.flight_id}" in told[0].message.body
     assert (told[0].message.kind, told[0].message.in_reply_to) == ("status", asked.message_id)
     waited = await asker.call(MakeAsk(to="@parrot", body="!fail no glue", wait=20))
     assert waited.state == "failed"
-    assert not [text for text in await bodies(rig, "asker") if "no glue" in text]
+    assert not [text for text in await inbox_bodies(rig, "asker") if "no glue" in text]
 
 
-@staged
+@as_test
 async def test_who_cancels_anothers_ask_tells_the_asker(rig: Rig) -> None:
-    seat = await live(rig)
+    seat = await online_agent(rig)
     asker = await rig.agent("asker")
     asked = await asker.call(MakeAsk(to="@live", body="x"))
     await rig.operator(CancelFlight(flight_id=asked.flight_id, reason="the plan has changed"))
-    assert "the plan has changed" in (await bodies(rig, "asker"))[0]
+    assert "the plan has changed" in (await inbox_bodies(rig, "asker"))[0]
     mine = await asker.call(MakeAsk(to="@live", body="y"))
     done = await asker.call(CancelFlight(flight_id=mine.flight_id))
     assert (done.state, done.reason) == (FlightState.CANCELLED, "cancelled by @asker")
-    assert len(await bodies(rig, "asker")) == 1
+    assert len(await inbox_bodies(rig, "asker")) == 1
     assert not (await seat.call(ClaimInbox())).items
 
 
-@staged
+@as_test
 async def test_a_cancelled_flight_stops_its_program(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     asked = await rig.operator(MakeAsk(to="@parrot", body="!hang"))
-    await until(lambda: running(rig, asked.flight_id))
+    await wait_until(lambda: running(rig, asked.flight_id))
     view = await rig.operator(CancelFlight(flight_id=asked.flight_id))
     assert view.state is FlightState.CANCELLED
     after = await rig.operator(MakeAsk(to="@parrot", body="next", wait=20))
@@ -174,64 +186,64 @@ async def running(rig: Rig, flight_id: str) -> bool:
     return (await rig.operator(GetFlight(flight_id=flight_id))).state is FlightState.RUNNING
 
 
-@staged
+@as_test
 async def test_a_cancelled_command_leaves_no_process(rig: Rig) -> None:
     word = f"31{rig.home.name[-6:]}".encode().hex()
-    command = program(rig.home, f"sleeper{word}", "cat >/dev/null; (sleep 60) & sleep 60")
+    command = write_program(rig.home, f"sleeper{word}", "cat >/dev/null; (sleep 60) & sleep 60")
     await rig.register("sleeper", command=command)
     asked = await rig.operator(MakeAsk(to="@sleeper", body="x"))
-    await until(lambda: running(rig, asked.flight_id))
+    await wait_until(lambda: running(rig, asked.flight_id))
     assert processes_with(word)
     await rig.operator(CancelFlight(flight_id=asked.flight_id))
-    await until(lambda: not processes_with(word))
+    await wait_until(lambda: not processes_with(word))
     assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).state is FlightState.CANCELLED
 
 
-@staged
+@as_test
 async def test_who_cancels_before_the_start_stops_it_too(rig: Rig) -> None:
-    command = program(rig.home, "marks", 'cat >/dev/null; echo ran >>"$WORK/ran"; sleep 60')
+    command = write_program(rig.home, "marks", 'cat >/dev/null; echo ran >>"$WORK/ran"; sleep 60')
     await rig.register("marks", command=command)
     asked = await rig.operator(MakeAsk(to="@marks", body="x"))
     await rig.operator(CancelFlight(flight_id=asked.flight_id))
-    await until(lambda: not rig.broker.dispatcher.runner.running)
+    await wait_until(lambda: not rig.broker.dispatcher.runner.running)
     view = await rig.operator(GetFlight(flight_id=asked.flight_id))
     assert view.state is FlightState.CANCELLED
 
 
-@staged
+@as_test
 async def test_who_replies_from_a_run_is_not_interrupted(rig: Rig) -> None:
-    seat = await live(rig, "other")
+    seat = await online_agent(rig, "other")
     await rig.register("parrot", harness="echo")
     asked = await rig.operator(MakeAsk(to="@parrot", body="!hang"))
-    await until(lambda: running(rig, asked.flight_id))
+    await wait_until(lambda: running(rig, asked.flight_id))
     parrot = await rig.agent("parrot")
     await parrot.call(Reply(body="early", in_reply_to=asked.flight_id))
-    assert (await ended(rig, asked.flight_id)).output == "early"
+    assert (await wait_for_end(rig, asked.flight_id)).output == "early"
     assert rig.broker.dispatcher.runner.running
     assert seat is not None
 
 
-@staged
+@as_test
 async def test_retiring_an_agent_ends_what_it_does(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     asked = await rig.operator(MakeAsk(to="@parrot", body="!hang"))
-    await until(lambda: running(rig, asked.flight_id))
+    await wait_until(lambda: running(rig, asked.flight_id))
     await rig.operator(RetireAgent(address="@parrot"))
-    view = await ended(rig, asked.flight_id)
+    view = await wait_for_end(rig, asked.flight_id)
     assert (view.state, view.error and view.error.code) == (FlightState.FAILED, "retired_target")
-    await until(lambda: not rig.broker.dispatcher.runner.running)
+    await wait_until(lambda: not rig.broker.dispatcher.runner.running)
 
 
-@staged
+@as_test
 async def test_lists_show_whose_flights_are_open(rig: Rig) -> None:
-    seat = await live(rig)
+    seat = await online_agent(rig)
     asker = await rig.agent("asker")
     one = await asker.call(MakeAsk(to="@live", body="1"))
     two = await rig.operator(MakeAsk(to="@live", body="2"))
     await seat.call(CompleteFlight(flight_id=one.flight_id, output="x"))
 
     async def ids(who: Rig | None, **more: Any) -> list[str]:
-        seat = asker if who is None else await rig.seat()
+        seat = asker if who is None else await rig.scout()
         return [item.id for item in (await seat.call(ListFlights(**more))).items]
 
     assert await ids(rig) == [two.flight_id, one.flight_id]
@@ -243,14 +255,14 @@ async def test_lists_show_whose_flights_are_open(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R2.2-50")
-@staged
+@as_test
 async def test_a_delivery_and_its_flight_change_together(rig: Rig) -> None:
-    seat = await live(rig)
+    seat = await online_agent(rig)
     asked = await rig.operator(MakeAsk(to="@live", body="x"))
     claimed = await seat.call(ClaimInbox())
     delivery = claimed.items[0].delivered.id
     await seat.call(AckInbox(delivery_ids=(delivery,)))
-    assert (await story(rig, asked.flight_id)) == ["flight.queued", "flight.updated", "flight.started"]
+    assert (await events_of(rig, asked.flight_id)) == ["flight.queued", "flight.updated", "flight.started"]
     pairs = {"delivery.leased": "flight.updated", "delivery.acked": "flight.started"}
     events = (await rig.operator(ReadLog(limit=200, newest=True))).items
     for one, following in pairwise(events):
@@ -259,10 +271,10 @@ async def test_a_delivery_and_its_flight_change_together(rig: Rig) -> None:
             assert str(following.__struct_config__.tag) == f"collab.{pairs[name]}"
             assert (following.seq, following.time) == (one.seq + 1, one.time)
     await rig.operator(CancelFlight(flight_id=asked.flight_id))
-    assert (await story(rig, delivery))[-1] == "delivery.acked"
+    assert (await events_of(rig, delivery))[-1] == "delivery.acked"
     again = await rig.operator(MakeAsk(to="@live", body="y"))
     await rig.operator(CancelFlight(flight_id=again.flight_id))
-    last = (await log(rig))[-2:]
+    last = (await read_log(rig))[-2:]
     assert [str(one.__struct_config__.tag) for one in last] == [
         "collab.flight.cancelled",
         "collab.delivery.cancelled",
@@ -270,9 +282,9 @@ async def test_a_delivery_and_its_flight_change_together(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R2.2-50")
-@staged
+@as_test
 async def test_no_commit_has_one_of_a_pair_without_the_other(rig: Rig) -> None:
-    seat = await live(rig)
+    seat = await online_agent(rig)
     statements: list[str] = []
     rig.broker._database.trace(statements.append)
     asked = await rig.operator(MakeAsk(to="@live", body="x"))
@@ -293,20 +305,20 @@ async def test_no_commit_has_one_of_a_pair_without_the_other(rig: Rig) -> None:
         assert all(partner in text for text in having)
 
 
-@staged
+@as_test
 async def test_a_plain_message_wakes_and_its_answer_comes_back(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     await rig.operator(Send(to="@parrot", body="no need to hurry"))
     sent = await rig.operator(Send(to="@parrot", body="hello", wake=True))
-    await until(lambda: bodies(rig))
-    item = (await said_to(rig))[0]
+    await wait_until(lambda: inbox_bodies(rig))
+    item = (await inbox_items(rig))[0]
     assert item.message is not None
     assert item.message.body.startswith("hello\n")
     assert "> no need to hurry" in item.message.body  # mail that waited rides with the turn
     assert item.message.in_reply_to == sent.message_id
     await rig.operator(Send(to="@parrot", body="!fail out of breath", wake=True))
-    await until(lambda: heard(rig, "out of breath"))
+    await wait_until(lambda: heard(rig, "out of breath"))
 
 
 async def heard(rig: Rig, words: str) -> bool:
-    return any(words in text for text in await bodies(rig))
+    return any(words in text for text in await inbox_bodies(rig))

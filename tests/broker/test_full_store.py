@@ -8,8 +8,7 @@ from scout.model.problems.request import StoreFull
 from scout.policy.limits import Periods
 from scout.protocol.asks import MakeAsk
 from scout.protocol.talk import Send
-from tests.broker.rig import Rig, played, refused
-from tests.broker.stage import ended, program, until
+from tests.broker.rig import Rig, refused, run_scene, wait_for_end, wait_until, write_program
 
 
 def set_pages(rig: Rig, most: int) -> None:
@@ -32,16 +31,16 @@ def test_what_could_not_be_recorded_is_recorded_when_there_is_room(tmp_path: Pat
     async def scene(rig: Rig) -> None:
         text = 'cat >/dev/null; touch "$WORK/began"; until [ -e "$WORK/go" ]; do sleep 0.01; done; '
         text += 'echo "the work is done"; touch "$WORK/ended"'
-        await rig.register("slow", command=program(rig.home, "slow", text))
+        await rig.register("slow", command=write_program(rig.home, "slow", text))
         asked = await rig.operator(MakeAsk(to="@slow", body="go"))
-        await until((rig.home / "began").exists)
+        await wait_until((rig.home / "began").exists)
         await fill(rig)
         (rig.home / "go").touch()
-        await until((rig.home / "ended").exists)
+        await wait_until((rig.home / "ended").exists)
         full = await refused(rig.operator(Send(to="@slow", body="x" * 20_000)))
         assert full.code == "store_full"
         set_pages(rig, 1_000_000)
-        view = await ended(rig, asked.flight_id)
+        view = await wait_for_end(rig, asked.flight_id)
         assert (view.state, view.output) == (FlightState.COMPLETED, "the work is done")
 
-    played(scene, tmp_path, periods=Periods(back_off_first=0.05, back_off_most=0.1))
+    run_scene(scene, tmp_path, periods=Periods(back_off_first=0.05, back_off_most=0.1))

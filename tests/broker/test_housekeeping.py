@@ -11,26 +11,25 @@ from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.endpoints import Heartbeat
 from scout.protocol.inbox import ClaimInbox, GetDelivery
 from scout.protocol.talk import Search, Send
-from tests.broker.rig import Rig, played, staged
-from tests.broker.stage import later, live, log
+from tests.broker.rig import Rig, advance_clock, as_test, online_agent, read_log, run_scene
 
 
-@staged
+@as_test
 async def test_a_lease_that_ran_out_makes_it_claimable_again(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.operator(Send(to="@arc", body="x"))
     ident = (await arc.call(ClaimInbox())).items[0].delivered.id
-    await later(rig, 59)
+    await advance_clock(rig, 59)
     assert (await rig.operator(GetDelivery(delivery_id=ident))).state == "leased"
-    await later(rig, 2)
+    await advance_clock(rig, 2)
     delivery = await rig.operator(GetDelivery(delivery_id=ident))
     assert (delivery.state, delivery.may_repeat) == ("pending", True)
-    await later(rig, 3)
+    await advance_clock(rig, 3)
     again = (await arc.call(ClaimInbox())).items[0].delivered
     assert (again.id, again.attempts, again.may_repeat) == (ident, 2, True)
 
 
-@staged
+@as_test
 async def test_after_a_sleep_everybody_has_one_grace_period(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.operator(Send(to="@arc", body="x"))
@@ -44,26 +43,26 @@ async def test_after_a_sleep_everybody_has_one_grace_period(rig: Rig) -> None:
     assert (await rig.operator(GetDelivery(delivery_id=ident))).state == "pending"
 
 
-@staged
+@as_test
 async def test_a_silent_endpoint_is_stale_and_comes_back(rig: Rig) -> None:
-    seat = await live(rig)
+    seat = await online_agent(rig)
     endpoint = (await rig.operator(ShowAgent(address="@live"))).endpoints[0]
-    await later(rig, 301)
+    await advance_clock(rig, 301)
     assert (await rig.operator(ShowAgent(address="@live"))).endpoints[0].state == "stale"
     await seat.call(Heartbeat(endpoint_id=endpoint.id))
     assert (await rig.operator(ShowAgent(address="@live"))).endpoints[0].state == "idle"
 
 
-@staged
+@as_test
 async def test_a_card_whose_time_is_over_is_expired(rig: Rig) -> None:
     card = await rig.operator(CreateCard(expires_in=60))
-    await later(rig, 61)
+    await advance_clock(rig, 61)
     assert (await rig.operator(ShowCard(card_id=card.id))).state == "expired"
 
 
-@staged
+@as_test
 async def test_an_open_flight_always_has_a_next_check_ever_later(rig: Rig) -> None:
-    seat = await live(rig)
+    seat = await online_agent(rig)
     (endpoint,) = (await rig.operator(ShowAgent(address="@live"))).endpoints
     asked = await rig.operator(MakeAsk(to="@live", body="x"))
     pauses: list[int] = []
@@ -74,15 +73,15 @@ async def test_an_open_flight_always_has_a_next_check_ever_later(rig: Rig) -> No
         pauses.append(round(view.next_check_at.since(rig.clock.now())))
         rig.clock.ahead += pauses[-1] + 1
         await seat.call(Heartbeat(endpoint_id=endpoint.id))
-        await later(rig, 0)
+        await advance_clock(rig, 0)
     assert pauses == sorted(pauses)
     assert pauses[-1] == 3600
-    assert len(await log(rig, "collab.flight")) == 10
+    assert len(await read_log(rig, "collab.flight")) == 10
 
 
 def test_a_round_with_nothing_to_do_writes_nothing(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
-        await live(rig)
+        await online_agent(rig)
         await rig.operator(MakeAsk(to="@live", body="findable words"))
         await housekeeping.tidy(rig.broker)
         before = rig.broker.glance().last_seq()
@@ -92,4 +91,4 @@ def test_a_round_with_nothing_to_do_writes_nothing(tmp_path: Path) -> None:
         found = await rig.operator(Search(query="findable"))
         assert len(found.items) == 1
 
-    played(scene, tmp_path, periods=Periods(wall_clock_gap=30))
+    run_scene(scene, tmp_path, periods=Periods(wall_clock_gap=30))

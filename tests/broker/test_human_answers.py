@@ -29,8 +29,16 @@ from scout.protocol.attention import (
 from scout.protocol.inbox import GetDelivery
 from scout.protocol.talk import Send
 from tests.broker.puppet import Puppet
-from tests.broker.rig import Rig
-from tests.broker.stage import ended, later, log, over, stage, story, until
+from tests.broker.rig import (
+    Rig,
+    advance_clock,
+    events_of,
+    open_rig,
+    poll_until_finished,
+    read_log,
+    wait_for_end,
+    wait_until,
+)
 
 Scene = Callable[[Rig, Puppet], Coroutine[Any, Any, None]]
 
@@ -42,7 +50,7 @@ def played(scene: Scene) -> Callable[[Path], None]:
     def test(tmp_path: Path) -> None:
         async def play() -> None:
             puppet = Puppet()
-            async with stage(tmp_path, harnesses={"echo": Echo(), "acp": puppet}) as rig:
+            async with open_rig(tmp_path, harnesses={"echo": Echo(), "acp": puppet}) as rig:
                 await rig.register("bea", harness="acp")
                 await scene(rig, puppet)
 
@@ -66,7 +74,7 @@ async def waiting(rig: Rig, flight_id: str) -> AttentionView:
     async def waits() -> bool:
         return (await rig.operator(GetFlight(flight_id=flight_id))).state is FlightState.WAITING
 
-    await until(waits)
+    await wait_until(waits)
     (item,) = await inbox(rig)
     return item
 
@@ -88,8 +96,8 @@ async def test_a_permission_is_asked_of_the_person_and_the_yes_reaches_the_progr
     assert view.waiting_on.ref == item.id
     assert view.next_move_owner_id == rig.broker.services.operator_agent
     await rig.operator(ApproveAttention(attention_id=item.id))
-    assert (await ended(rig, flight)).output == "yes"
-    steps = await story(rig, flight, "collab.flight")
+    assert (await wait_for_end(rig, flight)).output == "yes"
+    steps = await events_of(rig, flight, "collab.flight")
     assert [one for one in steps if one != "flight.updated"] == [
         "flight.queued",
         "flight.started",
@@ -104,10 +112,10 @@ async def test_a_no_a_silence_and_a_dismissal_are_a_no(rig: Rig, puppet: Puppet)
     flight = await asked(rig, "permit One?\npermit Two?")
     item = await waiting(rig, flight)
     await rig.operator(DenyAttention(attention_id=item.id, reason="never"))
-    second = await until(lambda: _other(rig, item.id))
+    second = await wait_until(lambda: _other(rig, item.id))
     assert second.body == "Two?"
-    await later(rig, rig.broker.services.rules.periods.human_answer + 1)
-    assert (await ended(rig, flight)).output == "no never\nno"
+    await advance_clock(rig, rig.broker.services.rules.periods.human_answer + 1)
+    assert (await wait_for_end(rig, flight)).output == "no never\nno"
     states = {one.body: one.state for one in (await rig.operator(ListAttention(all=True))).items}
     assert states == {"One?": AttentionState.DENIED, "Two?": AttentionState.EXPIRED}
 
@@ -123,13 +131,13 @@ async def test_a_question_has_its_options_and_takes_one(rig: Rig, puppet: Puppet
     assert item.kind is AttentionKind.QUESTION
     assert [one.value for one in item.actions if one.value] == ["red", "blue"]
     await rig.operator(AnswerAttention(attention_id=item.id, answer="blue"))
-    assert (await ended(rig, flight)).output == "yes blue"
+    assert (await wait_for_end(rig, flight)).output == "yes blue"
 
 
 @played
 async def test_what_was_answered_elsewhere_needs_nobody_any_more(rig: Rig, puppet: Puppet) -> None:
     flight = await asked(rig, "settle Shall I?")
-    assert (await over(rig, flight)).output == "done"
+    assert (await poll_until_finished(rig, flight)).output == "done"
     assert await inbox(rig) == []
 
 
@@ -145,15 +153,15 @@ def test_a_request_of_before_a_restart_is_the_same_item_and_its_answer_arrives(t
     async def play() -> None:
         puppet = Puppet()
         harnesses = {"echo": Echo(), "acp": puppet}
-        async with stage(tmp_path, harnesses=harnesses) as rig:
+        async with open_rig(tmp_path, harnesses=harnesses) as rig:
             await rig.register("bea", harness="acp")
             flight = await asked(rig, "permit Go on?")
             item = await waiting(rig, flight)
-        async with stage(tmp_path, harnesses=harnesses) as rig:
+        async with open_rig(tmp_path, harnesses=harnesses) as rig:
             again = await waiting(rig, flight)
             assert again.id == item.id
             await rig.operator(ApproveAttention(attention_id=item.id))
-            assert (await ended(rig, flight)).output == "yes"
+            assert (await wait_for_end(rig, flight)).output == "yes"
             assert len((await rig.operator(ListAttention(all=True))).items) == 1
 
     asyncio.run(play())
@@ -163,15 +171,15 @@ def test_an_answer_that_did_not_arrive_before_a_crash_arrives_after_it(tmp_path:
     async def play() -> None:
         puppet = Puppet()
         deaf = Puppet()
-        async with stage(tmp_path, harnesses={"echo": Echo(), "acp": deaf}) as rig:
+        async with open_rig(tmp_path, harnesses={"echo": Echo(), "acp": deaf}) as rig:
             await rig.register("bea", harness="acp")
             flight = await asked(rig, "permit Go on?")
             item = await waiting(rig, flight)
             deaf.deaf = True
             await rig.operator(ApproveAttention(attention_id=item.id))
         puppet.prompts = deaf.prompts
-        async with stage(tmp_path, harnesses={"echo": Echo(), "acp": puppet}) as rig:
-            assert (await ended(rig, flight)).output == "yes"
+        async with open_rig(tmp_path, harnesses={"echo": Echo(), "acp": puppet}) as rig:
+            assert (await wait_for_end(rig, flight)).output == "yes"
 
     asyncio.run(play())
 
@@ -185,11 +193,11 @@ async def test_a_message_goes_into_the_turn_that_runs_and_an_ask_gets_its_own(
     rig: Rig, puppet: Puppet
 ) -> None:
     first = await asked(rig, "wait")
-    await until(lambda: puppet.prompts)
+    await wait_until(lambda: puppet.prompts)
     second = await asked(rig, "tool read")
     sent = await rig.operator(Send(to="@bea", body="look at the left one"))
-    assert "look at the left one" in ((await ended(rig, first)).output or "")
-    assert (await ended(rig, second)).output == "done"
+    assert "look at the left one" in ((await wait_for_end(rig, first)).output or "")
+    assert (await wait_for_end(rig, second)).output == "done"
     (delivery,) = sent.deliveries
     seen = await rig.operator(GetDelivery(delivery_id=delivery.delivery_id))
     assert seen.state is DeliveryState.ACKED
@@ -199,7 +207,7 @@ async def test_a_message_goes_into_the_turn_that_runs_and_an_ask_gets_its_own(
 @played
 async def test_what_cannot_be_said_into_a_turn_comes_after_it(rig: Rig, puppet: Puppet) -> None:
     first = await asked(rig, "wait")
-    await until(lambda: puppet.prompts)
+    await wait_until(lambda: puppet.prompts)
     puppet.deaf = True
     sent = await rig.operator(Send(to="@bea", body="tool later", wake=True))
     (delivery,) = sent.deliveries
@@ -207,19 +215,19 @@ async def test_what_cannot_be_said_into_a_turn_comes_after_it(rig: Rig, puppet: 
     async def returned() -> bool:
         return (await rig.operator(GetDelivery(delivery_id=delivery.delivery_id))).attempts == 1
 
-    await until(returned)
+    await wait_until(returned)
     session = (await rig.operator(GetFlight(flight_id=first))).session_id or ""
     puppet.deaf = False
     await puppet.steer(session, "go on")
-    await ended(rig, first)
-    await until(lambda: [one.body for one in puppet.prompts.values()] == ["wait", "tool later"])
+    await wait_for_end(rig, first)
+    await wait_until(lambda: [one.body for one in puppet.prompts.values()] == ["wait", "tool later"])
 
 
 @pytest.mark.rows("R2.2-62")
 @played
 async def test_messages_that_waited_are_told_in_one_turn(rig: Rig, puppet: Puppet) -> None:
     first = await asked(rig, "wait")
-    await until(lambda: puppet.prompts)
+    await wait_until(lambda: puppet.prompts)
     puppet.deaf = True
     sent = [await rig.operator(Send(to="@bea", body=f"tool {n}", wake=True)) for n in range(3)]
     second = await asked(rig, "tool ask")
@@ -229,11 +237,11 @@ async def test_messages_that_waited_are_told_in_one_turn(rig: Rig, puppet: Puppe
         seen = [await rig.operator(GetDelivery(delivery_id=ident)) for ident in idents]
         return all(one.state is DeliveryState.PENDING and one.attempts == 1 for one in seen)
 
-    await until(returned)
+    await wait_until(returned)
     session = (await rig.operator(GetFlight(flight_id=first))).session_id or ""
     puppet.deaf = False
     await puppet.steer(session, "go on")
-    await ended(rig, second)
+    await wait_for_end(rig, second)
     told = [one.body for one in puppet.prompts.values()]
     assert sorted(told) == ["tool 0\n\ntool 1\n\ntool 2", "tool ask", "wait"]
     seen = [await rig.operator(GetDelivery(delivery_id=ident)) for ident in idents]
@@ -244,10 +252,10 @@ async def test_messages_that_waited_are_told_in_one_turn(rig: Rig, puppet: Puppe
 @played
 async def test_interrupting_ends_the_turn(rig: Rig, puppet: Puppet) -> None:
     flight = await asked(rig, "wait")
-    await until(lambda: puppet.prompts)
+    await wait_until(lambda: puppet.prompts)
     await rig.operator(CancelFlight(flight_id=flight))
-    await until(lambda: not rig.broker.dispatcher.runner.running)
-    assert (await ended(rig, flight)).state is FlightState.CANCELLED
+    await wait_until(lambda: not rig.broker.dispatcher.runner.running)
+    assert (await wait_for_end(rig, flight)).state is FlightState.CANCELLED
 
 
 # -- limits and logins ---------------------------------------------------------------------------------
@@ -261,7 +269,7 @@ async def test_a_usage_limit_is_waited_for_and_the_flight_goes_on_by_itself(rig:
     async def limited() -> bool:
         return (await rig.operator(GetFlight(flight_id=flight))).state is FlightState.WAITING
 
-    await until(limited)
+    await wait_until(limited)
     view = await rig.operator(GetFlight(flight_id=flight))
     assert view.waiting_on is not None
     assert (view.waiting_on.kind, str(view.waiting_on.until)[:19]) == (
@@ -270,10 +278,10 @@ async def test_a_usage_limit_is_waited_for_and_the_flight_goes_on_by_itself(rig:
     )
     assert "5-hour limit" in view.reason
     assert await inbox(rig) == []
-    await later(rig, 1800)
+    await advance_clock(rig, 1800)
     assert len(puppet.prompts) == 1
-    await later(rig, 1900)
-    await until(lambda: len(puppet.prompts) == 2)
+    await advance_clock(rig, 1900)
+    await wait_until(lambda: len(puppet.prompts) == 2)
 
 
 @played
@@ -281,7 +289,7 @@ async def test_a_missing_login_is_one_item_and_goes_away_once_a_turn_works(rig: 
     puppet.logged_in = False
     flights = [await asked(rig, "login") for _ in range(3)]
     for flight in flights:
-        view = await ended(rig, flight)
+        view = await wait_for_end(rig, flight)
         assert view.state is FlightState.FAILED
         assert view.error is not None
         assert "not logged in: run /login" in view.error.message
@@ -290,22 +298,22 @@ async def test_a_missing_login_is_one_item_and_goes_away_once_a_turn_works(rig: 
     assert (item.kind, item.title) == (AttentionKind.SETUP, "acp: its login is missing")
     puppet.logged_in = True
     again = await rig.operator(RetryFlight(flight_id=flights[0]))
-    assert (await ended(rig, again.flight_id)).output == "done"
+    assert (await wait_for_end(rig, again.flight_id)).output == "done"
     assert await inbox(rig) == []
 
 
 @played
 async def test_a_program_that_is_kept_warm_is_started_again(rig: Rig, puppet: Puppet) -> None:
     await rig.operator(ConfigureAgent(address="@bea", config={"wakePolicy": "keep_warm"}))
-    await later(rig, 1)
-    await until(lambda: len(puppet.specs) == 1)
+    await advance_clock(rig, 1)
+    await wait_until(lambda: len(puppet.specs) == 1)
     (first,) = puppet.specs
     assert first.idle is None
-    await later(rig, 1000)
+    await advance_clock(rig, 1000)
     assert len(puppet.specs) == 1
     puppet.warm.clear()  # it was killed
-    await later(rig, 1)
-    await until(lambda: len(puppet.specs) == 2)
+    await advance_clock(rig, 1)
+    await wait_until(lambda: len(puppet.specs) == 2)
     again = puppet.specs[-1]
     assert (again.session_id, dict(again.native_ids)) == (
         first.session_id,
@@ -321,8 +329,8 @@ async def test_a_program_that_is_kept_warm_is_started_again(rig: Rig, puppet: Pu
 async def test_a_program_gets_one_credential_for_its_session_when_it_is_started(
     rig: Rig, puppet: Puppet
 ) -> None:
-    await ended(rig, await asked(rig, "tool one"))
-    await ended(rig, await asked(rig, "tool two"))
+    await wait_for_end(rig, await asked(rig, "tool one"))
+    await wait_for_end(rig, await asked(rig, "tool two"))
     started, first, second = puppet.specs
     assert started.door is not None
     assert first.door == started.door
@@ -331,25 +339,25 @@ async def test_a_program_gets_one_credential_for_its_session_when_it_is_started(
     assert started.environment["SCOUT_TOKEN"] == started.door.token
     assert second.native_ids == {"thread": f"native-{second.session_id}"}
     puppet.warm.clear()  # its program ended meanwhile
-    await ended(rig, await asked(rig, "tool three"))
+    await wait_for_end(rig, await asked(rig, "tool three"))
     third = puppet.specs[-1]
     assert third.door is not None
     assert third.door.token != started.door.token
-    tokens = [record_of(one) for one in await log(rig, "collab.token")]
+    tokens = [record_of(one) for one in await read_log(rig, "collab.token")]
     latest = {one.id: one for one in tokens if isinstance(one, Token) and one.session_id}
     assert sorted(one.state for one in latest.values()) == [TokenState.ACTIVE, TokenState.REVOKED]
 
 
 @played
 async def test_what_a_program_says_of_itself_is_stored(rig: Rig, puppet: Puppet) -> None:
-    flight = await ended(rig, await asked(rig, "tool Bash"))
+    flight = await wait_for_end(rig, await asked(rig, "tool Bash"))
     session = rig.broker.glance().get(Session, flight.session_id)
     assert session is not None
     assert session.model_observed == "puppet-1"
     assert session.native_ids == {"thread": f"native-{session.id}"}
-    usage = [record_of(one) for one in await log(rig, "collab.usage")]
+    usage = [record_of(one) for one in await read_log(rig, "collab.usage")]
     reported = [one for one in usage if isinstance(one, Usage)]
     exact = [one for one in reported if one.usage_source is UsageSource.PROVIDER_EXACT]
     assert [(one.prompt_tokens, one.completion_tokens) for one in exact] == [(7, 5)]
-    flights = [record_of(one) for one in await log(rig, "collab.flight.updated")]
+    flights = [record_of(one) for one in await read_log(rig, "collab.flight.updated")]
     assert "Bash: quickly" in [one.reason for one in flights if isinstance(one, Flight)]

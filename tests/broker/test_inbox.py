@@ -22,11 +22,11 @@ from scout.protocol.inbox import (
 )
 from scout.protocol.talk import GetMessage, Reply, Send
 from tests.broker.neighbours import wishes
-from tests.broker.rig import Rig, played, refused, staged
+from tests.broker.rig import Rig, as_test, refused, run_scene
 
 
 @pytest.mark.rows("R2.1-15")
-@staged
+@as_test
 async def test_a_pulling_agent_holds_the_lease_itself(rig: Rig) -> None:
     made = await rig.register("arc")
     arc = await rig.agent("arc")
@@ -49,7 +49,7 @@ async def test_a_pulling_agent_holds_the_lease_itself(rig: Rig) -> None:
     assert [item.message.body for item in everything if item.message] == ["two", "one"]
 
 
-@staged
+@as_test
 async def test_a_claim_takes_as_many_as_it_says(rig: Rig) -> None:
     arc = await rig.agent("arc")
     for number in range(5):
@@ -63,7 +63,7 @@ async def test_a_claim_takes_as_many_as_it_says(rig: Rig) -> None:
     assert [item.message.body for item in after.items if item.message] == ["2", "3"]
 
 
-@staged
+@as_test
 async def test_two_claims_at_once_never_get_the_same(rig: Rig) -> None:
     arc = await rig.agent("arc")
     for number in range(20):
@@ -73,7 +73,7 @@ async def test_two_claims_at_once_never_get_the_same(rig: Rig) -> None:
     assert len(got) == len(set(got)) == 20
 
 
-@staged
+@as_test
 async def test_a_lease_that_ran_out_comes_back_as_a_possible_repeat(rig: Rig) -> None:
     arc = await rig.agent("arc")
     sent = await rig.operator(Send(to="@arc", body="hello"))
@@ -95,7 +95,7 @@ async def test_a_lease_that_ran_out_comes_back_as_a_possible_repeat(rig: Rig) ->
     assert (receipt.attempts, receipt.may_repeat) == (2, True)
 
 
-@staged
+@as_test
 async def test_only_the_holder_settles(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     await rig.operator(Send(to="@arc", body="hello"))
@@ -114,7 +114,7 @@ async def test_only_the_holder_settles(rig: Rig) -> None:
     assert (await refused(arc.call(AckInbox(delivery_ids=("dlv_none",))))).code == "not_found"
 
 
-@staged
+@as_test
 async def test_what_is_given_back_comes_again_when_its_target_says(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.operator(Send(to="@arc", body="hello"))
@@ -131,7 +131,7 @@ async def test_what_is_given_back_comes_again_when_its_target_says(rig: Rig) -> 
 
 
 @pytest.mark.rows("R2.2-27", "R3.5-29")
-@staged
+@as_test
 async def test_what_cannot_be_delivered_goes_back_to_its_sender(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     sent = await hal.call(Send(to="@arc", body="hello"))
@@ -158,13 +158,13 @@ def test_a_notice_that_bounces_is_not_noticed_again(tmp_path: Path) -> None:
         for seat in (arc, hal):
             ident = (await seat.call(ClaimInbox())).items[0].delivered.id
             await seat.call(NackInbox(delivery_ids=(ident,)))
-        for seat in (arc, hal, await rig.seat()):
+        for seat in (arc, hal, await rig.scout()):
             assert (await seat.call(ListInbox())).items == ()
 
-    played(scene, tmp_path, limits=Limits(attempts=1))
+    run_scene(scene, tmp_path, limits=Limits(attempts=1))
 
 
-@staged
+@as_test
 async def test_a_claim_that_waits_wakes_up_when_something_comes(rig: Rig) -> None:
     arc = await rig.agent("arc")
     waiting = asyncio.create_task(arc.call(ClaimInbox(wait=30)))
@@ -175,7 +175,7 @@ async def test_a_claim_that_waits_wakes_up_when_something_comes(rig: Rig) -> Non
     assert (await arc.call(ClaimInbox(wait=0.01))).items == ()
 
 
-@staged
+@as_test
 async def test_a_claim_under_a_key_gives_the_same_again_once_it_gave_something(rig: Rig) -> None:
     arc = await rig.agent("arc")
     wish = ClaimInbox(idempotency_key="k", wait=30)
@@ -189,27 +189,27 @@ async def test_a_claim_under_a_key_gives_the_same_again_once_it_gave_something(r
     assert (await arc.call(ClaimInbox())).items == ()
 
 
-@staged
+@as_test
 async def test_a_lease_is_held_by_the_credential_it_was_given_to(rig: Rig) -> None:
     arc = await rig.agent("arc")
-    other = await rig.seat((await rig.operator(CreateToken(agent="@arc"))).secret)
+    other = await rig.scout((await rig.operator(CreateToken(agent="@arc"))).secret)
     await rig.operator(Send(to="@arc", body="hello"))
     ident = (await arc.call(ClaimInbox())).items[0].delivered.id
     assert (await other.call(AckInbox(delivery_ids=(ident,)))).items[0].state is DeliveryState.ACKED
 
 
-@staged
+@as_test
 async def test_a_delivery_is_shown_to_its_two_and_to_those_above(rig: Rig) -> None:
     arc, hal, eve = await rig.agent("arc"), await rig.agent("hal"), await rig.agent("eve")
     sent = await hal.call(Send(to="@arc", body="hello"))
     look = GetDelivery(delivery_id=sent.deliveries[0].delivery_id)
-    for seat in (arc, hal, await rig.seat()):
+    for seat in (arc, hal, await rig.scout()):
         assert (await seat.call(look)).id == sent.deliveries[0].delivery_id
     assert (await refused(eve.call(look))).code == "forbidden"
     assert len((await arc.call(ListDeliveries())).items) == 1
 
 
-@staged
+@as_test
 async def test_what_scout_carries_itself_is_not_for_the_taking(rig: Rig) -> None:
     arc = await rig.agent("arc")
     asked = await rig.operator(MakeAsk(to="@arc", body="work", if_unreachable=IfUnreachable.QUEUE))

@@ -22,8 +22,17 @@ from scout.protocol.endpoints import Heartbeat, RegisterEndpoint, RemoveEndpoint
 from scout.protocol.inbox import ClaimInbox
 from scout.protocol.sessions import ListSessions
 from scout.protocol.talk import Send
-from tests.broker.rig import Rig, played, rig, staged
-from tests.broker.stage import ended, later, program, set_up, story, until
+from tests.broker.rig import (
+    Rig,
+    advance_clock,
+    as_test,
+    events_of,
+    open_rig,
+    run_scene,
+    wait_for_end,
+    wait_until,
+    write_program,
+)
 
 
 class Weak(Echo):
@@ -55,13 +64,13 @@ async def warm(rig: Rig, name: str) -> Endpoint:
         return found[0] if found else None
 
     await rig.broker.warm_keeper.check()
-    return await until(is_up)
+    return await wait_until(is_up)
 
 
 async def tried(rig: Rig, harness: Weak, count: int) -> None:
     """The so-manieth start was made, and what came of it is stored."""
-    await until(lambda: len(harness.starts) == count)
-    await until(lambda: not rig.broker.dispatcher.lanes)
+    await wait_until(lambda: len(harness.starts) == count)
+    await wait_until(lambda: not rig.broker.dispatcher.lanes)
 
 
 # -- kept warm -----------------------------------------------------------------------------------------
@@ -71,69 +80,69 @@ async def tried(rig: Rig, harness: Weak, count: int) -> None:
 @pytest.mark.parametrize("harness", ["echo", "command"])
 def test_an_agent_that_is_kept_warm_has_a_session_before_anybody_asks(tmp_path: Path, harness: str) -> None:
     async def scene(rig: Rig) -> None:
-        command = program(tmp_path, "parrot", "cat") if harness == "command" else None
+        command = write_program(tmp_path, "parrot", "cat") if harness == "command" else None
         made = await rig.register("parrot", harness=harness, command=command, wake_policy="keep_warm")
         up = await warm(rig, "parrot")
         assert (up.state, up.held, up.harness) == (EndpointState.IDLE, True, harness)
         assert up.session_id is not None
-        assert (await story(rig, up.id)) == ["endpoint.registered", "endpoint.waking", "endpoint.ready"]
-        assert (await story(rig, up.session_id)) == ["session.started", "session.ready"]
+        assert (await events_of(rig, up.id)) == ["endpoint.registered", "endpoint.waking", "endpoint.ready"]
+        assert (await events_of(rig, up.session_id)) == ["session.started", "session.ready"]
         asked = await rig.operator(MakeAsk(to="@parrot", body="hello", wait=20))
         assert (asked.output, asked.session_id) == ("hello", up.session_id)
         assert [one.id for one in await ways(rig, "parrot")] == [up.id]
         assert made.agent.config.wake_policy is WakePolicy.KEEP_WARM
 
-    played(scene, tmp_path)
+    run_scene(scene, tmp_path)
 
 
 @pytest.mark.rows("R3.3-13")
-@staged
+@as_test
 async def test_on_demand_starts_nothing_before_there_is_something(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
-    await later(rig, 600)
+    await advance_clock(rig, 600)
     assert (await rig.operator(ShowAgent(address="@parrot"))).endpoints == ()
     assert (await rig.operator(MakeAsk(to="@parrot", body="x", wait=20))).output == "x"
     assert len(await ways(rig, "parrot")) == 1
 
 
-@staged
+@as_test
 async def test_it_comes_back_after_its_session_ended(rig: Rig) -> None:
     await rig.register("parrot", harness="echo", wake_policy="keep_warm")
     first = await warm(rig, "parrot")
-    await later(rig, 400)  # it has lasted
+    await advance_clock(rig, 400)  # it has lasted
     await rig.operator(RemoveEndpoint(endpoint_id=first.id))
     second = await warm(rig, "parrot")
     assert second.id != first.id
     assert second.session_id != first.session_id
 
 
-@staged
+@as_test
 async def test_a_change_of_its_config_counts_at_once(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     await rig.operator(ConfigureAgent(address="@parrot", config={"wakePolicy": "keep_warm"}))
     up = await warm(rig, "parrot")
     await rig.operator(ConfigureAgent(address="@parrot", config={"wakePolicy": "on_demand"}))
     await rig.operator(RemoveEndpoint(endpoint_id=up.id))
-    await later(rig, 600)
+    await advance_clock(rig, 600)
     assert await ways(rig, "parrot") == []
 
 
 def test_it_is_there_again_when_the_broker_starts(tmp_path: Path) -> None:
     async def play() -> None:
-        async with rig(tmp_path) as one:
+        async with open_rig(tmp_path) as one:
             await one.register("parrot", harness="echo", wake_policy="keep_warm")
             up = await warm(one, "parrot")
             await one.operator(RemoveEndpoint(endpoint_id=up.id))
-        async with rig(tmp_path) as two:
-            found = await until(lambda: ways(two, "parrot"))
+        async with open_rig(tmp_path) as two:
+            found = await wait_until(lambda: ways(two, "parrot"))
             assert [one.state for one in found] == [EndpointState.IDLE]
-        async with rig(tmp_path) as three:
+        async with open_rig(tmp_path) as three:
             assert [one.id for one in await ways(three, "parrot")] == [one.id for one in found]
 
     asyncio.run(play())
 
 
-@staged
+@as_test
 async def test_an_endpoint_may_say_so_for_its_agent(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     parrot = await rig.agent("parrot")
@@ -142,37 +151,37 @@ async def test_an_endpoint_may_say_so_for_its_agent(rig: Rig) -> None:
     )
     await rig.broker.warm_keeper.check()
     assert [one.id for one in await ways(rig, "parrot")] == [own.id]
-    await later(rig, 400)  # nobody has heard of it since
+    await advance_clock(rig, 400)  # nobody has heard of it since
     up = await warm(rig, "parrot")
     assert (up.held, up.wake_policy) == (True, WakePolicy.KEEP_WARM)
     await parrot.call(RemoveEndpoint(endpoint_id=own.id))
-    await later(rig, 400)
+    await advance_clock(rig, 400)
     await rig.operator(UpdateEndpoint(endpoint_id=up.id, state=EndpointState.FAILED, reason="it broke"))
     again = await warm(rig, "parrot")
     assert (again.id != up.id, again.wake_policy) == (True, WakePolicy.KEEP_WARM)
 
 
-@staged
+@as_test
 async def test_what_was_made_for_one_ask_does_not_count_as_warm(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     await rig.operator(MakeAsk(to="@parrot", body="x", session_policy=SessionPolicy.NEW, wait=20))
     assert [one.isolated_for is None for one in await ways(rig, "parrot")] == [False]
     await rig.operator(ConfigureAgent(address="@parrot", config={"wakePolicy": "keep_warm"}))
     await rig.broker.warm_keeper.check()
-    assert await until(lambda: _shared(rig))
+    assert await wait_until(lambda: _shared(rig))
 
 
 async def _shared(rig: Rig) -> list[Endpoint]:
     return [one for one in await ways(rig, "parrot") if one.isolated_for is None]
 
 
-@staged
+@as_test
 async def test_neither_a_person_nor_a_retired_agent_is_started(rig: Rig) -> None:
     await rig.register("gone", harness="echo", wake_policy="keep_warm")
     await rig.operator(RetireAgent(address="@gone"))
     config = {"harness": "echo", "wakePolicy": "keep_warm"}
     await rig.operator(Send(to="/ada/telegram", body="hello", create=config))
-    await later(rig, 10)
+    await advance_clock(rig, 10)
     assert rig.broker.dispatcher.lanes == 0
     assert (await rig.operator(ShowAgent(address="/ada/telegram"))).endpoints == ()
     assert await ways(rig, "gone") == []
@@ -189,16 +198,16 @@ def test_a_start_that_fails_is_tried_again_after_growing_pauses(tmp_path: Path) 
         await rig.broker.warm_keeper.check()
         await tried(rig, weak, 1)
         for number, pause in enumerate((2, 4, 8), start=2):
-            await later(rig, pause - 1.8)
+            await advance_clock(rig, pause - 1.8)
             assert len(weak.starts) == number - 1
-            await later(rig, 1.9)
+            await advance_clock(rig, 1.9)
             await tried(rig, weak, number)
         assert [one.state for one in await ways(rig, "parrot")] == [EndpointState.IDLE]
         states = [one.state for one in (await rig.operator(ListSessions())).items]
         assert states == ["live", "ended", "ended", "ended"]  # none is left as starting
         assert (await rig.operator(ListAttention())).items == ()
 
-    set_up(scene, tmp_path, harnesses={"echo": weak})
+    run_scene(scene, tmp_path, harnesses={"echo": weak})
 
 
 @pytest.mark.rows("R3.3-18")
@@ -210,8 +219,8 @@ def test_when_the_tries_are_used_up_the_operator_is_told_once_and_it_rests(tmp_p
         await rig.broker.warm_keeper.check()
         await tried(rig, weak, 1)
         for _ in range(20):
-            await later(rig, 301)
-            await until(lambda: not rig.broker.dispatcher.lanes)
+            await advance_clock(rig, 301)
+            await wait_until(lambda: not rig.broker.dispatcher.lanes)
         assert len(weak.starts) == 4
         needs = (await rig.operator(ListAttention())).items
         assert [(one.kind, one.title) for one in needs] == [("failure", "@parrot cannot be kept warm")]
@@ -223,7 +232,7 @@ def test_when_the_tries_are_used_up_the_operator_is_told_once_and_it_rests(tmp_p
         await rig.operator(ConfigureAgent(address="@parrot", config=config))
         assert (await warm(rig, "parrot")).state is EndpointState.IDLE
 
-    set_up(scene, tmp_path, harnesses={"echo": weak}, limits=Limits(attempts=4))
+    run_scene(scene, tmp_path, harnesses={"echo": weak}, limits=Limits(attempts=4))
 
 
 @pytest.mark.rows("R3.3-18")
@@ -234,28 +243,28 @@ def test_a_session_that_ends_at_once_every_time_is_no_reason_for_endless_starts(
         await rig.register("parrot", harness="echo", wake_policy="keep_warm")
         await rig.broker.warm_keeper.check()
         for _ in range(20):
-            await until(lambda: not rig.broker.dispatcher.lanes)
+            await wait_until(lambda: not rig.broker.dispatcher.lanes)
             for one in await ways(rig, "parrot"):
                 await rig.operator(RemoveEndpoint(endpoint_id=one.id))
-            await later(rig, 1)  # it is seen to be gone
-            await later(rig, 298)
+            await advance_clock(rig, 1)  # it is seen to be gone
+            await advance_clock(rig, 298)
         assert len(weak.starts) == 4
         needs = (await rig.operator(ListAttention())).items
         assert ["ended soon after it began" in one.body for one in needs] == [True]
 
-    set_up(scene, tmp_path, harnesses={"echo": weak}, limits=Limits(attempts=4))
+    run_scene(scene, tmp_path, harnesses={"echo": weak}, limits=Limits(attempts=4))
 
 
 def test_that_nothing_can_run_it_is_said_and_not_hidden(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         await rig.register("parrot", wake_policy="keep_warm")
         for _ in range(3):
-            await later(rig, 301)
-            await until(lambda: not rig.broker.dispatcher.lanes)
+            await advance_clock(rig, 301)
+            await wait_until(lambda: not rig.broker.dispatcher.lanes)
         needs = (await rig.operator(ListAttention())).items
         assert ["no harness is set for it" in one.body for one in needs] == [True]
 
-    set_up(scene, tmp_path, limits=Limits(attempts=2))
+    run_scene(scene, tmp_path, limits=Limits(attempts=2))
 
 
 @pytest.mark.rows("R3.3-18")
@@ -266,12 +275,12 @@ def test_another_harness_is_used_once_it_is_set(tmp_path: Path) -> None:
         await rig.register("parrot", harness="echo", wake_policy="keep_warm")
         await rig.broker.warm_keeper.check()
         await tried(rig, weak, 1)
-        cat = list(program(tmp_path, "parrot", "cat"))
+        cat = list(write_program(tmp_path, "parrot", "cat"))
         await rig.operator(ConfigureAgent(address="@parrot", config={"harness": "command", "command": cat}))
         up = await warm(rig, "parrot")
         assert up.harness == "command"
 
-    set_up(scene, tmp_path, harnesses={"echo": weak, "command": Command(tmp_path / "sessions")})
+    run_scene(scene, tmp_path, harnesses={"echo": weak, "command": Command(tmp_path / "sessions")})
 
 
 class Stuck(Echo):
@@ -307,15 +316,15 @@ def test_a_start_in_the_middle_of_which_the_broker_ended_is_no_endpoint_that_wak
         assert (live.state, gone.state) == ("live", "ended")
         assert gone.reason == "it did not start: the broker was restarted"
 
-    set_up(dies, tmp_path, harnesses={"echo": stuck})
-    set_up(lives, tmp_path)
+    run_scene(dies, tmp_path, harnesses={"echo": stuck})
+    run_scene(lives, tmp_path)
 
 
 # -- by hand -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rows("R3.3-12")
-@staged
+@as_test
 async def test_what_is_held_for_a_start_by_hand_drains_once_its_session_is_there(rig: Rig) -> None:
     await rig.register("byhand", harness="echo", wake_policy="manual")
     asks = [await rig.operator(MakeAsk(to="@byhand", body=text)) for text in ("one", "two")]
@@ -334,30 +343,30 @@ async def test_what_is_held_for_a_start_by_hand_drains_once_its_session_is_there
             for one in views
         )
 
-    assert await until(is_free)
+    assert await wait_until(is_free)
     claimed = await byhand.call(ClaimInbox(limit=10))
     assert [one.message and one.message.body for one in claimed.items] == ["one", "two"]
     for asked in asks:
         await byhand.call(StartFlight(flight_id=asked.flight_id))
         await byhand.call(CompleteFlight(flight_id=asked.flight_id, output="done"))
-        assert (await ended(rig, asked.flight_id)).output == "done"
+        assert (await wait_for_end(rig, asked.flight_id)).output == "done"
     await byhand.call(Heartbeat(endpoint_id=endpoint.id))
     third = await rig.operator(MakeAsk(to="@byhand", body="three"))
     assert third.phase == "accepted"  # it is there: nobody has to start it
 
 
 @pytest.mark.rows("R3.3-12")
-@staged
+@as_test
 async def test_what_is_held_goes_on_when_it_need_not_be_started_by_hand_any_more(rig: Rig) -> None:
     await rig.register("byhand", harness="echo", wake_policy="manual")
     asks = [await rig.operator(MakeAsk(to="@byhand", body=text)) for text in ("one", "two")]
-    await later(rig, 3700)
+    await advance_clock(rig, 3700)
     assert (await rig.operator(GetFlight(flight_id=asks[0].flight_id))).phase == "held"
     await rig.operator(ConfigureAgent(address="@byhand", config={"wakePolicy": "on_demand"}))
-    assert [(await ended(rig, one.flight_id)).output for one in asks] == ["one", "two"]
+    assert [(await wait_for_end(rig, one.flight_id)).output for one in asks] == ["one", "two"]
 
 
-@staged
+@as_test
 async def test_a_session_of_another_asker_does_not_start_what_is_started_by_hand(rig: Rig) -> None:
     await rig.register("byhand", harness="echo")
     await rig.operator(MakeAsk(to="@byhand", body="x", session_policy=SessionPolicy.NEW, wait=20))

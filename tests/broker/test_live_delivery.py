@@ -17,8 +17,7 @@ from scout.protocol.enrolment import Enrol, Enrolled, HookAnswer, HookEvent, Rep
 from scout.protocol.inbox import GetDelivery
 from scout.protocol.sessions import ListSessions
 from scout.protocol.talk import Reply, Send
-from tests.broker.rig import Rig
-from tests.broker.stage import later, set_up, stage, until
+from tests.broker.rig import Rig, advance_clock, open_rig, run_scene, wait_until
 
 
 class Doorkeeper(Echo):
@@ -53,11 +52,11 @@ class Scene:
     def __init__(self, rig: Rig, door: Doorkeeper) -> None:
         self.rig = rig
         self.door = door
-        self.seat: LocalScout
+        self.scout: LocalScout
 
     async def begin(self) -> Enrolled:
         made = await self.rig.operator(CreateToken(kind=TokenKind.HOST, label="host"))
-        self.seat = await self.rig.seat(made.secret)
+        self.scout = await self.rig.scout(made.secret)
         return await self.opened()
 
     async def opened(self, native: str = "n-1", pid: int = 77) -> Enrolled:
@@ -65,11 +64,11 @@ class Scene:
         folder.mkdir(exist_ok=True)
         process: dict[str, Any] = {"parent_pid": pid, "parent_started": "5"}
         wish = Enrol(cwd=str(folder), harness="claude", native_session_id=native, **process)
-        return await self.seat.call(wish)
+        return await self.scout.call(wish)
 
     async def told(self, session: Enrolled, event: HookEvent, last_text: str = "") -> HookAnswer:
         report = ReportHook(session_id=session.session.id, event=event, last_text=last_text)
-        return await self.seat.call(report)
+        return await self.scout.call(report)
 
     async def ask(self, session: Enrolled, body: str, **more: Any) -> str:
         to = {} if "target_session_id" in more else {"to": session.address}
@@ -80,13 +79,13 @@ class Scene:
 
     async def knocked(self, times: int) -> str:
         """What was said at this knock."""
-        await until(lambda: len(self.door.knocks) >= times)
+        await wait_until(lambda: len(self.door.knocks) >= times)
         await self.quiet()
         assert len(self.door.knocks) == times
         return self.door.knocks[-1][1]
 
     async def quiet(self) -> None:
-        await until(lambda: not self.rig.broker.dispatcher.lanes)
+        await wait_until(lambda: not self.rig.broker.dispatcher.lanes)
 
 
 def played(scene: Any, home: Path, *answers: bool | Exception) -> None:
@@ -94,7 +93,7 @@ def played(scene: Any, home: Path, *answers: bool | Exception) -> None:
         await scene(Scene(rig, door))
 
     door = Doorkeeper(*answers)
-    set_up(play, home, harnesses={"claude": door})
+    run_scene(play, home, harnesses={"claude": door})
 
 
 def test_an_ask_wakes_an_idle_session_and_the_prompt_hook_is_the_receipt(tmp_path: Path) -> None:
@@ -111,7 +110,7 @@ def test_an_ask_wakes_an_idle_session_and_the_prompt_hook_is_the_receipt(tmp_pat
         assert (await one.told(session, HookEvent.PROMPT_SUBMIT)).context == ""
         assert (await one.flight(flight)).state == "running"
         assert session.token is not None
-        await (await one.rig.seat(session.token)).call(Reply(body="fine", in_reply_to=flight))
+        await (await one.rig.scout(session.token)).call(Reply(body="fine", in_reply_to=flight))
         assert (await one.flight(flight)).output == "fine"
         assert (await one.told(session, HookEvent.STOP)).context == ""
         assert [one.id for one in (await one.rig.operator(ListSessions())).items] == [session.session.id]
@@ -191,7 +190,7 @@ def test_what_is_not_let_in_is_given_back_at_once_and_tried_again(
         view = await one.flight(flight)
         assert (view.state, view.phase) == ("queued", "retrying")
         assert view.reason == "attempt 1 failed: its session did not accept it"
-        await later(one.rig, 3)
+        await advance_clock(one.rig, 3)
         assert "may be a repeat" in await one.knocked(2)
         await one.told(session, HookEvent.PROMPT_SUBMIT)
         assert (await one.flight(flight)).state == "running"
@@ -207,7 +206,7 @@ def test_what_was_not_let_in_is_there_for_the_sessions_own_moment_at_once(tmp_pa
         assert "> review this\n" in (await one.told(session, HookEvent.STOP)).context
         await one.told(session, HookEvent.PROMPT_SUBMIT)
         assert (await one.flight(flight)).state == "running"
-        await later(one.rig, 3)
+        await advance_clock(one.rig, 3)
         await one.quiet()
         assert len(one.door.knocks) == 1
 
@@ -220,7 +219,7 @@ def test_after_a_few_refusals_it_stays_for_the_sessions_own_moment_and_says_so(t
         flight = await one.ask(session, "review this")
         for number in (1, 2, 3):
             await one.knocked(number)
-            await later(one.rig, 20)
+            await advance_clock(one.rig, 20)
         await one.quiet()
         assert len(one.door.knocks) == 3
         view = await one.flight(flight)
@@ -240,8 +239,8 @@ def test_without_a_sign_the_lease_runs_out_and_it_is_tried_again_a_few_times(tmp
         flight = await one.ask(session, "review this")
         for number in (1, 2, 3):
             await one.knocked(number)
-            await later(one.rig, 61)
-            await later(one.rig, 20)
+            await advance_clock(one.rig, 61)
+            await advance_clock(one.rig, 20)
         await one.quiet()
         assert len(one.door.knocks) == 3
         view = await one.flight(flight)
@@ -277,21 +276,21 @@ def test_what_waited_for_nobody_wakes_the_session_that_comes(tmp_path: Path) -> 
         assert (await one.flight(flight)).state == "running"
 
     door = OnlyDoors()
-    set_up(play, tmp_path, harnesses={"claude": door})
+    run_scene(play, tmp_path, harnesses={"claude": door})
 
 
 def test_a_broker_that_starts_again_knocks_for_what_waits(tmp_path: Path) -> None:
     door = Doorkeeper(False)
 
     async def play() -> None:
-        async with stage(tmp_path, harnesses={"claude": door}) as rig:
+        async with open_rig(tmp_path, harnesses={"claude": door}) as rig:
             one = Scene(rig, door)
             session = await one.begin()
             flight = await one.ask(session, "review this")
             await one.knocked(1)
-        async with stage(tmp_path, harnesses={"claude": door}) as rig:
+        async with open_rig(tmp_path, harnesses={"claude": door}) as rig:
             one = Scene(rig, door)
-            await later(rig, 3)
+            await advance_clock(rig, 3)
             await rig.broker.dispatcher.recover()
             assert "> review this\n" in await one.knocked(2)
             assert (await one.flight(flight)).phase == "waking"

@@ -21,17 +21,26 @@ from scout.protocol.channels import CreateChannel, JoinChannel
 from scout.protocol.inbox import ClaimInbox, NackInbox, acknowledgements
 from scout.protocol.talk import Reply, Send
 from scout.store.integrity.verify import verify
-from tests.broker.rig import Rig, refused
-from tests.broker.stage import ended, later, live, log, program, set_up, tag
+from tests.broker.rig import (
+    Rig,
+    advance_clock,
+    event_name,
+    online_agent,
+    read_log,
+    refused,
+    run_scene,
+    wait_for_end,
+    write_program,
+)
 
 
 async def rich(rig: Rig) -> list[Event]:
     """Everything that can happen to a message or an ask, once."""
-    a, b = await live(rig, "a"), await live(rig, "b")
+    a, b = await online_agent(rig, "a"), await online_agent(rig, "b")
     await rig.register("parrot", harness="echo")
     await rig.register("byhand", harness="echo", wake_policy="manual")
     await rig.register("idle")
-    await rig.register("runs", command=program(rig.home, "runs", "cat >/dev/null; echo ran"))
+    await rig.register("runs", command=write_program(rig.home, "runs", "cat >/dev/null; echo ran"))
     await rig.operator(Send(to="@a", body="hello, @b is around"))
     await rig.operator(Send(body="@parrot are you there?"))
     await a.call(Send(to="@parrot", body="hello", wake=True))
@@ -56,13 +65,13 @@ async def rich(rig: Rig) -> list[Event]:
     await b.call(Reply(body="answer", in_reply_to=outer.ask_id))
     await b.call(Reply(body="one more thing", in_reply_to=outer.ask_id))
     failing = await rig.operator(MakeAsk(to="@parrot", body="!fail x"))
-    await ended(rig, failing.flight_id)
-    await ended(rig, (await rig.operator(RetryFlight(flight_id=failing.flight_id))).flight_id)
+    await wait_for_end(rig, failing.flight_id)
+    await wait_for_end(rig, (await rig.operator(RetryFlight(flight_id=failing.flight_id))).flight_id)
     refusing = await rig.operator(MakeAsk(to="@parrot", body="!refuse x"))
     for _ in range(3):
         await asyncio.sleep(0)
-        await later(rig, 400)
-    await ended(rig, refusing.flight_id)
+        await advance_clock(rig, 400)
+    await wait_for_end(rig, refusing.flight_id)
     held = await rig.operator(MakeAsk(to="@byhand", body="x"))
     byhand = await rig.agent("byhand")
     await byhand.call(CompleteFlight(flight_id=held.flight_id, output="y"))
@@ -70,7 +79,7 @@ async def rich(rig: Rig) -> list[Event]:
     await rig.operator(CancelFlight(flight_id=queued.flight_id))
     await rig.operator(MakeAsk(to="@idle", body="x", if_unreachable=IfUnreachable.QUEUE))
     await rig.operator(RetireAgent(address="@idle"))
-    return await log(rig)
+    return await read_log(rig)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +90,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
     async def scene(rig: Rig) -> None:
         found.extend(await rich(rig))
 
-    set_up(scene, home, limits=Limits(attempts=3))
+    run_scene(scene, home, limits=Limits(attempts=3))
     report = verify(home / "scout.db")
     assert report.clean, report
     return found
@@ -135,14 +144,14 @@ def test_a_wake_that_was_held_for_the_budget_says_so(tmp_path: Path) -> None:
         arc = await rig.agent("arc")
         await arc.call(MakeAsk(to="@parrot", body="x", wait=20))
         await arc.call(MakeAsk(to="@parrot", body="y"))
-        held = [wake for _, wake in wakes(await log(rig)) if wake.rule == "wake_budget"]
+        held = [wake for _, wake in wakes(await read_log(rig)) if wake.rule == "wake_budget"]
         assert [one.action for one in held] == ["hold"]
         assert "1 of 1" in held[0].reason or " 1 " in held[0].reason
         facts = decode(encode(held[0].facts), WakeFacts)
         again = decide_wake(facts.occasion, {one.agent_id: one for one in facts.reaches}, facts.routing)
         assert (again.action, again.holder and again.holder.agent_id) == ("wake", held[0].agent_id)
 
-    set_up(scene, tmp_path, limits=Limits(wakes_per_hour=1))
+    run_scene(scene, tmp_path, limits=Limits(wakes_per_hour=1))
 
 
 @pytest.mark.rows("R2.3-26")
@@ -150,9 +159,9 @@ def test_every_delivery_derives_from_something(events: list[Event]) -> None:
     known: set[str] = set()
     for event in events:
         record: Any = record_of(event)
-        if tag(event) == "message.posted":
+        if event_name(event) == "message.posted":
             known.add(str(getattr(record, "message_id", "") or getattr(record, "id", "")))
-        if tag(event) == "ask.created":
+        if event_name(event) == "ask.created":
             known.add(record.id)
         if isinstance(event, DeliveryRequested):
             assert record.message_id in known or record.ask_id in known, event
@@ -164,9 +173,11 @@ def test_nothing_is_leased_before_what_it_is_for(events: list[Event]) -> None:
     for event in events:
         first.setdefault(event.target.id, event.seq)
         record: Any = record_of(event)
-        if tag(event).startswith("delivery."):
+        if event_name(event).startswith("delivery."):
             said = [
-                one.seq for one in events if tag(one) == "message.posted" and record.message_id in str(one)
+                one.seq
+                for one in events
+                if event_name(one) == "message.posted" and record.message_id in str(one)
             ]
             assert min(said) < event.seq
             if record.ask_id is not None and record.flight_id is not None:
@@ -176,7 +187,7 @@ def test_nothing_is_leased_before_what_it_is_for(events: list[Event]) -> None:
 
 def test_every_open_flight_says_why_and_until_when(events: list[Event]) -> None:
     for event in events:
-        if tag(event).startswith("flight."):
+        if event_name(event).startswith("flight."):
             flight: Any = record_of(event)
             if flight.finished_at is None:
                 assert flight.reason

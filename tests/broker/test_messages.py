@@ -19,11 +19,11 @@ from scout.protocol.overview import ReadLog
 from scout.protocol.request import Write
 from scout.protocol.talk import GetMessage, ListMessages, RedactMessage, Reply, Search, Send
 from tests.broker.neighbours import stranger, wishes
-from tests.broker.rig import Rig, refused, staged
+from tests.broker.rig import Rig, as_test, refused
 
 
 @pytest.mark.rows("R3.1-1", "R3.1-2")
-@staged
+@as_test
 async def test_a_send_is_a_message_in_the_one_dm_and_no_flight(rig: Rig) -> None:
     made = await rig.register("arc")
     arc = await rig.agent("arc")
@@ -37,7 +37,7 @@ async def test_a_send_is_a_message_in_the_one_dm_and_no_flight(rig: Rig) -> None
 
 
 @pytest.mark.rows("R2.1-9")
-@staged
+@as_test
 async def test_sixty_four_first_words_at_once_make_one_dm(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     sends = [arc.call(Send(to="@hal", body=f"{number}")) for number in range(32)]
@@ -51,7 +51,7 @@ async def test_sixty_four_first_words_at_once_make_one_dm(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R3.1-3", "R3.1-4")
-@staged
+@as_test
 async def test_nobody_is_guessed(rig: Rig) -> None:
     await rig.register("arc")
     before = await rig.operator(ReadLog(limit=200))
@@ -73,7 +73,7 @@ async def test_nobody_is_guessed(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R3.1-3")
-@staged
+@as_test
 async def test_a_broadcast_is_asked_for_by_name_and_wakes_nobody(rig: Rig) -> None:
     arc = await rig.agent("arc", harness="echo")
     assert (await refused(rig.operator(Send(to="broadcast", body="all")))).code in (
@@ -86,7 +86,7 @@ async def test_a_broadcast_is_asked_for_by_name_and_wakes_nobody(rig: Rig) -> No
     assert [one.body for one in heard.items] == ["to all"]
 
 
-@staged
+@as_test
 async def test_a_leading_mention_is_a_target(rig: Rig) -> None:
     made = await rig.register("arc")
     await rig.register("hal")
@@ -103,7 +103,7 @@ async def test_a_leading_mention_is_a_target(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R1.3-60")
-@staged
+@as_test
 async def test_the_body_arrives_as_it_was_written(rig: Rig) -> None:
     await rig.register("arc")
     arc = await rig.agent("arc")
@@ -114,7 +114,7 @@ async def test_the_body_arrives_as_it_was_written(rig: Rig) -> None:
     assert claimed.items[0].message.body == body
 
 
-@staged
+@as_test
 async def test_a_body_that_cannot_be_stored_is_refused(rig: Rig) -> None:
     await rig.register("arc")
     most = "é" * (BODY_LIMIT // 2)
@@ -128,7 +128,7 @@ async def test_a_body_that_cannot_be_stored_is_refused(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R1.4-29", "R1.4-30")
-@staged
+@as_test
 async def test_posting_to_a_path(rig: Rig) -> None:
     made = await rig.register("arc")
     sent = await rig.operator(Send(to="/ada/agent/arc", body="hello"))
@@ -147,7 +147,7 @@ async def test_posting_to_a_path(rig: Rig) -> None:
     assert (await refused(rig.operator(late))).code == "retired_target"
 
 
-@staged
+@as_test
 async def test_posting_into_another_users_tree_is_forbidden(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await stranger(rig)
@@ -160,7 +160,7 @@ async def test_posting_into_another_users_tree_is_forbidden(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R1.1-27")
-@staged
+@as_test
 async def test_children_are_made_in_their_order_and_run_nothing_of_their_own_choice(rig: Rig) -> None:
     arc = await rig.agent("arc")
     problem = await refused(arc.call(Send(to="/ada/agent/arc/sub/1", body="be", create={})))
@@ -179,7 +179,7 @@ async def test_children_are_made_in_their_order_and_run_nothing_of_their_own_cho
     assert (await refused(rig.operator(below))).code == "not_found"
 
 
-@staged
+@as_test
 async def test_a_view_says_only_what_is_true(rig: Rig) -> None:
     made = await rig.register("arc")
     arc = await rig.agent("arc")
@@ -206,7 +206,7 @@ async def test_a_view_says_only_what_is_true(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R0-46", "R0-45", "R0-44")
-@staged
+@as_test
 async def test_messages_come_oldest_first(rig: Rig) -> None:
     await rig.register("arc")
     for number in range(60):
@@ -225,7 +225,7 @@ async def test_messages_come_oldest_first(rig: Rig) -> None:
     assert (await rig.operator(ListMessages(to="@hal"))).items == ()
 
 
-@staged
+@as_test
 async def test_an_answer_belongs_to_its_conversation(rig: Rig) -> None:
     await rig.register("arc")
     await rig.register("hal")
@@ -236,7 +236,7 @@ async def test_an_answer_belongs_to_its_conversation(rig: Rig) -> None:
     assert (await rig.operator(GetMessage(message_id=two.message_id))).in_reply_to == one.message_id
 
 
-@staged
+@as_test
 async def test_only_redaction_changes_what_was_said(rig: Rig) -> None:
     await rig.register("arc")
     arc = await rig.agent("arc")
@@ -255,7 +255,7 @@ async def test_only_redaction_changes_what_was_said(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R3.1-36", "R3.1-37")
-@staged
+@as_test
 async def test_one_key_is_one_deed(rig: Rig) -> None:
     await rig.register("arc")
     first = await rig.operator(Send(to="@arc", body="once", idempotency_key="k1"))
@@ -270,7 +270,7 @@ async def test_one_key_is_one_deed(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R0-7")
-@staged
+@as_test
 async def test_a_key_is_its_actors_and_its_operations(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     one = await arc.call(Send(to="operator", body="from arc", idempotency_key="k"))
@@ -280,7 +280,7 @@ async def test_a_key_is_its_actors_and_its_operations(rig: Rig) -> None:
     assert await arc.call(RegisterEndpoint(idempotency_key="k")) == made
 
 
-@staged
+@as_test
 async def test_sixteen_at_once_under_one_key_are_one(rig: Rig) -> None:
     await rig.register("arc")
     wish = Send(to="@arc", body="once", idempotency_key="k")
@@ -298,7 +298,7 @@ def test_every_write_takes_a_key() -> None:
 
 
 @pytest.mark.rows("R0-3")
-@staged
+@as_test
 async def test_a_request_brings_no_id_of_its_own(rig: Rig) -> None:
     made = await rig.register("arc")
     sent = await rig.operator(Send(to="@arc", body="hello"))
@@ -321,7 +321,7 @@ def _least(request: type[Any]) -> dict[str, Any]:
     return {field.encode_name: "x" for field in msgspec.structs.fields(request) if field.required}
 
 
-@staged
+@as_test
 async def test_answers_go_where_the_sender_said(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     sent = await rig.operator(Send(to="@arc", body="tell hal", reply_to="@hal"))
@@ -331,7 +331,7 @@ async def test_answers_go_where_the_sender_said(rig: Rig) -> None:
     assert (await rig.operator(ListInbox())).items == ()
 
 
-@staged
+@as_test
 async def test_an_answer_that_nobody_would_read_is_not_parked(rig: Rig) -> None:
     arc = await rig.agent("arc")
     sent = await arc.call(Send(to="/ada/direct", body="bye"))

@@ -19,8 +19,7 @@ from scout.protocol.attention import (
     RaiseAttention,
 )
 from tests.adapters.receiving import receiver, said, stand_in
-from tests.broker.rig import Rig
-from tests.broker.stage import set_up, stage, story, until
+from tests.broker.rig import Rig, events_of, open_rig, run_scene, wait_until
 
 SOON = Periods(back_off_first=0.01, back_off_most=0.02)
 
@@ -32,7 +31,7 @@ async def notified(rig: Rig, ident: str) -> AttentionView:
         item = await rig.operator(GetAttention(attention_id=ident))
         return item if item.state is AttentionState.NOTIFIED else None
 
-    return await until(look)
+    return await wait_until(look)
 
 
 def test_the_desktop_shows_it_once(tmp_path: Path) -> None:
@@ -42,12 +41,12 @@ def test_the_desktop_shows_it_once(tmp_path: Path) -> None:
         await notified(rig, item.id)
         assert said(tmp_path / "bin")[-2:] == ["Scout: Deploy?", "to production"]
         assert len(said(tmp_path / "bin")) == 5
-        assert await story(rig, item.id) == ["attention.created", "attention.notified"]
+        assert await events_of(rig, item.id) == ["attention.created", "attention.notified"]
         # Told or not, it is decided as before.
         decided = await rig.operator(ApproveAttention(attention_id=item.id))
         assert decided.state is AttentionState.RESOLVED
 
-    set_up(scene, tmp_path, sinks=[Desktop(stand_in(tmp_path / "bin"))])
+    run_scene(scene, tmp_path, sinks=[Desktop(stand_in(tmp_path / "bin"))])
 
 
 def test_a_webhook_that_fails_twice_is_told_in_the_end(tmp_path: Path) -> None:
@@ -63,10 +62,10 @@ def test_a_webhook_that_fails_twice_is_told_in_the_end(tmp_path: Path) -> None:
             assert {(one["id"], one["title"]) for one in told} == {(item.id, "The build is green.")}
             # The desktop worked at once, and was not bothered again.
             assert len(said(tmp_path / "bin")) == 5
-            assert await story(rig, item.id) == ["attention.created", "attention.notified"]
+            assert await events_of(rig, item.id) == ["attention.created", "attention.notified"]
 
         sinks = [Desktop(stand_in(tmp_path / "bin")), Webhook(other.url, "hush", SystemClock())]
-        set_up(scene, tmp_path, sinks=sinks, periods=SOON)
+        run_scene(scene, tmp_path, sinks=sinks, periods=SOON)
 
 
 def test_several_at_once_are_one_notice(tmp_path: Path) -> None:
@@ -82,7 +81,7 @@ def test_several_at_once_are_one_notice(tmp_path: Path) -> None:
         ]
         assert len(words) == 5
 
-    set_up(scene, tmp_path, sinks=[Desktop(stand_in(tmp_path / "bin"))])
+    run_scene(scene, tmp_path, sinks=[Desktop(stand_in(tmp_path / "bin"))])
 
 
 def test_what_was_answered_before_is_not_told(tmp_path: Path) -> None:
@@ -94,14 +93,14 @@ def test_what_was_answered_before_is_not_told(tmp_path: Path) -> None:
         await notified(rig, second.id)
         assert [one for one in said(tmp_path / "bin") if one.startswith("Scout:")] == ["Scout: second?"]
 
-    set_up(scene, tmp_path, sinks=[Desktop(stand_in(tmp_path / "bin"))])
+    run_scene(scene, tmp_path, sinks=[Desktop(stand_in(tmp_path / "bin"))])
 
 
 def test_after_a_restart_it_is_told_and_a_dead_sink_gives_up(tmp_path: Path) -> None:
     broken = Desktop({"PATH": str(tmp_path / "nowhere")})
 
     async def before() -> str:
-        async with stage(tmp_path, sinks=[broken], periods=SOON, limits=Limits(attempts=2)) as rig:
+        async with open_rig(tmp_path, sinks=[broken], periods=SOON, limits=Limits(attempts=2)) as rig:
             seat = await rig.agent("worker")
             item = await seat.call(Need(question="anybody?"))
             # Nothing waits for a sink: the answer came at once, and other work goes on.
@@ -109,7 +108,9 @@ def test_after_a_restart_it_is_told_and_a_dead_sink_gives_up(tmp_path: Path) -> 
             return item.id
 
     async def after(ident: str) -> None:
-        async with stage(tmp_path, sinks=[broken, Desktop(stand_in(tmp_path / "bin"))], periods=SOON) as rig:
+        async with open_rig(
+            tmp_path, sinks=[broken, Desktop(stand_in(tmp_path / "bin"))], periods=SOON
+        ) as rig:
             item = await notified(rig, ident)
             assert said(tmp_path / "bin")[-2] == "Scout: anybody?"
             assert item.title == "anybody?"

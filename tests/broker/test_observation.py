@@ -21,8 +21,7 @@ from scout.protocol.observation import ShowDiff, ShowTopology, TailSession
 from scout.protocol.operations import check_remedy, command_line
 from scout.protocol.overview import ReadLog
 from scout.tree.snapshots import GitSnapshots
-from tests.broker.rig import Rig, refused, staged
-from tests.broker.stage import ended, program, set_up, until
+from tests.broker.rig import Rig, as_test, refused, run_scene, wait_for_end, wait_until, write_program
 
 DATA = Path(__file__).parents[1] / "data" / "harness"
 THREAD, CHILD = "01a1e2d0-b9be-7f02-a88a-cfcb6e012412", "01a1e2d0-c290-76e1-b4e4-5da3da7076f7"
@@ -48,7 +47,7 @@ async def last(rig: Rig) -> int:
 
 
 async def worker(rig: Rig, text: str, name: str = "worker", **more: Any) -> None:
-    command = program(rig.home, name, text)
+    command = write_program(rig.home, name, text)
     await rig.register(name, harness="command", command=command, **more)
 
 
@@ -68,7 +67,7 @@ def test_a_transcript_is_shown_and_nothing_of_it_is_stored(tmp_path: Path, codex
         folder = tmp_path / "talkie"
         folder.mkdir()
         host = await rig.operator(CreateToken(kind=TokenKind.HOST, label="codex"))
-        seat = await rig.seat(host.secret)
+        seat = await rig.scout(host.secret)
         enrolled = await seat.call(Enrol(cwd=str(folder), harness="codex", native_session_id=THREAD))
         seen, stored, files = await last(rig), rows(rig.home), prints(codex_home)
         told = await rig.operator(TailSession(session_id=enrolled.session.id))
@@ -84,14 +83,14 @@ def test_a_transcript_is_shown_and_nothing_of_it_is_stored(tmp_path: Path, codex
         assert known == {THREAD: enrolled.session.id, CHILD: None}
         assert (await last(rig), rows(rig.home), prints(codex_home)) == (seen, stored, files)
 
-    set_up(scene, tmp_path, harnesses={"codex": Codex(tmp_path / "sessions")})
+    run_scene(scene, tmp_path, harnesses={"codex": Codex(tmp_path / "sessions")})
 
 
-@staged
+@as_test
 async def test_the_runs_of_a_program_are_its_transcript(rig: Rig) -> None:
     await worker(rig, "echo looking >&2\ncat > /dev/null\necho fine\nprintf 'and done'")
     flights = [
-        await ended(rig, (await rig.operator(MakeAsk(to="@worker", body=body))).flight_id)
+        await wait_for_end(rig, (await rig.operator(MakeAsk(to="@worker", body=body))).flight_id)
         for body in ("a", "b")
     ]
     session_id = flights[0].session_id or ""
@@ -111,7 +110,7 @@ async def test_the_runs_of_a_program_are_its_transcript(rig: Rig) -> None:
     assert await last(rig) == seen
 
 
-@staged
+@as_test
 async def test_a_run_is_followed_while_it_works(rig: Rig) -> None:
     await worker(rig, "echo one >&2\nwhile [ ! -e $WORK/go ]; do sleep 0.01; done\necho two >&2\necho answer")
     asked = await rig.operator(MakeAsk(to="@worker", body="x"))
@@ -120,7 +119,7 @@ async def test_a_run_is_followed_while_it_works(rig: Rig) -> None:
         flight = await rig.operator(GetFlight(flight_id=asked.flight_id))
         return flight.session_id and flight.state == "running" and flight.session_id
 
-    session_id = await until(begun)
+    session_id = await wait_until(begun)
     told = await rig.operator(TailSession(session_id=session_id, after=0, limit=2, wait=20))
     while [line.text for line in told.lines][-1:] != ["one"]:
         told = await rig.operator(TailSession(session_id=session_id, after=told.next, wait=20))
@@ -130,19 +129,19 @@ async def test_a_run_is_followed_while_it_works(rig: Rig) -> None:
         told = await rig.operator(TailSession(session_id=session_id, after=told.next, wait=20))
         heard += [line.text for line in told.lines]
     assert heard == ["two", "answer"]
-    await ended(rig, asked.flight_id)
+    await wait_for_end(rig, asked.flight_id)
 
 
-@staged
+@as_test
 async def test_only_who_may_read_an_agent_reads_its_transcript(rig: Rig) -> None:
     await worker(rig, "echo fine")
     stranger = await rig.agent("stranger")
-    flight = await ended(rig, (await rig.operator(MakeAsk(to="@worker", body="x"))).flight_id)
+    flight = await wait_for_end(rig, (await rig.operator(MakeAsk(to="@worker", body="x"))).flight_id)
     told = await refused(stranger.call(TailSession(session_id=flight.session_id or "")))
     assert told.code == "forbidden"
     assert (await refused(rig.operator(TailSession(session_id="ses_nobody")))).code == "not_found"
     await rig.register("parrot", harness="echo")
-    flight = await ended(rig, (await rig.operator(MakeAsk(to="@parrot", body="x"))).flight_id)
+    flight = await wait_for_end(rig, (await rig.operator(MakeAsk(to="@parrot", body="x"))).flight_id)
     told = await refused(rig.operator(TailSession(session_id=flight.session_id or "")))
     assert (told.code, "keeps no transcript" in told.message) == ("session_not_attachable", True)
 
@@ -178,7 +177,7 @@ def test_what_harnesses_show_is_offered_and_never_made_an_agent(tmp_path: Path, 
         assert (await agent.call(ShowTopology())).items
 
     harnesses = {"broken": _Broken(), "codex": Codex(tmp_path / "sessions")}
-    set_up(scene, tmp_path, harnesses=harnesses)
+    run_scene(scene, tmp_path, harnesses=harnesses)
 
 
 class _Broken(Echo):
@@ -216,16 +215,16 @@ def test_what_a_flight_changed_in_its_work_tree(tmp_path: Path) -> None:
         told = await refused(rig.operator(ShowDiff(flight_id=asked.flight_id)))
         assert told.code == "bad_request"
         assert "flight.get" in [one.operation for one in told.remedies]
-        await until(lambda: (work / "made.txt").exists() and (work / "made.txt").read_text())
-        await until(lambda: _session_of(rig, asked.flight_id))  # the program may be ahead of its record
+        await wait_until(lambda: (work / "made.txt").exists() and (work / "made.txt").read_text())
+        await wait_until(lambda: _session_of(rig, asked.flight_id))  # the program may be ahead of its record
         now = await rig.operator(ShowDiff(flight_id=asked.flight_id))
         assert (now.running, "+made" in now.patch, now.directory) == (True, True, str(work))
         before = prints(work)
         (rig.home / "go").touch()
-        await ended(rig, asked.flight_id)
+        await wait_for_end(rig, asked.flight_id)
         session = (await rig.operator(ShowDiff(flight_id=asked.ask_id, stat=True))).head
         (work / "later.txt").write_text("later\n")
-        done = await until(lambda: _settled(rig, asked.flight_id))
+        done = await wait_until(lambda: _settled(rig, asked.flight_id))
         assert (done.running, done.head, done.patch.count("diff --git")) == (False, session, 1)
         assert "mine" not in done.patch
         (work / "later.txt").unlink()
@@ -233,11 +232,11 @@ def test_what_a_flight_changed_in_its_work_tree(tmp_path: Path) -> None:
         stranger = await rig.agent("stranger")
         assert (await refused(stranger.call(ShowDiff(flight_id=asked.flight_id)))).code == "forbidden"
 
-    set_up(scene, tmp_path, snapshots=GitSnapshots(tmp_path / "sessions"))
+    run_scene(scene, tmp_path, snapshots=GitSnapshots(tmp_path / "sessions"))
 
 
 async def _settled(rig: Rig, flight_id: str) -> Any:
-    await until(lambda: not rig.broker.dispatcher.lanes)
+    await wait_until(lambda: not rig.broker.dispatcher.lanes)
     return await rig.operator(ShowDiff(flight_id=flight_id))
 
 
@@ -246,23 +245,23 @@ def test_a_flight_that_changed_nothing_and_one_without_a_work_tree(tmp_path: Pat
 
     async def scene(rig: Rig) -> None:
         await worker(rig, "echo fine", project_root=str(work))
-        flight = await ended(rig, (await rig.operator(MakeAsk(to="@worker", body="x"))).flight_id)
+        flight = await wait_for_end(rig, (await rig.operator(MakeAsk(to="@worker", body="x"))).flight_id)
         told = await rig.operator(ShowDiff(flight_id=flight.id))
         assert (told.stat, told.patch) == ("", "")
         (tmp_path / "plain").mkdir()
         await worker(rig, "echo fine", "other", project_root=str(tmp_path / "plain"))
-        flight = await ended(rig, (await rig.operator(MakeAsk(to="@other", body="x"))).flight_id)
+        flight = await wait_for_end(rig, (await rig.operator(MakeAsk(to="@other", body="x"))).flight_id)
         problem = await refused(rig.operator(ShowDiff(flight_id=flight.id)))
         assert f"{tmp_path}/plain is not a git work tree" in problem.message
         assert [one.operation for one in problem.remedies] == ["flight.get", "session.tail"]
         assert all(check_remedy(one) == [] for one in problem.remedies)
 
     harnesses = {"command": Command(tmp_path / "sessions"), "echo": Echo()}
-    set_up(scene, tmp_path, harnesses=harnesses, snapshots=GitSnapshots(tmp_path / "sessions"))
+    run_scene(scene, tmp_path, harnesses=harnesses, snapshots=GitSnapshots(tmp_path / "sessions"))
 
 
-@staged
+@as_test
 async def test_without_pictures_there_is_nothing_to_compare(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
-    flight = await ended(rig, (await rig.operator(MakeAsk(to="@parrot", body="x"))).flight_id)
+    flight = await wait_for_end(rig, (await rig.operator(MakeAsk(to="@parrot", body="x"))).flight_id)
     assert (await refused(rig.operator(ShowDiff(flight_id=flight.id)))).code == "bad_request"

@@ -20,10 +20,10 @@ from scout.protocol.inbox import AckInbox, ClaimInbox, ListInbox
 from scout.protocol.overview import MarkLooked, ReadLog, ShowNow
 from scout.protocol.talk import Search, Send
 from tests.broker.neighbours import stranger
-from tests.broker.rig import Rig, refused, staged
+from tests.broker.rig import Rig, as_test, refused
 
 
-@staged
+@as_test
 async def test_after_a_look_only_what_came_later_is_shown(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     first = await rig.operator(MakeAsk(to="@parrot", body="one", wait=10))
@@ -44,7 +44,7 @@ async def test_after_a_look_only_what_came_later_is_shown(rig: Rig) -> None:
     assert ahead.at <= rig.clock.now()
 
 
-@staged
+@as_test
 async def test_now_counts_what_one_sees(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.register("gone")
@@ -60,7 +60,7 @@ async def test_now_counts_what_one_sees(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R0-46")
-@staged
+@as_test
 async def test_the_log_is_read_oldest_first_and_from_its_end(rig: Rig) -> None:
     await rig.register("arc")
     for number in range(30):
@@ -79,7 +79,7 @@ async def test_the_log_is_read_oldest_first_and_from_its_end(rig: Rig) -> None:
         assert (await refused(rig.operator(ReadFeed(address="@arc", after=after)))).code == "bad_request"
 
 
-@staged
+@as_test
 async def test_an_agent_reads_of_the_log_what_concerns_it(rig: Rig) -> None:
     arc, hal, eve = await rig.agent("arc"), await rig.agent("hal"), await rig.agent("eve")
     await arc.call(Send(to="@hal", body="between us"))
@@ -93,7 +93,7 @@ async def test_an_agent_reads_of_the_log_what_concerns_it(rig: Rig) -> None:
     assert len((await hal.call(one)).items) > 1
 
 
-@staged
+@as_test
 async def test_a_feed_is_what_an_agent_did_and_what_was_done_to_it(rig: Rig) -> None:
     await rig.register("arc")
     arc = await rig.agent("arc")
@@ -109,7 +109,7 @@ async def test_a_feed_is_what_an_agent_did_and_what_was_done_to_it(rig: Rig) -> 
     assert "collab.agent.retired" in [event_type(type(one)) for one in gone.items]
 
 
-@staged
+@as_test
 async def test_a_feed_has_every_fact_that_concerns_an_agent_and_is_what_the_log_has_of_it(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     await rig.agent("eve")
@@ -151,7 +151,7 @@ async def test_a_feed_has_every_fact_that_concerns_an_agent_and_is_what_the_log_
     assert others.code == "forbidden"
 
 
-@staged
+@as_test
 async def test_a_feed_costs_what_it_shows(rig: Rig) -> None:
     """However much others say, and in however many channels they do, a page reads as many events."""
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
@@ -188,12 +188,12 @@ async def test_a_feed_costs_what_it_shows(rig: Rig) -> None:
     assert await steps() <= 4 * before
 
 
-@staged
+@as_test
 async def test_words_are_found_at_once_by_those_who_may_read_them(rig: Rig) -> None:
     arc, hal, eve = await rig.agent("arc"), await rig.agent("hal"), await rig.agent("eve")
     sent = await arc.call(Send(to="@hal", body="the Zeppelin has landed"))
     for _ in range(2):
-        for seat in (arc, hal, await rig.seat()):
+        for seat in (arc, hal, await rig.scout()):
             hits = (await seat.call(Search(query="zeppelin"))).items
             assert [hit.id for hit in hits] == [sent.message_id]
             assert "«Zeppelin»" in hits[0].snippet
@@ -207,7 +207,7 @@ async def test_words_are_found_at_once_by_those_who_may_read_them(rig: Rig) -> N
     assert (await arc.call(Search(query='"'))).items == ()
 
 
-@staged
+@as_test
 async def test_what_is_found_comes_in_pages_newest_first(rig: Rig) -> None:
     arc = await rig.agent("arc")
     sent = [await arc.call(Send(to="operator", body=f"apple {number}")) for number in range(5)]

@@ -25,8 +25,7 @@ from scout.protocol.questions import CreateQuestion
 from scout.protocol.talk import Send
 from scout.protocol.tools import ROLE_TOOLS
 from scout.protocol.work import CreateWork
-from tests.broker.rig import Rig, staged
-from tests.broker.stage import program, set_up, until
+from tests.broker.rig import Rig, as_test, run_scene, wait_until, write_program
 
 
 class Heard(Echo):
@@ -55,7 +54,7 @@ def test_every_harness_that_takes_prompts_gets_the_contract(name: str, tmp_path:
     async def scene(rig: Rig) -> None:
         await rig.register("bow", harness=name)
         item = await rig.operator(CreateWork(title="Fix the parser", owner_id="@bow"))
-        await until(lambda: heard.prompts)
+        await wait_until(lambda: heard.prompts)
         heard.prompts.clear()
         asked = await rig.operator(MakeAsk(to="@bow", body="Please\nfix it.", work_item_id=item.id, wait=20))
         (prompt,) = heard.prompts
@@ -76,7 +75,7 @@ def test_every_harness_that_takes_prompts_gets_the_contract(name: str, tmp_path:
         assert usage["protocol_overhead"].counters.dispatch_attempts == 2
         assert usage["protocol_overhead"].totals.total_tokens > 600
 
-    set_up(scene, tmp_path, harnesses={name: heard})
+    run_scene(scene, tmp_path, harnesses={name: heard})
 
 
 def test_a_question_is_named_and_the_tools_are_those_of_the_role(tmp_path: Path) -> None:
@@ -86,12 +85,12 @@ def test_a_question_is_named_and_the_tools_are_those_of_the_role(tmp_path: Path)
         await rig.register("bow", harness="claude")
         await rig.operator(ConfigureAgent(address="@bow", tool_role=ToolRole.WORKER))
         question = await rig.operator(CreateQuestion(to="@bow", body="Which port?"))
-        (prompt,) = await until(lambda: heard.prompts)
+        (prompt,) = await wait_until(lambda: heard.prompts)
         assert f"Question {question.id}." in prompt.text
         rules = heard.specs[-1].instructions
         assert f"\nTools: {', '.join(ROLE_TOOLS[ToolRole.WORKER])}. Resources:" in rules
 
-    set_up(scene, tmp_path, harnesses={"claude": heard})
+    run_scene(scene, tmp_path, harnesses={"claude": heard})
 
 
 def test_what_an_agents_settings_say_is_part_of_its_contract(tmp_path: Path) -> None:
@@ -107,7 +106,7 @@ def test_what_an_agents_settings_say_is_part_of_its_contract(tmp_path: Path) -> 
         assert f"Your folder is {tmp_path}," in spec.instructions
         assert spec.cwd == str(tmp_path)
 
-    set_up(scene, tmp_path, harnesses={"claude": heard})
+    run_scene(scene, tmp_path, harnesses={"claude": heard})
 
 
 def test_mail_that_woke_nobody_rides_with_the_next_turn(tmp_path: Path) -> None:
@@ -126,7 +125,7 @@ def test_mail_that_woke_nobody_rides_with_the_next_turn(tmp_path: Path) -> None:
         bow = await rig.operator(ListDeliveries(target="@bow"))
         assert {one.state for one in bow.items} == {DeliveryState.ACKED}
 
-    set_up(scene, tmp_path, harnesses={"claude": heard})
+    run_scene(scene, tmp_path, harnesses={"claude": heard})
 
 
 def test_a_message_of_the_user_rides_under_the_users_heading(tmp_path: Path) -> None:
@@ -141,13 +140,13 @@ def test_a_message_of_the_user_rides_under_the_users_heading(tmp_path: Path) -> 
         assert "Your user writes:\n> use tabs" in text
         assert "Mail from other agents" not in text
 
-    set_up(scene, tmp_path, harnesses={"claude": heard})
+    run_scene(scene, tmp_path, harnesses={"claude": heard})
 
 
-@staged
+@as_test
 async def test_mail_rides_with_a_plain_program_behind_its_message(rig: Rig) -> None:
     hudson = await rig.agent("hudson")
-    await rig.register("cat", command=program(rig.home, "cat", "cat"))
+    await rig.register("cat", command=write_program(rig.home, "cat", "cat"))
     await rig.register("parrot", harness="echo")
     for name in ("@cat", "@parrot"):
         await hudson.call(Send(to=name, body="by the way"))
@@ -157,9 +156,9 @@ async def test_mail_rides_with_a_plain_program_behind_its_message(rig: Rig) -> N
         assert (await rig.operator(MakeAsk(to=name, body="hello", wait=20))).output == "hello"
 
 
-@staged
+@as_test
 async def test_a_program_finds_the_contract_in_its_environment(rig: Rig) -> None:
-    await rig.register("told", command=program(rig.home, "told", 'printf "%s" "$SCOUT_CONTRACT"'))
+    await rig.register("told", command=write_program(rig.home, "told", 'printf "%s" "$SCOUT_CONTRACT"'))
     asked = await rig.operator(MakeAsk(to="@told", body="secret words", wait=20))
     assert asked.output is not None
     assert asked.output.startswith("# Scout contract\n")
@@ -168,10 +167,10 @@ async def test_a_program_finds_the_contract_in_its_environment(rig: Rig) -> None
     assert len(asked.output) < LIMIT + 200
 
 
-@staged
+@as_test
 async def test_each_text_that_scout_adds_is_counted_by_its_worth(rig: Rig) -> None:
     hudson = await rig.agent("hudson")
-    command = program(rig.home, "true", "cat")
+    command = write_program(rig.home, "true", "cat")
     await rig.register("bow", command=command)
     await hudson.call(Send(to="@bow", body="by the way"))
     asked = await rig.operator(MakeAsk(to="@bow", body="one", wait=20))

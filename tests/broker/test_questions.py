@@ -32,12 +32,23 @@ from scout.protocol.questions import (
 )
 from scout.protocol.talk import GetMessage, Reply
 from scout.protocol.work import CreateWork, GetWork
-from tests.broker.rig import Rig, refused, staged
-from tests.broker.stage import bodies, ended, live, log, program, said_to, set_up, until
+from tests.broker.rig import (
+    Rig,
+    as_test,
+    inbox_bodies,
+    inbox_items,
+    online_agent,
+    read_log,
+    refused,
+    run_scene,
+    wait_for_end,
+    wait_until,
+    write_program,
+)
 
 
 async def _pair(rig: Rig) -> tuple[LocalScout, LocalScout]:
-    return await live(rig, "arc"), await live(rig, "hal")
+    return await online_agent(rig, "arc"), await online_agent(rig, "hal")
 
 
 async def _asked(seat: LocalScout, to: str = "@hal", body: str = "Which port?", **more: Any) -> QuestionView:
@@ -45,15 +56,15 @@ async def _asked(seat: LocalScout, to: str = "@hal", body: str = "Which port?", 
 
 
 async def _last(rig: Rig) -> int:
-    return (await log(rig))[-1].seq
+    return (await read_log(rig))[-1].seq
 
 
-@staged
+@as_test
 async def test_a_question_reaches_its_responder_and_the_answer_its_asker(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     asked = await _asked(arc, options=("8080", "9090"))
     assert (asked.state, asked.next_move_owner_id) == (QuestionState.OPEN, asked.responder_id)
-    (item,) = await said_to(rig, "hal")
+    (item,) = await inbox_items(rig, "hal")
     assert item.message is not None
     assert (item.message.kind, item.message.id) == (MessageKind.QUESTION, asked.message_id)
     assert item.message.body == "Which port?\n\n- 8080\n- 9090"
@@ -61,7 +72,7 @@ async def test_a_question_reaches_its_responder_and_the_answer_its_asker(rig: Ri
     assert item.message.conversation_id == asked.conversation_id
     done = await hal.call(AnswerQuestion(question_id=asked.id, answer="9090"))
     assert (done.state, done.answer, done.next_move_owner_id) == ("answered", "9090", asked.asker_id)
-    (told,) = await said_to(rig, "arc")
+    (told,) = await inbox_items(rig, "arc")
     assert told.message is not None
     assert (told.message.kind, told.message.body) == (MessageKind.ANSWER, "9090")
     assert told.message.in_reply_to == asked.message_id
@@ -70,7 +81,7 @@ async def test_a_question_reaches_its_responder_and_the_answer_its_asker(rig: Ri
     assert (closed.state, closed.next_move_owner_id) == (QuestionState.CLOSED, None)
 
 
-@staged
+@as_test
 async def test_the_first_answer_wins_and_later_ones_change_nothing(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     asked = await _asked(arc)
@@ -87,10 +98,10 @@ async def test_the_first_answer_wins_and_later_ones_change_nothing(rig: Rig) -> 
     assert (await arc.call(GetQuestion(question_id=asked.id))).answer == "80"
 
 
-@staged
+@as_test
 async def test_refused_nothing_is_written(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    eve = await live(rig, "eve")
+    eve = await online_agent(rig, "eve")
     asked = await _asked(arc)
     item = await eve.call(CreateWork(title="of eve"))
     before = await _last(rig)
@@ -126,10 +137,10 @@ def _spawn(owner: str) -> Spawn:
 
 
 @pytest.mark.rows("R2.1-18")
-@staged
+@as_test
 async def test_an_answer_and_its_work_are_one_transaction(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    await live(rig, "ops")
+    await online_agent(rig, "ops")
     about = await arc.call(CreateWork(title="Deploy"))
     asked = await _asked(arc, work_item_id=about.id)
     done = await hal.call(AnswerQuestion(question_id=asked.id, answer="9090", spawn_work=_spawn("@ops")))
@@ -137,29 +148,29 @@ async def test_an_answer_and_its_work_are_one_transaction(rig: Rig) -> None:
     assert item is not None
     assert (item.question_id, item.requester_id, item.state) == (asked.id, asked.asker_id, WorkState.OPEN)
     assert item.owner_id == item.next_move_owner_id
-    events = await log(rig)
+    events = await read_log(rig)
     answered = next(one for one in events if isinstance(one, QuestionAnswered))
     created = next(one for one in events if isinstance(one, WorkItemCreated) and one.target.id == item.id)
     assert answered.time == created.time  # one transaction has one moment
     assert answered.payload.record.work_item_id == item.id
-    assert [one for one in await bodies(rig, "ops") if one.startswith("Open the port")]
-    assert [one for one in await bodies(rig, "arc") if item.id in one]
+    assert [one for one in await inbox_bodies(rig, "ops") if one.startswith("Open the port")]
+    assert [one for one in await inbox_bodies(rig, "arc") if item.id in one]
     parent = await arc.call(GetWork(work_item_id=about.id))
     assert [(one.kind, one.work_item_id) for one in parent.relations] == [(RelationKind.SPAWNS, item.id)]
     child = await arc.call(GetWork(work_item_id=item.id))
     assert [(one.kind, one.work_item_id) for one in child.related_by] == [(RelationKind.SPAWNS, about.id)]
 
 
-@staged
+@as_test
 async def test_an_asker_who_gets_the_work_is_told_once(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     asked = await _asked(arc)
     await hal.call(AnswerQuestion(question_id=asked.id, answer="yours", spawn_work=_spawn("@arc")))
-    assert len(await bodies(rig, "arc")) == 1
+    assert len(await inbox_bodies(rig, "arc")) == 1
 
 
 @pytest.mark.rows("R2.1-18")
-@staged
+@as_test
 async def test_an_answer_whose_work_is_refused_is_no_answer(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     asked = await _asked(arc)
@@ -170,26 +181,26 @@ async def test_an_answer_whose_work_is_refused_is_no_answer(rig: Rig) -> None:
     assert (await arc.call(GetQuestion(question_id=asked.id))).state is QuestionState.OPEN
 
 
-@staged
+@as_test
 async def test_a_declined_question_is_told_with_its_reason_and_can_go_to_another(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    await live(rig, "ops")
+    await online_agent(rig, "ops")
     asked = await _asked(arc)
     declined = await hal.call(DeclineQuestion(question_id=asked.id, reason="ask ops"))
     assert (declined.state, declined.next_move_owner_id) == (QuestionState.DECLINED, None)
-    (told,) = await bodies(rig, "arc")
+    (told,) = await inbox_bodies(rig, "arc")
     assert "ask ops" in told
     again = await arc.call(ReopenQuestion(question_id=asked.id, to="@ops", reason="hal does not know"))
     assert again.state is QuestionState.OPEN
     assert again.next_move_owner_id == again.responder_id != asked.responder_id
     assert again.conversation_id != asked.conversation_id
-    (said,) = await bodies(rig, "ops")
+    (said,) = await inbox_bodies(rig, "ops")
     assert said == "hal does not know\n\nWhich port?"
     await arc.call(CloseQuestion(question_id=asked.id, reason="found it"))
-    assert [one for one in await bodies(rig, "ops") if "no answer is needed" in one]
+    assert [one for one in await inbox_bodies(rig, "ops") if "no answer is needed" in one]
 
 
-@staged
+@as_test
 async def test_a_question_in_a_channel_stays_there(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     channel = await rig.operator(CreateChannel(name="dev", members=("@arc",)))
@@ -200,7 +211,7 @@ async def test_a_question_in_a_channel_stays_there(rig: Rig) -> None:
     assert said.conversation_id == channel.id
 
 
-@staged
+@as_test
 async def test_what_is_replied_to_a_question_is_its_answer(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     asked = await _asked(arc)
@@ -212,10 +223,10 @@ async def test_what_is_replied_to_a_question_is_its_answer(rig: Rig) -> None:
     assert (await arc.call(GetQuestion(question_id=asked.id))).answer == "443"
 
 
-@staged
+@as_test
 async def test_lists_show_what_is_owed_and_what_was_asked(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    eve = await live(rig, "eve")
+    eve = await online_agent(rig, "eve")
     made = [await _asked(arc, body=f"{number}?") for number in range(5)]
     back = await _asked(hal, to="@arc", body="back?")
     await hal.call(AnswerQuestion(question_id=made[0].id, answer="0"))
@@ -232,7 +243,7 @@ async def test_lists_show_what_is_owed_and_what_was_asked(rig: Rig) -> None:
 
     newest = [one.id for one in reversed(made)]
     assert await ids(arc) == await ids(hal) == [back.id, *newest]
-    assert await ids(await rig.seat()) == [back.id, *newest]
+    assert await ids(await rig.scout()) == [back.id, *newest]
     assert await ids(hal, owed=True) == newest[:-1]
     assert await ids(arc, owed=True) == [back.id, made[0].id]
     assert await ids(arc, asked=True) == newest
@@ -240,35 +251,35 @@ async def test_lists_show_what_is_owed_and_what_was_asked(rig: Rig) -> None:
     assert await ids(eve) == []
 
 
-@staged
+@as_test
 async def test_who_waits_for_an_answer_gets_it_and_is_not_told_again(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     waiting = asyncio.ensure_future(_asked(arc, wait=20))
-    (item,) = await until(lambda: said_to(rig, "hal"))
+    (item,) = await wait_until(lambda: inbox_items(rig, "hal"))
     ident = item.message.id
     owed = await hal.call(ListQuestions(owed=True))
-    await until(lambda: rig.broker.waiters.is_awaited(f"{owed.items[0].id} {owed.items[0].asker_id}"))
+    await wait_until(lambda: rig.broker.waiters.is_awaited(f"{owed.items[0].id} {owed.items[0].asker_id}"))
     await hal.call(Reply(body="80", in_reply_to=ident))
     view = await waiting
     assert (view.state, view.answer) == (QuestionState.ANSWERED, "80")
-    assert await bodies(rig, "arc") == []
+    assert await inbox_bodies(rig, "arc") == []
     assert (await arc.call(GetQuestion(question_id=view.id, wait=20))).answer == "80"
 
 
-@staged
+@as_test
 async def test_whom_nobody_can_wake_finds_the_question_later(rig: Rig) -> None:
-    arc = await live(rig, "arc")
+    arc = await online_agent(rig, "arc")
     await rig.register("cold")
     asked = await _asked(arc, to="@cold")
     assert asked.notes
     assert "no live session" in asked.notes[0]
-    assert await bodies(rig, "cold") == ["Which port?"]
-    (created,) = [one for one in await log(rig) if isinstance(one, QuestionCreated)]
+    assert await inbox_bodies(rig, "cold") == ["Which port?"]
+    (created,) = [one for one in await read_log(rig) if isinstance(one, QuestionCreated)]
     assert created.metadata.wake is not None
     assert created.metadata.wake.instead_of == asked.responder_id
 
 
-@staged
+@as_test
 async def test_the_questions_of_a_retired_agent_leave_nobody_waiting(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     asked = await _asked(arc)
@@ -279,7 +290,7 @@ async def test_the_questions_of_a_retired_agent_leave_nobody_waiting(rig: Rig) -
     gone = await arc.call(GetQuestion(question_id=asked.id))
     assert (gone.state, gone.next_move_owner_id) == (QuestionState.DECLINED, None)
     assert "retired" in gone.reason
-    assert [one for one in await bodies(rig, "arc") if "retired" in one]
+    assert [one for one in await inbox_bodies(rig, "arc") if "retired" in one]
     for one in (own, answered):
         view = await arc.call(GetQuestion(question_id=one.id))
         assert (view.state, view.next_move_owner_id) == (QuestionState.CLOSED, None)
@@ -288,7 +299,7 @@ async def test_the_questions_of_a_retired_agent_leave_nobody_waiting(rig: Rig) -
 # -- inside a flight ---------------------------------------------------------------------------------
 
 
-@staged
+@as_test
 async def test_a_flight_waits_for_the_answer_of_its_asker_and_goes_on(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     asked = await arc.call(MakeAsk(to="@hal", body="deploy"))
@@ -302,12 +313,12 @@ async def test_a_flight_waits_for_the_answer_of_its_asker_and_goes_on(rig: Rig) 
     assert second.code == "wrong_state"
     await arc.call(AnswerQuestion(question_id=question.id, answer="80"))
     assert (await arc.call(GetFlight(flight_id=asked.flight_id))).state is FlightState.RUNNING
-    assert "80" in await bodies(rig, "hal")
+    assert "80" in await inbox_bodies(rig, "hal")
     await hal.call(CompleteFlight(flight_id=asked.flight_id, output="done"))
-    assert (await ended(rig, asked.flight_id)).output == "done"
+    assert (await wait_for_end(rig, asked.flight_id)).output == "done"
 
 
-@staged
+@as_test
 async def test_a_refusal_and_a_withdrawal_let_the_flight_go_on_too(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     for end in (DeclineQuestion, CloseQuestion):
@@ -320,7 +331,7 @@ async def test_a_refusal_and_a_withdrawal_let_the_flight_go_on_too(rig: Rig) -> 
         await hal.call(CompleteFlight(flight_id=asked.flight_id, output="done"))
 
 
-@staged
+@as_test
 async def test_a_flight_that_ends_needs_no_answer_any_more(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     asked = await arc.call(MakeAsk(to="@hal", body="deploy"))
@@ -330,7 +341,7 @@ async def test_a_flight_that_ends_needs_no_answer_any_more(rig: Rig) -> None:
     assert (view.state, view.reason) == (QuestionState.CLOSED, f"flight {asked.flight_id} is completed")
 
 
-@staged
+@as_test
 async def test_only_who_works_on_a_flight_asks_in_it(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     asked = await arc.call(MakeAsk(to="@hal", body="deploy"))
@@ -344,15 +355,15 @@ async def test_only_who_works_on_a_flight_asks_in_it(rig: Rig) -> None:
 
 def test_the_final_text_of_a_program_answers_the_question_that_woke_it(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
-        arc = await live(rig, "arc")
-        command = program(tmp_path, "oracle", "echo 42")
+        arc = await online_agent(rig, "arc")
+        command = write_program(tmp_path, "oracle", "echo 42")
         await rig.register("oracle", harness="command", command=command, wake_policy=WakePolicy.ON_DEMAND)
         asked = await _asked(arc, to="@oracle", body="how many?", wait=20)
         assert (asked.state, asked.answer) == (QuestionState.ANSWERED, "42")
-        deliveries = [record_of(one) for one in await log(rig, "collab.delivery")]
+        deliveries = [record_of(one) for one in await read_log(rig, "collab.delivery")]
         assert [one.rule for one in deliveries if one.wake][:1] == ["next-move owner"]
 
-    set_up(scene, tmp_path)
+    run_scene(scene, tmp_path)
 
 
 _SHIP = """read -r line
@@ -367,19 +378,19 @@ fi"""
 
 async def _asks_back(rig: Rig) -> tuple[str, str]:
     """A program that asked back in its flight and ended its turn: the flight, the question."""
-    arc = await live(rig, "arc")
-    await rig.register("ship", harness="command", command=program(rig.home, "ship", _SHIP))
+    arc = await online_agent(rig, "arc")
+    await rig.register("ship", harness="command", command=write_program(rig.home, "ship", _SHIP))
     asked = await arc.call(MakeAsk(to="@ship", body="deploy"))
-    await until((rig.home / "began").exists)
-    ship = await rig.seat(act_as="@ship")
+    await wait_until((rig.home / "began").exists)
+    ship = await rig.scout(act_as="@ship")
     question = await _asked(ship, to="@arc", body="which port?", flight_id=asked.flight_id)
     (rig.home / "asked").touch()
-    await until(lambda: _notes(rig, "waiting for an answer"))
+    await wait_until(lambda: _notes(rig, "waiting for an answer"))
     return asked.flight_id, question.id
 
 
 async def _notes(rig: Rig, words: str) -> list[object]:
-    return [one for one in await log(rig) if words in str(getattr(one.payload, "text", ""))]
+    return [one for one in await read_log(rig) if words in str(getattr(one.payload, "text", ""))]
 
 
 def test_a_program_that_asked_back_is_woken_with_the_answer_in_its_session(tmp_path: Path) -> None:
@@ -388,11 +399,11 @@ def test_a_program_that_asked_back_is_woken_with_the_answer_in_its_session(tmp_p
         flight = await rig.operator(GetFlight(flight_id=flight_id))
         assert flight.state is FlightState.WAITING
         await (await rig.agent("arc")).call(AnswerQuestion(question_id=question_id, answer="9090"))
-        done = await ended(rig, flight_id)
+        done = await wait_for_end(rig, flight_id)
         assert (done.state, done.output) == (FlightState.COMPLETED, "deployed on 9090")
         assert done.session_id == flight.session_id
 
-    set_up(scene, tmp_path)
+    run_scene(scene, tmp_path)
 
 
 def test_a_flight_that_asks_waits_over_a_restart(tmp_path: Path) -> None:
@@ -405,8 +416,8 @@ def test_a_flight_that_asks_waits_over_a_restart(tmp_path: Path) -> None:
         flight_id, question_id = found
         assert (await rig.operator(GetFlight(flight_id=flight_id))).state is FlightState.WAITING
         await rig.operator(AnswerQuestion(question_id=question_id, answer="9090"))
-        assert (await ended(rig, flight_id)).output == "deployed on 9090"
+        assert (await wait_for_end(rig, flight_id)).output == "deployed on 9090"
         assert len(await _notes(rig, "waiting for an answer")) == 1
 
-    set_up(before, tmp_path)
-    set_up(after, tmp_path)
+    run_scene(before, tmp_path)
+    run_scene(after, tmp_path)

@@ -39,8 +39,17 @@ from scout.protocol.sessions import (
     Wake,
 )
 from tests.broker.kept import ABLE, Kept
-from tests.broker.rig import Rig, refused
-from tests.broker.stage import ended, log, program, set_up, stage, story, until
+from tests.broker.rig import (
+    Rig,
+    events_of,
+    open_rig,
+    read_log,
+    refused,
+    run_scene,
+    wait_for_end,
+    wait_until,
+    write_program,
+)
 
 
 class Cast:
@@ -55,7 +64,7 @@ class Cast:
 
 async def answer(rig: Rig, body: str, to: str | None = "@ken", **more: Any) -> str | None:
     receipt = await rig.operator(MakeAsk(to=to, body=body, **more))
-    return (await ended(rig, receipt.flight_id)).output
+    return (await wait_for_end(rig, receipt.flight_id)).output
 
 
 async def asked(rig: Rig, body: str, **more: Any) -> str:
@@ -70,7 +79,7 @@ async def running(rig: Rig, flight_id: str) -> None:
     async def runs() -> bool:
         return (await rig.operator(GetFlight(flight_id=flight_id))).state is FlightState.RUNNING
 
-    await until(runs)
+    await wait_until(runs)
 
 
 # -- start, inspect ------------------------------------------------------------------------------------
@@ -90,7 +99,7 @@ def test_an_ask_to_an_agent_without_endpoints_starts_a_session_and_the_next_cont
         (session,) = (await rig.operator(ListSessions(agent="@ken"))).items
         assert session.native_ids == {"session": f"native-{session.id}"}
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 def test_a_session_is_started_as_asked_and_can_be_looked_at(tmp_path: Path) -> None:
@@ -132,7 +141,7 @@ def test_a_session_is_started_as_asked_and_can_be_looked_at(tmp_path: Path) -> N
         other = await rig.agent("zoe")
         assert (await other.call(GetSession(session_id=made.id))).log_tail == ()
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 def test_what_cannot_be_started_is_refused_and_leaves_a_reason(tmp_path: Path) -> None:
@@ -158,7 +167,7 @@ def test_what_cannot_be_started_is_refused_and_leaves_a_reason(tmp_path: Path) -
         ken = await rig.agent("ken")
         assert (await ken.call(StartSession(agent="@ken"))).state is SessionState.LIVE
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 # -- attach, fork --------------------------------------------------------------------------------------
@@ -198,7 +207,7 @@ def test_a_session_that_exists_is_taken_up_exactly_or_refused(tmp_path: Path) ->
         ):
             assert (await refused(rig.operator(bad))).code == code
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 def test_a_session_has_one_writer(tmp_path: Path) -> None:
@@ -215,7 +224,7 @@ def test_a_session_has_one_writer(tmp_path: Path) -> None:
         assert (told.code, "pid 7" in told.message) == ("session_not_attachable", True)
         cast.kept.observed = []
         token = await rig.operator(CreateToken(kind=TokenKind.HOST))
-        host: LocalScout = await rig.seat(token.secret)
+        host: LocalScout = await rig.scout(token.secret)
         enrolled = await host.call(Enrol(cwd=str(project), harness="acp", native_session_id="n-1"))
         told = await refused(rig.operator(AttachSession(session="n-1", harness="acp")))
         assert (told.code, "a person has it open" in told.message) == ("session_not_attachable", True)
@@ -224,7 +233,7 @@ def test_a_session_has_one_writer(tmp_path: Path) -> None:
         )
         assert told.code == "session_not_attachable"
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 def test_a_stopped_session_is_taken_up_again_by_its_id(tmp_path: Path) -> None:
@@ -241,7 +250,7 @@ def test_a_stopped_session_is_taken_up_again_by_its_id(tmp_path: Path) -> None:
         assert (again.id, again.state) == (session.id, SessionState.LIVE)
         assert await answer(rig, "two") == "one two"
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 def test_a_fork_begins_as_a_copy_and_leaves_the_original_alone(tmp_path: Path) -> None:
@@ -261,7 +270,7 @@ def test_a_fork_begins_as_a_copy_and_leaves_the_original_alone(tmp_path: Path) -
         isolated = {"session_policy": SessionPolicy.NEW}
         assert await answer(rig, "alone", **isolated) == "alone"
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 def test_a_harness_that_cannot_fork_says_so_before_anything_is_stored(tmp_path: Path) -> None:
@@ -271,7 +280,7 @@ def test_a_harness_that_cannot_fork_says_so_before_anything_is_stored(tmp_path: 
         await rig.register("ken", harness="acp")
         await answer(rig, "one")
         session = await session_of(rig)
-        before = len(await log(rig))
+        before = len(await read_log(rig))
         told = await refused(rig.operator(ForkSession(session_id=session.id)))
         assert (told.code, told.remedies[0].operation) == ("session_not_attachable", "session.start")
         policy = SessionPolicy.FORK
@@ -279,11 +288,11 @@ def test_a_harness_that_cannot_fork_says_so_before_anything_is_stored(tmp_path: 
             rig.operator(MakeAsk(target_session_id=session.id, session_policy=policy, body="x"))
         )
         assert told.code == "bad_request"
-        assert len(await log(rig)) == before
+        assert len(await read_log(rig)) == before
         told = await refused(rig.operator(MakeAsk(target_session_id=session.id, harness="echo", body="x")))
         assert (told.code, told.remedies[-1].operation) == ("harness_mismatch", "session.start")
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 # -- stop, interrupt, wake -----------------------------------------------------------------------------
@@ -300,20 +309,20 @@ def test_a_stopped_session_takes_its_flight_its_way_and_its_credentials_with_it(
         assert (await rig.operator(GetSession(session_id=session.id))).flight_id == flight
         door = cast.kept.specs[-1].door
         assert door is not None
-        own = await rig.seat(door.token)
+        own = await rig.scout(door.token)
         zoe = await rig.agent("zoe")
         assert (await refused(zoe.call(StopSession(session_id=session.id)))).code == "forbidden"
         done = await rig.operator(StopSession(session_id=session.id, reason="wrong branch"))
         assert (done.state, done.running, "wrong branch" in done.reason) == (SessionState.ENDED, False, True)
-        view = await ended(rig, flight)
+        view = await wait_for_end(rig, flight)
         assert (view.state, "stopped by" in view.reason) == (FlightState.FAILED, True)
         assert [one.state for one in (await rig.operator(ShowAgent(address="@ken"))).endpoints] == ["stopped"]
-        assert (await refused(rig.seat(door.token))).code == "unauthenticated"
+        assert (await refused(rig.scout(door.token))).code == "unauthenticated"
         assert own is not None
         assert (await rig.operator(StopSession(session_id=session.id))).id == session.id
         assert await answer(rig, "again") == "again"
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 @pytest.mark.rows("R3.1-30")
@@ -327,17 +336,17 @@ def test_an_interrupt_stops_the_turn_and_cancels_its_flight(tmp_path: Path) -> N
         waiting = await asked(rig, "next")
         told = await rig.operator(Interrupt(address="@ken", reason="wrong branch"))
         assert (told.interrupted, told.flights) == (True, (flight,))
-        view = await ended(rig, flight)
+        view = await wait_for_end(rig, flight)
         assert (view.state, "interrupted by" in view.reason, "wrong branch" in view.reason) == (
             FlightState.CANCELLED,
             True,
             True,
         )
-        assert (await ended(rig, waiting)).output == "next"
+        assert (await wait_for_end(rig, waiting)).output == "next"
         none = await rig.operator(Interrupt(address="@ken"))
         assert (none.interrupted, none.reason) == (False, "nothing was under way")
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 def test_a_turn_whose_flight_is_answered_already_is_interrupted_too(tmp_path: Path) -> None:
@@ -353,7 +362,7 @@ def test_a_turn_whose_flight_is_answered_already_is_interrupted_too(tmp_path: Pa
         assert (told.interrupted, told.flights) == (True, ())
         assert await answer(rig, "next") == "next"
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 @pytest.mark.rows("R3.1-31")
@@ -379,7 +388,7 @@ def test_waking_says_what_it_took_and_which_session_it_is(tmp_path: Path) -> Non
         zoe = await rig.agent("zoe")
         assert (await refused(zoe.call(Wake(address="@ken")))).code == "forbidden"
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 # -- one turn each -------------------------------------------------------------------------------------
@@ -392,10 +401,10 @@ def test_each_ask_has_a_turn_of_its_own(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         await rig.register("ken", harness="acp")
         flights = [await asked(rig, f"n{number}") for number in range(4)]
-        outputs = [(await ended(rig, flight)).output for flight in flights]
+        outputs = [(await wait_for_end(rig, flight)).output for flight in flights]
         assert outputs == ["n0", "n0 n1", "n0 n1 n2", "n0 n1 n2 n3"]
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 # -- in a terminal -------------------------------------------------------------------------------------
@@ -420,7 +429,7 @@ def test_a_session_in_a_terminal_is_not_resumed_behind_its_users_back(tmp_path: 
         async def held() -> bool:
             return (await rig.operator(GetFlight(flight_id=flight))).phase is FlightPhase.HELD
 
-        await until(held)
+        await wait_until(held)
         view = await rig.operator(GetFlight(flight_id=flight))
         assert view.reason == "its session is open in a terminal"
         assert (await rig.operator(Wake(address="@ken"))).outcome == "already live"
@@ -429,11 +438,11 @@ def test_a_session_in_a_terminal_is_not_resumed_behind_its_users_back(tmp_path: 
         assert (await refused(rig.operator(other))).code == "session_busy"
         (cast.kept.native / f"native-{session.id}").write_text("one mine\n")
         closed = await rig.operator(CloseSession(session_id=session.id))
-        assert (closed.terminal, (await ended(rig, flight)).output) == (None, "one mine two")
+        assert (closed.terminal, (await wait_for_end(rig, flight)).output) == (None, "one mine two")
         assert (await rig.operator(CloseSession(session_id=session.id))).revision >= closed.revision
         assert len((await rig.operator(ListSessions(agent="@ken"))).items) == 1
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 def test_a_session_at_work_is_not_handed_over(tmp_path: Path) -> None:
@@ -447,29 +456,29 @@ def test_a_session_at_work_is_not_handed_over(tmp_path: Path) -> None:
         told = await refused(rig.operator(OpenSession(session_id=session.id, **myself())))
         assert (told.code, told.remedies[0].operation) == ("session_busy", "interrupt")
         await rig.operator(Interrupt(address="@ken"))
-        await ended(rig, flight)
+        await wait_for_end(rig, flight)
         await rig.register("parrot", harness="echo")
         await answer(rig, "hi", to="@parrot")
         plain = await session_of(rig, "@parrot")
         told = await refused(rig.operator(OpenSession(session_id=plain.id, **myself())))
         assert told.code == "session_not_attachable"
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 def test_a_terminal_that_died_gives_its_session_back_also_after_a_restart(tmp_path: Path) -> None:
     cast = Cast(tmp_path)
 
     async def play() -> None:
-        async with stage(tmp_path, **cast.options) as rig:
+        async with open_rig(tmp_path, **cast.options) as rig:
             await rig.register("ken", harness="acp")
             await answer(rig, "one")
             session = await session_of(rig)
             await rig.operator(OpenSession(session_id=session.id, pid=os.getpid(), pid_started="not mine"))
             flight = await asked(rig, "two")
-        async with stage(tmp_path, **cast.options) as rig:
+        async with open_rig(tmp_path, **cast.options) as rig:
             rig.broker.services.runs = RunFolders(tmp_path / "sessions")
-            assert (await ended(rig, flight)).output == "one two"
+            assert (await wait_for_end(rig, flight)).output == "one two"
             assert (await session_of(rig)).terminal is None
 
     asyncio.run(play())
@@ -479,7 +488,7 @@ def test_a_terminal_that_died_gives_its_session_back_also_after_a_restart(tmp_pa
 
 
 async def classes(rig: Rig, ident: str) -> list[str]:
-    facts = [one.payload.record for one in await log(rig) if getattr(one.payload, "move", "") == "check"]
+    facts = [one.payload.record for one in await read_log(rig) if getattr(one.payload, "move", "") == "check"]
     return [str(one.session_class) for one in facts if one.id == ident]
 
 
@@ -488,22 +497,22 @@ def test_after_a_restart_a_session_is_unknown_until_it_was_looked_at(tmp_path: P
     cast = Cast(tmp_path)
 
     async def play() -> None:
-        async with stage(tmp_path, **cast.options) as rig:
+        async with open_rig(tmp_path, **cast.options) as rig:
             for name, harness in (("ken", "acp"), ("parrot", "echo")):
                 await rig.register(name, harness=harness)
                 await answer(rig, "one", to=f"@{name}")
-            told = program(tmp_path, "upper", "tr a-z A-Z")
+            told = write_program(tmp_path, "upper", "tr a-z A-Z")
             await rig.register("upper", harness="command", command=told)
             await answer(rig, "one", to="@upper")
             known = {name: await session_of(rig, f"@{name}") for name in ("ken", "parrot", "upper")}
             assert {one.session_class for one in known.values()} == {SessionClass.RESUMABLE}
-        async with stage(tmp_path, **cast.options) as rig:
+        async with open_rig(tmp_path, **cast.options) as rig:
             for name, session in known.items():
 
                 async def checked(name: str = name) -> bool:
                     return (await session_of(rig, f"@{name}")).session_class is SessionClass.RESUMABLE
 
-                await until(checked)
+                await wait_until(checked)
                 assert await classes(rig, session.id) == ["reachability_unknown", "resumable"]
             assert await answer(rig, "two") == "one two"
             assert (await session_of(rig)).id == known["ken"].id
@@ -516,20 +525,20 @@ def test_a_session_whose_program_is_gone_for_good_is_over_with_a_reason(tmp_path
     cast = Cast(tmp_path, replace(ABLE, resume=False))
 
     async def play() -> None:
-        async with stage(tmp_path, **cast.options) as rig:
+        async with open_rig(tmp_path, **cast.options) as rig:
             await rig.register("ken", harness="acp")
             await rig.register("pat", harness="acp")
             await answer(rig, "one")
             await answer(rig, "one", to="@pat")
             gone, lives = await session_of(rig), await session_of(rig, "@pat")
             await cast.kept.stop(gone.id)
-        async with stage(tmp_path, **cast.options) as rig:
+        async with open_rig(tmp_path, **cast.options) as rig:
 
             async def over() -> Session | None:
                 session = await session_of(rig)
                 return session if session.state is SessionState.ENDED else None
 
-            session = await until(over)
+            session = await wait_until(over)
             assert (session.session_class, "was gone after a restart" in session.reason) == (
                 "not_attachable",
                 True,
@@ -537,7 +546,7 @@ def test_a_session_whose_program_is_gone_for_good_is_over_with_a_reason(tmp_path
             assert [one.state for one in (await rig.operator(ShowAgent(address="@ken"))).endpoints] == [
                 "stopped"
             ]
-            assert (await story(rig, lives.id))[-1] == "session.updated"
+            assert (await events_of(rig, lives.id))[-1] == "session.updated"
             assert await answer(rig, "two", to="@pat") == "one two"
             assert await answer(rig, "anew") == "anew"
             told = await refused(rig.operator(AttachSession(session=gone.id)))
@@ -558,18 +567,18 @@ def test_a_look_that_fails_is_no_program_and_a_harness_that_is_gone_ends_its_ses
             session = await session_of(rig)
             return session.reason if session.state is SessionState.ENDED else ""
 
-        return await until(over)
+        return await wait_until(over)
 
     async def play() -> None:
-        async with stage(tmp_path, **cast.options) as rig:
+        async with open_rig(tmp_path, **cast.options) as rig:
             await rig.register("ken", harness="acp")
             await answer(rig, "one")
         blind = Blind(tmp_path / "kept", replace(ABLE, resume=False))
-        async with stage(tmp_path, harnesses={"acp": blind}) as rig:
+        async with open_rig(tmp_path, harnesses={"acp": blind}) as rig:
             assert "cannot resume it" in await ended_reason(rig)
-        async with stage(tmp_path, **cast.options) as rig:
+        async with open_rig(tmp_path, **cast.options) as rig:
             await answer(rig, "two")
-        async with stage(tmp_path, harnesses={"echo": Echo()}) as rig:
+        async with open_rig(tmp_path, harnesses={"echo": Echo()}) as rig:
             assert "no harness acp any more" in await ended_reason(rig)
 
     asyncio.run(play())
@@ -593,7 +602,7 @@ def test_every_harness_says_what_it_can_and_has_no_verdicts_before_a_check(tmp_p
         assert (echo.check, echo.turns) == (None, 0)
         assert (await refused(rig.operator(ListRuntimes(check="nobody")))).code == "harness_unavailable"
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 def test_an_agent_set_to_another_harness_meanwhile_gets_a_session_there(tmp_path: Path) -> None:
@@ -607,4 +616,4 @@ def test_an_agent_set_to_another_harness_meanwhile_gets_a_session_there(tmp_path
         made = await rig.operator(StartSession(agent="@ken"))
         assert made.harness == "echo"
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)

@@ -18,8 +18,16 @@ from scout.protocol.agents import ShowAgent
 from scout.protocol.asks import CancelFlight, GetFlight, MakeAsk
 from scout.protocol.inbox import ListDeliveries
 from scout.store.integrity.verify import verify
-from tests.broker.rig import Rig
-from tests.broker.stage import bodies, ended, later, log, over, set_up, until
+from tests.broker.rig import (
+    Rig,
+    advance_clock,
+    inbox_bodies,
+    poll_until_finished,
+    read_log,
+    run_scene,
+    wait_for_end,
+    wait_until,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,7 +57,7 @@ def again(home: Path, scene: Callable[[Rig], Awaitable[None]]) -> None:
         runs = [one for one in tokens if one.label.startswith("dlv_")]
         assert all(one.state is TokenState.REVOKED for one in runs)
 
-    set_up(whole, home)
+    run_scene(whole, home)
     report = verify(home / "scout.db")
     assert report.clean, report
 
@@ -81,7 +89,7 @@ def test_a_running_program_is_followed_again_and_its_answer_is_taken_once(tmp_pa
         view = await rig.operator(GetFlight(flight_id=flight_of(tmp_path)))
         assert view.state is FlightState.RUNNING
         (tmp_path / "go").touch()
-        view = await ended(rig, view.id)
+        view = await wait_for_end(rig, view.id)
         assert (view.state, view.output, view.attempts) == (FlightState.COMPLETED, "done", 1)
         assert runs_of(tmp_path) == 1
 
@@ -94,7 +102,7 @@ def test_an_answer_from_while_the_broker_was_away_is_taken_once(tmp_path: Path) 
     (tmp_path / "go").touch()
 
     async def scene(rig: Rig) -> None:
-        view = await ended(rig, flight_of(tmp_path))
+        view = await wait_for_end(rig, flight_of(tmp_path))
         assert (view.output, view.may_repeat, runs_of(tmp_path)) == ("done", False, 1)
 
     again(tmp_path, scene)
@@ -108,8 +116,8 @@ def test_a_message_that_was_being_answered_is_answered(tmp_path: Path) -> None:
     (tmp_path / "go").touch()
 
     async def scene(rig: Rig) -> None:
-        await until(lambda: bodies(rig))
-        assert (await bodies(rig), runs_of(tmp_path)) == (["done"], 1)
+        await wait_until(lambda: inbox_bodies(rig))
+        assert (await inbox_bodies(rig), runs_of(tmp_path)) == (["done"], 1)
 
     again(tmp_path, scene)
 
@@ -122,12 +130,12 @@ def test_what_waited_goes_on_after_what_ran(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         second = flight_of(tmp_path, "second")
         third = await rig.operator(MakeAsk(to="@waits", body="third"))
-        await until(lambda: len(asyncio.all_tasks()) > 1)
+        await wait_until(lambda: len(asyncio.all_tasks()) > 1)
         assert (await rig.operator(GetFlight(flight_id=second))).state is FlightState.QUEUED
         assert runs_of(tmp_path) == 1  # the turns of an agent still follow each other
         (tmp_path / "go").touch()
         for flight in (flight_of(tmp_path), second, third.flight_id):
-            assert (await ended(rig, flight)).output == "done"
+            assert (await wait_for_end(rig, flight)).output == "done"
         assert runs_of(tmp_path) == 3
 
     again(tmp_path, scene)
@@ -140,7 +148,7 @@ def test_what_was_leased_and_not_taken_is_delivered(tmp_path: Path) -> None:
     (tmp_path / "go").touch()
 
     async def scene(rig: Rig) -> None:
-        view = await ended(rig, flight_of(tmp_path))
+        view = await wait_for_end(rig, flight_of(tmp_path))
         assert (view.output, view.attempts, view.may_repeat) == ("done", 2, False)
         assert runs_of(tmp_path) == 1
         assert "may be a repeat" not in (tmp_path / "prompt").read_text()
@@ -155,7 +163,7 @@ def test_what_was_taken_and_not_said_to_be_is_followed(tmp_path: Path) -> None:
     (tmp_path / "go").touch()
 
     async def scene(rig: Rig) -> None:
-        view = await ended(rig, flight_of(tmp_path))
+        view = await wait_for_end(rig, flight_of(tmp_path))
         assert (view.output, view.attempts, runs_of(tmp_path)) == ("done", 1, 1)
 
     again(tmp_path, scene)
@@ -168,9 +176,9 @@ def test_what_nobody_can_know_is_repeated_once_and_said_to_be(tmp_path: Path) ->
 
     async def scene(rig: Rig) -> None:
         flight = flight_of(tmp_path)
-        await until(lambda: retrying(rig, flight))
-        await later(rig, 3)
-        view = await ended(rig, flight)
+        await wait_until(lambda: retrying(rig, flight))
+        await advance_clock(rig, 3)
+        view = await wait_for_end(rig, flight)
         assert (view.output, view.attempts, view.may_repeat) == ("first", 2, True)
         delivery = (await rig.operator(ListDeliveries(target="@parrot"))).items[0]
         assert (delivery.state, delivery.attempts, delivery.may_repeat) == ("acked", 2, True)
@@ -187,9 +195,9 @@ def test_a_repeat_is_said_to_be_one_in_the_prompt(tmp_path: Path) -> None:
 
     async def scene(rig: Rig) -> None:
         flight = flight_of(tmp_path)
-        await until(lambda: retrying(rig, flight))
-        await later(rig, 3)
-        view = await ended(rig, flight)
+        await wait_until(lambda: retrying(rig, flight))
+        await advance_clock(rig, 3)
+        view = await wait_for_end(rig, flight)
         assert (view.output, view.attempts, view.may_repeat) == ("done", 2, True)
         assert "This may be a repeat" in (tmp_path / "prompt").read_text()
 
@@ -206,21 +214,21 @@ def test_what_was_uncertain_twice_is_not_tried_a_third_time(tmp_path: Path) -> N
 
     async def first(rig: Rig) -> None:
         flight = flight_of(tmp_path)
-        await until(lambda: retrying(rig, flight))
-        await later(rig, 3)
-        await until(lambda: leased_twice(rig, flight))
+        await wait_until(lambda: retrying(rig, flight))
+        await advance_clock(rig, 3)
+        await wait_until(lambda: leased_twice(rig, flight))
 
     from tests.broker.child import Deaf
 
     deaf = Deaf()
     deaf.reached = tmp_path / "reached"
-    set_up(first, tmp_path, harnesses={"echo": deaf})
+    run_scene(first, tmp_path, harnesses={"echo": deaf})
 
     async def second(rig: Rig) -> None:
-        view = await over(rig, flight_of(tmp_path))
+        view = await poll_until_finished(rig, flight_of(tmp_path))
         assert (view.state, view.error and view.error.code) == (FlightState.FAILED, "wake_failed")
         assert "twice uncertain" in view.reason
-        assert flight_of(tmp_path) in (await bodies(rig))[-1]
+        assert flight_of(tmp_path) in (await inbox_bodies(rig))[-1]
 
     again(tmp_path, second)
 
@@ -236,7 +244,7 @@ def test_a_program_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
     end_program(tmp_path)
 
     async def scene(rig: Rig) -> None:
-        view = await ended(rig, flight_of(tmp_path))
+        view = await wait_for_end(rig, flight_of(tmp_path))
         assert (view.state, view.error and view.error.code) == (FlightState.FAILED, "session_failed")
         assert "gone" in view.reason
         assert runs_of(tmp_path) == 1
@@ -250,7 +258,7 @@ def test_a_program_that_nobody_needs_is_stopped_after_a_restart_too(tmp_path: Pa
 
     async def scene(rig: Rig) -> None:
         await rig.operator(CancelFlight(flight_id=flight_of(tmp_path)))
-        await until(lambda: idle(rig))
+        await wait_until(lambda: idle(rig))
         assert (await rig.operator(GetFlight(flight_id=flight_of(tmp_path)))).state is FlightState.CANCELLED
 
     again(tmp_path, scene)
@@ -261,9 +269,9 @@ def test_what_was_answered_before_is_not_answered_again(tmp_path: Path) -> None:
     killed(tmp_path, "second")
 
     async def scene(rig: Rig) -> None:
-        view = await ended(rig, flight_of(tmp_path))
+        view = await wait_for_end(rig, flight_of(tmp_path))
         assert (view.output, view.attempts) == ("done", 2)
-        assert await bodies(rig) == ["done"]
+        assert await inbox_bodies(rig) == ["done"]
         assert runs_of(tmp_path) == 2
 
     again(tmp_path, scene)
@@ -280,15 +288,15 @@ def test_a_clean_end_leaves_the_same_as_none(tmp_path: Path) -> None:
         await rig.register("parrot", harness="echo")
         asked = await rig.operator(MakeAsk(to="@parrot", body="!hang"))
         (tmp_path / "flight").write_text(asked.flight_id)
-        await until(lambda: running(rig, asked.flight_id))
+        await wait_until(lambda: running(rig, asked.flight_id))
 
     async def second(rig: Rig) -> None:
-        view = await ended(rig, flight_of(tmp_path))
+        view = await wait_for_end(rig, flight_of(tmp_path))
         assert (view.state, view.error and view.error.code) == (FlightState.FAILED, "session_failed")
         assert (await rig.operator(MakeAsk(to="@parrot", body="again", wait=20))).output == "again"
-        assert len(await log(rig, "collab.flight.failed")) == 1
+        assert len(await read_log(rig, "collab.flight.failed")) == 1
 
-    set_up(first, tmp_path)
+    run_scene(first, tmp_path)
     again(tmp_path, second)
 
 

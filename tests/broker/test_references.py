@@ -9,13 +9,12 @@ from scout.protocol.overview import ReadLog
 from scout.protocol.sessions import GetSession, ListSessions, StopSession
 from scout.protocol.talk import GetMessage, Send
 from scout.protocol.work import CreateWork, GetWork
-from tests.broker.rig import Rig, refused, staged
-from tests.broker.stage import live
+from tests.broker.rig import Rig, as_test, online_agent, refused
 
 
-@staged
+@as_test
 async def test_a_unique_beginning_stands_for_the_whole_id(rig: Rig) -> None:
-    await live(rig)
+    await online_agent(rig)
     asked = await rig.operator(MakeAsk(to="@live", body="one"))
     assert (await rig.operator(GetFlight(flight_id=asked.flight_id[:17]))).id == asked.flight_id
     assert (await rig.operator(GetFlight(flight_id=asked.ask_id[:17]))).id == asked.flight_id
@@ -24,9 +23,9 @@ async def test_a_unique_beginning_stands_for_the_whole_id(rig: Rig) -> None:
         assert (await refused(rig.operator(GetFlight(flight_id=wrong)))).code == "not_found"
 
 
-@staged
+@as_test
 async def test_several_are_candidates_that_work_in_the_same_request(rig: Rig) -> None:
-    await live(rig)
+    await online_agent(rig)
     asked = [await rig.operator(MakeAsk(to="@live", body=text)) for text in ("one", "two")]
     ids = [one.flight_id for one in asked]
     told = await refused(rig.operator(CancelFlight(flight_id=ids[0][:8], reason="why not")))
@@ -37,10 +36,10 @@ async def test_several_are_candidates_that_work_in_the_same_request(rig: Rig) ->
     assert "matches 2 flights" in told.message
 
 
-@staged
+@as_test
 async def test_last_only_and_an_agent_stand_for_a_flight(rig: Rig) -> None:
-    await live(rig)
-    await live(rig, "other")
+    await online_agent(rig)
+    await online_agent(rig, "other")
     assert (await refused(rig.operator(GetFlight(flight_id="only")))).remedies[0].operation == "flight.list"
     first = await rig.operator(MakeAsk(to="@live", body="one"))
     assert (await rig.operator(GetFlight(flight_id="only"))).id == first.flight_id
@@ -54,7 +53,7 @@ async def test_last_only_and_an_agent_stand_for_a_flight(rig: Rig) -> None:
     assert (await refused(rig.operator(GetFlight(flight_id="@nobody")))).code == "unknown_target"
 
 
-@staged
+@as_test
 async def test_a_session_is_named_by_its_agent(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     await rig.operator(MakeAsk(to="@parrot", body="hello", wait=20))
@@ -63,7 +62,7 @@ async def test_a_session_is_named_by_its_agent(rig: Rig) -> None:
         assert (await rig.operator(GetSession(session_id=text))).id == session.id
 
 
-@staged
+@as_test
 async def test_what_needs_a_person_is_answered_by_the_name_of_the_agent(rig: Rig) -> None:
     arc, bow = await rig.agent("arc"), await rig.agent("bow")
     first = await arc.call(Need(question="which port?"))
@@ -74,7 +73,7 @@ async def test_what_needs_a_person_is_answered_by_the_name_of_the_agent(rig: Rig
     assert (await rig.operator(AnswerAttention(attention_id="only", answer="80"))).id == first.id
 
 
-@staged
+@as_test
 async def test_nobody_finds_more_than_they_may_read(rig: Rig) -> None:
     arc, bow = await rig.agent("arc"), await rig.agent("bow")
     mine = await arc.call(Need(question="which port?"))
@@ -84,7 +83,7 @@ async def test_nobody_finds_more_than_they_may_read(rig: Rig) -> None:
     assert (told.code, told.candidates) == ("not_found", ())
 
 
-@staged
+@as_test
 async def test_the_log_and_a_list_take_a_beginning_too(rig: Rig) -> None:
     await rig.agent("arc")
     sent = await rig.operator(Send(to="@arc", body="hi"))
@@ -94,7 +93,7 @@ async def test_the_log_and_a_list_take_a_beginning_too(rig: Rig) -> None:
     assert (await rig.operator(GetWork(work_item_id="only"))).id == item.id
 
 
-@staged
+@as_test
 async def test_an_agent_stands_for_its_newest_flight_and_session_once_none_is_open(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     assert (
@@ -112,7 +111,7 @@ async def test_an_agent_stands_for_its_newest_flight_and_session_once_none_is_op
     assert (told.code, told.message) == ("not_found", "@parrot has no live session")
 
 
-@staged
+@as_test
 async def test_last_is_the_newest_of_every_noun_that_is_listed(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.register("parrot", harness="echo")

@@ -10,7 +10,7 @@ from scout.protocol.agents import RegisterAgent, RetireAgent, ReviveAgent, ShowA
 from scout.protocol.overview import ReadLog
 from scout.protocol.talk import Send
 from tests.broker.neighbours import stranger, wishes
-from tests.broker.rig import Rig, played, refused, staged
+from tests.broker.rig import Rig, as_test, refused, run_scene
 
 
 def _folder(home: Path, *names: str) -> str:
@@ -32,7 +32,7 @@ def test_the_same_identity_from_the_same_project_is_the_same_record(tmp_path: Pa
         assert first.address == "@hudson"
         assert first.minimal == "@hudson"
 
-    played(scene, tmp_path)
+    run_scene(scene, tmp_path)
 
 
 def test_a_clone_in_another_folder_gets_a_workspace_of_its_own(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_clone_in_another_folder_gets_a_workspace_of_its_own(tmp_path: Path) -
         assert first.agent.id != clone.agent.id == again.agent.id
         assert not again.created
 
-    played(scene, tmp_path)
+    run_scene(scene, tmp_path)
 
 
 def test_what_is_said_again_is_changed_and_the_rest_stays(tmp_path: Path) -> None:
@@ -59,10 +59,10 @@ def test_what_is_said_again_is_changed_and_the_rest_stays(tmp_path: Path) -> Non
         same = await rig.operator(RegisterAgent(definition_id="arc", model="small"))
         assert same.agent.revision == again.agent.revision
 
-    played(scene, tmp_path)
+    run_scene(scene, tmp_path)
 
 
-@staged
+@as_test
 async def test_only_the_operator_and_hosts_register(rig: Rig) -> None:
     arc = await rig.agent("arc")
     problem = await refused(arc.call(RegisterAgent(definition_id="mine")))
@@ -72,7 +72,7 @@ async def test_only_the_operator_and_hosts_register(rig: Rig) -> None:
     assert made.created
 
 
-@staged
+@as_test
 async def test_only_the_operator_says_which_program_runs(rig: Rig) -> None:
     host = await rig.agent("setup", tool_role=ToolRole.HOST)
     problem = await refused(host.call(RegisterAgent(definition_id="mine", command=("sh",))))
@@ -94,10 +94,10 @@ def test_reserved_words_are_refused_and_nothing_is_stored(tmp_path: Path, word: 
             assert problem.code == "reserved_name"
         assert await rig.operator(ReadLog(limit=200)) == before
 
-    played(scene, tmp_path)
+    run_scene(scene, tmp_path)
 
 
-@staged
+@as_test
 async def test_a_project_whose_root_agent_is_retired_can_have_another_under_another_name(rig: Rig) -> None:
     folder = rig.home / "hudson"
     (folder / ".git").mkdir(parents=True)
@@ -114,22 +114,22 @@ async def test_a_project_whose_root_agent_is_retired_can_have_another_under_anot
 
 
 @pytest.mark.rows("R1.1-50")
-@staged
+@as_test
 async def test_a_new_token_needs_the_old_one_or_the_operator(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     mine = await arc.call(WhoAmI())
     assert (await refused(arc.call(CreateToken(agent="@arc")))).code == "forbidden"
     assert (await refused(hal.call(RotateToken(token_id=mine.token_id)))).code == "forbidden"
     fresh = await arc.call(RotateToken(token_id=mine.token_id))
-    assert (await refused(rig.seat(rig.tokens["arc"]))).code == "unauthenticated"
-    seat = await rig.seat(fresh.secret)
+    assert (await refused(rig.scout(rig.tokens["arc"]))).code == "unauthenticated"
+    seat = await rig.scout(fresh.secret)
     assert (await seat.call(WhoAmI())).agent_id == mine.agent_id
     another = await rig.operator(CreateToken(agent="@arc"))
-    assert (await (await rig.seat(another.secret)).call(WhoAmI())).agent_id == mine.agent_id
+    assert (await (await rig.scout(another.secret)).call(WhoAmI())).agent_id == mine.agent_id
 
 
 @pytest.mark.rows("R1.1-4")
-@staged
+@as_test
 async def test_an_id_is_never_given_out_twice(rig: Rig) -> None:
     first = await rig.register("arc")
     await rig.operator(RetireAgent(address="@arc"))
@@ -144,7 +144,7 @@ async def test_an_id_is_never_given_out_twice(rig: Rig) -> None:
     assert len({one.id for one in listed}) == len(listed)
 
 
-@staged
+@as_test
 async def test_a_name_of_another_user_is_not_handed_out(rig: Rig) -> None:
     await rig.operator(Send(to="/bob/agent/arc", body="be", create={}))
     made = await rig.register("arc")

@@ -23,8 +23,7 @@ from scout.protocol.inbox import AckInbox, ClaimInbox
 from scout.protocol.operations import command_line
 from scout.protocol.overview import ShowNow
 from scout.protocol.sessions import GetSession, ListSessions, StartSession, StopSession
-from tests.broker.rig import Rig, refused, staged
-from tests.broker.stage import later, live, set_up, until
+from tests.broker.rig import Rig, advance_clock, as_test, online_agent, refused, run_scene, wait_until
 from tests.broker.test_enrolment import enrolled, folder, host, told
 
 
@@ -38,7 +37,7 @@ async def taken(rig: Rig, made: Enrolled, seat: LocalScout, body: str = "review 
     return asked.flight_id
 
 
-@staged
+@as_test
 async def test_what_a_closed_session_had_taken_fails_at_once_and_says_how_to_retry(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat)
@@ -56,7 +55,7 @@ async def test_what_a_closed_session_had_taken_fails_at_once_and_says_how_to_ret
     assert (again.state, again.session_id) == ("queued", back.session.id)
 
 
-@staged
+@as_test
 async def test_what_it_had_not_taken_is_carried_by_a_program_instead(rig: Rig) -> None:
     seat = await host(rig)
     await rig.register("talkie", project_root=folder(rig), harness="echo")
@@ -68,7 +67,7 @@ async def test_what_it_had_not_taken_is_carried_by_a_program_instead(rig: Rig) -
     assert (flight.state, flight.output) == ("completed", "review this")
 
 
-@staged
+@as_test
 async def test_without_another_way_it_waits_and_says_for_whom_and_until_when(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat)
@@ -83,7 +82,7 @@ async def test_without_another_way_it_waits_and_says_for_whom_and_until_when(rig
     assert "> review this" in (await told(seat, other, HookEvent.STOP)).context
 
 
-@staged
+@as_test
 async def test_an_ask_for_exactly_that_session_fails_unless_it_may_wait(rig: Rig) -> None:
     seat = await host(rig)
     made = await enrolled(rig, seat)
@@ -113,11 +112,11 @@ def test_a_host_that_is_killed_ends_its_session_without_a_word(tmp_path: Path) -
         seat = await host(rig)
         made = await enrolled(rig, seat, parent_pid=program.pid, parent_started=started)
         flight_id = await taken(rig, made, seat)
-        await later(rig, 0)
+        await advance_clock(rig, 0)
         assert (await rig.operator(GetSession(session_id=made.session.id))).state is SessionState.LIVE
         program.kill()
         program.wait()
-        await later(rig, 0)
+        await advance_clock(rig, 0)
         session = await rig.operator(GetSession(session_id=made.session.id))
         assert session.state is SessionState.ENDED
         assert session.reason == f"its claude program is gone (pid {program.pid})"
@@ -125,7 +124,7 @@ def test_a_host_that_is_killed_ends_its_session_without_a_word(tmp_path: Path) -
         assert (flight.state, flight.reason.endswith(session.reason)) == ("failed", True)
 
     with sleeping() as (program, started):
-        set_up(scene, tmp_path)
+        run_scene(scene, tmp_path)
 
 
 class Broken(Echo):
@@ -148,7 +147,7 @@ def test_a_session_that_fails_to_start_is_ended_whoever_wanted_it(tmp_path: Path
         assert all("no such flag" in one.reason for one in sessions)
         assert (await rig.operator(ListSessions(live=True))).items == ()
 
-    set_up(scene, tmp_path, harnesses={"echo": Broken()})
+    run_scene(scene, tmp_path, harnesses={"echo": Broken()})
 
 
 @pytest.mark.parametrize("state", [EndpointState.IDLE, EndpointState.WORKING])
@@ -157,24 +156,24 @@ def test_the_sessions_of_a_retired_agent_end(tmp_path: Path, state: EndpointStat
         await rig.register("parrot", harness="echo")
         body = "hi" if state is EndpointState.IDLE else "!hang"
         asked = await rig.operator(MakeAsk(to="@parrot", body=body))
-        await until(lambda: _is(rig, "@parrot", state))
+        await wait_until(lambda: _is(rig, "@parrot", state))
         await rig.operator(RetireAgent(address="@parrot"))
         (session,) = (await rig.operator(ListSessions())).items
         assert (session.state, session.reason) == ("ended", "its agent is retired")
         assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).finished_at is not None
 
-    set_up(scene, tmp_path)
+    run_scene(scene, tmp_path)
 
 
 async def _is(rig: Rig, address: str, state: EndpointState) -> bool:
     return [one.state for one in (await rig.operator(ShowAgent(address=address))).endpoints] == [state]
 
 
-@staged
+@as_test
 async def test_stopping_a_session_before_its_program_took_the_ask_gives_it_to_the_next(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     first = await rig.operator(MakeAsk(to="@parrot", body="!hang"))
-    await until(lambda: _is(rig, "@parrot", EndpointState.WORKING))
+    await wait_until(lambda: _is(rig, "@parrot", EndpointState.WORKING))
     second = await rig.operator(MakeAsk(to="@parrot", body="hello"))
     (session,) = (await rig.operator(ListSessions())).items
     await rig.operator(StopSession(session_id=session.id))
@@ -186,21 +185,21 @@ async def test_stopping_a_session_before_its_program_took_the_ask_gives_it_to_th
 # -- agents that pull ----------------------------------------------------------------------------------
 
 
-@staged
+@as_test
 async def test_an_ask_to_an_agent_that_falls_silent_says_so_and_goes_on_when_it_is_back(rig: Rig) -> None:
-    seat = await live(rig)
+    seat = await online_agent(rig)
     (endpoint,) = (await rig.operator(ShowAgent(address="@live"))).endpoints
     asked = await rig.operator(MakeAsk(to="@live", body="x"))
-    await later(rig, 301)
+    await advance_clock(rig, 301)
     flight = await rig.operator(GetFlight(flight_id=asked.flight_id))
     assert (flight.state, flight.phase) == ("queued", "held")
     assert flight.reason.startswith("its target fell silent: no heartbeat since ")
     assert flight.next_move_owner_id is not None
     await seat.call(Heartbeat(endpoint_id=endpoint.id))
-    await until(lambda: _phase(rig, asked.flight_id, "accepted"))
-    await later(rig, 301)
+    await wait_until(lambda: _phase(rig, asked.flight_id, "accepted"))
+    await advance_clock(rig, 301)
     rig.clock.ahead += 86_400
-    await later(rig, 3600)
+    await advance_clock(rig, 3600)
     flight = await rig.operator(GetFlight(flight_id=asked.flight_id))
     assert (flight.state, flight.error.code if flight.error else "") == ("failed", "target_offline")
 
@@ -209,9 +208,9 @@ async def _phase(rig: Rig, flight_id: str, phase: str) -> bool:
     return (await rig.operator(GetFlight(flight_id=flight_id))).phase == phase
 
 
-@staged
+@as_test
 async def test_an_agent_that_removes_its_endpoint_lets_go_of_what_it_took(rig: Rig) -> None:
-    seat = await live(rig)
+    seat = await online_agent(rig)
     first = await rig.operator(MakeAsk(to="@live", body="one"))
     (item,) = (await seat.call(ClaimInbox())).items
     await seat.call(AckInbox(delivery_ids=(item.delivered.id,)))

@@ -23,8 +23,17 @@ from scout.protocol.inbox import AckInbox, ClaimInbox
 from scout.protocol.sessions import GetSession, ListSessions, OpenSession, StartSession, Wake
 from scout.protocol.talk import Send
 from tests.broker.kept import ABLE
-from tests.broker.rig import Rig, played, staged
-from tests.broker.stage import ended, later, live, log, set_up, tag, until
+from tests.broker.rig import (
+    Rig,
+    advance_clock,
+    as_test,
+    event_name,
+    online_agent,
+    read_log,
+    run_scene,
+    wait_for_end,
+    wait_until,
+)
 from tests.broker.test_records import Cast
 
 IDLE = 301.0
@@ -40,32 +49,32 @@ async def asleep(rig: Rig, name: str = "ken") -> bool:
 
 async def answer(rig: Rig, body: str, name: str = "ken", **more: Any) -> str | None:
     asked = await rig.operator(MakeAsk(to=f"@{name}", body=body, **more))
-    told = (await ended(rig, asked.flight_id)).output
-    await until(lambda: not rig.broker.dispatcher.lanes)
+    told = (await wait_for_end(rig, asked.flight_id)).output
+    await wait_until(lambda: not rig.broker.dispatcher.lanes)
     return told
 
 
 async def story(rig: Rig, name: str = "ken") -> list[tuple[str, str]]:
     """The moves of an agent, with their reasons."""
     ident = (await shown(rig, name)).id
-    facts = [one for one in await log(rig, "collab.agent") if isinstance(one, AgentEvent)]
-    return [(tag(one), one.payload.reason) for one in facts if one.target.id == ident]
+    facts = [one for one in await read_log(rig, "collab.agent") if isinstance(one, AgentEvent)]
+    return [(event_name(one), one.payload.reason) for one in facts if one.target.id == ident]
 
 
 # -- falling asleep and waking ---------------------------------------------------------------------------
 
 
-@staged
+@as_test
 @pytest.mark.rows("R2.2-9")
 async def test_an_idle_agent_sleeps_offline_with_its_session_let_go_and_the_next_ask_wakes_it(
     rig: Rig,
 ) -> None:
     await rig.register("ken", harness="echo")
     await answer(rig, "one")
-    await later(rig, IDLE - 10)
+    await advance_clock(rig, IDLE - 10)
     assert (await shown(rig)).status is AgentStatus.ONLINE
-    await later(rig, 10)
-    await later(rig, 1)
+    await advance_clock(rig, 10)
+    await advance_clock(rig, 1)
     view = await shown(rig)
     assert (view.lifecycle, view.status) == (Lifecycle.SLEEPING, AgentStatus.OFFLINE)
     assert view.sleeping_since == view.updated_at
@@ -85,26 +94,26 @@ async def test_an_idle_agent_sleeps_offline_with_its_session_let_go_and_the_next
     assert (await story(rig))[-1][0] == "agent.woken"
 
 
-@staged
+@as_test
 async def test_who_sleeps_writes_nothing_more_and_unread_mail_keeps_nobody_awake(rig: Rig) -> None:
     await rig.register("ken")
     await rig.operator(Send(to="@ken", body="for later"))
-    await later(rig, IDLE)
+    await advance_clock(rig, IDLE)
     assert await asleep(rig)
     seen = rig.broker.cache.last_seq
     for _ in range(3):
-        await later(rig, IDLE)
+        await advance_clock(rig, IDLE)
     assert rig.broker.cache.last_seq == seen
     await rig.operator(Send(to="@ken", body="and this"))
     assert await asleep(rig)
     assert (await shown(rig)).unread == 2
 
 
-@staged
+@as_test
 async def test_registering_again_a_deed_of_its_own_and_a_sign_of_life_wake_it(rig: Rig) -> None:
     ken = await rig.agent("ken")
     way = await ken.call(RegisterEndpoint(transport=Transport.PULL, state=EndpointState.IDLE))
-    await later(rig, IDLE)
+    await advance_clock(rig, IDLE)
     assert await asleep(rig)
     await rig.operator(ConfigureAgent(address="@ken", config={"description": "sleeps"}))
     assert await asleep(rig)
@@ -115,23 +124,23 @@ async def test_registering_again_a_deed_of_its_own_and_a_sign_of_life_wake_it(ri
     ):
         await wake()
         assert not await asleep(rig)
-        await later(rig, IDLE)
-        await later(rig, IDLE)
+        await advance_clock(rig, IDLE)
+        await advance_clock(rig, IDLE)
         assert await asleep(rig)
 
 
-@staged
+@as_test
 async def test_wake_and_a_message_that_starts_a_program_wake_it(rig: Rig) -> None:
     await rig.register("ken", harness="echo")
     session = (await rig.operator(StartSession(agent="@ken"))).id
-    await later(rig, IDLE)
+    await advance_clock(rig, IDLE)
     assert await asleep(rig)
     woken = await rig.operator(Wake(address="@ken"))
     assert (woken.outcome, woken.session_id) == ("started", session)
     assert not await asleep(rig)
-    await later(rig, IDLE)
+    await advance_clock(rig, IDLE)
     await rig.operator(Send(to="@ken", body="now", wake=True))
-    await until(lambda: not rig.broker.dispatcher.lanes)
+    await wait_until(lambda: not rig.broker.dispatcher.lanes)
     assert not await asleep(rig)
     assert [one.id for one in (await shown(rig)).sessions] == [session]
 
@@ -139,39 +148,39 @@ async def test_wake_and_a_message_that_starts_a_program_wake_it(rig: Rig) -> Non
 # -- what keeps it awake -----------------------------------------------------------------------------------
 
 
-@staged
+@as_test
 async def test_a_heartbeat_a_flight_a_lease_and_attention_keep_it_awake(rig: Rig) -> None:
-    ken = await live(rig, "ken")
+    ken = await online_agent(rig, "ken")
     (way,) = (await shown(rig)).endpoints
     for _ in range(6):
-        await later(rig, 80)
+        await advance_clock(rig, 80)
         await ken.call(Heartbeat(endpoint_id=way.id))
         await housekeeping.flush(rig.broker)
     assert not await asleep(rig)
 
     asked = await rig.operator(MakeAsk(to="@ken", body="do it"))
-    await later(rig, IDLE)
+    await advance_clock(rig, IDLE)
     assert not await asleep(rig)
     (taken,) = (await ken.call(ClaimInbox())).items
     await ken.call(AckInbox(delivery_ids=(taken.delivery_id or "",)))
-    await later(rig, IDLE)
+    await advance_clock(rig, IDLE)
     assert not await asleep(rig)
     await ken.call(CompleteFlight(flight_id=asked.flight_id, output="done"))
 
     item = await ken.call(RaiseAttention(title="may I?", kind=AttentionKind.QUESTION))
-    await later(rig, 3 * IDLE)
+    await advance_clock(rig, 3 * IDLE)
     assert not await asleep(rig), item
     assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).output == "done"
 
 
-@staged
+@as_test
 async def test_who_is_kept_warm_or_was_started_by_hand_does_not_sleep(rig: Rig) -> None:
     await rig.register("warm", harness="echo", wake_policy=WakePolicy.KEEP_WARM)
     await rig.register("hand", harness="echo", wake_policy=WakePolicy.MANUAL)
     await rig.operator(StartSession(agent="@hand"))
     await housekeeping.tidy(rig.broker)
     for _ in range(3):
-        await later(rig, IDLE)
+        await advance_clock(rig, IDLE)
     assert not await asleep(rig, "warm")
     assert not await asleep(rig, "hand")
     assert await answer(rig, "at once", "hand") == "at once"
@@ -183,10 +192,10 @@ def test_an_open_terminal_keeps_its_agent_awake(tmp_path: Path) -> None:
         await answer(rig, "one")
         session = (await rig.operator(ListSessions(agent="@ken"))).items[0]
         await rig.operator(OpenSession(session_id=session.id, pid=1, pid_started="now"))
-        await later(rig, IDLE)
+        await advance_clock(rig, IDLE)
         assert not await asleep(rig)
 
-    set_up(scene, tmp_path, **Cast(tmp_path).options)
+    run_scene(scene, tmp_path, **Cast(tmp_path).options)
 
 
 # -- sessions ------------------------------------------------------------------------------------------------
@@ -200,49 +209,49 @@ def test_a_program_is_stopped_and_the_same_session_goes_on_after_a_sleep(tmp_pat
         first = await answer(rig, "one")
         session = (await rig.operator(ListSessions(agent="@ken"))).items[0]
         assert await cast.kept.is_warm(session.id)
-        await later(rig, IDLE)
+        await advance_clock(rig, IDLE)
         assert await asleep(rig)
 
         async def cold() -> bool:
             return not await cast.kept.is_warm(session.id)
 
-        await until(cold)
+        await wait_until(cold)
         asked = await rig.operator(MakeAsk(target_session_id=session.id, body="two"))
-        second = (await ended(rig, asked.flight_id)).output
+        second = (await wait_for_end(rig, asked.flight_id)).output
         assert (first or "?") in (second or "")  # it knows what it was told before
         assert (await rig.operator(GetSession(session_id=session.id))).state is SessionState.LIVE
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 def test_a_program_that_cannot_be_resumed_keeps_its_agent_awake(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         await rig.register("ken", harness="acp")
         await answer(rig, "one")
-        await later(rig, IDLE)
+        await advance_clock(rig, IDLE)
         assert not await asleep(rig)
 
-    set_up(scene, tmp_path, **Cast(tmp_path, replace(ABLE, resume=False)).options)
+    run_scene(scene, tmp_path, **Cast(tmp_path, replace(ABLE, resume=False)).options)
 
 
-@staged
+@as_test
 async def test_an_agent_without_a_harness_of_its_own_wakes_in_the_one_it_had(rig: Rig) -> None:
     await rig.register("ken")
     await answer(rig, "one", harness="echo")
-    await later(rig, IDLE)
+    await advance_clock(rig, IDLE)
     assert await asleep(rig)
     await rig.operator(Send(to="@ken", body="again", wake=True))
-    await until(lambda: not rig.broker.dispatcher.lanes)
+    await wait_until(lambda: not rig.broker.dispatcher.lanes)
     assert (await shown(rig)).status is AgentStatus.ONLINE
 
 
-@staged
+@as_test
 async def test_of_two_namesakes_a_sleeping_one_is_not_the_one_that_is_online(rig: Rig) -> None:
     await rig.register("ken", workspace="east", harness="echo")
     await rig.register("ken", workspace="west", harness="echo")
     await answer(rig, "one", "ken.east")
     await answer(rig, "to whoever is there")
-    await later(rig, IDLE)
+    await advance_clock(rig, IDLE)
     with pytest.raises(Refused, match="ambiguous_target"):
         await rig.operator(MakeAsk(to="@ken", body="who?"))
 
@@ -263,9 +272,9 @@ def test_a_retired_agents_sessions_end_with_it_and_their_programs_too(tmp_path: 
         async def cold() -> bool:
             return not await cast.kept.is_warm(session.id)
 
-        await until(cold)
+        await wait_until(cold)
 
-    set_up(scene, tmp_path, **cast.options)
+    run_scene(scene, tmp_path, **cast.options)
 
 
 def test_a_task_agent_is_retired_when_its_ask_is_done_and_its_answer_is_kept(tmp_path: Path) -> None:
@@ -273,25 +282,25 @@ def test_a_task_agent_is_retired_when_its_ask_is_done_and_its_answer_is_kept(tmp
         path = "/ada/task/7"
         await rig.operator(Send(to=path, body="hello", create={"harness": "echo"}))
         asked = await rig.operator(MakeAsk(to=path, body="do this"))
-        told = (await ended(rig, asked.flight_id)).output
+        told = (await wait_for_end(rig, asked.flight_id)).output
         assert (told or "").startswith("do this")
-        await until(lambda: not rig.broker.dispatcher.lanes)
+        await wait_until(lambda: not rig.broker.dispatcher.lanes)
         await housekeeping.tidy(rig.broker)
         view = await rig.operator(ShowAgent(address=path))
         assert view.lifecycle is Lifecycle.RETIRED
         assert {one.state for one in view.sessions} == {SessionState.ENDED}
         assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).output == told
 
-    played(scene, tmp_path)
+    run_scene(scene, tmp_path)
 
 
-@staged
+@as_test
 async def test_an_enrolled_session_wakes_its_agent(rig: Rig) -> None:
     folder = rig.home / "home" / "ken"
     (folder / ".git").mkdir(parents=True)
     await rig.operator(MakeAsk(project_path=str(folder), harness="echo", body="one"))
-    await until(lambda: not rig.broker.dispatcher.lanes)
-    await later(rig, IDLE)
+    await wait_until(lambda: not rig.broker.dispatcher.lanes)
+    await advance_clock(rig, IDLE)
     assert await asleep(rig)
     await rig.operator(Enrol(harness="claude", cwd=str(folder)))
     assert not await asleep(rig)

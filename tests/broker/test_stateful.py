@@ -29,7 +29,7 @@ from scout.store.blobs import FolderBlobs
 from scout.store.database import Database
 from scout.store.integrity.verify import verify
 from scout.tree.place import Disk
-from tests.broker.rig import SECRET, STATUS, MovedClock, RandomIds, Rig, refused
+from tests.broker.rig import SECRET, STATUS, MovedClock, Rig, SystemIds, refused
 
 T = TypeVar("T")
 ATTEMPTS = 3
@@ -119,7 +119,7 @@ class Life(RuleBasedStateMachine):
             roots=(str(self.home),),
             default_harness=None,
             clock=self.clock,
-            ids=RandomIds(),
+            ids=SystemIds(),
             places=Disk(home=str(self.home / "home"), temporary=()),
             blobs=FolderBlobs(self.home / "blobs", limits.attachment),
             harnesses={"echo": Echo()},

@@ -17,8 +17,17 @@ from scout.protocol.agents import ShowAgent
 from scout.protocol.asks import MakeAsk
 from scout.protocol.overview import Watch
 from scout.protocol.talk import Send
-from tests.broker.rig import Rig, played, refused, staged
-from tests.broker.stage import ended, live, log, tag, until
+from tests.broker.rig import (
+    Rig,
+    as_test,
+    event_name,
+    online_agent,
+    read_log,
+    refused,
+    run_scene,
+    wait_for_end,
+    wait_until,
+)
 
 
 async def first(seat: LocalScout, request: Watch, count: int) -> list[Event]:
@@ -32,36 +41,36 @@ async def first(seat: LocalScout, request: Watch, count: int) -> list[Event]:
     return found
 
 
-@staged
+@as_test
 async def test_a_stream_begins_now_unless_it_is_told_where(rig: Rig) -> None:
     await rig.register("arc")
-    seat = await rig.seat()
+    seat = await rig.scout()
     watching = asyncio.create_task(first(seat, Watch(family="collab.message"), 2))
-    await until(lambda: len(rig.broker.hub))
+    await wait_until(lambda: len(rig.broker.hub))
     for text in ("one", "two"):
         await rig.operator(Send(to="@arc", body=text))
     assert [one.payload.text for one in await watching] == ["one", "two"]
     assert len(rig.broker.hub) == 0
-    everything = await log(rig)
+    everything = await read_log(rig)
     again = await first(seat, Watch(after=0), len(everything))
     assert [one.seq for one in again] == [one.seq for one in everything]
     assert (await refused(first(seat, Watch(after=-1), 1))).code == "bad_request"
 
 
 @pytest.mark.rows("R0-48")
-@staged
+@as_test
 async def test_filters(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
-    arc = await live(rig, "arc")
-    seat = await rig.seat()
+    arc = await online_agent(rig, "arc")
+    seat = await rig.scout()
     asked = await rig.operator(MakeAsk(to="@parrot", body="x", wait=20))
     sent = await rig.operator(Send(to="@arc", body="y"))
-    events = await log(rig)
+    events = await read_log(rig)
 
     async def by(count: int, **filters: str) -> list[Event]:
         return await first(seat, Watch(after=0, **filters), count)
 
-    flights = [one for one in events if tag(one).startswith("flight.")]
+    flights = [one for one in events if event_name(one).startswith("flight.")]
     assert await by(len(flights), family="collab.flight") == flights
     talk = await by(3, conversation=sent.conversation_id)
     assert all(sent.conversation_id in str(one) for one in talk)
@@ -74,7 +83,7 @@ async def test_filters(rig: Rig) -> None:
     assert arc is not None
 
 
-@staged
+@as_test
 async def test_a_work_item_is_a_filter(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     operator = rig.broker.services.operator_agent
@@ -94,10 +103,10 @@ async def test_a_work_item_is_a_filter(rig: Rig) -> None:
     item = await rig.broker.as_system(make)
     await rig.operator(MakeAsk(to="@parrot", body="other", wait=20))
     asked = await rig.operator(MakeAsk(to="@parrot", body="x", work_item_id=item.id))
-    await ended(rig, asked.flight_id)
-    seat = await rig.seat()
+    await wait_for_end(rig, asked.flight_id)
+    seat = await rig.scout()
     found = await first(seat, Watch(after=0, work=item.id), 4)
-    assert [tag(one) for one in found] == [
+    assert [event_name(one) for one in found] == [
         "work_item.created",
         "message.posted",
         "ask.created",
@@ -105,10 +114,10 @@ async def test_a_work_item_is_a_filter(rig: Rig) -> None:
     ]
 
 
-@staged
+@as_test
 async def test_nothing_is_missed_and_nothing_comes_twice(rig: Rig) -> None:
     await rig.register("arc")
-    seat = await rig.seat()
+    seat = await rig.scout()
     ids: list[int] = []
 
     async def write() -> None:
@@ -124,11 +133,11 @@ async def test_nothing_is_missed_and_nothing_comes_twice(rig: Rig) -> None:
                 after = event.seq
 
     await asyncio.gather(write(), read())
-    posted = [one.seq for one in await log(rig, "collab.message")]
+    posted = [one.seq for one in await read_log(rig, "collab.message")]
     assert ids == posted
 
 
-@staged
+@as_test
 async def test_an_agent_sees_only_what_it_may_read(rig: Rig) -> None:
     a, _b = await rig.agent("a"), await rig.agent("b")
     await rig.register("c")
@@ -144,19 +153,19 @@ async def test_an_agent_sees_only_what_it_may_read(rig: Rig) -> None:
             seen.append(event)
             if last.message_id in str(event):
                 break
-    texts = [one.payload.text for one in seen if tag(one) == "message.posted"]
+    texts = [one.payload.text for one in seen if event_name(one) == "message.posted"]
     assert texts == ["for you", "the last"]
-    assert all(mine in str(one) or tag(one).startswith("conversation") for one in seen)
+    assert all(mine in str(one) or event_name(one).startswith("conversation") for one in seen)
 
 
 @pytest.mark.rows("R0-50")
 def test_a_slow_reader_is_dropped_with_a_reason_and_can_go_on(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         await rig.register("arc")
-        seat = await rig.seat()
+        seat = await rig.scout()
         events = seat.watch(Watch(family="collab.message"))
         waiting = asyncio.ensure_future(anext(events))
-        await until(lambda: len(rig.broker.hub))
+        await wait_until(lambda: len(rig.broker.hub))
         await rig.operator(Send(to="@arc", body="0"))
         got = await waiting
         for n in range(1, 8):
@@ -171,22 +180,22 @@ def test_a_slow_reader_is_dropped_with_a_reason_and_can_go_on(tmp_path: Path) ->
         assert rig.broker.counters()["streams_dropped_total"] == 1
         assert len(rig.broker.hub) == 0
 
-    played(scene, tmp_path, limits=Limits(stream_buffer=5))
+    run_scene(scene, tmp_path, limits=Limits(stream_buffer=5))
 
 
 def test_who_has_read_nothing_goes_on_from_where_it_began(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         await rig.register("arc")
         await rig.operator(Send(to="@arc", body="long ago"))
-        seat, began = await rig.seat(), rig.broker.glance().last_seq()
+        seat, began = await rig.scout(), rig.broker.glance().last_seq()
         events = seat.watch(Watch())
         waiting = asyncio.ensure_future(anext(events))
-        await until(lambda: len(rig.broker.hub))
+        await wait_until(lambda: len(rig.broker.hub))
         await rig.operator(Send(to="@arc", body="several facts at once"))
         told = await refused(waiting)
         assert told.remedies[0].parameters["after"] == began
 
-    played(scene, tmp_path, limits=Limits(stream_buffer=1))
+    run_scene(scene, tmp_path, limits=Limits(stream_buffer=1))
 
 
 def test_who_begins_in_the_past_needs_no_room_for_it(tmp_path: Path) -> None:
@@ -194,7 +203,7 @@ def test_who_begins_in_the_past_needs_no_room_for_it(tmp_path: Path) -> None:
         await rig.register("arc")
         for n in range(20):
             await rig.operator(Send(to="@arc", body=str(n)))
-        seat = await rig.seat()
+        seat = await rig.scout()
         found: list[str] = []
         async with (
             asyncio.timeout(20),
@@ -209,15 +218,15 @@ def test_who_begins_in_the_past_needs_no_room_for_it(tmp_path: Path) -> None:
         assert found[:20] == [str(n) for n in range(20)]
         assert sorted(map(int, found)) == list(range(40))
 
-    played(scene, tmp_path, limits=Limits(stream_buffer=3))
+    run_scene(scene, tmp_path, limits=Limits(stream_buffer=3))
 
 
-@staged
+@as_test
 async def test_a_credential_that_is_over_ends_its_streams(rig: Rig) -> None:
     arc = await rig.agent("arc")
     mine = asyncio.create_task(first(arc, Watch(family="collab.work_item"), 1))
-    others = asyncio.create_task(first(await rig.seat(), Watch(family="collab.work_item"), 1))
-    await until(lambda: len(rig.broker.hub) == 2)
+    others = asyncio.create_task(first(await rig.scout(), Watch(family="collab.work_item"), 1))
+    await wait_until(lambda: len(rig.broker.hub) == 2)
     await rig.operator(RevokeToken(token_id=arc.who.actor.token_id))
     assert await mine == []
     assert not others.done()
@@ -228,20 +237,20 @@ async def test_a_credential_that_is_over_ends_its_streams(rig: Rig) -> None:
 def test_a_client_has_only_so_many_streams(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         await rig.register("arc")
-        seat = await rig.seat()
+        seat = await rig.scout()
         open_ = [asyncio.create_task(first(seat, Watch(), 1)) for _ in range(2)]
-        await until(lambda: len(rig.broker.hub) == 2)
+        await wait_until(lambda: len(rig.broker.hub) == 2)
         told = await refused(first(seat, Watch(), 1))
         assert (told.code, told.limit) == ("rate_limited", 2)
         other = asyncio.create_task(first(await rig.agent("arc"), Watch(), 1))
-        await until(lambda: len(rig.broker.hub) == 3)
+        await wait_until(lambda: len(rig.broker.hub) == 3)
         open_[0].cancel()
-        await until(lambda: len(rig.broker.hub) == 2)
+        await wait_until(lambda: len(rig.broker.hub) == 2)
         third = asyncio.create_task(first(seat, Watch(), 1))
-        await until(lambda: len(rig.broker.hub) == 3)
+        await wait_until(lambda: len(rig.broker.hub) == 3)
         rig.broker.hub.close()
         assert await third == []
         assert await other == []
         await asyncio.gather(*open_, return_exceptions=True)
 
-    played(scene, tmp_path, limits=Limits(streams=2))
+    run_scene(scene, tmp_path, limits=Limits(streams=2))

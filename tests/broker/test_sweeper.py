@@ -46,14 +46,26 @@ from scout.protocol.sessions import ListSessions
 from scout.protocol.talk import GetMessage, RedactMessage, Reply, Send
 from scout.protocol.work import CreateWork, ProgressWork, ResumeWork, StartWork, SubmitWork, WaitWork
 from scout.store.integrity.verify import verify
-from tests.broker.rig import MovedClock, Rig, played, staged
-from tests.broker.stage import bodies, later, live, log, over, said_to, set_up, story, until
+from tests.broker.rig import (
+    MovedClock,
+    Rig,
+    advance_clock,
+    as_test,
+    events_of,
+    inbox_bodies,
+    inbox_items,
+    online_agent,
+    poll_until_finished,
+    read_log,
+    run_scene,
+    wait_until,
+)
 
 HALF_HOUR, HOUR, DAY = 1800.0, 3600.0, 86_400.0
 
 
 async def nudges(rig: Rig, about: str | None = None) -> list[SweepNudged]:
-    found = [one for one in await log(rig, "collab.sweep") if isinstance(one, SweepNudged)]
+    found = [one for one in await read_log(rig, "collab.sweep") if isinstance(one, SweepNudged)]
     return [one for one in found if about in (None, one.payload.about.id)]
 
 
@@ -72,89 +84,89 @@ async def ident(rig: Rig, name: str) -> str:
 # -- who owes a move ---------------------------------------------------------------------------------
 
 
-@staged
+@as_test
 @pytest.mark.rows("R3.4-1", "R3.4-2", "R3.4-10", "R3.4-11", "R3.4-12")
 async def test_a_question_goes_up_the_ladder_one_period_at_a_time(rig: Rig) -> None:
     ann, bob = await rig.agent("ann"), await rig.agent("bob")
     asked = await ann.call(CreateQuestion(to="@bob", body="which port is it?"))
-    told = len(await bodies(rig, "bob"))
-    await later(rig, HALF_HOUR - 5)
+    told = len(await inbox_bodies(rig, "bob"))
+    await advance_clock(rig, HALF_HOUR - 5)
     assert await nudges(rig) == []
-    await later(rig, 6)
+    await advance_clock(rig, 6)
     for _ in range(3):
         await housekeeping.tidy(rig.broker)
     (first,) = await nudges(rig, asked.id)
     assert (first.payload.holder_id, first.payload.count) == (asked.responder_id, 1)
     assert first.source.id == rig.broker.services.sweeper_agent
-    text = (await bodies(rig, "bob"))[told:]
+    text = (await inbox_bodies(rig, "bob"))[told:]
     assert len(text) == 1
     assert "open question: which port is it?" in text[0]
     assert f"no progress since {asked.updated_at}" in text[0]
     assert f"try: scout question answer {asked.id} '…'" in text[0]
     assert f"try: scout why {asked.id}" in text[0]
-    await later(rig, HALF_HOUR - 5)
+    await advance_clock(rig, HALF_HOUR - 5)
     assert len(await nudges(rig)) == 1
-    await later(rig, 6)
-    asker = (await bodies(rig, "ann"))[-1]
+    await advance_clock(rig, 6)
+    asker = (await inbox_bodies(rig, "ann"))[-1]
     assert "was reminded and has not moved" in asker
     assert f"try: scout question close {asked.id}" in asker
     assert "question answer" not in asker  # its own question is not the asker's to answer
-    await later(rig, HALF_HOUR + 1)
+    await advance_clock(rig, HALF_HOUR + 1)
     expected = [(asked.responder_id, 1), (asked.asker_id, 2), (rig.broker.services.operator_agent, 3)]
     assert await holders(rig, asked.id) == expected
     assert await needs(rig) == ["open question: which port is it?"]
     for _ in range(4):
-        await later(rig, HALF_HOUR + 1)
+        await advance_clock(rig, HALF_HOUR + 1)
     assert await holders(rig, asked.id) == expected
     # Answered, it is the asker's: the ladder starts anew, and what the operator was told is put away.
     await bob.call(AnswerQuestion(question_id=asked.id, answer="8080"))
     assert await needs(rig) == []
-    await later(rig, 4 * HOUR + 1)
+    await advance_clock(rig, 4 * HOUR + 1)
     assert (await holders(rig, asked.id))[3:] == [(asked.asker_id, 1)]
-    assert f"scout question close {asked.id}" in (await bodies(rig, "ann"))[-1]
+    assert f"scout question close {asked.id}" in (await inbox_bodies(rig, "ann"))[-1]
     await ann.call(CloseQuestion(question_id=asked.id))
-    await later(rig, DAY)
+    await advance_clock(rig, DAY)
     assert len(await nudges(rig)) == 4
 
 
-@staged
+@as_test
 @pytest.mark.rows("R3.4-3", "R3.4-12")
 async def test_work_in_every_state_reminds_who_holds_its_next_move(rig: Rig) -> None:
     ann, bob, carol = [await rig.agent(name) for name in ("ann", "bob", "carol")]
     item = await ann.call(CreateWork(title="tidy the shed", owner_id="@bob"))
     about, a, b, c = item.id, item.requester_id, item.owner_id, await ident(rig, "carol")
-    await later(rig, 4 * HOUR + 1)
+    await advance_clock(rig, 4 * HOUR + 1)
     assert await holders(rig, about) == [(b, 1)]
-    assert f"scout work start {about}" in (await bodies(rig, "bob"))[-1]
+    assert f"scout work start {about}" in (await inbox_bodies(rig, "bob"))[-1]
     await bob.call(StartWork(work_item_id=about))
-    await later(rig, 2 * HOUR + 1)
+    await advance_clock(rig, 2 * HOUR + 1)
     assert await holders(rig, about) == [(b, 1)] * 2
     await bob.call(ProgressWork(work_item_id=about, summary="half of it"))
-    await later(rig, HOUR)
+    await advance_clock(rig, HOUR)
     assert len(await nudges(rig)) == 2
     await bob.call(WaitWork(work_item_id=about, on=WaitingKind.ACTOR, ref="@carol"))
-    await later(rig, 4 * HOUR + 1)
-    await later(rig, 4 * HOUR + 1)
+    await advance_clock(rig, 4 * HOUR + 1)
+    await advance_clock(rig, 4 * HOUR + 1)
     assert (await holders(rig, about))[2:] == [(c, 1), (b, 2)]
-    assert f"scout work resume {about}" in (await bodies(rig, "carol"))[-1]
-    assert f"scout work hand-over {about}" in (await bodies(rig, "bob"))[-1]
-    assert (await said_to(rig, "carol"))[-1].delivered.work_item_id == about
+    assert f"scout work resume {about}" in (await inbox_bodies(rig, "carol"))[-1]
+    assert f"scout work hand-over {about}" in (await inbox_bodies(rig, "bob"))[-1]
+    assert (await inbox_items(rig, "carol"))[-1].delivered.work_item_id == about
     await carol.call(ResumeWork(work_item_id=about, reason="here you are"))
     await bob.call(SubmitWork(work_item_id=about))
-    await later(rig, 4 * HOUR + 1)
+    await advance_clock(rig, 4 * HOUR + 1)
     assert (await holders(rig, about))[4:] == [(a, 1)]
-    assert f"scout work accept {about}" in (await bodies(rig, "ann"))[-1]
+    assert f"scout work accept {about}" in (await inbox_bodies(rig, "ann"))[-1]
 
 
-@staged
+@as_test
 async def test_a_nudge_starts_the_program_of_its_holder_by_a_stored_decision(rig: Rig) -> None:
     ann = await rig.agent("ann")
     await rig.register("parrot", harness="echo")
     item = await ann.call(CreateWork(title="say hello", owner_id="@parrot"))
-    await until(lambda: rig.broker.dispatcher.runner.turns == 1)
-    await later(rig, 4 * HOUR + 1)
-    await until(lambda: rig.broker.dispatcher.runner.turns == 2)
-    requested = [one for one in await log(rig, "collab.delivery") if isinstance(one, DeliveryRequested)]
+    await wait_until(lambda: rig.broker.dispatcher.runner.turns == 1)
+    await advance_clock(rig, 4 * HOUR + 1)
+    await wait_until(lambda: rig.broker.dispatcher.runner.turns == 2)
+    requested = [one for one in await read_log(rig, "collab.delivery") if isinstance(one, DeliveryRequested)]
     mine = [one for one in requested if one.source.id == rig.broker.services.sweeper_agent]
     assert [one.payload.record.target for one in mine] == [item.owner_id]
     wake = mine[0].metadata.wake
@@ -164,17 +176,17 @@ async def test_a_nudge_starts_the_program_of_its_holder_by_a_stored_decision(rig
     assert not [one for one in requested if one.payload.record.target == rig.broker.services.sweeper_agent]
 
 
-@staged
+@as_test
 async def test_a_person_finds_it_in_the_inbox_and_nothing_is_started(rig: Rig) -> None:
     ann = await rig.agent("ann")
     asked = await ann.call(CreateQuestion(to=f"/{rig.broker.services.operator}/direct", body="may I?"))
     before = await needs(rig)
-    await later(rig, HALF_HOUR + 1)
+    await advance_clock(rig, HALF_HOUR + 1)
     assert await holders(rig, asked.id) == [(rig.broker.services.operator_agent, 1)]
     assert await needs(rig) == before == ["may I?"]
 
 
-@staged
+@as_test
 async def test_what_nobody_known_holds_is_the_operators(rig: Rig) -> None:
     made: list[str] = []
 
@@ -184,7 +196,7 @@ async def test_what_nobody_known_holds_is_the_operators(rig: Rig) -> None:
         made.append(tx.record(WorkItemCreated, item, move="create").id)
 
     await rig.broker.as_system(orphaned)
-    await later(rig, 4 * HOUR + 1)
+    await advance_clock(rig, 4 * HOUR + 1)
     assert await needs(rig) == ["work item in open: of nobody"]
 
 
@@ -194,13 +206,15 @@ def test_wakes_by_the_sweeper_have_the_budget_of_every_conversation(tmp_path: Pa
         await rig.register("parrot", harness="echo")
         for number in range(3):
             await ann.call(CreateWork(title=f"number {number}", owner_id="@parrot"))
-        await later(rig, 4 * HOUR + 1)
+        await advance_clock(rig, 4 * HOUR + 1)
         assert len(await nudges(rig)) == 3
-        requested = [one for one in await log(rig, "collab.delivery") if isinstance(one, DeliveryRequested)]
+        requested = [
+            one for one in await read_log(rig, "collab.delivery") if isinstance(one, DeliveryRequested)
+        ]
         mine = [one for one in requested if one.source.id == rig.broker.services.sweeper_agent]
         assert sorted(one.payload.record.wake for one in mine) == [False, True, True]
 
-    played(scene, tmp_path, limits=Limits(wakes_per_hour=2))
+    run_scene(scene, tmp_path, limits=Limits(wakes_per_hour=2))
 
 
 # -- delegations -------------------------------------------------------------------------------------
@@ -208,33 +222,33 @@ def test_wakes_by_the_sweeper_have_the_budget_of_every_conversation(tmp_path: Pa
 
 async def delegated(rig: Rig) -> tuple[LocalScout, LocalScout, str]:
     """Somebody is asked to look at something, in a plain message."""
-    ann, bob = await rig.agent("ann"), await live(rig, "bob")
+    ann, bob = await rig.agent("ann"), await online_agent(rig, "bob")
     said = await ann.call(Send(body="@bob please look at the build"))
     return ann, bob, said.message_id
 
 
-@staged
+@as_test
 @pytest.mark.rows("R3.4-4", "R3.4-5", "R3.4-10")
 async def test_a_mention_without_an_answer_goes_to_its_target_then_to_the_sender(rig: Rig) -> None:
     _, _, said = await delegated(rig)
-    await later(rig, HALF_HOUR - 5)
+    await advance_clock(rig, HALF_HOUR - 5)
     assert await nudges(rig) == []
-    await later(rig, 6)
-    assert "mention without an answer: @bob please look" in (await bodies(rig, "bob"))[-1]
-    assert f"try: scout reply --to {said} '…'" in (await bodies(rig, "bob"))[-1]
-    await later(rig, HALF_HOUR + 1)
-    await later(rig, HALF_HOUR + 1)
+    await advance_clock(rig, 6)
+    assert "mention without an answer: @bob please look" in (await inbox_bodies(rig, "bob"))[-1]
+    assert f"try: scout reply --to {said} '…'" in (await inbox_bodies(rig, "bob"))[-1]
+    await advance_clock(rig, HALF_HOUR + 1)
+    await advance_clock(rig, HALF_HOUR + 1)
     bob, ann = await ident(rig, "bob"), await ident(rig, "ann")
     assert await holders(rig, said) == [(bob, 1), (ann, 2), (rig.broker.services.operator_agent, 3)]
     (item,) = (await rig.operator(ListAttention())).items
     assert item.title == "mention without an answer: @bob please look at the build"
     await rig.operator(AnswerAttention(attention_id=item.id, answer="ask carol instead"))
-    assert (await bodies(rig, "ann"))[-1].startswith("ask carol instead")
-    await later(rig, DAY)
+    assert (await inbox_bodies(rig, "ann"))[-1].startswith("ask carol instead")
+    await advance_clock(rig, DAY)
     assert len(await nudges(rig)) == 3
 
 
-@staged
+@as_test
 async def test_whoever_answers_asks_or_begins_work_is_not_reminded(rig: Rig) -> None:
     ann, bob, said = await delegated(rig)
     await bob.call(Reply(body="it is green", in_reply_to=said))
@@ -242,16 +256,16 @@ async def test_whoever_answers_asks_or_begins_work_is_not_reminded(rig: Rig) -> 
     await bob.call(MakeAsk(to="@ann", body="which one?", if_unreachable=IfUnreachable.QUEUE))
     await ann.call(Send(to="@bob", body="and that?", wake=True))
     await bob.call(CreateWork(title="that", owner_id="@ann"))
-    await later(rig, HALF_HOUR + 1)
+    await advance_clock(rig, HALF_HOUR + 1)
     assert await nudges(rig) == []
 
 
-@staged
+@as_test
 async def test_what_is_said_elsewhere_is_no_answer(rig: Rig) -> None:
     _, bob, said = await delegated(rig)
     await rig.agent("carol")
     await bob.call(Send(to="@carol", body="nice weather"))
-    await later(rig, HALF_HOUR + 1)
+    await advance_clock(rig, HALF_HOUR + 1)
     assert len(await nudges(rig, said)) == 1
 
 
@@ -270,48 +284,48 @@ def test_an_answer_after_the_first_reminder_ends_the_matter(tmp_path: Path, reas
     async def scene(rig: Rig) -> None:
         ann, bob, said = await delegated(rig)
         await rig.agent("carol")
-        await later(rig, HALF_HOUR + 1)
+        await advance_clock(rig, HALF_HOUR + 1)
         message = await ann.call(GetMessage(message_id=said))
-        await ANSWERS[reason](await rig.seat() if "redacted" in reason else bob, message)
-        await later(rig, HALF_HOUR + 1)
-        await later(rig, HALF_HOUR + 1)
+        await ANSWERS[reason](await rig.scout() if "redacted" in reason else bob, message)
+        await advance_clock(rig, HALF_HOUR + 1)
+        await advance_clock(rig, HALF_HOUR + 1)
         assert [one[1] for one in await holders(rig, said)] == [1]
-        settled = [one for one in await log(rig, "collab.sweep") if isinstance(one, SweepSettled)]
+        settled = [one for one in await read_log(rig, "collab.sweep") if isinstance(one, SweepSettled)]
         assert [(one.payload.about.id, one.payload.reason) for one in settled] == [(said, reason)]
 
-    played(scene, tmp_path)
+    run_scene(scene, tmp_path)
 
 
-@staged
+@as_test
 async def test_what_is_a_record_is_not_watched_twice(rig: Rig) -> None:
-    ann, bob = await rig.agent("ann"), await live(rig, "bob")
+    ann, bob = await rig.agent("ann"), await online_agent(rig, "bob")
     asked = await ann.call(CreateQuestion(to="@bob", body="which port?"))
     item = await ann.call(CreateWork(title="open it", owner_id="@bob"))
     await ann.call(MakeAsk(to="@bob", body="do it"))
-    await later(rig, HALF_HOUR + 1)
-    await later(rig, 4 * HOUR)
+    await advance_clock(rig, HALF_HOUR + 1)
+    await advance_clock(rig, 4 * HOUR)
     assert {one.payload.about.id for one in await nudges(rig)} == {asked.id, item.id}
     assert bob
 
 
-@staged
+@as_test
 async def test_what_came_back_is_nobodys_to_answer(rig: Rig) -> None:
     _, _, said = await delegated(rig)
     await rig.operator(RetireAgent(address="@bob"))
-    await later(rig, HALF_HOUR + 1)
+    await advance_clock(rig, HALF_HOUR + 1)
     assert await nudges(rig, said) == []
 
 
-@staged
+@as_test
 async def test_somebody_who_is_retired_is_passed_over(rig: Rig) -> None:
     _, _, said = await delegated(rig)
     ann, bob = await ident(rig, "ann"), await ident(rig, "bob")
     await rig.operator(RetireAgent(address="@ann"))
     for _ in range(3):
-        await later(rig, HALF_HOUR + 1)
+        await advance_clock(rig, HALF_HOUR + 1)
     assert await holders(rig, said) == [(bob, 1), (ann, 2), (rig.broker.services.operator_agent, 3)]
     sweeper = rig.broker.services.sweeper_agent
-    told = [one.payload.record for one in await log(rig, "collab.delivery") if one.source.id == sweeper]
+    told = [one.payload.record for one in await read_log(rig, "collab.delivery") if one.source.id == sweeper]
     assert {one.target for one in told} == {bob}
     wake = (await nudges(rig, said))[1].metadata.wake
     assert wake is not None
@@ -332,10 +346,10 @@ async def waits(rig: Rig, flight_id: str, kind: WaitingKind, seconds: float) -> 
     await rig.broker.as_system(held)
 
 
-@staged
+@as_test
 @pytest.mark.rows("R3.4-6")
 async def test_a_silent_flight_is_checked_waits_and_goes_on_when_its_agent_is_heard_from(rig: Rig) -> None:
-    bob = await live(rig, "bob")
+    bob = await online_agent(rig, "bob")
     endpoint = (await rig.operator(ShowAgent(address="@bob"))).endpoints[0]
     asked = await rig.operator(MakeAsk(to="@bob", body="x"))
     await bob.call(StartFlight(flight_id=asked.flight_id))
@@ -346,71 +360,71 @@ async def test_a_silent_flight_is_checked_waits_and_goes_on_when_its_agent_is_he
         assert view.next_check_at > rig.clock.now()
         return view.state, view.phase
 
-    await later(rig, 61)
+    await advance_clock(rig, 61)
     assert await seen() == ("running", "working")
-    await later(rig, 301)
+    await advance_clock(rig, 301)
     assert await seen() == ("running", "checking")
-    await later(rig, 61)
+    await advance_clock(rig, 61)
     assert await seen() == ("waiting", "waiting")
     view = await rig.operator(GetFlight(flight_id=asked.flight_id))
     assert view.reason.startswith("no sign of life since ")
     assert view.next_move_owner_id == view.target  # the one who fell silent holds the next move
-    await later(rig, 301)
+    await advance_clock(rig, 301)
     assert await seen() == ("waiting", "waiting")
     rig.clock.ahead += 605
     await bob.call(Heartbeat(endpoint_id=endpoint.id))
-    await later(rig, 0)
+    await advance_clock(rig, 0)
     assert await seen() == ("running", "working")
-    assert (await story(rig, asked.flight_id))[-2:] == ["flight.updated", "flight.resumed"]
+    assert (await events_of(rig, asked.flight_id))[-2:] == ["flight.updated", "flight.resumed"]
 
 
-@staged
+@as_test
 async def test_a_flight_that_was_only_slow_to_be_heard_from_goes_on_after_its_check(rig: Rig) -> None:
-    bob = await live(rig, "bob")
+    bob = await online_agent(rig, "bob")
     endpoint = (await rig.operator(ShowAgent(address="@bob"))).endpoints[0]
     asked = await rig.operator(MakeAsk(to="@bob", body="x"))
     await bob.call(StartFlight(flight_id=asked.flight_id))
-    await later(rig, 301)
+    await advance_clock(rig, 301)
     assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).phase == "checking"
     rig.clock.ahead += 61
     await bob.call(Heartbeat(endpoint_id=endpoint.id))
-    await later(rig, 0)
+    await advance_clock(rig, 0)
     view = await rig.operator(GetFlight(flight_id=asked.flight_id))
     assert (view.state, view.phase) == ("running", "working")
 
 
-@staged
+@as_test
 async def test_a_heartbeat_is_a_sign_of_life(rig: Rig) -> None:
-    bob = await live(rig, "bob")
+    bob = await online_agent(rig, "bob")
     endpoint = (await rig.operator(ShowAgent(address="@bob"))).endpoints[0]
     asked = await rig.operator(MakeAsk(to="@bob", body="x"))
     await bob.call(StartFlight(flight_id=asked.flight_id))
     for _ in range(12):
-        await later(rig, 60)
+        await advance_clock(rig, 60)
         await bob.call(Heartbeat(endpoint_id=endpoint.id))
         await housekeeping.flush(rig.broker)
         assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).phase == "working"
-    assert await story(rig, asked.flight_id, "collab.flight") == [
+    assert await events_of(rig, asked.flight_id, "collab.flight") == [
         *("flight.queued", "flight.updated", "flight.started"),
         *["flight.updated"] * 3,
     ]
 
 
-@staged
+@as_test
 @pytest.mark.rows("R3.4-6")
 async def test_a_flight_that_is_never_heard_of_again_has_failed_with_a_reason(rig: Rig) -> None:
     bob = await rig.agent("bob")
     await bob.call(Send(to="@bob", body="to be there"))
-    await live(rig, "bob")
+    await online_agent(rig, "bob")
     asked = await rig.operator(MakeAsk(to="@bob", body="x"))
     await bob.call(StartFlight(flight_id=asked.flight_id))
     for _ in range(40):
-        await later(rig, HOUR)
+        await advance_clock(rig, HOUR)
     view = await rig.operator(GetFlight(flight_id=asked.flight_id))
     assert (view.state, view.error and view.error.code) == ("failed", "session_failed")
     assert "no sign of life since" in view.reason
-    assert f"try: scout flight retry {asked.flight_id}" in (await bodies(rig))[-1]
-    assert len(await story(rig, asked.flight_id)) < 50
+    assert f"try: scout flight retry {asked.flight_id}" in (await inbox_bodies(rig))[-1]
+    assert len(await events_of(rig, asked.flight_id)) < 50
 
 
 class Lost(Echo):
@@ -456,21 +470,21 @@ def test_a_program_that_nobody_follows_is_looked_for(
             view = await rig.operator(GetFlight(flight_id=asked.flight_id))
             return view.state is FlightState.RUNNING and not rig.broker.dispatcher.lanes
 
-        await until(begun)
+        await wait_until(begun)
         for _ in range(3):
-            await later(rig, 301)
-            await until(lambda: not rig.broker.dispatcher.lanes)
+            await advance_clock(rig, 301)
+            await wait_until(lambda: not rig.broker.dispatcher.lanes)
         view = await rig.operator(GetFlight(flight_id=asked.flight_id))
         assert view.state is state
         assert reason in view.reason
         endpoint = (await rig.operator(ShowAgent(address="@parrot"))).endpoints[0]
         assert (endpoint.state == "working") is (state is FlightState.WAITING)
 
-    set_up(scene, tmp_path, harnesses={"echo": harness})
+    run_scene(scene, tmp_path, harnesses={"echo": harness})
     assert verify(tmp_path / "scout.db").clean
 
 
-@staged
+@as_test
 async def test_a_program_that_works_for_hours_is_left_alone(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     asked = await rig.operator(MakeAsk(to="@parrot", body="!hang"))
@@ -478,26 +492,26 @@ async def test_a_program_that_works_for_hours_is_left_alone(rig: Rig) -> None:
     async def begun() -> bool:
         return (await rig.operator(GetFlight(flight_id=asked.flight_id))).state is FlightState.RUNNING
 
-    await until(begun)
+    await wait_until(begun)
     for _ in range(10):
-        await later(rig, HOUR)
+        await advance_clock(rig, HOUR)
         view = await rig.operator(GetFlight(flight_id=asked.flight_id))
         assert (view.state, view.phase) == ("running", "working")
     assert await nudges(rig) == []
 
 
-@staged
+@as_test
 @pytest.mark.rows("R2.2-64")
 async def test_a_flight_that_waits_for_its_quota_goes_on_by_itself(rig: Rig) -> None:
-    bob = await live(rig, "bob")
+    bob = await online_agent(rig, "bob")
     asked = await rig.operator(MakeAsk(to="@bob", body="x"))
     await bob.call(StartFlight(flight_id=asked.flight_id))
     await waits(rig, asked.flight_id, WaitingKind.QUOTA, 5 * HOUR)
-    await later(rig, 5 * HOUR - 5)
+    await advance_clock(rig, 5 * HOUR - 5)
     assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).state is FlightState.WAITING
-    await later(rig, 6)
+    await advance_clock(rig, 6)
     assert (await rig.operator(GetFlight(flight_id=asked.flight_id))).state is FlightState.RUNNING
-    assert (await story(rig, asked.flight_id))[-1] == "flight.resumed"
+    assert (await events_of(rig, asked.flight_id))[-1] == "flight.resumed"
 
 
 def test_a_program_is_started_again_when_its_quota_is_there(tmp_path: Path) -> None:
@@ -506,25 +520,25 @@ def test_a_program_is_started_again_when_its_quota_is_there(tmp_path: Path) -> N
     async def scene(rig: Rig) -> None:
         await rig.register("parrot", harness="echo")
         asked = await rig.operator(MakeAsk(to="@parrot", body="hello"))
-        await until(lambda: harness.begun == 1 and not rig.broker.dispatcher.lanes)
+        await wait_until(lambda: harness.begun == 1 and not rig.broker.dispatcher.lanes)
         await waits(rig, asked.flight_id, WaitingKind.QUOTA, HOUR)
-        await later(rig, HOUR + 1)
-        view = await over(rig, asked.flight_id)
+        await advance_clock(rig, HOUR + 1)
+        view = await poll_until_finished(rig, asked.flight_id)
         assert (view.state, view.output, harness.begun) == (FlightState.COMPLETED, "hello", 2)
 
-    set_up(scene, tmp_path, harnesses={"echo": harness})
+    run_scene(scene, tmp_path, harnesses={"echo": harness})
     assert verify(tmp_path / "scout.db").clean
 
 
-@staged
+@as_test
 async def test_a_flight_that_waits_for_somebody_reminds_that_one_then_who_asked(rig: Rig) -> None:
-    ann, bob = await rig.agent("ann"), await live(rig, "bob")
+    ann, bob = await rig.agent("ann"), await online_agent(rig, "bob")
     await rig.agent("carol")
     asked = await ann.call(MakeAsk(to="@bob", body="x"))
     await bob.call(StartFlight(flight_id=asked.flight_id))
     await bob.call(BlockFlight(flight_id=asked.flight_id, on=WaitingKind.ACTOR, ref="@carol"))
     for _ in range(12):
-        await later(rig, HOUR + 1)
+        await advance_clock(rig, HOUR + 1)
     names = [await ident(rig, name) for name in ("carol", "ann")]
     assert await holders(rig, asked.flight_id) == [
         (names[0], 1),
@@ -539,7 +553,7 @@ async def test_a_flight_that_waits_for_somebody_reminds_that_one_then_who_asked(
 # -- what ends at its time ---------------------------------------------------------------------------
 
 
-@staged
+@as_test
 @pytest.mark.rows("R3.4-1", "R3.4-7", "R3.4-8")
 async def test_what_ends_at_its_time_is_ended_by_the_sweeper(rig: Rig) -> None:
     arc = await rig.agent("arc")
@@ -548,19 +562,19 @@ async def test_what_ends_at_its_time_is_ended_by_the_sweeper(rig: Rig) -> None:
     asked = await arc.call(Consult(question="shall I?", default_action="yes", expires_in=100))
     token = await rig.operator(CreateToken(agent="@arc", expires_in=100))
     await rig.operator(AddGrant(action=Action.ASK, agent="@arc", user="zoe", expires_in=100))
-    await later(rig, 101)
+    await advance_clock(rig, 101)
     assert (await rig.operator(GetDelivery(delivery_id=leased))).state == "pending"
     assert (await rig.operator(GetAttention(attention_id=asked.id))).state == "expired"
     tokens = {one.id: one.state for one in (await rig.operator(ListTokens())).items}
     assert tokens[token.token.id] == "expired"
     assert [one.state for one in (await rig.operator(ListGrants())).items] == ["expired"]
     ended = ("expired", "failed")
-    facts = [one for one in await log(rig) if str(one.__struct_config__.tag).endswith(ended)]
+    facts = [one for one in await read_log(rig) if str(one.__struct_config__.tag).endswith(ended)]
     assert len(facts) == 4
     assert {one.source.id for one in facts} == {rig.broker.services.sweeper_agent}
 
 
-@staged
+@as_test
 async def test_what_nobody_took_in_time_comes_back(rig: Rig) -> None:
     ann = await rig.agent("ann")
     await rig.agent("bob")
@@ -573,14 +587,14 @@ async def test_what_nobody_took_in_time_comes_back(rig: Rig) -> None:
         tx.record(DeliveryNacked, changed, move="postpone")
 
     await rig.broker.as_system(dated)
-    await later(rig, 59)
+    await advance_clock(rig, 59)
     assert (await rig.operator(GetDelivery(delivery_id=sent))).state == "pending"
-    await later(rig, 2)
+    await advance_clock(rig, 2)
     assert (await rig.operator(GetDelivery(delivery_id=sent))).state == "dead_lettered"
-    assert "it expired" in (await bodies(rig, "ann"))[-1]
+    assert "it expired" in (await inbox_bodies(rig, "ann"))[-1]
 
 
-@staged
+@as_test
 @pytest.mark.rows("R3.4-8", "R1.1-52")
 async def test_the_name_of_a_session_ends_with_it(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
@@ -601,7 +615,7 @@ async def test_the_name_of_a_session_ends_with_it(rig: Rig) -> None:
         tx.record(AliasCreated, alias, move="create")
 
     await rig.broker.as_system(named)
-    await later(rig, 200)
+    await advance_clock(rig, 200)
     assert [one.name for one in (await rig.operator(ListAliases())).items] == ["second"]
 
     def ended(tx: Transaction) -> None:
@@ -609,7 +623,7 @@ async def test_the_name_of_a_session_ends_with_it(rig: Rig) -> None:
         tx.record(SessionEnded, over, move="end")
 
     await rig.broker.as_system(ended)
-    await later(rig, 1)
+    await advance_clock(rig, 1)
     assert (await rig.operator(ListAliases())).items == ()
 
 
@@ -624,7 +638,7 @@ def test_a_restart_in_between_reminds_nobody_twice_and_forgets_nobody(tmp_path: 
         ann, _, said = await delegated(rig)
         asked = await ann.call(CreateQuestion(to="@bob", body="well?"))
         about.extend((said, asked.id))
-        await later(rig, HALF_HOUR + 1)
+        await advance_clock(rig, HALF_HOUR + 1)
         assert [len(await nudges(rig, one)) for one in about] == [1, 1]
         await ann.call(CreateQuestion(to="@bob", body="and this?"))
 
@@ -632,16 +646,16 @@ def test_a_restart_in_between_reminds_nobody_twice_and_forgets_nobody(tmp_path: 
         for _ in range(3):
             await housekeeping.tidy(rig.broker)
         assert len(await nudges(rig)) == 2
-        await later(rig, HALF_HOUR + 1)
+        await advance_clock(rig, HALF_HOUR + 1)
         assert len(await nudges(rig)) == 5
         counts = [[one.payload.count for one in await nudges(rig, each)] for each in about]
         assert counts == [[1, 2], [1, 2]]
 
-    played(begun, tmp_path, clock=clock)
-    played(again, tmp_path, clock=clock)
+    run_scene(begun, tmp_path, clock=clock)
+    run_scene(again, tmp_path, clock=clock)
 
 
-@staged
+@as_test
 @pytest.mark.rows("R0-14")
 async def test_the_running_keeper_notices_a_sleep_and_gives_one_grace_period(rig: Rig) -> None:
     arc = await rig.agent("arc")
@@ -655,7 +669,7 @@ async def test_the_running_keeper_notices_a_sleep_and_gives_one_grace_period(rig
 
     async def state_after_two_rounds() -> str:
         enough = rounds + 2
-        await until(lambda: rounds >= enough)
+        await wait_until(lambda: rounds >= enough)
         return (await rig.operator(GetDelivery(delivery_id=leased))).state
 
     keeper = asyncio.get_running_loop().create_task(housekeeping.keep(rig.broker, counted, every=0.002))
@@ -709,7 +723,7 @@ def test_the_cost_of_a_round_follows_what_is_due_and_not_what_there_is(tmp_path:
             ledger.connection.set_progress_handler(None, 0)
             return taken
 
-        return played(scene, home)
+        return run_scene(scene, home)
 
     few, many = tmp_path / "few", tmp_path / "many"
     few.mkdir()
@@ -717,22 +731,22 @@ def test_the_cost_of_a_round_follows_what_is_due_and_not_what_there_is(tmp_path:
     assert steps(many, 3000) <= 1.05 * steps(few, 30)
 
 
-@staged
+@as_test
 async def test_a_mention_of_somebody_who_could_not_be_reached_is_reminded_of_too(rig: Rig) -> None:
     ann = await rig.agent("ann")
     await rig.register("away")
     said = await ann.call(Send(body="@away please look at the build"))
-    await later(rig, HALF_HOUR + 1)
+    await advance_clock(rig, HALF_HOUR + 1)
     (first,) = await nudges(rig, said.message_id)
     assert first.payload.rule == "delegation without an answer"
-    await later(rig, HALF_HOUR + 1)
-    assert "try: scout ask @away" in (await bodies(rig, "ann"))[-1]
+    await advance_clock(rig, HALF_HOUR + 1)
+    assert "try: scout ask @away" in (await inbox_bodies(rig, "ann"))[-1]
 
 
-@staged
+@as_test
 async def test_a_clock_that_was_a_day_ahead_and_is_put_right_leaves_nothing_unlooked_at(rig: Rig) -> None:
     rig.clock.ahead += 86_400
-    ann = await live(rig, "ann")
+    ann = await online_agent(rig, "ann")
     asked = await rig.operator(MakeAsk(to="@ann", body="x"))
     await ann.call(StartFlight(flight_id=asked.flight_id))
     await housekeeping.tidy(rig.broker)

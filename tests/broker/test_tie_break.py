@@ -17,8 +17,7 @@ from scout.policy.limits import Limits, Routing
 from scout.policy.wake import WakeFacts, decide_wake
 from scout.protocol.channels import ChannelPolicy, CreateChannel
 from scout.protocol.talk import Send
-from tests.broker.rig import Rig
-from tests.broker.stage import later, log, set_up, until
+from tests.broker.rig import Rig, advance_clock, read_log, run_scene, wait_until
 
 ON = Routing(model_assisted=True)
 NAMES = ("arc", "hal", "eve")
@@ -49,7 +48,7 @@ async def room(rig: Rig) -> list[LocalScout]:
 
 
 async def deliveries(rig: Rig, message_id: str) -> list[DeliveryRequested]:
-    events = [one for one in await log(rig) if isinstance(one, DeliveryRequested)]
+    events = [one for one in await read_log(rig) if isinstance(one, DeliveryRequested)]
     return [one for one in events if one.payload.record.message_id == message_id]
 
 
@@ -62,7 +61,7 @@ def test_its_choice_is_delivered_and_recorded_as_a_suggestion(tmp_path: Path) ->
         async def came() -> list[DeliveryRequested]:
             return await deliveries(rig, sent.message_id)
 
-        [event] = await until(came)
+        [event] = await wait_until(came)
         record, wake = event.payload.record, event.metadata.wake
         hal = (await rig.agent("hal")).who.actor.agent_id
         assert (record.target, record.rule, record.wake) == (hal, "model suggestion", True)
@@ -77,7 +76,7 @@ def test_its_choice_is_delivered_and_recorded_as_a_suggestion(tmp_path: Path) ->
             {"text": "who takes the build?", "candidates": [f"@{name}.node:mini" for name in NAMES]}
         ]
 
-    set_up(scene, tmp_path, routing=ON, router=router(tmp_path, "print(sorted(asked['candidates'])[-1])"))
+    run_scene(scene, tmp_path, routing=ON, router=router(tmp_path, "print(sorted(asked['candidates'])[-1])"))
 
 
 @pytest.mark.rows("R3.7-14")
@@ -85,20 +84,20 @@ def test_by_default_nobody_is_asked(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         await room(rig)
         await rig.operator(Send(channel="ops", body="who takes it?", wake=True))
-        await later(rig, 1)
+        await advance_clock(rig, 1)
         assert asked(tmp_path) == []
 
-    set_up(scene, tmp_path, router=router(tmp_path, "print(asked['candidates'][0])"))
+    run_scene(scene, tmp_path, router=router(tmp_path, "print(asked['candidates'][0])"))
 
 
 def test_without_a_router_there_is_nobody_to_ask(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         await room(rig)
         sent = await rig.operator(Send(channel="ops", body="who takes it?", wake=True))
-        await later(rig, 1)
+        await advance_clock(rig, 1)
         assert await deliveries(rig, sent.message_id) == []
 
-    set_up(scene, tmp_path, routing=ON)
+    run_scene(scene, tmp_path, routing=ON)
 
 
 def test_where_a_rule_decides_it_is_not_asked(tmp_path: Path) -> None:
@@ -120,13 +119,13 @@ def test_where_a_rule_decides_it_is_not_asked(tmp_path: Path) -> None:
         await rig.operator(Send(channel="ops", body="and is quiet", wake=True))
         await rig.operator(CreateChannel(name="two", members=("@arc",)))
         await rig.operator(Send(channel="two", body="one alone needs no router", wake=True))
-        await later(rig, 1)
+        await advance_clock(rig, 1)
         assert asked(tmp_path) == []
         await rig.operator(ChannelPolicy(name="ops", quiet=False))
         await rig.operator(Send(channel="ops", body="who?", kind=MessageKind.QUESTION))
-        assert await until(lambda: len(asked(tmp_path)) == 1)
+        assert await wait_until(lambda: len(asked(tmp_path)) == 1)
 
-    set_up(scene, tmp_path, routing=ON, router=router(tmp_path, "print(asked['candidates'][0])"))
+    run_scene(scene, tmp_path, routing=ON, router=router(tmp_path, "print(asked['candidates'][0])"))
 
 
 @pytest.mark.parametrize(
@@ -147,22 +146,22 @@ def test_an_answer_that_is_none_wakes_nobody_and_is_logged(
     async def scene(rig: Rig) -> None:
         await room(rig)
         sent = await rig.operator(Send(channel="ops", body="who?", wake=True))
-        assert await until(lambda: told in caplog.text)
+        assert await wait_until(lambda: told in caplog.text)
         assert await deliveries(rig, sent.message_id) == []
 
     with caplog.at_level(logging.WARNING, "scout.tie_break"):
         seconds = 0.5 if "sleep" in text else 20.0
-        set_up(scene, tmp_path, routing=ON, router=router(tmp_path, text, seconds))
+        run_scene(scene, tmp_path, routing=ON, router=router(tmp_path, text, seconds))
 
 
 def test_a_router_that_is_not_there_wakes_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def scene(rig: Rig) -> None:
         await room(rig)
         await rig.operator(Send(channel="ops", body="who?", wake=True))
-        assert await until(lambda: "said nothing" in caplog.text)
+        assert await wait_until(lambda: "said nothing" in caplog.text)
 
     with caplog.at_level(logging.WARNING, "scout.tie_break"):
-        set_up(scene, tmp_path, routing=ON, router=ProgramRouter(str(tmp_path / "none")))
+        run_scene(scene, tmp_path, routing=ON, router=ProgramRouter(str(tmp_path / "none")))
 
 
 def test_it_is_within_the_budget_of_the_conversation(tmp_path: Path) -> None:
@@ -177,7 +176,7 @@ def test_it_is_within_the_budget_of_the_conversation(tmp_path: Path) -> None:
             found = [event for one in sent for event in await deliveries(rig, one.message_id)]
             return found if len(found) == 2 else []
 
-        found = await until(came)
+        found = await wait_until(came)
         assert sorted((one.payload.record.rule, one.payload.record.wake) for one in found) == [
             ("model suggestion", True),
             ("wake_budget", False),
@@ -185,4 +184,4 @@ def test_it_is_within_the_budget_of_the_conversation(tmp_path: Path) -> None:
 
     limits = Limits(wakes_per_hour=1)
     say = "print(asked['candidates'][0])"
-    set_up(scene, tmp_path, routing=ON, limits=limits, router=router(tmp_path, say))
+    run_scene(scene, tmp_path, routing=ON, limits=limits, router=router(tmp_path, say))

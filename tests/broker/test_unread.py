@@ -21,7 +21,7 @@ from scout.protocol.insight import ShowBrief
 from scout.protocol.overview import ReadLog, ShowNow
 from scout.protocol.talk import Latest, Reply, Send
 from scout.store.integrity.verify import verify
-from tests.broker.rig import Rig, played, refused, staged
+from tests.broker.rig import Rig, as_test, refused, run_scene
 
 PLACES: tuple[dict[str, Any], ...] = (
     {"channel": "ops"},
@@ -35,7 +35,7 @@ def bodies(items: tuple[InboxItem, ...]) -> list[str]:
     return [item.message.body for item in items if item.message]
 
 
-@staged
+@as_test
 async def test_a_broadcast_is_unread_for_every_agent_on_every_surface(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     sent = await rig.operator(Send(broadcast=True, body="main is frozen"))
@@ -63,7 +63,7 @@ async def test_a_broadcast_is_unread_for_every_agent_on_every_surface(rig: Rig) 
     ]
 
 
-@staged
+@as_test
 async def test_an_agent_that_came_later_or_was_retired_does_not_have_it(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.operator(Send(broadcast=True, body="one"))
@@ -76,7 +76,7 @@ async def test_an_agent_that_came_later_or_was_retired_does_not_have_it(rig: Rig
     assert bodies((await arc.call(ListInbox())).items) == ["three"]
 
 
-@staged
+@as_test
 async def test_a_claim_gives_both_kinds_and_an_ack_moves_the_cursor(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     await rig.operator(CreateChannel(name="ops", members=("@arc", "@hal")))
@@ -109,7 +109,7 @@ async def test_a_claim_gives_both_kinds_and_an_ack_moves_the_cursor(rig: Rig) ->
     ]
 
 
-@staged
+@as_test
 async def test_a_cursor_is_moved_only_by_who_takes_part_and_never_past_what_was_said(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     channel = await rig.operator(CreateChannel(name="ops", members=("@arc",)))
@@ -128,7 +128,7 @@ async def test_a_cursor_is_moved_only_by_who_takes_part_and_never_past_what_was_
         assert (await refused(arc.call(wrong))).code == "bad_request", wrong
 
 
-@staged
+@as_test
 async def test_a_message_that_is_delivered_as_well_is_there_once(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.agent("hal")
@@ -144,7 +144,7 @@ async def test_a_message_that_is_delivered_as_well_is_there_once(rig: Rig) -> No
     assert (after.delivery_id, bodies((after,))) == (None, ["all of you"])
 
 
-@staged
+@as_test
 async def test_pages_of_both_kinds_leave_nothing_out(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.operator(CreateChannel(name="ops", members=("@arc",)))
@@ -172,7 +172,7 @@ async def test_pages_of_both_kinds_leave_nothing_out(rig: Rig) -> None:
     assert (await arc.call(ShowBrief())).unread == 0
 
 
-@staged
+@as_test
 async def test_who_waits_hears_of_a_channel_and_of_one_it_is_let_into_meanwhile(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.operator(CreateChannel(name="ops", members=("@arc",)))
@@ -189,7 +189,7 @@ async def test_who_waits_hears_of_a_channel_and_of_one_it_is_let_into_meanwhile(
             await arc.call(taken)
 
 
-@staged
+@as_test
 async def test_who_leaves_has_nothing_unread_there(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.operator(CreateChannel(name="ops", members=("@arc",)))
@@ -202,7 +202,7 @@ async def test_who_leaves_has_nothing_unread_there(rig: Rig) -> None:
     assert (await arc.call(ListInbox())).items == ()
 
 
-@staged
+@as_test
 async def test_a_direct_talk_is_unread_as_long_as_its_mail_is(rig: Rig) -> None:
     arc = await rig.agent("arc")
     sent = await arc.call(Send(to="/ada/direct", body="one"))
@@ -222,7 +222,7 @@ async def test_a_direct_talk_is_unread_as_long_as_its_mail_is(rig: Rig) -> None:
     assert await unread() == (0, 0, 0)
 
 
-@staged
+@as_test
 async def test_an_answer_says_to_what(rig: Rig) -> None:
     arc = await rig.agent("arc")
     sent = await rig.operator(Send(to="@arc", body="is the parser done?\nI need it today."))
@@ -231,7 +231,7 @@ async def test_an_answer_says_to_what(rig: Rig) -> None:
     assert (item.about, bodies((item,))) == ("is the parser done?", ["yes"])
 
 
-@staged
+@as_test
 async def test_a_reply_after_an_ask_came_to_nothing_reaches_its_asker(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     for end in ("cancel", "fail"):
@@ -277,5 +277,5 @@ def test_the_places_follow_from_the_log(tmp_path: Path) -> None:
         events = (await rig.operator(ReadLog(family="collab.conversation.cursor"))).items
         assert {record_of(one).conversation_id for one in events} != set()
 
-    played(scene, tmp_path)
+    run_scene(scene, tmp_path)
     assert verify(tmp_path / "scout.db").differences == ()

@@ -22,14 +22,25 @@ from scout.protocol.attention import ListAttention
 from scout.protocol.inbox import ListDeliveries
 from scout.protocol.insight import GroupBy, ReportUsage, ShowBrief, ShowUsage, UsageReport
 from scout.protocol.talk import GetMessage, Send
-from tests.broker.rig import Rig, refused, staged
-from tests.broker.stage import ended, later, log, program, set_up, until
+from tests.broker.rig import (
+    Rig,
+    advance_clock,
+    as_test,
+    read_log,
+    refused,
+    run_scene,
+    wait_for_end,
+    wait_until,
+    write_program,
+)
 
 EXECUTION, OVERHEAD = str(UsageLedger.HARNESS_EXECUTION), str(UsageLedger.PROTOCOL_OVERHEAD)
 
 
 async def reports(rig: Rig) -> list[Usage]:
-    return [one.payload.record for one in await log(rig, "collab.usage") if isinstance(one, UsageReported)]
+    return [
+        one.payload.record for one in await read_log(rig, "collab.usage") if isinstance(one, UsageReported)
+    ]
 
 
 def sums(account: Account) -> tuple[int, int, int]:
@@ -45,7 +56,7 @@ async def spend(seat: Any, tokens: int, **more: Any) -> Usage:
 
 
 @pytest.mark.rows("R3.7-9")
-@staged
+@as_test
 async def test_both_ledgers_are_shown_apart_with_what_is_a_guess(rig: Rig) -> None:
     arc = await rig.agent("arc")
     exact = UsageSource.PROVIDER_EXACT
@@ -69,7 +80,7 @@ async def test_both_ledgers_are_shown_apart_with_what_is_a_guess(rig: Rig) -> No
 
 
 @pytest.mark.rows("R3.7-9")
-@staged
+@as_test
 async def test_the_trend_has_every_day_and_other_groups_begin_with_the_largest(rig: Rig) -> None:
     arc, bow = await rig.agent("arc"), await rig.agent("bow")
     await spend(arc, 100, model="opus", harness="claude")
@@ -92,7 +103,7 @@ async def test_the_trend_has_every_day_and_other_groups_begin_with_the_largest(r
     assert await by(GroupBy.MODEL) == [("-", 200), ("opus", 100), ("gpt", 10)]
 
 
-@staged
+@as_test
 async def test_an_agent_sees_its_own_and_the_operator_all(rig: Rig) -> None:
     arc, bow = await rig.agent("arc"), await rig.agent("bow")
     await spend(arc, 100)
@@ -104,18 +115,18 @@ async def test_an_agent_sees_its_own_and_the_operator_all(rig: Rig) -> None:
 
     assert await seen(arc) == await seen(arc, agent="@arc") == 100
     assert (await refused(arc.call(ShowUsage(agent="@bow")))).code == "forbidden"
-    everybody = await rig.seat()
+    everybody = await rig.scout()
     assert (await seen(everybody), await seen(everybody, agent="@bow")) == (107, 7)
     for days in (0, 367):
         assert (await refused(arc.call(ShowUsage(days=days)))).field == "days"
 
 
-@staged
+@as_test
 async def test_one_reports_only_for_oneself(rig: Rig) -> None:
     arc = await rig.agent("arc", harness="echo")
     await rig.register("bow", harness="echo")
     asked = await rig.operator(MakeAsk(to="@bow", body="x", wait=20))
-    flight = await ended(rig, asked.flight_id)
+    flight = await wait_for_end(rig, asked.flight_id)
     before = len(await reports(rig))
     foreign = await refused(spend(arc, 5, flight_id=flight.id))
     assert (foreign.code, foreign.needs) == ("not_owner", ("the token of @bow",))
@@ -124,7 +135,7 @@ async def test_one_reports_only_for_oneself(rig: Rig) -> None:
     assert (await refused(spend(arc, -5))).code == "bad_request"
     assert (await refused(spend(arc, 10**13))).code == "bad_request"
     assert len(await reports(rig)) == before
-    own = await rig.seat(act_as="@bow")
+    own = await rig.scout(act_as="@bow")
     mine = await spend(own, 5, flight_id=flight.id, session_id=flight.session_id)
     assert mine.agent_id == flight.target
 
@@ -133,9 +144,9 @@ async def test_one_reports_only_for_oneself(rig: Rig) -> None:
 
 
 @pytest.mark.rows("R3.6-12")
-@staged
+@as_test
 async def test_each_attempt_reports_what_its_contract_costs(rig: Rig) -> None:
-    await rig.register("upper", command=program(rig.home, "upper", "tr a-z A-Z"))
+    await rig.register("upper", command=write_program(rig.home, "upper", "tr a-z A-Z"))
     asked = await rig.operator(MakeAsk(to="@upper", body="hello", wait=20))
     assert asked.output == "HELLO"
     cost, run = await reports(rig)
@@ -149,24 +160,24 @@ async def test_each_attempt_reports_what_its_contract_costs(rig: Rig) -> None:
     assert (run.category, run.flight_id) == (UsageLedger.HARNESS_EXECUTION, asked.flight_id)
 
 
-@staged
+@as_test
 async def test_what_gets_no_contract_costs_none_and_a_failed_start_is_counted(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     await rig.operator(MakeAsk(to="@parrot", body="x", wait=20))
     assert await reports(rig) == []
     await rig.operator(MakeAsk(to="@parrot", body="!refuse"))
-    await until(lambda: reports(rig))
-    await later(rig, 3)
+    await wait_until(lambda: reports(rig))
+    await advance_clock(rig, 3)
 
     async def both() -> bool:
         return len(await reports(rig)) == 2
 
-    await until(both)
+    await wait_until(both)
     shown = await rig.operator(ShowUsage(agent="@parrot"))
     assert shown.totals[OVERHEAD].counters == Counters(wake_failures=2)
 
 
-@staged
+@as_test
 async def test_refusals_and_briefs_are_counted_in_memory_and_reported_together(rig: Rig) -> None:
     arc = await rig.agent("arc")
     for _ in range(5):
@@ -199,7 +210,7 @@ class Hungry(Echo):
 
 
 def capped(scene: Any, home: Path, **limits: int) -> None:
-    set_up(scene, home, harnesses={"echo": Hungry()}, limits=replace(Limits(), **limits))
+    run_scene(scene, home, harnesses={"echo": Hungry()}, limits=replace(Limits(), **limits))
 
 
 async def seen(rig: Rig, flight_id: str) -> FlightView:
@@ -213,7 +224,7 @@ async def held(rig: Rig, to: str, body: str = "more") -> FlightView:
         view = await seen(rig, asked.flight_id)
         return view if view.waiting_on is not None else None
 
-    return await until(is_held)
+    return await wait_until(is_held)
 
 
 async def budget_items(rig: Rig) -> list[str]:
@@ -246,8 +257,8 @@ def test_at_its_cap_an_agent_waits_for_the_next_day_and_goes_on_by_itself(tmp_pa
         assert delivery.next_attempt_at == view.next_check_at
         assert delivery.next_attempt_at <= midnight
         while rig.clock.now() < midnight:  # looked at again and again, and no attempt is used up
-            await later(rig, min(3600.0, midnight.since(rig.clock.now()) + 1))
-        assert (await ended(rig, view.id)).output == "more"
+            await advance_clock(rig, min(3600.0, midnight.since(rig.clock.now()) + 1))
+        assert (await wait_for_end(rig, view.id)).output == "more"
         assert (await seen(rig, view.id)).attempts == 1
 
     capped(scene, tmp_path, agent_tokens_per_day=100)
@@ -263,8 +274,8 @@ def test_a_cap_that_is_raised_counts_within_the_hour(tmp_path: Path) -> None:
         rules = rig.broker.services.rules
         rig.broker.services.rules = replace(rules, limits=replace(rules.limits, tokens_per_day=1000))
         assert view.next_check_at is not None
-        await later(rig, view.next_check_at.since(rig.clock.now()) + 1)
-        assert (await ended(rig, view.id)).output == "more"
+        await advance_clock(rig, view.next_check_at.since(rig.clock.now()) + 1)
+        assert (await wait_for_end(rig, view.id)).output == "more"
 
     capped(scene, tmp_path, tokens_per_day=100)
 
@@ -279,7 +290,7 @@ def test_a_message_that_wakes_waits_for_the_budget_too(tmp_path: Path) -> None:
             told = await rig.operator(GetMessage(message_id=sent.message_id))
             return "100 of 100 tokens" in told.deliveries[0].reason
 
-        await until(postponed)
+        await wait_until(postponed)
         (delivery, *_) = (await rig.operator(ListDeliveries(target="@parrot"))).items
         assert (delivery.state, delivery.attempts) == ("pending", 0)
         assert delivery.next_attempt_at > rig.clock.now()

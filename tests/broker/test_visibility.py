@@ -22,7 +22,7 @@ from scout.protocol.inbox import ListDeliveries
 from scout.protocol.sessions import ListSessions
 from scout.protocol.talk import GetMessage, ListMessages, Send
 from tests.broker.neighbours import seat_of, stranger, wishes
-from tests.broker.rig import Rig, refused, staged
+from tests.broker.rig import Rig, as_test, refused
 
 
 def _asked(problem: Any) -> AddGrant:
@@ -33,7 +33,7 @@ def _asked(problem: Any) -> AddGrant:
 
 
 @pytest.mark.rows("R1.3-2")
-@staged
+@as_test
 async def test_whom_one_may_not_see_is_neither_matched_nor_offered(rig: Rig) -> None:
     arc = await rig.agent("arc")
     zed = await stranger(rig, "zed")
@@ -52,7 +52,7 @@ async def test_whom_one_may_not_see_is_neither_matched_nor_offered(rig: Rig) -> 
 
 
 @pytest.mark.rows("R1.3-2")
-@staged
+@as_test
 async def test_a_namesake_of_another_user_makes_nothing_ambiguous(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.register("hal")
@@ -63,7 +63,7 @@ async def test_a_namesake_of_another_user_makes_nothing_ambiguous(rig: Rig) -> N
     assert (await arc.call(Resolve(address="@hal"))).canonical == "@hal.node:mini"
 
 
-@staged
+@as_test
 async def test_a_grant_lets_see_and_address_until_it_is_revoked(rig: Rig) -> None:
     arc = await rig.agent("arc")
     zed = await stranger(rig)
@@ -81,7 +81,7 @@ async def test_a_grant_lets_see_and_address_until_it_is_revoked(rig: Rig) -> Non
     assert (await refused(arc.call(Send(to="@zed", body="again")))).code == "unknown_target"
 
 
-@staged
+@as_test
 async def test_a_grant_that_is_over_shows_and_allows_nothing(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await stranger(rig)
@@ -92,7 +92,7 @@ async def test_a_grant_that_is_over_shows_and_allows_nothing(rig: Rig) -> None:
     assert (await refused(arc.call(Send(to="/bob/agent/zed", body="late")))).code == "forbidden"
 
 
-@staged
+@as_test
 async def test_a_grant_for_a_user_holds_for_each_of_their_agents(rig: Rig) -> None:
     arc, hal = await rig.agent("arc"), await rig.agent("hal")
     await stranger(rig)
@@ -101,7 +101,7 @@ async def test_a_grant_for_a_user_holds_for_each_of_their_agents(rig: Rig) -> No
         assert (await seat.call(Send(to="@zed", body="hello"))).deliveries
 
 
-@staged
+@as_test
 async def test_grants_are_the_operators_to_give(rig: Rig) -> None:
     arc = await rig.agent("arc")
     wish = AddGrant(action=Action.CONTROL, agent="@arc", user="ada")
@@ -115,7 +115,7 @@ async def test_grants_are_the_operators_to_give(rig: Rig) -> None:
     assert (await refused(rig.operator(gone))).code == "not_found"
 
 
-@staged
+@as_test
 async def test_an_agent_controls_only_itself_and_those_below_it(rig: Rig) -> None:
     arc = await rig.agent("arc")
     hal = await rig.register("hal")
@@ -138,7 +138,7 @@ async def test_an_agent_controls_only_itself_and_those_below_it(rig: Rig) -> Non
     assert (await arc.call(RetireAgent(address=child))).lifecycle == "retired"
 
 
-@staged
+@as_test
 async def test_a_conversation_is_for_who_takes_part(rig: Rig) -> None:
     arc, hal, eve = await rig.agent("arc"), await rig.agent("hal"), await rig.agent("eve")
     sent = await arc.call(Send(to="@hal", body="between us"))
@@ -164,7 +164,7 @@ FOLDER = os.path.realpath("/usr/bin")  # short enough to be read as the path of 
 
 
 @pytest.mark.rows("R1.4-35")
-@staged
+@as_test
 async def test_a_path_that_is_a_directory_is_offered_as_a_project(rig: Rig) -> None:
     folder = FOLDER
     there = await refused(rig.operator(Send(to=folder, body="x")))

@@ -12,19 +12,18 @@ from scout.protocol.asks import CompleteFlight, GetFlight, MakeAsk, StartFlight
 from scout.protocol.inbox import AckInbox, ClaimInbox, NackInbox
 from scout.protocol.talk import Send
 from scout.store.ledger import LAST
-from tests.broker.rig import Rig, played, refused, staged
-from tests.broker.stage import bodies, live, until
+from tests.broker.rig import Rig, as_test, inbox_bodies, online_agent, refused, run_scene, wait_until
 
 
 @pytest.mark.rows("R2.2-44")
-@staged
+@as_test
 async def test_who_stops_waiting_leaves_the_flight_running(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
-    seat = await rig.seat()
+    seat = await rig.scout()
     waiting = asyncio.create_task(seat.call(MakeAsk(to="@parrot", body="!hang", wait=30)))
-    flight = await until(lambda: newest(rig))
+    flight = await wait_until(lambda: newest(rig))
     mine = f"{flight} {rig.broker.services.operator_agent}"
-    await until(lambda: rig.broker.waiters.is_awaited(mine))
+    await wait_until(lambda: rig.broker.waiters.is_awaited(mine))
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     assert not rig.broker.waiters.is_awaited(mine)
@@ -38,17 +37,17 @@ def newest(rig: Rig) -> str | None:
     return found[0].id if found and found[0].started_at is not None else None
 
 
-@staged
+@as_test
 async def test_a_wait_ends_at_the_change(rig: Rig) -> None:
-    seat = await live(rig)
+    seat = await online_agent(rig)
     asked = await rig.operator(MakeAsk(to="@live", body="x"))
     first = await rig.operator(GetFlight(flight_id=asked.flight_id))
     seen = GetFlight(flight_id=asked.ask_id, wait=20, seen=first.revision)
     waiting = [
         asyncio.create_task(rig.operator(one)) for one in (seen, GetFlight(flight_id=asked.ask_id, wait=20))
     ]
-    await until(lambda: rig.broker.waiters.is_awaited(asked.flight_id))
-    await until(lambda: rig.broker.waiters.is_awaited(f"end of {asked.flight_id}"))
+    await wait_until(lambda: rig.broker.waiters.is_awaited(asked.flight_id))
+    await wait_until(lambda: rig.broker.waiters.is_awaited(f"end of {asked.flight_id}"))
     await seat.call(StartFlight(flight_id=asked.flight_id))
     changed = await waiting[0]
     assert changed.state is FlightState.RUNNING
@@ -67,7 +66,7 @@ def test_a_wait_is_never_longer_than_the_longest(tmp_path: Path) -> None:
         arc = await rig.agent("arc")
         assert (await arc.call(ClaimInbox(wait=1000))).items == ()
 
-    played(scene, tmp_path, periods=Periods(long_poll=0.05))
+    run_scene(scene, tmp_path, periods=Periods(long_poll=0.05))
 
 
 @pytest.mark.rows("R0-12")
@@ -82,15 +81,15 @@ def test_a_wait_is_not_shortened_or_stretched_by_the_wall_clock(tmp_path: Path, 
         assert (await waiting).items == ()
         assert 0.25 <= time.monotonic() - began < 10
 
-    played(scene, tmp_path)
+    run_scene(scene, tmp_path)
 
 
-@staged
+@as_test
 async def test_a_claim_waits_for_what_comes(rig: Rig) -> None:
     arc = await rig.agent("arc")
     waiting = asyncio.create_task(arc.call(ClaimInbox(wait=20)))
     key = f"inbox {arc.who.actor.agent_id}"
-    await until(lambda: rig.broker.waiters.is_awaited(key))
+    await wait_until(lambda: rig.broker.waiters.is_awaited(key))
     await rig.operator(Send(to="@arc", body="hello"))
     claimed = await waiting
     assert [item.message and item.message.body for item in claimed.items] == ["hello"]
@@ -102,22 +101,22 @@ async def test_a_claim_waits_for_what_comes(rig: Rig) -> None:
     await arc.call(AckInbox(delivery_ids=(ident,)))
 
 
-@staged
+@as_test
 async def test_an_asker_whose_wait_is_over_is_told(rig: Rig) -> None:
     asker = await rig.agent("asker")
     await rig.register("parrot", harness="echo")
     waiting = asyncio.create_task(asker.call(MakeAsk(to="@parrot", body="!hang", wait=30)))
-    flight = await until(lambda: newest(rig))
+    flight = await wait_until(lambda: newest(rig))
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     harness = rig.broker.services.harnesses["echo"]
     view = await rig.operator(GetFlight(flight_id=flight))
     await harness.stop(view.session_id or "")
-    await until(lambda: bodies(rig, "asker"))
-    assert "interrupted" in (await bodies(rig, "asker"))[0]
+    await wait_until(lambda: inbox_bodies(rig, "asker"))
+    assert "interrupted" in (await inbox_bodies(rig, "asker"))[0]
 
 
-@staged
+@as_test
 async def test_a_key_is_for_the_ask_and_not_for_the_wait(rig: Rig) -> None:
     await rig.register("parrot", harness="echo")
     first = await rig.operator(MakeAsk(to="@parrot", body="x", idempotency_key="k", wait=20))

@@ -49,8 +49,7 @@ from scout.protocol.work import (
     WorkView,
 )
 from scout.store.integrity.verify import verify
-from tests.broker.rig import Rig, rig
-from tests.broker.stage import live, log, until
+from tests.broker.rig import Rig, online_agent, open_rig, read_log, wait_until
 from tests.seeds import run_seed
 from tests.soak import Soaked
 
@@ -97,7 +96,7 @@ class Stage:
         return self.kinds[address]
 
     async def enter(self, kinds: list[str]) -> None:
-        self.seats["operator"] = await self.rig.seat()
+        self.seats["operator"] = await self.rig.scout()
         self.ids["operator"], self.kinds["operator"] = self.rig.broker.services.operator_agent, "person"
         for number, kind in enumerate(kinds):
             name = f"a{number}"
@@ -105,7 +104,7 @@ class Stage:
             if kind == "person":
                 await self.rig.operator(Send(to=address, body="welcome", create={}))
             elif kind == "live":
-                await live(self.rig, name)
+                await online_agent(self.rig, name)
             else:
                 policy = {"wake_policy": "manual"} if kind == "manual" else {}
                 await self.rig.register(name, harness=None if kind == "bare" else "echo", **policy)
@@ -261,7 +260,7 @@ def _again(wake: WakeFact) -> None:
 
 
 async def _played(home: Path, chance: Random) -> None:
-    async with rig(home) as made:
+    async with open_rig(home) as made:
         stage = Stage(made, chance)
         await stage.enter([*KINDS, "program", *chance.choices(KINDS, k=2)])
         await stage.furnish(3)
@@ -269,8 +268,8 @@ async def _played(home: Path, chance: Random) -> None:
             await stage.do(number)
             if number == 40:  # one goes out of service in the middle
                 await stage.retire(chance.choice([one for one in stage.seats if one != "operator"]))
-        await until(lambda: not made.broker.dispatcher.lanes)
-        events = await log(made)
+        await wait_until(lambda: not made.broker.dispatcher.lanes)
+        events = await read_log(made)
     _once(events, stage)
     for event in events:
         if event.metadata.wake is not None:

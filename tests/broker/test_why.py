@@ -23,12 +23,20 @@ from scout.protocol.questions import AnswerQuestion, CreateQuestion
 from scout.protocol.talk import Send
 from scout.protocol.work import CreateWork, StartWork, SubmitWork
 from scout.store.integrity.review import review
-from tests.broker.rig import Rig, refused, staged
-from tests.broker.stage import ended, live, log, set_up, until
+from tests.broker.rig import (
+    Rig,
+    as_test,
+    online_agent,
+    read_log,
+    refused,
+    run_scene,
+    wait_for_end,
+    wait_until,
+)
 
 
 async def why(rig: Rig, ident: str, seat: LocalScout | None = None) -> Explanation:
-    return await (seat or await rig.seat()).call(Why(id=ident))
+    return await (seat or await rig.scout()).call(Why(id=ident))
 
 
 def types(told: Explanation) -> list[str]:
@@ -36,7 +44,7 @@ def types(told: Explanation) -> list[str]:
 
 
 @pytest.mark.rows("R2.3-21")
-@staged
+@as_test
 async def test_a_message_says_who_was_woken_and_who_was_passed_over(rig: Rig) -> None:
     await rig.register("bow", harness="echo")
     arc = await rig.agent("arc")
@@ -50,7 +58,7 @@ async def test_a_message_says_who_was_woken_and_who_was_passed_over(rig: Rig) ->
         says = (await why(rig, sent.message_id, arc)).says
         return says.startswith("@bow was woken: it is the leading mention.")
 
-    assert await until(is_woken)
+    assert await wait_until(is_woken)
     assert (decision.action, decision.rule, decision.holder) == ("wake", "leading mention", "@bow")
     assert decision.differs == ""
     facts = decode(decision.facts, WakeFacts)
@@ -61,7 +69,7 @@ async def test_a_message_says_who_was_woken_and_who_was_passed_over(rig: Rig) ->
     assert [one.seq for one in told.steps] == sorted(one.seq for one in told.steps)
 
 
-@staged
+@as_test
 async def test_nobody_is_explained_as_well(rig: Rig) -> None:
     arc = await rig.agent("arc")
     await rig.register("bow", harness="echo")
@@ -78,7 +86,7 @@ async def test_nobody_is_explained_as_well(rig: Rig) -> None:
     assert [one.role for one in decision.passed_over] == ["conversation master", "channel owner"]
 
 
-@staged
+@as_test
 async def test_a_flight_its_ask_and_its_delivery_tell_one_story(rig: Rig) -> None:
     await rig.register("bow", harness="echo")
     arc = await rig.agent("arc")
@@ -90,7 +98,7 @@ async def test_a_flight_its_ask_and_its_delivery_tell_one_story(rig: Rig) -> Non
     ask = await why(rig, asked.ask_id, arc)
     assert types(ask)[:2] == ["message.posted", "ask.created"]
     assert ask.decisions == flight.decisions
-    requested = next(one for one in await log(rig) if isinstance(one, DeliveryRequested))
+    requested = next(one for one in await read_log(rig) if isinstance(one, DeliveryRequested))
     delivery = await why(rig, requested.target.id, arc)
     assert delivery.decisions == flight.decisions
     assert types(delivery) == [
@@ -103,9 +111,9 @@ async def test_a_flight_its_ask_and_its_delivery_tell_one_story(rig: Rig) -> Non
     assert (await why(rig, asked.flight_id, bow)).steps == flight.steps
 
 
-@staged
+@as_test
 async def test_a_question_and_a_work_item_say_who_held_the_next_move(rig: Rig) -> None:
-    bow, arc = await live(rig, "bow"), await live(rig, "arc")
+    bow, arc = await online_agent(rig, "bow"), await online_agent(rig, "arc")
     question = await arc.call(CreateQuestion(to="@bow", body="Which port?"))
     told = await why(rig, question.id, bow)
     assert told.says == ("@bow was told and not woken: it is the next-move owner. The question is open.")
@@ -125,9 +133,9 @@ async def test_a_question_and_a_work_item_say_who_held_the_next_move(rig: Rig) -
     assert all(one.differs == "" for one in told.decisions)
 
 
-@staged
+@as_test
 async def test_an_attention_item_and_a_single_event(rig: Rig) -> None:
-    arc = await live(rig, "arc")
+    arc = await online_agent(rig, "arc")
     item = await arc.call(Need(question="May I?"))
     await rig.operator(AnswerAttention(attention_id=item.id, answer="yes"))
     told = await why(rig, item.id, arc)
@@ -135,26 +143,28 @@ async def test_an_attention_item_and_a_single_event(rig: Rig) -> None:
     assert types(told)[-1] == "attention.answered"
     assert "The attention item is answered" in told.says
     sent = await arc.call(Send(body="@arc talk to yourself", to="@arc"))
-    event = next(one for one in await log(rig) if getattr(one.payload, "message_id", None) == sent.message_id)
+    event = next(
+        one for one in await read_log(rig) if getattr(one.payload, "message_id", None) == sent.message_id
+    )
     alone = await why(rig, event.id, arc)
     assert (alone.noun, types(alone)) == ("event", ["message.posted"])
     assert alone.decisions == (await why(rig, sent.message_id, arc)).decisions
-    created = next(one for one in await log(rig) if one.target.id == item.id)
+    created = next(one for one in await read_log(rig) if one.target.id == item.id)
     assert (await why(rig, created.id, arc)).says == "It is open."
 
 
-@staged
+@as_test
 async def test_only_who_may_read_the_record_is_told(rig: Rig) -> None:
     await rig.register("bow", harness="echo")
     arc, eve = await rig.agent("arc"), await rig.agent("eve")
     asked = await arc.call(MakeAsk(to="@bow", body="secret", wait=20))
-    event = (await log(rig, "collab.flight"))[0]
+    event = (await read_log(rig, "collab.flight"))[0]
     question = await arc.call(CreateQuestion(to="@bow", body="secret?"))
     item = await arc.call(CreateWork(title="secret", owner_id="@bow"))
     for ident in (asked.message_id, asked.ask_id, asked.flight_id, event.id, question.id, item.id):
         assert (await refused(why(rig, ident, eve))).code == "forbidden", ident
     await rig.operator(AddGrant(action=Action.READ, agent="@eve", path="/ada/agent/bow"))
-    eve = await rig.seat(rig.tokens["eve"])
+    eve = await rig.scout(rig.tokens["eve"])
     assert (await why(rig, asked.flight_id, eve)).decisions
     for ident, code in (("flt_none", "not_found"), ("evt_none", "not_found"), ("agt_none", "bad_request")):
         assert (await refused(why(rig, ident))).code == code
@@ -165,7 +175,7 @@ def test_what_the_budget_held_is_said_and_does_not_differ(tmp_path: Path) -> Non
         await rig.register("bow", harness="echo")
         arc = await rig.agent("arc")
         first = await arc.call(MakeAsk(to="@bow", body="x", wait=20))
-        await ended(rig, first.flight_id)
+        await wait_for_end(rig, first.flight_id)
         asked = await arc.call(MakeAsk(to="@bow", body="again"))
         told = await why(rig, asked.flight_id)
         assert told.says.startswith("@bow was not woken: agents used 1 of 1 wakes per hour")
@@ -173,10 +183,10 @@ def test_what_the_budget_held_is_said_and_does_not_differ(tmp_path: Path) -> Non
             ("hold", "wake_budget", "")
         ]
 
-    set_up(scene, tmp_path, limits=Limits(wakes_per_hour=1))
+    run_scene(scene, tmp_path, limits=Limits(wakes_per_hour=1))
 
 
-@staged
+@as_test
 async def test_a_decision_that_would_be_another_today_is_shown_as_it_would_be(rig: Rig) -> None:
     await rig.register("bow", harness="echo")
     arc = await rig.agent("arc")

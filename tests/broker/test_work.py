@@ -35,8 +35,16 @@ from scout.protocol.work import (
     WaitWork,
     WorkView,
 )
-from tests.broker.rig import Rig, played, refused, staged
-from tests.broker.stage import bodies, live, log, said_to
+from tests.broker.rig import (
+    Rig,
+    as_test,
+    inbox_bodies,
+    inbox_items,
+    online_agent,
+    read_log,
+    refused,
+    run_scene,
+)
 
 
 async def _made(
@@ -46,11 +54,11 @@ async def _made(
 
 
 async def _pair(rig: Rig) -> tuple[LocalScout, LocalScout]:
-    return await live(rig, "arc"), await live(rig, "hal")
+    return await online_agent(rig, "arc"), await online_agent(rig, "hal")
 
 
 async def _last(rig: Rig) -> int:
-    return (await log(rig))[-1].seq
+    return (await read_log(rig))[-1].seq
 
 
 async def _shown(rig: Rig, ident: str) -> WorkView:
@@ -58,12 +66,12 @@ async def _shown(rig: Rig, ident: str) -> WorkView:
 
 
 @pytest.mark.rows("R3.1-33")
-@staged
+@as_test
 async def test_work_is_owned_told_reviewed_reopened_and_accepted(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     item = await _made(arc, description="It is red since noon.", priority=Priority.HIGH, labels=("ci",))
     assert (item.state, item.next_move_owner_id) == (WorkState.OPEN, item.owner_id)
-    (told,) = await said_to(rig, "hal")
+    (told,) = await inbox_items(rig, "hal")
     assert told.message is not None
     assert told.message.sender == item.requester_id
     assert told.message.work_item_id == item.id
@@ -77,16 +85,16 @@ async def test_work_is_owned_told_reviewed_reopened_and_accepted(rig: Rig) -> No
     done = await hal.call(SubmitWork(work_item_id=ident, summary="all green"))
     assert (done.state, done.next_move_owner_id) == (WorkState.REVIEW, item.requester_id)
     assert (done.progress.percent, done.progress.summary) == (75.0, "all green")
-    assert [one for one in await bodies(rig, "arc") if "all green" in one]
+    assert [one for one in await inbox_bodies(rig, "arc") if "all green" in one]
     again = await arc.call(ReopenWork(work_item_id=ident, reason="the docs are missing"))
     assert (again.state, again.acceptance) == (WorkState.WORKING, Acceptance.REOPENED)
     assert again.next_move_owner_id == item.owner_id
-    assert [one for one in await bodies(rig, "hal") if "the docs are missing" in one]
+    assert [one for one in await inbox_bodies(rig, "hal") if "the docs are missing" in one]
     await hal.call(SubmitWork(work_item_id=ident))
     settled = await arc.call(AcceptWork(work_item_id=ident, reason="thanks"))
     assert (settled.state, settled.acceptance) == (WorkState.DONE, Acceptance.ACCEPTED)
     assert settled.next_move_owner_id is None
-    assert [one for one in await bodies(rig, "hal") if "accepted" in one]
+    assert [one for one in await inbox_bodies(rig, "hal") if "accepted" in one]
     shown = await arc.call(GetWork(work_item_id=ident))
     moves = ["create", "start", "progress", "progress", "submit", "reopen", "submit", "accept"]
     assert [one.move for one in shown.steps] == moves
@@ -95,28 +103,28 @@ async def test_work_is_owned_told_reviewed_reopened_and_accepted(rig: Rig) -> No
     assert shown.steps[5].reason == "the docs are missing"
 
 
-@staged
+@as_test
 async def test_the_direct_talk_of_two_holds_their_work_and_the_acting_agent_speaks(rig: Rig) -> None:
     arc, _ = await _pair(rig)
     item = await _made(arc)
-    (told,) = await said_to(rig, "hal")
+    (told,) = await inbox_items(rig, "hal")
     assert told.message is not None
-    events = [one for one in await log(rig) if record_of(one) == told.delivery]
+    events = [one for one in await read_log(rig) if record_of(one) == told.delivery]
     assert {one.source.id for one in events} == {item.requester_id}
     wake = events[0].metadata.wake
     assert wake is not None
     assert (wake.agent_id, wake.rule) == (item.owner_id, "next-move owner")
     operator = await rig.operator(CreateWork(title="other", owner_id="@hal"))
-    other = (await said_to(rig, "hal"))[-1]
+    other = (await inbox_items(rig, "hal"))[-1]
     assert other.message is not None
     assert other.message.conversation_id != told.message.conversation_id
     assert other.message.sender == operator.requester_id
 
 
-@staged
+@as_test
 async def test_refused_nothing_is_written(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    eve = await live(rig, "eve")
+    eve = await online_agent(rig, "eve")
     item = await _made(arc)
     waits = await _made(hal, None, "waits")
     ended = await _made(hal, None, "over")
@@ -167,10 +175,10 @@ async def test_refused_nothing_is_written(rig: Rig) -> None:
 # -- waiting -----------------------------------------------------------------------------------------
 
 
-@staged
+@as_test
 async def test_whoever_is_waited_for_holds_the_next_move(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    ops = await live(rig, "ops")
+    ops = await online_agent(rig, "ops")
     item = await _made(arc)
     people = {name: (await rig.operator(ShowAgent(address=f"@{name}"))).id for name in ("arc", "hal", "ops")}
     operator = rig.broker.services.operator_agent
@@ -188,14 +196,14 @@ async def test_whoever_is_waited_for_holds_the_next_move(rig: Rig) -> None:
         assert waiting.waiting_on.kind is kind
         back = await hal.call(ResumeWork(work_item_id=item.id, reason="it is there"))
         assert (back.state, back.next_move_owner_id) == (WorkState.WORKING, people["hal"])
-    assert len([one for one in await bodies(rig, "ops") if "stuck" in one]) == 2
+    assert len([one for one in await inbox_bodies(rig, "ops") if "stuck" in one]) == 2
     await hal.call(WaitWork(work_item_id=item.id, on=WaitingKind.ACTOR, ref="@ops"))
     resumed = await ops.call(ResumeWork(work_item_id=item.id, reason="I am done"))
     assert resumed.next_move_owner_id == people["hal"]
-    assert [one for one in await bodies(rig, "hal") if "I am done" in one]
+    assert [one for one in await inbox_bodies(rig, "hal") if "I am done" in one]
 
 
-@staged
+@as_test
 async def test_what_waits_for_an_item_goes_on_when_that_is_settled(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     first = await _made(hal, "@arc", "the schema", accepted=False)
@@ -207,61 +215,63 @@ async def test_what_waits_for_an_item_goes_on_when_that_is_settled(rig: Rig) -> 
     again = await _shown(rig, second.id)
     assert (again.state, again.next_move_owner_id) == (WorkState.WORKING, second.owner_id)
     assert again.steps[-1].reason == f"{first.id} is done"
-    moment = {one.time for one in await log(rig) if isinstance(one, WorkItemUpdated) and _is(one, "accept")}
+    moment = {
+        one.time for one in await read_log(rig) if isinstance(one, WorkItemUpdated) and _is(one, "accept")
+    }
     assert again.steps[-1].at in moment  # the same transaction
-    assert [one for one in await bodies(rig, "hal") if first.id in one and second.id in one]
-    assert [one for one in await bodies(rig, "hal") if one.startswith("done: the schema")]
+    assert [one for one in await inbox_bodies(rig, "hal") if first.id in one and second.id in one]
+    assert [one for one in await inbox_bodies(rig, "hal") if one.startswith("done: the schema")]
 
 
 def _is(event: Any, move: str) -> bool:
     return event.payload.move == move
 
 
-@staged
+@as_test
 async def test_who_waits_for_an_item_waits_for_its_new_owner(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    await live(rig, "ops")
+    await online_agent(rig, "ops")
     first = await _made(hal, "@arc", "the schema")
     second = await _made(arc, "@hal", "the page")
     await hal.call(WaitWork(work_item_id=second.id, on=WaitingKind.WORK_ITEM, ref=first.id))
     handed = await arc.call(HandOverWork(work_item_id=first.id, to="@ops", reason="on leave"))
     assert handed.owner_address.startswith("@ops")
     assert (await _shown(rig, second.id)).next_move_owner_id == handed.owner_id
-    assert [one for one in await bodies(rig, "ops") if "the schema" in one]
+    assert [one for one in await inbox_bodies(rig, "ops") if "the schema" in one]
 
 
-@staged
+@as_test
 async def test_a_waiting_item_is_handed_over_without_moving_whose_move_it_is(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    await live(rig, "ops")
+    await online_agent(rig, "ops")
     item = await _made(arc)
     await hal.call(WaitWork(work_item_id=item.id, on=WaitingKind.ACTOR, ref="@arc"))
     handed = await hal.call(HandOverWork(work_item_id=item.id, to="@ops"))
     assert (handed.state, handed.next_move_owner_id) == (WorkState.WAITING, item.requester_id)
-    (told,) = await said_to(rig, "ops")
+    (told,) = await inbox_items(rig, "ops")
     assert told.delivered.rule == "notice"
     assert not told.delivered.wake
 
 
-@staged
+@as_test
 async def test_cancelled_work_is_told_to_its_owner_without_waking(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     item = await _made(arc)
     gone = await arc.call(CancelWork(work_item_id=item.id, reason="not needed"))
     assert (gone.state, gone.next_move_owner_id) == (WorkState.CANCELLED, None)
-    assert [one for one in await bodies(rig, "hal") if "not needed" in one]
+    assert [one for one in await inbox_bodies(rig, "hal") if "not needed" in one]
     own = await _made(arc)
     await hal.call(CancelWork(work_item_id=own.id, reason="no time"))
-    assert [one for one in await bodies(rig, "arc") if "no time" in one]
+    assert [one for one in await inbox_bodies(rig, "arc") if "no time" in one]
 
 
 # -- edits, relations, lists -------------------------------------------------------------------------
 
 
-@staged
+@as_test
 async def test_edits_and_relations_are_steps_of_both_sides(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    await live(rig, "ops")
+    await online_agent(rig, "ops")
     page = await _made(arc, "@hal", "the page")
     schema = await _made(arc, "@hal", "the schema", blocks=(page.id,), reviewer_id="@ops")
     await arc.call(RelateWork(work_item_id=schema.id, kind=RelationKind.RELATES, other=page.id))
@@ -285,10 +295,10 @@ async def test_edits_and_relations_are_steps_of_both_sides(rig: Rig) -> None:
     assert moves == ["create", "relate", "update", "submit", "update"]
 
 
-@staged
+@as_test
 async def test_lists_are_of_the_caller_newest_first_and_by_page(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    eve = await live(rig, "eve")
+    eve = await online_agent(rig, "eve")
     made = [await _made(arc, "@hal", f"{number}", labels=(f"l{number % 2}",)) for number in range(5)]
     own = await _made(eve, None, "of eve")
     await arc.call(CancelWork(work_item_id=made[0].id))
@@ -307,9 +317,9 @@ async def test_lists_are_of_the_caller_newest_first_and_by_page(rig: Rig) -> Non
     newest = [one.id for one in reversed(made)]
     assert await ids(arc) == await ids(hal) == newest[:-1]
     assert await ids(hal, all=True) == newest
-    assert await ids(await rig.seat(), all=True) == [own.id, *newest]
-    assert await ids(await rig.seat()) == [own.id, *newest[:-1]]
-    assert await ids(await rig.seat(), owner_id="@hal") == newest[:-1]
+    assert await ids(await rig.scout(), all=True) == [own.id, *newest]
+    assert await ids(await rig.scout()) == [own.id, *newest[:-1]]
+    assert await ids(await rig.scout(), owner_id="@hal") == newest[:-1]
     assert await ids(hal, owed=True) == newest[:3]
     assert await ids(arc, owed=True) == [made[1].id]
     assert await ids(arc, state=WorkState.CANCELLED) == [made[0].id]
@@ -321,7 +331,7 @@ async def test_lists_are_of_the_caller_newest_first_and_by_page(rig: Rig) -> Non
 # -- with asks ---------------------------------------------------------------------------------------
 
 
-@staged
+@as_test
 async def test_an_ask_may_begin_a_work_item_that_follows_its_flight(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     asked = await arc.call(MakeAsk(to="@hal", body="deploy", work_item="The deploy"))
@@ -329,34 +339,34 @@ async def test_an_ask_may_begin_a_work_item_that_follows_its_flight(rig: Rig) ->
     item = await _shown(rig, ident)
     assert (item.title, item.owner_id, item.requester_id) == ("The deploy", asked.target, item.requester_id)
     assert item.ask_id == asked.ask_id
-    assert len(await bodies(rig, "hal")) == 1  # the ask tells it
+    assert len(await inbox_bodies(rig, "hal")) == 1  # the ask tells it
     await hal.call(StartFlight(flight_id=asked.flight_id))
     assert (await _shown(rig, ident)).state is WorkState.WORKING
     await hal.call(CompleteFlight(flight_id=asked.flight_id, output="done"))
     review = await _shown(rig, ident)
     assert (review.state, review.next_move_owner_id) == (WorkState.REVIEW, item.requester_id)
-    assert await bodies(rig, "arc") == []  # the answer is the ask's, and was asked inline
+    assert await inbox_bodies(rig, "arc") == []  # the answer is the ask's, and was asked inline
     assert [one.move for one in review.steps] == ["create", "start", "submit"]
     assert {one.by.partition(".")[0] for one in review.steps[1:]} == {"@hal"}
 
 
-@staged
+@as_test
 async def test_a_flight_tells_a_reviewer_who_did_not_ask(rig: Rig) -> None:
     arc, hal = await _pair(rig)
-    await live(rig, "ops")
+    await online_agent(rig, "ops")
     item = await _made(arc, "@hal", "The deploy", reviewer_id="@ops")
     asked = await arc.call(
         MakeAsk(to="@hal", body="deploy", work_item_id=item.id, reply_mode=ReplyMode.NOTIFY)
     )
     await hal.call(CompleteFlight(flight_id=asked.flight_id, output="done"))
-    (told,) = await said_to(rig, "ops")
+    (told,) = await inbox_items(rig, "ops")
     assert told.message is not None
     assert told.message.body.startswith("for review: The deploy")
     assert told.message.sender == item.owner_id
-    assert await bodies(rig, "arc") == ["done"]
+    assert await inbox_bodies(rig, "arc") == ["done"]
 
 
-@staged
+@as_test
 async def test_failed_and_cancelled_flights_move_their_items(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     failed = await arc.call(MakeAsk(to="@hal", body="one", work_item="one"))
@@ -364,13 +374,13 @@ async def test_failed_and_cancelled_flights_move_their_items(rig: Rig) -> None:
     await hal.call(FailFlight(flight_id=failed.flight_id, reason="no disk"))
     item = await _shown(rig, failed.work_item_id or "")
     assert (item.state, item.next_move_owner_id) == (WorkState.WAITING, item.requester_id)
-    assert len(await bodies(rig, "arc")) == 1  # told of the failure once
+    assert len(await inbox_bodies(rig, "arc")) == 1  # told of the failure once
     cancelled = await arc.call(MakeAsk(to="@hal", body="two", work_item="two"))
     await arc.call(CancelFlight(flight_id=cancelled.flight_id))
     assert (await _shown(rig, cancelled.work_item_id or "")).state is WorkState.CANCELLED
 
 
-@staged
+@as_test
 async def test_a_flight_whose_item_was_waited_for_lets_the_others_go_on(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     first = await _made(arc, "@hal", "first", accepted=False)
@@ -382,12 +392,12 @@ async def test_a_flight_whose_item_was_waited_for_lets_the_others_go_on(rig: Rig
     assert (await _shown(rig, second.id)).state is WorkState.WORKING
 
 
-@staged
+@as_test
 async def test_work_in_a_channel_is_told_there(rig: Rig) -> None:
     arc, _ = await _pair(rig)
     channel = await rig.operator(CreateChannel(name="dev", members=("@arc", "@hal")))
     await _made(arc, conversation_id=channel.id)
-    (told,) = await said_to(rig, "hal")
+    (told,) = await inbox_items(rig, "hal")
     assert told.message is not None
     assert told.message.conversation_id == channel.id
 
@@ -395,7 +405,7 @@ async def test_work_in_a_channel_is_told_there(rig: Rig) -> None:
 # -- retirement --------------------------------------------------------------------------------------
 
 
-@staged
+@as_test
 async def test_what_a_retired_agent_owned_or_owed_is_somebody_elses(rig: Rig) -> None:
     arc, hal = await _pair(rig)
     operator = rig.broker.services.operator_agent
@@ -418,7 +428,7 @@ async def test_what_a_retired_agent_owned_or_owed_is_somebody_elses(rig: Rig) ->
     assert review.reviewer_id == review.next_move_owner_id == reviewed.requester_id
     done = await arc.call(SubmitWork(work_item_id=later.id))
     assert done.reviewer_id == done.next_move_owner_id == operator
-    assert [one for one in await bodies(rig, "arc") if "retired" in one]
+    assert [one for one in await inbox_bodies(rig, "arc") if "retired" in one]
 
 
 @pytest.mark.rows("R2.3-24")
@@ -430,14 +440,14 @@ def test_whatever_happens_unsettled_work_has_an_owner_and_a_holder_in_service(
         chance = random.Random(seed)
         names = ["one", "two", "six"]
         for name in names:
-            await live(rig, name)
+            await online_agent(rig, name)
         for number in range(60):
             if number in (25, 45):
                 await rig.operator(RetireAgent(address=f"@{names.pop()}"))
             await _some_move(rig, chance, names)
             await _check(rig)
 
-    played(scene, tmp_path)
+    run_scene(scene, tmp_path)
 
 
 async def _some_move(rig: Rig, chance: random.Random, names: list[str]) -> None:
@@ -473,7 +483,7 @@ async def _some_move(rig: Rig, chance: random.Random, names: list[str]) -> None:
 async def _check(rig: Rig) -> None:
     """In the rows, and in the last fact of each item."""
     newest: dict[str, WorkItem] = {}
-    for event in await log(rig, "collab.work_item"):
+    for event in await read_log(rig, "collab.work_item"):
         assert isinstance(event, WorkItemEvent)
         newest[event.target.id] = event.payload.record
     for item in newest.values():

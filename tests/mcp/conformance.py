@@ -13,7 +13,7 @@ from scout.api.asgi import AsgiSend, Receive, Scope
 from scout.mcp.address import PATHS
 from scout.mcp.app import McpSurface
 from scout.protocol.scout import Scout
-from tests.broker.stage import live
+from tests.broker.rig import online_agent
 from tests.live.programs import Program, installed
 from tests.mcp.fixture.offer import OFFER
 from tests.mcp.fixture.tasks import WORKER, work
@@ -78,7 +78,7 @@ async def offered(home: Path) -> AsyncGenerator[Served]:
     async with served(home, mount=_Mount, kind=_Proxy) as stage:
         assert isinstance(stage.application, _Proxy)
         stage.application.token = await stage.token(_ASKER)
-        working = asyncio.get_running_loop().create_task(work(await live(stage.rig, WORKER)))
+        working = asyncio.get_running_loop().create_task(work(await online_agent(stage.rig, WORKER)))
         try:
             yield stage
             assert not working.done(), working

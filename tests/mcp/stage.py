@@ -19,7 +19,7 @@ from scout.api.asgi import Mount
 from scout.daemon.lazy_mcp import LazyMcp
 from scout.daemon.server import Server
 from scout.store.integrity.verify import verify
-from tests.broker.rig import SECRET, Rig, rig
+from tests.broker.rig import SECRET, Rig, open_rig
 
 MODES = ("legacy", "2026-07-28")
 _CONTEXT = ssl.create_default_context()  # a client makes one for itself, though it never meets TLS here
@@ -78,7 +78,7 @@ async def served(
     **options: Any,
 ) -> AsyncGenerator[Served]:
     """A broker that answers on a port of its own."""
-    async with rig(home, **options) as made:
+    async with open_rig(home, **options) as made:
         mcp = mount("0")
         application = kind(made.broker, version="0", comment=15, counters=made.broker.counters, mounts=(mcp,))
         ready = asyncio.Event()

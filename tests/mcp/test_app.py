@@ -14,8 +14,7 @@ from scout.model.agent import ToolRole
 from scout.model.token import TokenKind
 from scout.protocol.access import CreateToken, RevokeToken, SetAlias
 from scout.protocol.agents import ConfigureAgent, WhoAmI
-from tests.broker.rig import SECRET
-from tests.broker.stage import live, until
+from tests.broker.rig import SECRET, online_agent, wait_until
 from tests.mcp.stage import MODES, Served, facts, scene
 
 _INITIALIZE: dict[str, Any] = {
@@ -291,7 +290,7 @@ async def test_half_a_character_is_refused_and_harms_nobody(stage: Served) -> No
 
 @scene
 async def test_who_hangs_up_in_the_middle_of_a_session_waits_no_longer(stage: Served) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     raw = await _Raw.opened(stage, "arc")
     flight = re.search(r"flt_\w+", (await raw.called("ask", to="hudson", body="x")).text)
     assert flight is not None
@@ -303,6 +302,6 @@ async def test_who_hangs_up_in_the_middle_of_a_session_waits_no_longer(stage: Se
         http.stream("POST", f"{stage.url}/mcp", json=body, headers=raw.headers) as reply,
     ):
         assert reply.status_code == 200
-        await until(lambda: stage.rig.broker.waiters.is_awaited(key))
-    await until(lambda: not stage.rig.broker.waiters.is_awaited(key))
+        await wait_until(lambda: stage.rig.broker.waiters.is_awaited(key))
+    await wait_until(lambda: not stage.rig.broker.waiters.is_awaited(key))
     assert "queued" in (await raw.called("invocations_get", flightId=flight[0])).text

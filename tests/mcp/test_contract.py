@@ -15,7 +15,7 @@ from scout.protocol.asks import MakeAsk, StartFlight
 from scout.protocol.attention import AnswerAttention, ListAttention
 from scout.protocol.questions import CreateQuestion
 from scout.protocol.work import CreateWork, StartWork
-from tests.broker.stage import live, until
+from tests.broker.rig import online_agent, wait_until
 from tests.mcp.stage import Served, facts, served
 
 _CALL = re.compile(r"`(\w+) \{(.*?)\}`")
@@ -61,7 +61,7 @@ async def _called(stage: Served, tool: str, arguments: dict[str, Any]) -> Any:
     async with stage.client("arc") as client:
         call = asyncio.ensure_future(facts(client, tool, **arguments))
         if tool == "operator_need":
-            (item,) = await until(lambda: _raised(stage))
+            (item,) = await wait_until(lambda: _raised(stage))
             await stage.rig.operator(AnswerAttention(attention_id=item.id, answer="green"))
         return await call
 
@@ -95,11 +95,11 @@ async def _raised(stage: Served) -> Any:
 
 async def _at_hand(stage: Served, role: ToolRole) -> dict[str, Any]:
     """An agent in the middle of its work: asked by another, with a question and a work item of its own."""
-    hudson = (await live(stage.rig, "arc"), await live(stage.rig, "hudson"))[1]
+    hudson = (await online_agent(stage.rig, "arc"), await online_agent(stage.rig, "hudson"))[1]
     await stage.rig.operator(ConfigureAgent(address="@arc", tool_role=role))
     asked = await _asked(stage)
     question = await hudson.call(CreateQuestion(to="@arc", body="Which port?"))
-    await live(stage.rig, "bow")
+    await online_agent(stage.rig, "bow")
     return {
         "to": "@bow",
         "body": "here it is",

@@ -23,7 +23,7 @@ from scout.policy.limits import Limits
 from scout.protocol.access import RevokeToken
 from scout.protocol.agents import ConfigureAgent
 from scout.protocol.talk import Send
-from tests.broker.stage import live, until
+from tests.broker.rig import online_agent, wait_until
 from tests.mcp.stage import MODES, Served, facts, scene, scenes, served
 
 
@@ -41,7 +41,7 @@ async def _subscribe(client: Client, uri: str) -> None:
 
 @scenes
 async def test_what_an_agent_can_read(stage: Served, mode: str) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     async with stage.client("arc", mode=mode) as client:
         flight = (await facts(client, "ask", to="hudson", body="x"))["flightId"]
         work = (await facts(client, "work_create", title="Mend it"))["id"]
@@ -75,7 +75,7 @@ async def test_what_is_not_there_or_not_ones_own_is_not_read(stage: Served, mode
 
 @scene
 async def test_a_session_is_told_of_what_it_subscribed_to(stage: Served) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     told: list[str] = []
 
     async def heard(message: Any) -> None:
@@ -88,19 +88,19 @@ async def test_a_session_is_told_of_what_it_subscribed_to(stage: Served) -> None
         await _subscribe(client, f"scout://flights/{flight}")
         assert len(stage.rig.broker.hub) == 1
         await stage.rig.operator(Send(to="arc", body="hello"))
-        await until(lambda: "scout://inbox" in told)
+        await wait_until(lambda: "scout://inbox" in told)
         assert f"scout://flights/{flight}" not in told
         await facts(client, "flight_cancel", flightId=flight)
-        await until(lambda: f"scout://flights/{flight}" in told)
+        await wait_until(lambda: f"scout://flights/{flight}" in told)
         assert set(told) == {"scout://inbox", f"scout://flights/{flight}"}
         request = UnsubscribeRequest(params=UnsubscribeRequestParams(uri="scout://inbox"))
         await client.session.send_request(request, EmptyResult)
         await _subscribe(client, "scout://brief")
         told.clear()
         await stage.rig.operator(Send(to="arc", body="again"))
-        await until(lambda: told)
+        await wait_until(lambda: told)
         assert set(told) == {"scout://brief"}
-    await until(lambda: len(stage.rig.broker.hub) == 0)
+    await wait_until(lambda: len(stage.rig.broker.hub) == 0)
 
 
 @scene
@@ -110,12 +110,12 @@ async def test_without_sessions_one_request_listens(stage: Served) -> None:
             assert len(stage.rig.broker.hub) == 1
             await stage.rig.operator(Send(to="arc", body="hello"))
             assert await anext(stream) == ResourceUpdated(uri="scout://inbox")
-        await until(lambda: len(stage.rig.broker.hub) == 0)
+        await wait_until(lambda: len(stage.rig.broker.hub) == 0)
 
 
 @scene
 async def test_a_client_hears_that_a_list_is_another(stage: Served) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     async with stage.client("arc", mode=MODES[1]) as client:
         async with client.listen(tools_list_changed=True, resources_list_changed=True) as stream:
             flight = (await facts(client, "ask", to="hudson", body="x"))["flightId"]
@@ -141,7 +141,7 @@ async def test_nobody_hears_of_anothers_inbox(stage: Served) -> None:
         await _subscribe(client, "scout://inbox")
         await stage.rig.operator(Send(to="hudson", body="a secret"))
         await stage.rig.operator(Send(to="arc", body="for arc"))
-        await until(lambda: told)
+        await wait_until(lambda: told)
         assert told == ["scout://inbox"]
 
 
@@ -152,7 +152,7 @@ async def test_a_revoked_token_hears_nothing_more(stage: Served) -> None:
         token = (await facts(client, "whoami"))["tokenId"]
         assert len(stage.rig.broker.hub) == 1
         await stage.rig.operator(RevokeToken(token_id=token))
-        await until(lambda: len(stage.rig.broker.hub) == 0)
+        await wait_until(lambda: len(stage.rig.broker.hub) == 0)
 
 
 @scene
@@ -160,7 +160,7 @@ async def test_too_many_streams_of_one_token_are_refused(stage: Served) -> None:
     limit = stage.rig.broker.services.rules.limits.streams
     async with stage.client("arc", mode=MODES[1]) as client:
         watchers = [asyncio.ensure_future(_listening(client)) for _ in range(limit)]
-        await until(lambda: len(stage.rig.broker.hub) == limit)
+        await wait_until(lambda: len(stage.rig.broker.hub) == limit)
         with pytest.raises(MCPError) as caught:
             async with client.listen(resource_subscriptions=["scout://inbox"]):
                 pass
@@ -205,7 +205,7 @@ def test_who_falls_behind_goes_on_from_there(tmp_path: Path) -> None:
             async with stage.client("arc", message_handler=heard) as client:
                 await _subscribe(client, "scout://inbox")
                 await asyncio.gather(*(stage.rig.operator(Send(to="arc", body=f"{n}")) for n in range(30)))
-                await until(lambda: len(told) == 30)
+                await wait_until(lambda: len(told) == 30)
                 assert stage.rig.broker.hub.dropped
 
     asyncio.run(run())

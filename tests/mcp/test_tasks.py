@@ -9,7 +9,7 @@ from scout.protocol.asks import CompleteFlight, FailFlight, GetFlight
 from scout.protocol.attention import AnswerAttention, ListAttention, Need
 from scout.protocol.inbox import AckInbox, ClaimInbox
 from scout.protocol.questions import CreateQuestion, GetQuestion
-from tests.broker.stage import live, until
+from tests.broker.rig import online_agent, wait_until
 from tests.mcp.stage import MODES, Served, scene
 
 TASKS = "io.modelcontextprotocol/tasks"
@@ -66,7 +66,7 @@ async def _take(seat: LocalScout) -> None:
 @pytest.mark.rows("R4.3-8")
 @scene
 async def test_an_ask_is_a_task_and_the_task_is_the_flight(stage: Served) -> None:
-    hudson, arc = await live(stage.rig, "hudson"), await _client(stage)
+    hudson, arc = await online_agent(stage.rig, "hudson"), await _client(stage)
     made = await arc.ask(to="hudson", body="Count to three.")
     task = made["taskId"]
     assert (made["resultType"], made["status"], made["ttlMs"]) == ("task", "working", None)
@@ -87,7 +87,7 @@ async def test_an_ask_is_a_task_and_the_task_is_the_flight(stage: Served) -> Non
 
 @scene
 async def test_an_answer_that_was_to_be_told_is_no_task(stage: Served) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     arc = await _client(stage)
     told = await arc.ask(to="hudson", body="x", replyMode="notify")
     assert told["structuredContent"]["next"]["tool"] == "messages_inbox"
@@ -99,7 +99,7 @@ async def test_an_answer_that_was_to_be_told_is_no_task(stage: Served) -> None:
 async def test_what_the_other_agent_could_not_do_is_a_result_and_what_scout_could_not_is_an_error(
     stage: Served,
 ) -> None:
-    hudson, arc = await live(stage.rig, "hudson"), await _client(stage)
+    hudson, arc = await online_agent(stage.rig, "hudson"), await _client(stage)
     given_up = (await arc.ask(to="hudson", body="x"))["taskId"]
     empty = (await arc.ask(to="hudson", body="y"))["taskId"]
     await _take(hudson)
@@ -115,7 +115,7 @@ async def test_what_the_other_agent_could_not_do_is_a_result_and_what_scout_coul
 
 @scene
 async def test_a_task_that_is_cancelled_cancels_the_flight(stage: Served) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     arc = await _client(stage)
     task = (await arc.ask(to="hudson", body="x"))["taskId"]
     for _ in range(2):
@@ -127,7 +127,7 @@ async def test_a_task_that_is_cancelled_cancels_the_flight(stage: Served) -> Non
 
 @scene
 async def test_a_task_is_seen_by_who_may_read_the_flight(stage: Served) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     arc, eve = await _client(stage), await _client(stage, "eve")
     task = (await arc.ask(to="hudson", body="x"))["taskId"]
     for method in ("tasks/get", "tasks/cancel", "tasks/update"):
@@ -139,7 +139,7 @@ async def test_a_task_is_seen_by_who_may_read_the_flight(stage: Served) -> None:
 
 @scene
 async def test_a_question_to_who_asked_is_asked_at_the_client(stage: Served) -> None:
-    hudson, arc = await live(stage.rig, "hudson"), await _client(stage, **FORMS)
+    hudson, arc = await online_agent(stage.rig, "hudson"), await _client(stage, **FORMS)
     task = (await arc.ask(to="hudson", body="Paint it."))["taskId"]
     await _take(hudson)
     colours = ("red", "blue")
@@ -165,7 +165,7 @@ async def test_a_question_to_who_asked_is_asked_at_the_client(stage: Served) -> 
 
 @scene
 async def test_a_question_can_be_declined_at_the_client(stage: Served) -> None:
-    hudson, arc = await live(stage.rig, "hudson"), await _client(stage, **FORMS)
+    hudson, arc = await online_agent(stage.rig, "hudson"), await _client(stage, **FORMS)
     task = (await arc.ask(to="hudson", body="Paint it."))["taskId"]
     await _take(hudson)
     asked = await hudson.call(CreateQuestion(to="arc", body="Which?", flight_id=task))
@@ -178,7 +178,7 @@ async def test_a_question_can_be_declined_at_the_client(stage: Served) -> None:
 @pytest.mark.rows("R7-2")
 @scene
 async def test_what_the_person_is_asked_no_agent_answers(stage: Served) -> None:
-    hudson, arc = await live(stage.rig, "hudson"), await _client(stage, **FORMS)
+    hudson, arc = await online_agent(stage.rig, "hudson"), await _client(stage, **FORMS)
     task = (await arc.ask(to="hudson", body="Deploy."))["taskId"]
     await _take(hudson)
     item = await hudson.call(Need(question="Now?", options=("yes", "no"), flight_id=task))
@@ -193,12 +193,12 @@ async def test_what_the_person_is_asked_no_agent_answers(stage: Served) -> None:
     async def goes_on() -> bool:
         return (await stage.rig.operator(GetFlight(flight_id=task))).state == "running"
 
-    await until(goes_on)
+    await wait_until(goes_on)
 
 
 @scene
 async def test_the_person_answers_at_a_client_of_their_own(stage: Served) -> None:
-    hudson, operator = await live(stage.rig, "hudson"), await _client(stage, "operator", **FORMS)
+    hudson, operator = await online_agent(stage.rig, "hudson"), await _client(stage, "operator", **FORMS)
     task = (await operator.ask(to="hudson", body="Deploy."))["taskId"]
     await _take(hudson)
     item = await hudson.call(Need(question="Now?", options=("yes", "no"), flight_id=task))
@@ -212,7 +212,7 @@ async def test_the_person_answers_at_a_client_of_their_own(stage: Served) -> Non
 
 @scene
 async def test_who_does_not_speak_tasks_is_told_what_is_missing(stage: Served) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     plain = await _client(stage, extensions={})
     told = await plain.ask(to="hudson", body="x")
     flight = told["structuredContent"]["flightId"]
@@ -223,7 +223,7 @@ async def test_who_does_not_speak_tasks_is_told_what_is_missing(stage: Served) -
 
 @scene
 async def test_the_header_names_the_same_task(stage: Served) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     arc = await _client(stage)
     task = (await arc.ask(to="hudson", body="x"))["taskId"]
     assert (await arc.refused("tasks/cancel", "flt_other", taskId=task))["code"] == -32020

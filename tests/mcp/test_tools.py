@@ -22,7 +22,7 @@ from scout.protocol.inbox import ListInbox
 from scout.protocol.request import Page
 from scout.protocol.talk import Send
 from scout.protocol.tools import ROLE_TOOLS, roles_with
-from tests.broker.stage import live
+from tests.broker.rig import online_agent
 from tests.mcp.stage import MODES, Served, facts, refusal, scene, scenes, text
 
 WORKER = set(ROLE_TOOLS[ToolRole.WORKER])
@@ -208,7 +208,7 @@ async def test_the_main_tools_are_always_loaded(stage: Served) -> None:
 
 @scenes
 async def test_talk(stage: Served, mode: str) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     async with stage.client("arc", mode=mode) as arc, stage.client("hudson", mode=mode) as hudson:
         found = await facts(arc, "agents_resolve", address="hudson")
         assert found["minimal"] == "@hudson"
@@ -249,7 +249,7 @@ async def test_channels(stage: Served) -> None:
 
 @scene
 async def test_questions(stage: Served) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     async with stage.client("arc") as arc, stage.client("hudson") as hudson:
         asked = await facts(arc, "question_create", to="hudson", body="Tabs?", options=["yes", "no"])
         assert (asked["state"], asked["responderAddress"].startswith("@hudson")) == ("open", True)
@@ -264,7 +264,7 @@ async def test_questions(stage: Served) -> None:
 
 @scene
 async def test_work(stage: Served) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     async with stage.client("arc") as arc, stage.client("hudson") as hudson:
         made = await facts(arc, "work_create", title="Mend it", ownerId="hudson", priority="high")
         ident = made["id"]
@@ -352,7 +352,7 @@ async def test_a_host_registers_and_looks_up(stage: Served) -> None:
 @scene
 async def test_the_cost_of_the_list_and_of_one_round(stage: Served) -> None:
     """Printed with -s; the numbers of docs/mcp.md are these."""
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     async with stage.client("arc") as arc, stage.client("hudson") as hudson:
         listed = await arc.list_tools()
         whole = listed.model_dump_json(by_alias=True, exclude_none=True)

@@ -11,13 +11,13 @@ from scout.mcp.call import LONGEST
 from scout.mcp.tools import asking
 from scout.protocol.asks import GetFlight
 from scout.protocol.attention import AnswerAttention, GetAttention, ListAttention
-from tests.broker.stage import live, until
+from tests.broker.rig import online_agent, wait_until
 from tests.mcp.stage import MODES, Served, facts, scene, scenes, served, text
 
 
 @scenes
 async def test_an_ask_is_answered(stage: Served, mode: str) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     async with stage.client("arc", mode=mode) as arc, stage.client("hudson", mode=mode) as hudson:
         receipt = await facts(arc, "ask", to="hudson", body="Count to three.")
         assert receipt["next"] == {"tool": "invocations_wait", "arguments": {"flightId": receipt["flightId"]}}
@@ -33,7 +33,7 @@ async def test_an_ask_is_answered(stage: Served, mode: str) -> None:
         waiting = asyncio.ensure_future(
             arc.call_tool(receipt["next"]["tool"], receipt["next"]["arguments"], progress_callback=told_of)
         )
-        await until(lambda: heard)
+        await wait_until(lambda: heard)
         (item,) = (await facts(hudson, "messages_inbox", claim=True))["items"]
         assert item["body"] == "Count to three."
         await facts(hudson, "messages_reply", body="1 2 3", inReplyTo=item["messageId"])
@@ -46,7 +46,7 @@ async def test_an_ask_is_answered(stage: Served, mode: str) -> None:
 
 @scene
 async def test_a_wait_that_is_over_says_how_to_go_on(stage: Served) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     async with stage.client("arc") as arc:
         receipt = await facts(arc, "ask", to="hudson", body="x", replyMode="notify")
         assert receipt["next"] == {"tool": "messages_inbox", "arguments": {"claim": True}}
@@ -60,7 +60,7 @@ async def test_a_wait_that_is_over_says_how_to_go_on(stage: Served) -> None:
 
 @scenes
 async def test_a_change_does_not_shorten_a_wait(stage: Served, mode: str) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     async with stage.client("arc", mode=mode) as arc, stage.client("hudson", mode=mode) as hudson:
         flight = (await facts(arc, "ask", to="hudson", body="x"))["flightId"]
         heard: list[str] = []
@@ -70,9 +70,9 @@ async def test_a_change_does_not_shorten_a_wait(stage: Served, mode: str) -> Non
 
         wish = {"flightId": flight, "timeoutSeconds": 10}
         waiting = asyncio.ensure_future(arc.call_tool("invocations_wait", wish, progress_callback=told_of))
-        await until(lambda: heard)
+        await wait_until(lambda: heard)
         await facts(hudson, "messages_inbox", claim=True)
-        await until(lambda: heard[-1].startswith("running"))
+        await wait_until(lambda: heard[-1].startswith("running"))
         await facts(hudson, "messages_reply", body="done", inReplyTo=flight)
         told: Any = (await waiting).structured_content
         assert (told["state"], told["output"]) == ("completed", "done")
@@ -80,7 +80,7 @@ async def test_a_change_does_not_shorten_a_wait(stage: Served, mode: str) -> Non
 
 @scene
 async def test_an_answer_that_was_to_be_told_comes_to_the_inbox(stage: Served) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     async with stage.client("arc") as arc, stage.client("hudson") as hudson:
         receipt = await facts(arc, "ask", to="hudson", body="x", replyMode="notify")
         await facts(hudson, "messages_reply", body="here it is", inReplyTo=receipt["flightId"])
@@ -96,21 +96,21 @@ def _waits(stage: Served, flight_id: str) -> bool:
 @pytest.mark.rows("R4.3-6")
 @scenes
 async def test_a_cancelled_wait_ends_at_once_and_the_work_goes_on(stage: Served, mode: str) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     async with stage.client("arc", mode=mode) as arc:
         receipt = await facts(arc, "ask", to="hudson", body="x")
         flight = receipt["flightId"]
         waiting = asyncio.ensure_future(arc.call_tool("invocations_wait", {"flightId": flight}))
-        await until(lambda: _waits(stage, flight))
+        await wait_until(lambda: _waits(stage, flight))
         waiting.cancel()
-        await until(lambda: not _waits(stage, flight))
+        await wait_until(lambda: not _waits(stage, flight))
         assert (await stage.rig.operator(GetFlight(flight_id=flight))).state == "queued"
         assert (await facts(arc, "whoami"))["minimal"] == "@arc"
 
 
 @scenes
 async def test_a_client_that_goes_away_waits_no_longer(stage: Served, mode: str) -> None:
-    await live(stage.rig, "hudson")
+    await online_agent(stage.rig, "hudson")
     flight = ""
 
     async def doomed() -> None:
@@ -120,10 +120,10 @@ async def test_a_client_that_goes_away_waits_no_longer(stage: Served, mode: str)
             await arc.call_tool("invocations_wait", {"flightId": flight})
 
     task = asyncio.ensure_future(doomed())
-    await until(lambda: flight and _waits(stage, flight))
+    await wait_until(lambda: flight and _waits(stage, flight))
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    await until(lambda: not _waits(stage, flight))
+    await wait_until(lambda: not _waits(stage, flight))
     assert (await stage.rig.operator(GetFlight(flight_id=flight))).state == "queued"
 
 
@@ -132,7 +132,7 @@ def test_a_daemon_that_stops_does_not_wait_for_those_who_wait(tmp_path: Path, mo
     async def run() -> None:
         flight = ""
         async with served(tmp_path) as stage:
-            await live(stage.rig, "hudson")
+            await online_agent(stage.rig, "hudson")
 
             async def patient() -> None:
                 nonlocal flight
@@ -141,7 +141,7 @@ def test_a_daemon_that_stops_does_not_wait_for_those_who_wait(tmp_path: Path, mo
                     await arc.call_tool("invocations_wait", {"flightId": flight})
 
             task = asyncio.ensure_future(patient())
-            await until(lambda: flight and _waits(stage, flight))
+            await wait_until(lambda: flight and _waits(stage, flight))
             began = asyncio.get_running_loop().time()
         assert asyncio.get_running_loop().time() - began < 3  # uvicorn gives the unwilling five
         task.cancel()
@@ -158,7 +158,7 @@ async def _only_need(stage: Served) -> str:
         items = (await stage.rig.operator(ListAttention())).items
         return items[0].id if items else None
 
-    return await until(look)
+    return await wait_until(look)
 
 
 @scenes
