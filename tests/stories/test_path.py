@@ -39,7 +39,7 @@ def test_a_program_that_the_shell_has_and_the_daemon_lacks_is_named_with_the_res
 ) -> None:
     start_with_smaller_path(shell, tmp_path)
     path = install(shell, program)
-    sentence = f"your shell has {shell.folder}/installed/{program}, the daemon does not: scout restart"
+    sentence = f"your shell finds {shell.folder}/installed/{program}, the daemon does not: scout restart"
 
     listed = shell.type("runtimes", PATH=path)
     assert f"{program}: {sentence}" in " ".join(listed.stderr.split())
@@ -64,5 +64,5 @@ def test_a_program_that_nobody_has_is_to_be_installed(shell: Shell, tmp_path: Pa
     start_with_smaller_path(shell, tmp_path)
     listed = shell.type("runtimes", PATH=str(tmp_path))
     assert "install Claude Code" in " ".join(listed.stderr.split())
-    assert "your shell has" not in listed.stderr
+    assert "your shell finds" not in listed.stderr
     assert "ready: acp, command, echo" in shell.type("doctor", PATH=str(tmp_path)).stdout

@@ -38,7 +38,7 @@ def test_a_harness_that_is_named_is_started_beside_the_other(me: Shell) -> None:
     }
 
     unclear = me.type("ask", "@both", "which one?")
-    assert "through which harness" in unclear.stderr
+    assert "can be reached through echo or command; choose one" in unclear.stderr
     assert me.say(*suggested(unclear.stderr)[0]).strip() in ("which one?", "WHICH ONE?")
 
     assert "sent" in me.say("send", "@both", "for your information")

@@ -48,7 +48,7 @@ def problem_document(diagnostic: Diagnostic, status: int | None = None) -> dict[
 
 def internal(reference: str) -> Response:
     """What a client learns of a fault of ours: where to find it in the log."""
-    said = f"a fault in Scout; look for {reference} in its log"
+    said = f"internal error; search the daemon log for {reference}"
     document: dict[str, Any] = {
         "type": f"urn:scout:diagnostic:{INTERNAL}",
         "title": "Something went wrong inside Scout.",

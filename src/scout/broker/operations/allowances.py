@@ -182,5 +182,5 @@ def _view(tx: Transaction, allowance: Allowance, shown: int = 0) -> AllowanceVie
         allowance,
         agent_address=tx.address(allowance.agent_id) if allowance.agent_id else "",
         expired=allowance.expires_at is not None and allowance.expires_at <= tx.now,
-        decide_by_allowance=tuple(attention.view_of(tx, one) for one in used),
+        let_through=tuple(attention.view_of(tx, one) for one in used),
     )

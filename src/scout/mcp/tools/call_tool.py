@@ -53,7 +53,7 @@ def _fault(name: str) -> CallToolResult:
     """What a caller learns of a fault of ours: where to find it in the log."""
     reference = f"err_{secrets.token_hex(6)}"
     _LOG.exception("%s: the tool %s", reference, name[:60])
-    said = f"a fault in Scout; look for {reference} in its log"
+    said = f"internal error; search the daemon log for {reference}"
     facts = {"code": "internal", "message": said, "reference": reference}
     return CallToolResult(content=[TextContent(text=said)], structured_content=facts, is_error=True)
 
