@@ -144,6 +144,7 @@ async def test_only_who_may_read_an_agent_reads_its_transcript(rig: Rig) -> None
     flight = await wait_for_end(rig, (await rig.operator(MakeAsk(to="@parrot", body="x"))).flight_id)
     told = await refused(rig.operator(TailSession(session_id=flight.session_id or "")))
     assert (told.code, "keeps no transcript" in told.message) == ("session_not_attachable", True)
+    assert told.remedies[0].operation == "session.inspect"
 
 
 # -- topology ----------------------------------------------------------------------------------------

@@ -28,7 +28,9 @@ async def test_several_are_candidates_that_work_in_the_same_request(rig: Rig) ->
     await online_agent(rig)
     asked = [await rig.operator(MakeAsk(to="@live", body=text)) for text in ("one", "two")]
     ids = [one.flight_id for one in asked]
-    told = await refused(rig.operator(CancelFlight(flight_id=ids[0][:8], reason="why not")))
+    told = await refused(
+        rig.operator(CancelFlight(flight_id=ids[0][:8], reason="why not", idempotency_key="once"))
+    )
     assert (told.code, told.noun, told.count) == ("ambiguous_target", "flight", 2)
     assert [one.address for one in told.candidates] == ids
     assert told.remedies[0].operation == "flight.cancel"

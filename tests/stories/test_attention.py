@@ -161,3 +161,13 @@ def test_of_two_deciders_the_first_wins_and_the_other_is_shown_who(tmp_path: Pat
             late, first = (mine, theirs) if theirs["decided"] else (theirs, mine)
             answer = first["item"]["answer"]
             assert f"it was answered '{answer}' by /me/direct" in late["problem"], late
+
+
+def test_the_operator_takes_a_need_off_the_list_also_when_they_raised_it_for_an_agent() -> None:
+    with a_shell() as shell:
+        start_daemon(shell)
+        shell.say("agent", "register", "arc", "--harness", "echo", "--project", ".", cwd=shell.project("arc"))
+        shell.say("need", "Which port?", "--as", "@arc", "--no-wait")
+        assert "scout dismiss" in shell.say("attention")
+        assert "dismissed" in shell.say("dismiss", "@arc")
+        assert shell.data("attention")["items"] == []

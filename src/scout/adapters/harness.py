@@ -51,8 +51,17 @@ class BasicHarness:
         return []
 
     async def tail(self, spec: SessionSpec, after: int, limit: int) -> Tailed:
-        reason = f"{self.name} keeps no transcript"
-        raise Refused(not_attachable(self.name, spec, spec.session_id, reason))
+        look = Remedy(
+            operation="session.inspect", parameters={"sessionId": spec.session_id}, why="its last output"
+        )
+        raise Refused(
+            SessionNotAttachable(
+                session_id=spec.session_id,
+                layer=Layer.HARNESS,
+                reason=f"{self.name} keeps no transcript",
+                remedies=(look,),
+            )
+        )
 
 
 class TurnImpossible(Exception):  # noqa: N818 (a signal between two methods)

@@ -49,6 +49,7 @@ from scout.protocol.allowances import GetAllowance, ListAllowances
 from scout.protocol.asks import GetAsk, GetFlight, ListFlights
 from scout.protocol.attention import GetAttention, ListAttention
 from scout.protocol.channels import GetConversation, ListConversations
+from scout.protocol.correction import parameters_of
 from scout.protocol.inbox import GetDelivery, ListDeliveries
 from scout.protocol.questions import GetQuestion, ListQuestions
 from scout.protocol.request import Page, Request
@@ -341,15 +342,9 @@ def _several(
     request: Request[Any], field: str, text: str, noun: _Noun, found: list[Candidate]
 ) -> AmbiguousTarget:
     """The same request again, once for each of the first that could be meant."""
-    given: dict[str, Any] = msgspec.to_builtins(request)
-    defaults = {
-        info.encode_name: info.default
-        for info in msgspec.structs.fields(type(request))
-        if info.default is not msgspec.NODEFAULT
-    }
-    kept = {name: value for name, value in given.items() if value != defaults.get(name, value is None)}
+    own = parameters_of(request)
     key = next(info.encode_name for info in msgspec.structs.fields(type(request)) if info.name == field)
-    again = [{**kept, key: one.address} for one in found[:3]]
+    again = [{**own, key: one.address} for one in found[:3]]
     return AmbiguousTarget(
         address=text,
         count=len(found),

@@ -155,7 +155,7 @@ def wait_ended(found: Running, timeout: float) -> bool:
     until = time.monotonic() + timeout
     while time.monotonic() < until:
         if not lock.is_held(found.home):
-            _reap(found.pid)
+            _wait_gone(found.pid, until)
             return True
         time.sleep(_PAUSE)
     return False
@@ -189,10 +189,23 @@ def _read_announcement(process: subprocess.Popen[bytes], timeout: float) -> dict
         return {"refused": {"message": message or "the daemon ended without a message"}}
 
 
-def _reap(pid: int) -> None:
-    """Reap the daemon if this process started it."""
+def _wait_gone(pid: int, until: float) -> None:
+    """Wait for the process itself: it releases the lock shortly before it exits."""
+    if not pid:
+        return
     with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, 0)
+        os.waitpid(pid, 0)  # this process started it
+    while _is_running(pid) and time.monotonic() < until:
+        time.sleep(_PAUSE)
+
+
+def _is_running(pid: int) -> bool:
+    """Whether a process runs; one that has exited and waits for its parent does not."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:  # noqa: PTH123 (pathlib is not loaded here)
+            return file.read().rpartition(") ")[2][:1] != "Z"
+    except OSError:
+        return False
 
 
 def _answers(path: str) -> bool:

@@ -116,7 +116,8 @@ def _decided(
     tx: Transaction, request: Deciding, move: AttentionMove, text: str | None = None
 ) -> AttentionView:
     item = attention.find(tx, request.attention_id)
-    if not (move is AttentionMove.DISMISS and item.source.id == tx.sender):  # what one raised, one withdraws
+    # A dismissal grants nothing: the one who raised an item and the operator may always take it off the list.
+    if not (move is AttentionMove.DISMISS and (item.source.id == tx.sender or tx.is_operator)):
         tx.permit(Deed.APPROVE, attention.requester_of(tx, item))
     if item.state in ATTENTION.terminal:
         raise Refused(_too_late(tx, item, move))
