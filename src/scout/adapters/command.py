@@ -73,7 +73,7 @@ class Command(BasicHarness):
         return Probe(ready=True, notes=_NOTES)
 
     async def start(self, spec: SessionSpec) -> Started:
-        """A session is only a name for a sequence of runs."""
+        """Return the session, which is only a name for a sequence of runs."""
         _require_command(spec)
         return Started(native_ids={"session": spec.session_id}, model=spec.model)
 
@@ -110,7 +110,7 @@ class Command(BasicHarness):
             await stop(Run(one), STOPPED, self._limits.grace)
 
     async def tail(self, spec: SessionSpec, after: int, limit: int) -> Tailed:
-        """The output of the runs is the transcript."""
+        """Read the output of the runs, which is the transcript."""
         folder = self._sessions / check_id(spec.session_id)
         return await asyncio.to_thread(tail_of_runs, folder, after, limit)
 
@@ -152,7 +152,7 @@ class Command(BasicHarness):
         return ""
 
     def _answer(self, run: Run) -> str:
-        """Return what the program printed; if it is too much, the beginning and the file."""
+        """Return the program's output; if it is too long, the beginning and the name of the file."""
         with run.stdout.open("rb") as file:
             data = file.read(self._limits.output)
         text, size = data.decode("utf-8", "replace").rstrip(), run.stdout.stat().st_size

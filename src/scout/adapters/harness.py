@@ -1,4 +1,4 @@
-"""What all harnesses share: defaults for what a harness cannot do, and the steps that each one takes."""
+"""Shared parts of all harnesses: defaults for unsupported features, and common steps."""
 
 import asyncio
 import re
@@ -65,7 +65,7 @@ class BasicHarness:
 
 
 class TurnImpossible(Exception):  # noqa: N818 (a signal between two methods)
-    """No program can take the turn; `failed` is how the turn ends."""
+    """No program can take the turn; `failed` is the end of the turn."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class TurnImpossible(Exception):  # noqa: N818 (a signal between two methods)
 
 
 def not_attachable(harness: str, spec: SessionSpec, native_id: str, reason: str) -> SessionNotAttachable:
-    """Build the refusal of exactly this session; the remedy is a new one."""
+    """Build the refusal of this session. The remedy is a new session."""
     start = {"agent": spec.address, "harness": harness}
     remedy = Remedy(operation="session.start", parameters=start, why="start a new session")
     return SessionNotAttachable(session_id=native_id, layer=Layer.HARNESS, reason=reason, remedies=(remedy,))

@@ -57,7 +57,7 @@ class SystemIds:
         return self._series
 
     def _from_now_on(self) -> Iterator[Iterator[str]]:
-        """The ids of this millisecond; when they are used up, those of the next."""
+        """Yield the ids of each millisecond; when they are used up, those of the next."""
         while True:
             yield ids.series(self._moment, secrets.token_bytes(_RANDOM_BYTES))
             self._moment += 1

@@ -23,7 +23,7 @@ from scout.protocol.sessions import AttachSession, CheckLine, GetSession, Sessio
 from scout.protocol.talk import ListMessages
 
 _TURN = 180.0  # seconds for a turn of a model
-_SOON = 30.0  # seconds for what Scout does by itself
+_SOON = 30.0  # seconds for steps without a model
 _STEP = 0.05
 _NAME = "checked"
 _SHOWN = 80  # characters of an answer
@@ -34,7 +34,7 @@ _SLEEP = ("sleep", "600")
 
 
 class TrialHome(Protocol):
-    """The throw-away Scout, as far as this looks at it."""
+    """The parts of the throw-away Scout that the checks use."""
 
     home: str
     work: str
@@ -58,7 +58,7 @@ class _NotSupported(Exception):  # noqa: N818 (a verdict)
 
 
 class Play:
-    """One check while it runs: the throw-away Scout, its agent, and what is known so far."""
+    """One running check: the throw-away Scout, its agent, and the results so far."""
 
     def __init__(self, trial: TrialHome, wish: CheckWish) -> None:
         self.trial = trial
@@ -68,13 +68,13 @@ class Play:
         self.agent: AgentDetail | None = None
         self.session: SessionView | None = None
         self.first: tuple[AskReceipt, FlightView] | None = None
-        self.restarted: FlightView | None = None  # answered after a restart of the broker
+        self.restarted: FlightView | None = None  # the flight answered after a restart of the broker
 
     async def aclose(self) -> None:
         await self.scout.close()
 
     async def register(self, name: str, program: tuple[str, ...]) -> str:
-        """A throw-away agent of the checked harness; its address."""
+        """Register a throw-away agent of the checked harness; return its address."""
         made = await self.scout.register(
             name, project_root=self.trial.work, harness=self.wish.harness.name, command=program or None
         )
@@ -104,14 +104,14 @@ class Play:
         return await self.scout.ask(to or (await self.need_agent()).address, body)
 
     async def finish(self, flight_id: str, within: float = _TURN) -> FlightView:
-        """The flight once it is over."""
+        """Return the flight once it is finished."""
         flight = await self.scout.wait(flight_id, within)
         if flight.state not in FLIGHT.terminal:
             raise _Failed(f"the flight was still {flight.state} after {within:g} s: {flight.reason}")
         return flight
 
     async def reach(self, flight_id: str, state: FlightState) -> FlightView:
-        """The flight once it is in this state, or over."""
+        """Return the flight once it is in this state, or finished."""
         async with asyncio.timeout(_TURN):
             while True:
                 flight = await self.scout.flight(flight_id)
@@ -120,7 +120,7 @@ class Play:
                 await asyncio.sleep(_STEP)
 
     async def hang(self) -> FlightView:
-        """A turn that runs now and does not end soon."""
+        """Start a turn that does not end soon, and return its running flight."""
         if not self.can.starts_programs:
             receipt = await self.ask("!hang")
         elif self.can.calls_model:
@@ -144,7 +144,7 @@ async def _is_ready(play: Play) -> str:
 
 
 async def _keeps_identity(play: Play) -> str:
-    """The agent is the same one before and after a restart of the broker."""
+    """Check that the agent is the same before and after a restart of the broker."""
     before = await play.need_agent()
     await _restart(play)
     after = await play.scout.show(before.address)
@@ -167,7 +167,7 @@ async def _reports_mismatch(play: Play) -> str:
 
 
 async def _documents(play: Play) -> str:
-    """Every profile is enforced by the program, or a note says what is not."""
+    """Check that every profile is enforced by the program, or that a note says what is not."""
     can, notes = play.can, play.wish.probe.notes
     if not can.native_profiles and not notes:
         raise _Failed("it enforces no permission profile and has no note that says so")
@@ -251,7 +251,7 @@ async def _reports_usage(play: Play) -> str:
 
 
 async def _gets_mail(play: Play) -> str:
-    """A note is told with the next turn, which comes after a restart of the broker."""
+    """Check that a note comes with the next turn, also after a restart of the broker."""
     play.need_first()
     agent, note, word = await play.need_agent(), _word(), _word()
     sent = await play.scout.send(agent.address, f"A note of the check, which needs no answer: {note}")
@@ -266,7 +266,7 @@ async def _gets_mail(play: Play) -> str:
 
 
 async def _recovers(play: Play) -> str:
-    """The turn before this one came after a restart of the broker: it was answered in the same session."""
+    """Check that the turn after the restart was answered in the same session."""
     session = play.need_session()
     play.need_first()
     if play.restarted is None:
@@ -290,7 +290,7 @@ async def _cancels(play: Play) -> str:
 
 
 async def _waits(play: Play) -> str:
-    """A command that needs a permission; it is denied."""
+    """Check that a command waits for a permission, which is denied."""
     if not play.can.permissions or not play.can.calls_model:
         raise _NotSupported("it never waits for a person")
     play.need_first()
@@ -307,7 +307,7 @@ async def _waits(play: Play) -> str:
 
 
 async def _fails(play: Play) -> str:
-    """A turn that breaks; a program of a model is killed in the middle of one."""
+    """Check that a broken turn fails; a program that calls a model is killed during a turn."""
     play.need_first()
     if not play.can.starts_programs:
         receipt = await play.ask("!fail it broke")
@@ -324,7 +324,7 @@ async def _fails_when_killed(play: Play) -> str:
     if pid is None:
         await play.scout.cancel(flight.id, "the check cannot kill it")
         raise _NotTried("no process of its own is known")
-    os.killpg(os.getpgid(pid), signal.SIGKILL)  # its keeper and whatever it started go with it
+    os.killpg(os.getpgid(pid), signal.SIGKILL)  # this includes its keeper and child processes
     return f"its program was killed: {_failure(await play.finish(flight.id, _SOON))}"
 
 
@@ -337,7 +337,7 @@ async def _restart(play: Play) -> None:
 
 
 async def _refused(work: Awaitable[object]) -> str:
-    """The code of a refusal that has a next command."""
+    """Return the code of a refusal; it must offer a remedy."""
     try:
         await work
     except Refused as refusal:
@@ -415,7 +415,7 @@ PAID = tuple(
 
 
 def without_trial(wish: CheckWish) -> list[CheckLine] | None:
-    """The verdicts where nothing can be tried: the harness is not ready, or its program is not named."""
+    """Return the verdicts if nothing can be tried: the harness is not ready, or no program is given."""
     probe, can, name = wish.probe, wish.harness.capabilities, wish.harness.name
     ready, *others = (*FREE, *PAID)
     if not probe.ready:
@@ -431,7 +431,7 @@ def without_trial(wish: CheckWish) -> list[CheckLine] | None:
 
 
 async def judge(promise: Promise, play: Play, wish: CheckWish) -> CheckLine:
-    """Try one promise; whatever goes wrong is a verdict."""
+    """Try one promise; any failure is a verdict."""
     if promise.paid and wish.harness.capabilities.calls_model and not wish.consent:
         parameters = {"harness": wish.harness.name, "yes": True, "command": [*wish.program] or None}
         again = Remedy(operation="runtimes.check", parameters=parameters, why="allow its turns")
@@ -460,7 +460,7 @@ async def _verdict(promise: Promise, play: Play) -> tuple[Verdict, str, tuple[Re
 
 
 def _next_step(wish: CheckWish) -> Remedy:
-    """The same check without the program that was named, or a look at the installation."""
+    """Return the same check without the given program, or the doctor."""
     if wish.program and not wish.harness.capabilities.calls_model:
         parameters = {"harness": wish.harness.name}
         return Remedy(operation="runtimes.check", parameters=parameters, why="with a program that answers")

@@ -51,7 +51,7 @@ def serve(
     *,
     tethered: bool = False,
 ) -> None:
-    """Serve on the open sockets until a signal comes. `ready` is called once the daemon answers."""
+    """Serve on the open sockets until a signal arrives. `ready` is called once the daemon answers."""
     with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
         runner.run(_serve(settings, sockets, url, ready, tethered))
 

@@ -1,4 +1,4 @@
-"""Unit files, for those who let the system start the daemon."""
+"""Unit files that let the system start the daemon."""
 
 import shlex
 from collections.abc import Mapping
@@ -47,9 +47,9 @@ _LAUNCHD = """\
 
 
 def unit_text(kind: str, executable: str, given: Mapping[str, str]) -> str:
-    """The unit that starts `executable -m scout.daemon --foreground` with the environment that is given.
+    """Return the unit that runs `executable -m scout.daemon --foreground` with the given environment.
 
-    The system's stop ends the daemon alone: what it started keeps running, as with `scout down`.
+    Stopping the unit ends only the daemon. Running sessions keep running, as with `scout down`.
     """
     words = [executable, "-m", "scout.daemon", "--foreground"]
     if kind == "systemd":

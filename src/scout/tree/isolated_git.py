@@ -1,10 +1,11 @@
 """Git on a repository that is not trusted: nothing that the repository configures is read or run.
 
-Whoever can write in a folder can write `.git/config`, and git runs programs that it names: filters, monitors,
+Anyone who can write to a folder can write `.git/config`, and git runs programs it names: filters, monitors,
 hooks, text converters, transports. So git never sees that file. It works with a git folder of Scout's, made
 fresh for each use: Scout's own config, a copy of the index, the repository's objects as alternates, and
-attributes that switch every attribute of the work tree off. Submodules leave the index first, because git
-starts itself inside those that it knows; it then notes only which commit each has checked out.
+attributes that switch off every attribute of the work tree. Submodules are removed from the index first,
+because git starts itself inside submodules that it knows; it then records only the commit that each has
+checked out.
 """
 
 import contextlib
@@ -63,7 +64,7 @@ _ENVIRONMENT = {
 _FORMAT = re.compile(r"^\s*objectformat\s*=\s*\"?sha256\b", re.IGNORECASE | re.MULTILINE)
 _SUBMODULE = b"160000 "
 _SHARED_INDEXES = 16
-_LARGEST = 64 << 20  # bytes of one file of an object folder
+_LARGEST = 64 << 20  # maximum bytes of one file in an object folder
 _BLOCK = 512  # bytes, the unit of `ulimit -f`
 _LIMITED = ("/bin/sh", "-c", f'ulimit -f {_LARGEST // _BLOCK}; exec "$@"', "sh")
 _ANSWER = 1 << 20
@@ -71,18 +72,18 @@ _LISTED = 64 << 20
 
 
 class GitFailed(Exception):  # noqa: N818 (named like the problem that a person reads)
-    """Git could not do what it was asked, in words for a person."""
+    """A git command failed; the message is for a person."""
 
 
 class Output(NamedTuple):
-    """What git printed; `cut` when there was more."""
+    """The output of git; `cut` if there was more."""
 
     text: str
     cut: bool
 
 
 class IsolatedGit:
-    """Git with a folder of Scout's in place of the repository's, until a moment of the monotonic clock."""
+    """Git with a folder of Scout's in place of the repository's. `end`: deadline on the monotonic clock."""
 
     def __init__(self, top: str, environment: dict[str, str], end: float) -> None:
         self._top = top
@@ -90,17 +91,17 @@ class IsolatedGit:
         self._end = end
 
     def run(self, *words: str, fine: tuple[int, ...] = (0,), given: bytes = b"") -> str:
-        """What a command prints."""
+        """Run a command and return its output."""
         return self._call(words, most=_ANSWER, fine=fine, given=given)[:_ANSWER].decode("utf-8", "replace")
 
     def read(self, *words: str, most: int) -> Output:
-        """What a command prints, up to so many bytes and whole lines."""
+        """Run a command and return its output, up to `most` bytes in whole lines."""
         printed = self._call(words, most=most)
         text, cut = printed[:most].decode("utf-8", "replace"), len(printed) > most
         return Output(text.rpartition("\n")[0] + "\n" if cut else text, cut)
 
     def drop_submodules(self) -> None:
-        """Take submodules out of the index: git would start itself inside them, with their configuration."""
+        """Remove submodules from the index: git would start itself inside them, with their configuration."""
         listed = self._call(("ls-files", "--stage", "-z"), most=_LISTED)
         if len(listed) > _LISTED:
             raise GitFailed("its index has too many files")
@@ -111,7 +112,7 @@ class IsolatedGit:
     def _call(
         self, words: tuple[str, ...], *, most: int, fine: tuple[int, ...] = (0,), given: bytes = b""
     ) -> bytes:
-        """What a command prints, up to one byte more than `most`."""
+        """Run a command and return its output, up to one byte more than `most`."""
         with tempfile.TemporaryFile() as complaints, tempfile.TemporaryFile() as said:
             said.write(given)
             said.seek(0)
@@ -140,7 +141,7 @@ class IsolatedGit:
 
 @contextlib.contextmanager
 def open_git(repository: Repository, folder: Path, end: float) -> Generator[IsolatedGit]:
-    """Git on this repository; new objects stay below `folder`, everything else is removed afterwards."""
+    """Open git on this repository. New objects stay below `folder`; everything else is removed afterwards."""
     objects = folder / "objects"
     make_private(objects)
     own = Path(tempfile.mkdtemp(prefix="git-", dir=folder))
@@ -154,7 +155,7 @@ def open_git(repository: Repository, folder: Path, end: float) -> Generator[Isol
 
 
 def _fill(own: Path, repository: Repository, end: float) -> None:
-    """A git folder that holds Scout's settings, the index, and the list of files that are ignored."""
+    """Fill the git folder with Scout's settings, a copy of the index, and the list of ignored files."""
     for name in ("refs", "info"):
         (own / name).mkdir(mode=0o700)
     (own / "HEAD").write_text("ref: refs/heads/none\n", "utf-8")
@@ -165,12 +166,12 @@ def _fill(own: Path, repository: Repository, end: float) -> None:
     ignored = small_text(Path(repository.common, "info", "exclude"))
     (own / "info" / "exclude").write_text(ignored or "", "utf-8")
     for path in (Path(repository.own, "index"), *_shared_indexes(repository)):
-        if path.is_file():  # a repository without a commit has none
+        if path.is_file():  # a repository without a commit has no index
             shutil.copyfile(path, own / path.name)
 
 
 def _ignored_everywhere(own: Path, end: float) -> str:
-    """The setting that names the person's own list of ignored files: theirs, not the repository's."""
+    """Return the setting that names the user's global list of ignored files."""
     environment = {**_passed(), **_ENVIRONMENT, "PATH": _absolute_path(), "GIT_DIR": str(own)}
     del environment["GIT_CONFIG_GLOBAL"]
     words = ("config", "--global", "--type=path", "--get", "core.excludesFile")
@@ -185,7 +186,7 @@ def _in_config(value: str) -> str:
 
 
 def _shared_indexes(repository: Repository) -> list[Path]:
-    """What a split index refers to: the newest ones, as git keeps the older ones for a while."""
+    """Return the files that a split index refers to: the newest, because git keeps old ones for a while."""
     found = sorted(Path(repository.own).glob("sharedindex.*"), key=lambda path: path.lstat().st_mtime)
     return found[-_SHARED_INDEXES:]
 
@@ -208,13 +209,13 @@ def _passed() -> dict[str, str]:
 
 
 def _absolute_path() -> str:
-    """Where programs are looked for: never below the work tree, which is the working directory."""
+    """Return PATH without relative folders: the working directory is the work tree, which is not trusted."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(folder for folder in folders if Path(folder).is_absolute()) or os.defpath
 
 
 def _read(process: "subprocess.Popen[bytes]", most: int, end: float) -> tuple[bytes, bool]:
-    """The beginning of what a process prints, and whether it had to be ended for its time."""
+    """Read up to `most` bytes of a process's output, plus one; whether it was killed at the deadline."""
     late = threading.Event()
 
     def stop() -> None:
@@ -239,5 +240,5 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _quoted(path: str) -> str:
-    """A path in a list that colons separate."""
+    """Quote a path for a colon-separated list."""
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"' if set(path) & {":", '"'} else path

@@ -1,4 +1,4 @@
-"""What a directory is: its real path, its project, the name it gives, its branch."""
+"""Surroundings of a directory: its real path, project, agent name and branch."""
 
 import difflib
 import itertools
@@ -17,11 +17,11 @@ from scout.ports import Surroundings
 from scout.tree.git import Repository, find_repository, small_text
 
 _FIELD = "projectPath"
-_LISTED = 1000  # names looked at for a likely one
+_LISTED = 1000  # maximum names compared to find a similar one
 
 
 class _Project(Record):
-    """What `.scout/project.toml` may say. Everything else in it has no effect."""
+    """The fields of `.scout/project.toml`. Other fields have no effect."""
 
     name: str | None = None
     harness: str | None = None
@@ -34,7 +34,7 @@ class _File(Record):
 
 
 class Disk:
-    """The real disk. The home folder and temporary roots are never projects, whatever lies in them."""
+    """The real disk. The home folder and temporary roots are never projects, whatever they contain."""
 
     def __init__(self, home: str | None = None, temporary: tuple[str, ...] | None = None) -> None:
         self._home = os.path.realpath(home or Path.home())
@@ -50,7 +50,7 @@ class Disk:
         return self._temporary
 
     def locate(self, directory: str, base: str | None = None) -> Surroundings:
-        """What a directory is; `base` is what a relative one is relative to. Refused when it is not there."""
+        """Describe a directory; a relative one is relative to `base`. Refused if it does not exist."""
         real = self.real_path(directory, base)
         folders = self._upward(real)
         repository = find_repository(folders)
@@ -74,11 +74,11 @@ class Disk:
         )
 
     def real_path(self, directory: str, base: str | None = None) -> str:
-        """The directory without links, whatever project it is in. Refused when it is not there."""
+        """Return the directory without links. Refused if it does not exist."""
         return _real(self._wished(directory, base))
 
     def _wished(self, directory: str, base: str | None) -> str:
-        """The absolute path that was meant."""
+        """Return the absolute path of a given directory."""
         if not directory or "\0" in directory or not _is_text(directory):
             raise _refused("expected the path of a directory, as UTF-8 text")
         if directory == "~" or directory.startswith("~/"):
@@ -89,12 +89,12 @@ class Disk:
         return directory if base is None else f"{base}/{directory}" if directory[0] != "/" else directory
 
     def _upward(self, real: str) -> list[str]:
-        """The directory and those above it, without those that can be no project."""
+        """Return the directory and its parents, without folders that cannot be a project."""
         none = {"/", self._home, *self._temporary}
         return [folder for folder in map(str, (Path(real), *Path(real).parents)) if folder not in none]
 
     def _shared_file(self, repository: Repository | None) -> _File | None:
-        """A linked work tree is named by its main repository's project file, which git may not share."""
+        """Return the project file of the main repository, which names its linked work trees."""
         main = repository.main if repository else None
         return _project_file(self._upward(main)) if main else None
 
@@ -115,7 +115,7 @@ def _real(path: str) -> str:
 
 
 def _missing(path: str) -> Refused:
-    """There is no such directory: the first part that is missing, and what has a similar name there."""
+    """Build the refusal of a missing directory, with its first missing part and similar names."""
     parts = [part for part in os.path.normpath(path).split("/") if part]
     above = Path("/")
     for part in parts:
@@ -139,14 +139,14 @@ def _names(folder: Path) -> list[str]:
 
 
 def _within(folders: list[str], repository: Repository | None) -> list[str]:
-    """A linked work tree is its own workspace: a project file above it does not swallow it."""
+    """Drop the folders above a linked work tree: a project file above it does not apply to it."""
     if repository is None or repository.main is None:
         return folders
     return folders[: folders.index(repository.top) + 1]
 
 
 def _project_file(folders: list[str]) -> _File | None:
-    """The nearest project file of these folders; one that cannot be read is refused, not skipped."""
+    """Return the nearest project file of these folders. An unreadable file is refused, not skipped."""
     for folder in folders:
         path = Path(folder, ".scout", "project.toml")
         if path.exists():
@@ -170,14 +170,14 @@ def _read_project(path: Path) -> _Project:
 
 
 def _named(root: str, repository: Repository | None, file: _File | None) -> str:
-    """The folder that gives the name: the project file's, the main repository's, or the project's own."""
+    """Return the folder that gives the name: the project file's, the main repository's, or the project's."""
     if file is not None:
         return file.folder
     return repository.main if repository and repository.main else root
 
 
 def _definition(configured: str | None, folder: str, directory: str) -> str:
-    """The configured name or the folder's, folded; whether it is free is for the broker to say."""
+    """Return the configured name or the folder's, folded. The broker checks whether it is free."""
     if name := fold(configured or Path(folder).name):
         return name
     problem = f'the name of {folder} has no letter or digit; give it one in .scout/project.toml: name = "…"'
@@ -187,7 +187,7 @@ def _definition(configured: str | None, folder: str, directory: str) -> str:
 
 
 def _workspace(repository: Repository | None) -> str | None:
-    """The branch of a linked work tree, also while it is rebased; detached, its folder's name."""
+    """Return the branch of a linked work tree, also during a rebase; the folder's name if detached."""
     if repository is None or repository.main is None:
         return None
     branch = repository.branch or repository.origin or ""
@@ -195,7 +195,7 @@ def _workspace(repository: Repository | None) -> str | None:
 
 
 def _is_text(text: str) -> bool:
-    """Names on disk may be any bytes; records hold text."""
+    """Whether a text is valid Unicode: file names may be any bytes, but records hold text."""
     return not any("\ud800" <= sign <= "\udfff" for sign in text)
 
 

@@ -1,8 +1,8 @@
 """Snapshots of git work trees, written by git into a folder of Scout's. The repository is only read.
 
-A copy of the index is brought up to date, and what the repository does not hold yet is written to an object
-folder beside it. `isolated_git` keeps git from the repository's configuration. All that git does there is to
-note on an object, which it would have written again, that it is still of use: a time, no content.
+A copy of the index is brought up to date, and objects that the repository lacks are written to an object
+folder beside it. `isolated_git` keeps git from the repository's configuration. All that git changes
+in the repository is the time of an object that it would otherwise write again, to mark it as used.
 """
 
 import contextlib
@@ -25,11 +25,11 @@ from scout.tree.isolated_git import GitFailed, Output, open_git
 _SAFE = re.compile(r"\w[\w.-]*", re.ASCII)
 _NAME, _REMOVED = "snapshots", "removed-pictures"
 _GONE = "the snapshots of its folder were removed to stay within limits.picturesTotal"
-_PATIENCE = 3  # a person can wait longer than a turn
+_PATIENCE = 3  # seconds; a person can wait longer than a turn
 
 
 class _Kept(Record, omit_defaults=True):
-    """What is known of one flight: where, the trees before and after, or why there are none."""
+    """The stored state of one flight: its folder and the trees before and after, or why there are none."""
 
     directory: str = ""
     base: str = ""
@@ -38,7 +38,7 @@ class _Kept(Record, omit_defaults=True):
 
 
 class GitSnapshots:
-    """Kept below `sessions`, with the rest of a session. `seconds` is what one picture may take."""
+    """Snapshots below `sessions`, with the other files of a session. `seconds`: limit for one snapshot."""
 
     def __init__(
         self, sessions: Path, seconds: float = 3.0, most: int = 256 << 20, shown: int = 200_000
@@ -169,7 +169,7 @@ def _repository(directory: str) -> Repository:
 
 
 def _safe(part: str) -> str:
-    """An id that names a file here and nothing elsewhere."""
+    """Return an id that is safe as a file name."""
     if not _SAFE.fullmatch(part):
         raise ValueError(f"not an id: {part!r}")
     return part

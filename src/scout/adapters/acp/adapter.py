@@ -28,7 +28,7 @@ from scout.ports import (
 )
 
 _CHECKED = "it was started only to find the session"
-# The variables of each agent, by a word of its command line.
+# Environment variables of each agent, by a word in its command line.
 _OWN = {
     "claude": ("ANTHROPIC_*", "CLAUDE_*"),
     "codex": ("CODEX_*", "OPENAI_*"),
@@ -76,7 +76,7 @@ class Acp(PersistentHarness):
         self._opened: dict[Path, AcpSession] = {}
 
     async def probe(self) -> Probe:
-        """Return whether the program is installed; without one of its own, each agent names it."""
+        """Return whether the program is installed. Without a default program, each agent configures one."""
         if self._command and shutil.which(self._command[0]) is None:
             program = self._command[0]
             hint = f"install {program} so that it is on the daemon's PATH"
@@ -108,7 +108,7 @@ class Acp(PersistentHarness):
             await self._open_session(pipe, spec)
             return pipe
         await clear_last(self._folder(spec.session_id))
-        # An agent keeps no session in which nothing was said.
+        # Agents do not store a session without a turn.
         fresh = has_no_context(self._list_pipes(spec.session_id))
         pipe = self._make_pipe(spec.session_id)
         await self._run(pipe, spec, None if fresh else self._native_id(spec) or None)
@@ -125,7 +125,7 @@ class Acp(PersistentHarness):
             raise TurnImpossible(failed.reason, failed.layer, log=log, missing=failed.missing) from problem
 
     async def _open_session(self, pipe: Pipe, spec: SessionSpec, native_id: str | None = None) -> AcpSession:
-        """Open the session of a program; a program that has it open answers from its files."""
+        """Open the session in a program. If it is already open there, the answers are read from its files."""
         known = self._opened.get(pipe.run.folder)
         if known is None:
             opening = AcpOpening(Rpc(pipe), spec, str(self._directory(spec)), self._environment(spec))

@@ -1,4 +1,4 @@
-"""What an agent tells during a turn of the Agent Client Protocol, as events of Scout. It only reads."""
+"""Translates notifications of the Agent Client Protocol into events of a turn. Reads only."""
 
 import json
 import re
@@ -43,9 +43,9 @@ class AcpReader:
     def __init__(self, prompt: str, model: str | None = None) -> None:
         self._prompt = prompt
         self._model = model
-        self._text = ""  # of the newest message that has some
-        self._message: object = None  # by which name its parts come
-        self._parted = False  # something came in between: what is said next is another message
+        self._text = ""  # text of the newest non-empty message
+        self._message: object = None  # the id that its chunks carry
+        self._parted = False  # other output came in between: the next chunk begins a new message
         self._written = 0
         self._broken = False
         self._tools: dict[str, Entry] = {}
@@ -53,7 +53,7 @@ class AcpReader:
         self._last_other = ""
 
     def update(self, update: Entry) -> list[HarnessEvent]:
-        """What one notification means."""
+        """Return the events of one notification."""
         kind = text(update, "sessionUpdate")
         match kind:
             case "agent_message_chunk":
@@ -68,7 +68,7 @@ class AcpReader:
                 return self._other(kind)
 
     def asked(self, request: str, params: Entry) -> list[HarnessEvent]:
-        """The program waits for a person's yes or no."""
+        """Return the events of a permission request."""
         self._parted = True
         call = inner(params, "toolCall")
         shown = self._tool({**call, "status": "asked"})
@@ -86,14 +86,14 @@ class AcpReader:
         return [*shown, needs]
 
     def is_scouts(self, params: Entry) -> bool:
-        """Whether the agent says that the tool is Scout's own: there, Scout checks who may do what."""
+        """Whether the agent reports the tool as Scout's own. Scout checks permissions there itself."""
         known = self._tools.get(str(inner(params, "toolCall").get("toolCallId")), {})
         meta = inner(known, "_meta")
         server = text(inner(known, "rawInput"), "server") if meta.get("is_mcp_tool_call") else ""
         return _named(meta).startswith(f"mcp__{MCP_KEY}__") or server == MCP_KEY
 
     def ended(self, result: Entry, *, cancelled: bool, asked: bool) -> list[HarnessEvent]:
-        """How the turn ended. `cancelled`: it was told to; `asked`: it had wanted something of a person."""
+        """Return the end of the turn. `cancelled`: by Scout; `asked`: a permission was requested."""
         why = str(result.get("stopReason"))
         spent = self._spent(inner(result, "usage"))
         if why == "cancelled" or (cancelled and not self._text):
@@ -136,7 +136,7 @@ class AcpReader:
     # -- tools -----------------------------------------------------------------------------------
 
     def _tool(self, update: Entry) -> list[HarnessEvent]:
-        """A tool is told once, when the agent has said what it does with it."""
+        """Report a tool call once, as soon as its input is known."""
         known = self._tools.setdefault(str(update.get("toolCallId")), {})
         meta = {**inner(known, "_meta"), **inner(update, "_meta")}
         told = {name: value for name, value in update.items() if value}
@@ -153,7 +153,7 @@ class AcpReader:
     # -- tokens ----------------------------------------------------------------------------------
 
     def _count(self, usage: Entry) -> None:
-        """Some agents tell the tokens of each answer of their model, and none at the end."""
+        """Add up tokens: some agents report them per model response and not at the end."""
         if usage:
             before, more = self._tokens or (0, 0), _tokens(usage)
             self._tokens = before[0] + more[0], before[1] + more[1]
@@ -173,21 +173,21 @@ class AcpReader:
     # -- the rest --------------------------------------------------------------------------------
 
     def _notice(self, update: Entry) -> None:
-        """Codex tells only here that its model failed: the turn itself ends as if all were well."""
+        """Record a failed model. Codex reports it only here and ends the turn as successful."""
         status = text(inner(inner(inner(update, "_meta"), "codex"), "threadStatus"), "type")
         if status in ("systemError", "active"):
             self._broken = status == "systemError"
             self._parted = True
 
     def _other(self, kind: str) -> list[HarnessEvent]:
-        if kind == self._last_other:  # thoughts come in many parts
+        if kind == self._last_other:  # thoughts come in many chunks
             return []
         self._last_other = kind
         return [Other(kind=kind)]
 
 
 def problem_of(reason: str, code: int | None, kind: str = "") -> Limited | Failed:
-    """What went wrong on the way to the model, as far as its words tell."""
+    """Classify an error of the provider or harness by its code, kind and text."""
     if code == LOGIN_NEEDED or kind == "authentication_failed" or _LOGIN_WORDS.search(reason):
         return Failed(layer=Layer.PROVIDER, reason=reason, missing=Missing.LOGIN)
     if kind == "rate_limit" or _LIMIT_WORDS.search(reason):
@@ -197,14 +197,14 @@ def problem_of(reason: str, code: int | None, kind: str = "") -> Limited | Faile
 
 
 def reason_of(message: str, data: Any) -> str:
-    """The words of a refusal: the protocol's own name for it says less than what follows."""
+    """Return the text of an error, without the protocol's generic "Internal error"."""
     details = text(data, "details") if isinstance(data, dict) else str(data or "")
     said = message.removeprefix("Internal error").removeprefix(":").strip()
     return ": ".join(filter(None, (said, details))) or message
 
 
 def _plainly(said: str) -> str:
-    """The message of an error that a model's API gave as JSON; else what was said."""
+    """Return the message of an API error given as JSON; else the text itself."""
     try:
         read = json.loads(said)
     except ValueError:
@@ -213,7 +213,7 @@ def _plainly(said: str) -> str:
 
 
 def choose_option(options: list[Any], answer: HumanAnswer) -> Entry | None:
-    """The outcome that a person's word stands for; none when the agent offers nothing of the kind."""
+    """Return the outcome for a person's answer; None if the agent offers no matching option."""
     wanted = answer.text.strip().casefold()
     kinds = _ALLOWS if answer.allow else _REJECTS
     fitting = [one for kind in kinds for one in options if text(one, "kind") == kind]
@@ -228,7 +228,7 @@ def _names(option: Entry) -> tuple[str, str]:
 
 
 def _tokens(usage: Entry) -> tuple[int, int]:
-    """Agents differ in what they count as input; what is not output was read."""
+    """Return input and output tokens. Agents count input differently, so it is total minus output."""
     output = int(usage.get("outputTokens") or 0)
     parts = ("inputTokens", "cachedReadTokens", "cachedWriteTokens")
     read = sum(int(usage.get(part) or 0) for part in parts)

@@ -1,6 +1,6 @@
-"""The first words with an agent: who it is, which session, which mode, which model.
+"""The handshake with an agent: initialize, open the session, set mode and model.
 
-Each is a call under a tag of its own, so whoever says them again to the same program gets the same answers.
+Each call has its own tag, so repeating the handshake with the same program returns the same answers.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _VERSION = 1
 _NO_SUCH_METHOD = -32601
 _OPEN = "open"
 
-# What agents call their modes, the best for a profile first.
+# Mode names of agents, the best match for a profile first.
 _WRITING = ("workspace-write", "acceptEdits", "auto-edit", "autoEdit", "build", "default")
 _MODES = {
     PermissionProfile.OBSERVE: ("read-only", "plan"),
@@ -29,7 +29,7 @@ _MODES = {
 }
 _STRICT = {PermissionProfile.OBSERVE, PermissionProfile.REVIEW}
 
-# Ways to log in for which a variable is enough, so that no person is needed.
+# Login methods that only need an environment variable, and no person.
 _KEYS = {
     "api-key": ("CODEX_API_KEY", "OPENAI_API_KEY"),
     "codex-api-key": ("CODEX_API_KEY",),
@@ -41,20 +41,20 @@ _KEYS = {
 
 
 class AcpSession(NamedTuple):
-    """What the agent calls its session, and the model that it says answers."""
+    """The agent's session id, and the model that it reports."""
 
     native_id: str
     model: str | None = None
 
 
 def has_no_context(pipes: list[Pipe]) -> bool:
-    """Whether no turn ever went to these programs, each of which began a session: there is no context yet."""
+    """Whether these programs only started a session and never got a turn, so that there is no context yet."""
     told = [message_of(one.text).get("method") for pipe in pipes for one in pipe.sent_lines()]
     return "session/new" in told and not {"session/prompt", "session/load", "session/resume"} & set(told)
 
 
 class AcpOpening:
-    """The way from a program that has just begun to a session that takes prompts."""
+    """The handshake from a started program to a session that takes prompts."""
 
     def __init__(self, rpc: Rpc, spec: SessionSpec, cwd: str, environment: Mapping[str, str]) -> None:
         self._rpc = rpc
@@ -63,7 +63,7 @@ class AcpOpening:
         self._environment = environment
 
     async def open(self, native_id: str | None) -> AcpSession:
-        """A new session, or exactly the one that is named."""
+        """Open a new session, or exactly the given one."""
         try:
             hello = await self._rpc.call("initialize", "initialize", _GREETING)
             if hello.get("protocolVersion") != _VERSION:
@@ -79,7 +79,7 @@ class AcpOpening:
     # -- which session ---------------------------------------------------------------------------
 
     async def _opened(self, hello: Entry, native_id: str | None) -> tuple[str, Entry]:
-        """The session as it was named, and what the agent said about it."""
+        """Return the requested session id (empty for a new session) and the agent's answer."""
         can = inner(hello, "agentCapabilities")
         more = inner(can, "sessionCapabilities")
         before = self._told_before()
@@ -94,14 +94,14 @@ class AcpOpening:
             try:
                 return named, await self._asked(hello, _OPEN, "session/resume", {"sessionId": named})
             except RpcError as error:
-                if error.code != _NO_SUCH_METHOD:  # some say that they can, and cannot
+                if error.code != _NO_SUCH_METHOD:  # some agents announce a method that they lack
                     raise
         if not can.get("loadSession"):
             raise RpcError("the agent can neither resume nor load a session")
         return named, await self._loaded(hello, named)
 
     def _told_before(self) -> str | None:
-        """The session that this program was asked for by an earlier broker; empty: a new one."""
+        """Return the session that was already requested; empty for a new one, None if none was."""
         for one in self._rpc.pipe.sent_lines():
             if one.tag == _OPEN:
                 message = message_of(one.text)
@@ -110,7 +110,7 @@ class AcpOpening:
         return None
 
     async def _loaded(self, hello: Entry, named: str) -> Entry:
-        """Some agents begin a new session under a name they do not know: what was said must come again."""
+        """Load a session. Its messages must be replayed: some agents open a new one for an unknown id."""
         made = await self._asked(hello, "load", "session/load", {"sessionId": named})
         begun = self._rpc.pipe.sent_at("load") or 0
         updates = [inner(message_of(line.text), "params") for line in self._rpc.pipe.read_lines(begun)]
@@ -131,7 +131,7 @@ class AcpOpening:
         return await self._rpc.call(f"{tag}-again", method, whole) or {}
 
     def _servers(self, hello: Entry) -> list[Entry]:
-        """Scout's own door, for an agent that can go through it."""
+        """Return Scout's MCP server, if the agent supports HTTP servers."""
         can = inner(inner(hello, "agentCapabilities"), "mcpCapabilities")
         door = self._spec.door
         if door is None or not can.get("http"):
@@ -140,7 +140,7 @@ class AcpOpening:
         return [{"type": "http", "name": MCP_KEY, "url": door.url, "headers": headers}]
 
     def _way_in(self, hello: Entry) -> str | None:
-        """The first way to log in that needs no person here."""
+        """Return the first login method whose environment variables are set."""
         for method in items(hello.get("authMethods")):
             ident = text(method, "id")
             given = [text(one, "name") for one in items(method.get("vars"))]
@@ -168,7 +168,7 @@ class AcpOpening:
             await self._set(session, "mode", option, mode)
 
     async def _set_model(self, session: str, made: Entry) -> str | None:
-        """The model that answers, as the agent calls it."""
+        """Select the requested model; return the agent's name of the model in use."""
         option = _option(made, "model")
         current = text(option, "currentValue") or text(inner(made, "models"), "currentModelId") or None
         wanted = self._spec.model
@@ -207,7 +207,7 @@ def _option(made: Entry, category: str) -> Entry:
 
 
 def _choices(option: Entry) -> list[Any]:
-    """Its values, out of their groups if it has some."""
+    """Return the values of an option; groups are flattened."""
     return [value for one in items(option.get("options")) for value in items(one.get("options")) or [one]]
 
 

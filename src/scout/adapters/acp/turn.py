@@ -1,4 +1,4 @@
-"""One turn with an agent, read from the files of its program: from its beginning, whoever comes to read."""
+"""One turn with an agent, read from the beginning of its program's files."""
 
 from collections.abc import AsyncIterator
 
@@ -17,17 +17,17 @@ _YES = HumanAnswer(allow=True)
 
 
 def _cancel_tag(delivery_id: str) -> str:
-    """Under which tag a turn is told to stop."""
+    """Return the tag of the line that cancels a turn."""
     return f"cancel:{delivery_id}"
 
 
 def request_name(pipe: Pipe, ident: object) -> str:
-    """How a person's answer finds its way back: the program, and its own name for the request."""
+    """Return the name by which a person's answer finds the request: program and request id."""
     return f"{pipe.run.folder.name}.{encode(ident).decode()}"
 
 
 def find_request(pipe: Pipe, name: str) -> Entry | None:
-    """The request of this name, unless it was answered."""
+    """Return the request of this name; None if it was answered."""
     for line in pipe.read_lines():
         message = message_of(line.text)
         if is_call(message) and request_name(pipe, message["id"]) == name:
@@ -36,7 +36,7 @@ def find_request(pipe: Pipe, name: str) -> Entry | None:
 
 
 class AcpTurn:
-    """A turn that the program was told. It reads, and answers what needs no person."""
+    """A turn that was sent to the program. Reads its output, and answers requests that need no person."""
 
     def __init__(self, pipe: Pipe, delivery_id: str, text: str = "", model: str | None = None) -> None:
         self._pipe = pipe
@@ -47,7 +47,7 @@ class AcpTurn:
         sent = next(one for one in pipe.sent_lines() if one.tag == delivery_id)
         self._native_id = str(message_of(sent.text)["params"]["sessionId"])
         self._begun = sent.at
-        self._open = dict[str, str]()  # what a person was asked, and the tag of its answer
+        self._open = dict[str, str]()  # open requests to a person, each with the tag of its answer
         self._asked = False
 
     @property
@@ -68,7 +68,7 @@ class AcpTurn:
         yield describe_end(self._pipe)
 
     async def cancel(self) -> None:
-        """Tell the program to end the turn, and wait until it has."""
+        """Cancel the turn, and wait until it has ended."""
         await self._rpc.notify("session/cancel", {"sessionId": self._native_id}, _cancel_tag(self._delivery))
         for ident in self._list_requests():
             await self._rpc.reply(ident, {"outcome": {"outcome": "cancelled"}})
@@ -77,7 +77,7 @@ class AcpTurn:
                 return
 
     def is_over(self) -> bool:
-        """Whether the program has said how the turn ended."""
+        """Whether the program has reported the end of the turn."""
         return any(self._is_end(message_of(line.text)) for line in self._pipe.read_lines(self._begun))
 
     def _list_requests(self) -> list[object]:

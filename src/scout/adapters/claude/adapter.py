@@ -169,7 +169,7 @@ class Claude(TranscriptHarness):
         raise TurnImpossible(end.reason, end.layer, log=end.log)
 
     def _choose_session(self, spec: SessionSpec) -> tuple[str, ...]:
-        """Return the flags of exactly the session that exists; a new one only before any turn."""
+        """Return the flags that resume the existing session; a new session only before the first turn."""
         native = self._native_id(spec)
         if self._find_transcript(native) is not None:
             return (f"--resume={native}",)
@@ -182,7 +182,7 @@ class Claude(TranscriptHarness):
         return (f"--resume={spec.fork_of}", "--fork-session", f"--session-id={native}")
 
     def _has_answered(self, session_id: str) -> bool:
-        """Whether a program answered in the session, so that there was a transcript."""
+        """Whether a program has answered in the session, so that it has a transcript."""
         lines = (line.text for pipe in self._list_pipes(session_id) for line in pipe.read_lines())
         return any(b'"type":"assistant"' in line for line in lines)
 
@@ -211,7 +211,7 @@ class Claude(TranscriptHarness):
         return self._turn(pipe, delivery_id).is_over()
 
     async def _steer(self, pipe: Pipe, delivery_id: str, text: str) -> bool:
-        """Claude Code reads it between two tools; after the last one, as another prompt of the turn."""
+        """Send a text into a turn. Claude Code reads it between two tools, or after the last as a prompt."""
         tag = f"{STEER}{time.time_ns()}.{next(self._steers)}"
         return await pipe.send(encode_prompt(text, tag), tag)
 
@@ -250,12 +250,12 @@ def _native_id(spec: SessionSpec) -> str:
 
 
 def _is_scouts_own(spec: SessionSpec) -> bool:
-    """Whether Scout began the session: Claude Code keeps the system prompt that a session began with."""
+    """Whether Scout started the session: Claude Code keeps the system prompt that a session started with."""
     return _native_id(spec) == make_uuid(spec.session_id) and spec.fork_of is None
 
 
 def _write_contract(spec: SessionSpec, folder: Path) -> str:
-    """Write what is added to the system prompt; return its file, empty if the session has its own prompt."""
+    """Write the addition to the system prompt; return its file, empty if the session has its own prompt."""
     if not (spec.instructions and _is_scouts_own(spec)):
         return ""
     file = folder / "contract.md"

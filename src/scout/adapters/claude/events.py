@@ -1,8 +1,8 @@
-"""What Claude Code 2.1.325 prints, line by line, as events of one turn.
+"""Translates the output of Claude Code 2.1.325, line by line, into events of one turn.
 
-A prompt carries an id of its own, and each result names the prompts that it answers: so a turn that the
-program began by itself, for a command that ended in the background, is not taken for an answer. It is one
-while helpers of the turn work in the background: then it says what they found.
+Each prompt has an id, and each result names the prompts that it answers. A turn that the program starts by
+itself, for a background command that ended, is therefore not mistaken for an answer. While helpers of a turn
+work in the background, such a turn does count: it reports what they found.
 """
 
 import re
@@ -49,27 +49,27 @@ _SECONDS = re.compile(r"\|(\d{10})\b")
 
 
 class ClaudeReader:
-    """One turn. `over` once its end was told; `waiting` while the program needs a person."""
+    """One turn. `over` once its end was reported; `waiting` while the program needs a person."""
 
     def __init__(self, ident: str) -> None:
         self.over = False
         self._ident = ident
         self._answered = set[str]()
         self._texts: list[str] = []
-        self._held: str | None = None  # a text that may be the final one
-        self._problem = ""  # the program's word for an error of its provider
+        self._held: str | None = None  # a text that may be the final answer
+        self._problem = ""  # the program's name for a provider error
         self._resets_at: Time | None = None
         self._waiting = set[str]()
-        self._helpers = False  # whether some work in the background
-        self._begun = 0  # turns of the program without their result
+        self._helpers = False  # whether helpers work in the background
+        self._begun = 0  # turns of the program without a result yet
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """The requests that a person has not answered."""
+        """The requests that no person has answered."""
         return tuple(sorted(self._waiting))
 
     def read(self, message: Entry, steered: Collection[str] = ()) -> Iterator[HarnessEvent]:
-        """What a line means. `steered`: prompts that were said into this turn by then."""
+        """Yield the events of one line. `steered`: prompts that were sent into this turn so far."""
         match message.get("type"):
             case "assistant":
                 yield from self._assistant(message)
@@ -92,7 +92,7 @@ class ClaudeReader:
                 yield Other(kind=str(kind))
 
     def settle(self, request: str) -> Iterator[HarnessEvent]:
-        """A person answered, or need not any more."""
+        """Settle a request that was answered or withdrawn."""
         if request in self._waiting:
             self._waiting.discard(request)
             yield RequestSettled(request=request)
@@ -116,7 +116,7 @@ class ClaudeReader:
                 yield Other(kind=f"assistant/{kind}")
 
     def _release(self) -> Iterator[HarnessEvent]:
-        """A text that was not the last one."""
+        """Yield the held text, because it was not the final answer."""
         if self._held:
             yield Said(text=self._held)
         self._held = None
@@ -138,7 +138,7 @@ class ClaudeReader:
     # -- how it ends -----------------------------------------------------------------------------
 
     def _lifecycle(self, message: Entry) -> Iterator[HarnessEvent]:
-        """A prompt that was taken back before its turn has no result."""
+        """End the turn if its prompt was cancelled before it began: there is no result then."""
         ours = message.get("command_uuid") == self._ident
         if ours and message.get("state") == "cancelled" and not self.over and not self._answered:
             yield from self._end(Failed(layer=Layer.SESSION, reason=INTERRUPTED))
@@ -159,7 +159,7 @@ class ClaudeReader:
             yield from self._end(Completed(text="\n\n".join(filter(None, self._texts))))
 
     def _note(self, message: Entry) -> None:
-        """Who still works. With helpers, a result may be held back until the turn after it has begun."""
+        """Track helpers and started turns. With helpers, a result may come after the next turn has begun."""
         match message.get("subtype"):
             case "init":
                 self._begun += 1
@@ -176,7 +176,7 @@ class ClaudeReader:
         yield event
 
     def _failure(self, message: Entry) -> HarnessEvent:
-        """Why there is no answer. An error of the provider is called a success with `is_error`."""
+        """Return why the turn failed. Provider errors come as a success with `is_error`."""
         if text(message, "terminal_reason").startswith("aborted"):
             return Failed(layer=Layer.SESSION, reason=INTERRUPTED)
         words = (
@@ -195,7 +195,7 @@ class ClaudeReader:
 
 
 def read_request(message: Entry) -> NeedsHuman | None:
-    """What a person is asked; nothing for requests of another kind."""
+    """Return the question for a person; None for other kinds of requests."""
     request = _request(message)
     if request.get("subtype") != "can_use_tool":
         return None
@@ -208,7 +208,7 @@ def read_request(message: Entry) -> NeedsHuman | None:
 
 
 def answer_request(message: Entry, allow: bool, said: str) -> Entry:
-    """A person's word in the program's own."""
+    """Return a person's answer in the program's format."""
     request = _request(message)
     given = inner(request, "input")
     if not allow:
@@ -233,14 +233,14 @@ def _question(ident: str, questions: dict[str, list[str]]) -> NeedsHuman:
 
 
 def _answered(questions: dict[str, list[str]], said: str) -> dict[str, str]:
-    """The text for one question; for several, a line each, or the whole text for all of them."""
+    """Map the answer to the questions: one line for each if the counts match, else the whole text for all."""
     lines = said.splitlines()
     parts = lines if len(lines) == len(questions) else [said] * len(questions)
     return dict(zip(questions, parts, strict=True)) if len(questions) > 1 else dict.fromkeys(questions, said)
 
 
 def _questions(given: Entry) -> dict[str, list[str]]:
-    """Each question and what it offers."""
+    """Return each question with its options."""
     asked = items(given.get("questions"))
     return {text(one, "question"): [text(o, "label") for o in items(one.get("options"))] for one in asked}
 
@@ -261,7 +261,7 @@ def _system(message: Entry) -> Iterator[HarnessEvent]:
 
 
 def _spent(message: Entry) -> Iterator[HarnessEvent]:
-    """Tokens since the last result, of each model; those from a cache count as read."""
+    """Yield the tokens since the last result, by model; cached tokens count as input."""
     models = inner(message, "model_usage_since_last_result")
     for model in models:
         used = inner(models, model)
@@ -286,7 +286,7 @@ def _request(message: Entry) -> Entry:
 
 
 def _brief(given: Entry) -> str:
-    """The one argument that says most."""
+    """Return the most informative argument."""
     return next((_clipped(words) for name in _TELLING if (words := text(given, name))), "")
 
 

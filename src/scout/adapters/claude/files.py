@@ -1,6 +1,6 @@
 """Claude Code's files (2.1.325): the registry of running sessions, transcripts, sub-agents, the inbox.
 
-Everything here only reads. What is half written, of another user or of an unknown shape is skipped.
+Everything here only reads. Files that are half written, of another user or of unknown shape are skipped.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _NOT_LIVE = "only the registry shows whether a session is running"
 
 
 class LiveClaude(NamedTuple):
-    """A session whose program runs now. `status`: idle, busy, waiting; `socket`: where it takes messages."""
+    """A session whose program is running. `status`: idle, busy, waiting; `socket`: its inbox."""
 
     session_id: str
     process: ProcessId
@@ -114,7 +114,7 @@ def transcript_of(home: Path, session_id: str) -> Path | None:
 
 
 def read_entry(entry: Entry) -> Iterator[TailLine]:
-    """Yield what a person wants to see of one entry: text, tools and their results."""
+    """Yield the lines of one entry to show to a person: text, tools and their results."""
     who = text(entry, "type")
     if who not in {"user", "assistant"} or entry.get("isMeta") is True:
         return
@@ -143,7 +143,7 @@ def _block(block: Any) -> _Words | None:
 
 
 def _argument(given: Entry) -> str:
-    """Return the most telling argument."""
+    """Return the most informative argument."""
     names = ("command", "file_path", "path", "pattern", "url", "query", "description")
     return next((words for name in names if (words := text(given, name))), "")
 
@@ -155,7 +155,7 @@ def _result(content: Any) -> str:
 
 
 def final_text(path: Path, prompt_id: str) -> str | None:
-    """Return the last text of the turn that a prompt began; none if the turn had not ended."""
+    """Return the last text of the turn that a prompt began; None if the turn had not ended."""
     found, ours = None, False
     with path.open("rb") as file:
         for entry in map(message_of, file):
@@ -224,7 +224,7 @@ def _session(file: File, live: LiveClaude | None) -> Observed:
 
 
 def _begun(path: Path) -> tuple[str, str]:
-    """Return the folder and the first words of a session."""
+    """Return the folder and the first prompt of a session."""
     cwd = title = ""
     for entry in head(path):
         cwd = cwd or text(entry, "cwd")

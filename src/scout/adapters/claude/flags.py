@@ -12,7 +12,7 @@ from scout.ports import McpAccess, SessionSpec
 
 INSTALL = "install Claude Code (npm install -g @anthropic-ai/claude-code) so that `claude` is on the PATH"
 LOGIN = "run `claude` once and log in with /login, or set ANTHROPIC_API_KEY for the daemon"
-# Its settings and how it reaches its provider; not the variables of an outer Claude Code.
+# Its settings and provider access; not the variables of an outer Claude Code.
 ENVIRONMENT = (
     "ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_API_*", "CLAUDE_CODE_DISABLE_*", "CLAUDE_CODE_ENABLE_*",
     "CLAUDE_CODE_MAX_*", "CLAUDE_CODE_OAUTH_*", "CLAUDE_CODE_SKIP_*", "CLAUDE_CODE_SUBAGENT_MODEL",
@@ -68,7 +68,7 @@ def native_profiles(root: bool) -> tuple[PermissionProfile, ...]:
 
 
 def notes(root: bool) -> tuple[str, ...]:
-    """Return what its profiles do not enforce."""
+    """Return notes on what the profiles do not enforce."""
     return (*_NOTES, _ROOT) if root else _NOTES
 
 

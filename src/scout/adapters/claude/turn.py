@@ -15,12 +15,12 @@ from scout.model.problems.session import Layer
 from scout.ports import Completed, Failed, HarnessEvent
 
 STEER = "steer:"
-_SPACE = uuid.UUID("5c0a7d6e-1f0b-4c0e-9d5e-7b1f3a2c9e41")  # of the ids that Scout makes for Claude Code
+_SPACE = uuid.UUID("5c0a7d6e-1f0b-4c0e-9d5e-7b1f3a2c9e41")  # namespace of Scout's ids for Claude Code
 _LOST = ("No conversation found", "already in use")
 
 
 def make_uuid(name: str) -> str:
-    """Return Claude Code's id for a session or prompt that Scout began: always the same for the same name."""
+    """Return Claude Code's id for a session or prompt that Scout started; the same name gives the same id."""
     return str(uuid.uuid5(_SPACE, name))
 
 
@@ -28,7 +28,7 @@ def make_uuid(name: str) -> str:
 
 
 def encode_prompt(text: str, tag: str) -> bytes:
-    """Encode a prompt. A slash at its very beginning would be a command of the program."""
+    """Encode a prompt. A leading slash would be read as a command of the program."""
     content = f" {text}" if text.startswith("/") else text
     return encode({"type": "user", "message": {"role": "user", "content": content}, "uuid": make_uuid(tag)})
 
@@ -67,14 +67,14 @@ def _is_withdrawn(pipe: Pipe, request: str, after: int) -> bool:
 
 
 def read_end(pipe: Pipe) -> Failed:
-    """Return how a turn ends whose program has ended; Claude Code ends when it cannot resume a session."""
+    """Return the failure of a turn whose program has ended, often because it could not resume its session."""
     end = describe_end(pipe)
     lost = any(words in end.reason for words in _LOST)
     return Failed(layer=Layer.SESSION if lost else end.layer, reason=end.reason, log=end.log)
 
 
 class ClaudeTurn:
-    """A turn that the program was sent. `find_answer` looks for the answer in the transcript."""
+    """A turn that was sent to the program. `find_answer` looks for the answer in the transcript."""
 
     def __init__(self, pipe: Pipe, delivery_id: str, find_answer: Callable[[], str | None]) -> None:
         self._pipe = pipe
@@ -96,13 +96,13 @@ class ClaudeTurn:
         yield await asyncio.to_thread(self._explain_loss)
 
     def is_over(self) -> bool:
-        """Whether the program has said how the turn ended."""
+        """Whether the program has reported the end of the turn."""
         for line in self._pipe.read_lines(self._begun):
             self._read_message(message_of(line.text), line)
         return self._reader.over
 
     def list_steered(self, by: int | None = None) -> list[str]:
-        """Return the ids of the prompts that were steered into the turn, before output position `by`."""
+        """Return the ids of the prompts that were steered into the turn before output position `by`."""
         sent = (one for one in self._pipe.sent_lines() if one.tag.startswith(STEER) and one.at >= self._begun)
         return [make_uuid(one.tag) for one in sent if by is None or one.at < by]
 
@@ -120,7 +120,7 @@ class ClaudeTurn:
         return list(self._reader.read(message, steered))
 
     async def _needs_answer(self, message: Entry, line: PipeLine) -> bool:
-        """Whether a person is asked: not if the request is answered, withdrawn or not for a person."""
+        """Whether a person must answer: the request is for a person, and neither answered nor withdrawn."""
         request = str(message.get("request_id"))
         if self._pipe.sent_at(_reply_tag(request)) is not None or not self._pipe.is_running:
             return False

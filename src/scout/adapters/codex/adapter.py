@@ -62,7 +62,7 @@ class Codex(TranscriptHarness):
     ) -> None:
         super().__init__(sessions, environment, limits)
         self._programs: dict[Path, CodexProgram] = {}
-        self._starting = asyncio.Lock()  # programs share files, and fail when two of them start at once
+        self._starting = asyncio.Lock()  # programs share files and fail if two of them start at once
 
     # -- its files -------------------------------------------------------------------------------
 
@@ -149,7 +149,7 @@ class Codex(TranscriptHarness):
         return program
 
     def _choose_thread(self, spec: SessionSpec, program: CodexProgram) -> tuple[str, dict[str, Any]]:
-        """Return how the thread is opened: resumed if it exists, started only if nothing was said in it."""
+        """Return how to open the thread: resume it if it exists, start it only if it has no turns."""
         params = flags.thread_of(spec, self._directory(spec))
         programs = map(self._program, self._list_pipes(spec.session_id))
         earlier = [one for one in programs if one is not program and one.thread]
@@ -214,13 +214,13 @@ class Codex(TranscriptHarness):
         return await self._program(pipe).rpc.reply(message["id"], answer_request(message, answer))
 
     async def _cancel_turn(self, pipe: Pipe, delivery_id: str) -> None:
-        """End the turn in its thread, then the program, so that commands of the turn end too."""
+        """Interrupt the turn, then stop the program, so that commands of the turn end too."""
         await self._program(pipe).interrupt(delivery_id)
         await pipe.stop(INTERRUPTED, self._limits)
 
 
 def _explain_error(error: RpcError, program: CodexProgram) -> TurnImpossible:
-    """Return why a thread is not open. If the program has ended, another one may succeed."""
+    """Return why the thread could not be opened. If the program has ended, another one may succeed."""
     reason, log = str(error), str(program.pipe.run.stderr)
     if error.code is None:
         return TurnImpossible(reason, again=True, log=log)

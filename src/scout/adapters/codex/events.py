@@ -1,4 +1,4 @@
-"""What Codex 0.166.0 tells of a turn (notifications and requests of its app server) as the port's events."""
+"""Translates notifications and requests of the Codex 0.166.0 app server into events of a turn."""
 
 import json
 import re
@@ -40,7 +40,7 @@ _DETAIL = 500
 
 
 class CodexReader:
-    """One turn, from the answer to its `turn/start` to its end. What it reads twice, it tells twice alike."""
+    """One turn, from the answer to its `turn/start` to its end. The same lines give the same events."""
 
     def __init__(self, delivery_id: str, program: str, model: str | None = None) -> None:
         self._delivery = delivery_id
@@ -56,7 +56,7 @@ class CodexReader:
         self.turn_id = ""
 
     def read(self, message: Entry) -> _Told:
-        """What one message says; an end is the last event."""
+        """Yield the events of one message; the last event of a turn is its end."""
         method, params = text(message, "method"), inner(message, "params")
         if message.get("id") == self._delivery and not method:
             yield from self._answered(message)
@@ -64,7 +64,7 @@ class CodexReader:
             yield from self._notified(method, params, message)
 
     def read_request(self, message: Entry) -> NeedsHuman | None:
-        """What a request of the program wants of a person; none if it is nothing for one."""
+        """Return the question for a person in a request; None if it has none."""
         changes = self._changes.get(text(inner(message, "params"), "itemId"), "")
         needed = read_request(self._program, message, changes)
         self._open |= {needed.request} if needed else set()
@@ -72,11 +72,11 @@ class CodexReader:
 
     @property
     def waits(self) -> bool:
-        """Whether a person is asked for something now."""
+        """Whether a question to a person is open."""
         return bool(self._open)
 
     def _answered(self, message: Entry) -> _Told:
-        """The turn has begun, or was refused."""
+        """Record the id of the started turn, or report that it was refused."""
         self.turn_id = text(inner(inner(message, "result"), "turn"), "id")
         if not self.turn_id:
             reason = text(inner(message, "error"), "message") or "it did not begin the turn"
@@ -93,7 +93,7 @@ class CodexReader:
     # -- while it works --------------------------------------------------------------------------
 
     def item_started(self, params: Entry, _: Entry) -> _Told:
-        """A message before this was not the last thing."""
+        """Report the item, and first any earlier message, which was not the final one."""
         yield from self._say()
         item = inner(params, "item")
         if tool := _tool(item):
@@ -115,7 +115,7 @@ class CodexReader:
         self._unsaid = False
 
     def usage(self, params: Entry, _: Entry) -> _Told:
-        """The thread's whole count and that of the last request: their difference is what came before."""
+        """Record the thread's tokens; total minus the last request is the count before this turn."""
         counted = inner(params, "tokenUsage")
         self._total, last = _tokens(inner(counted, "total")), _tokens(inner(counted, "last"))
         if self._before is None:
@@ -123,7 +123,7 @@ class CodexReader:
         yield Other(kind="thread/tokenUsage/updated")
 
     def limits(self, params: Entry, _: Entry) -> _Told:
-        """When the windows that are used up begin again."""
+        """Record when the exhausted rate limits reset."""
         windows = (inner(inner(params, "rateLimits"), name) for name in ("primary", "secondary"))
         full = (one.get("resetsAt") for one in windows if _number(one.get("usedPercent")) >= 100)
         self._resets = [at for at in full if isinstance(at, int)]
@@ -135,7 +135,7 @@ class CodexReader:
         yield RequestSettled(request=request)
 
     def error(self, params: Entry, _: Entry) -> _Told:
-        """An error that is not tried again ends the turn a moment later."""
+        """Report an error. If Codex does not retry, the turn ends a moment later."""
         yield TurnProgress(text=text(inner(params, "error"), "message") or "an error")
 
     def rerouted(self, params: Entry, _: Entry) -> _Told:
@@ -191,7 +191,7 @@ def _tool(item: Entry) -> ToolUse | None:
 
 
 def _command(item: Entry) -> tuple[str, str]:
-    """The command as it was meant, without the shell around it."""
+    """Return the command without the shell around it."""
     actions = (text(one, "command") for one in items(item.get("commandActions")))
     return "command", " && ".join(filter(None, actions)) or text(item, "command")
 
@@ -234,7 +234,7 @@ def _number(value: object) -> int:
 
 
 def read_failure(error: Entry, resets: list[int], told_at: object) -> Limited | Failed:
-    """The end that an error makes: a limit goes away by itself, a login is for a person to mend."""
+    """Return the end of a failed turn: a rate limit, a missing login, or another error of the provider."""
     info, reason = error.get("codexErrorInfo"), _plain(text(error, "message")) or "it failed without a word"
     status = next((one.get("httpStatusCode") for one in _details(info)), None)
     if info in _LIMITS or status == _TOO_MANY:
@@ -250,12 +250,12 @@ def _details(info: object) -> list[Entry]:
 
 
 def _plain(message: str) -> str:
-    """Some messages are the body of a provider's answer."""
+    """Return the error message, also from a provider's JSON response."""
     return text(inner(message_of(message.encode()), "error"), "message") or message.strip()
 
 
 def _until(reason: str, told_at: object) -> Time | None:
-    """The time that a message names, by this place's clock and to the minute: so the end of that minute."""
+    """Return the reset time in a message. It is local and given in minutes, so the end of that minute."""
     named = _AGAIN_AT.search(reason)
     if named is None or not isinstance(told_at, int):
         return None

@@ -1,6 +1,6 @@
 """Codex's files (0.166.0): a rollout of each thread, a lock while a program writes to it, the queue.
 
-Everything here only reads. What is half written, of another user or of an unknown shape is skipped.
+Everything here only reads. Files that are half written, of another user or of unknown shape are skipped.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _DAYS = 3  # levels of folders: year, month, day
 
 
 class LiveCodex(NamedTuple):
-    """A thread that a program writes to now, seen by its lock."""
+    """A thread that a program is writing to, detected by its lock."""
 
     session_id: str
     process: ProcessId
@@ -109,7 +109,7 @@ def _thread(path: Path) -> str:
 
 
 def read_entry(entry: Entry) -> Iterator[TailLine]:
-    """Yield what a person wants to see of one entry: text, tools and their results."""
+    """Yield the lines of one entry to show to a person: text, tools and their results."""
     if text(entry, "type") != "response_item":
         return
     item = inner(entry, "payload")
@@ -183,7 +183,7 @@ def _session(file: File, live: LiveCodex | None) -> Observed:
 
 
 def _begun(path: Path) -> tuple[Entry, str]:
-    """Return the metadata and the first words of a thread."""
+    """Return the metadata and the first prompt of a thread."""
     meta: Entry = {}
     for entry in head(path):
         if text(entry, "type") == "session_meta":

@@ -22,7 +22,7 @@ NOTES = (
     "trusted: no sandbox and no questions.",
     "MCP servers in its config.toml run outside the sandbox; that file says when their tools ask.",
 )
-# Parts of events that come as a whole a moment later, and events that Scout does not use.
+# Deltas of events that also come whole, and events that Scout does not use.
 UNHEARD = (
     "item/agentMessage/delta",
     "item/commandExecution/outputDelta",
@@ -44,7 +44,7 @@ _TOKEN = "SCOUT_TOKEN"
 _SCRIPT = ".js"
 
 
-# Questions to a person in every mode; no copy of the environment, with the token, in its folder.
+# Ask a person in every mode; do not copy the environment, with the token, into Codex's folder.
 _FEATURES = {"features.default_mode_request_user_input": True, "features.shell_snapshot": False}
 
 
@@ -64,14 +64,14 @@ _NATIVE = {
 
 
 def native(profile: PermissionProfile) -> Native:
-    """Return a profile as Codex spells it. Its sandbox enforces each of them."""
+    """Return a profile as Codex spells it. Codex's sandbox enforces each of them."""
     return _NATIVE[profile]
 
 
 def thread_of(
     spec: SessionSpec, directory: Path, inherited: Mapping[str, str] = os.environ
 ) -> dict[str, Any]:
-    """Return the parameters that open a thread. Nothing of this is written into Codex's files."""
+    """Return the parameters that open a thread. They are not written to Codex's files."""
     sandbox, approval = native(spec.permission)
     settings: dict[str, Any] = dict(_FEATURES)
     if spec.door is not None:
@@ -94,7 +94,7 @@ def thread_of(
 
 
 def _without_relays(home: Path) -> dict[str, Any]:
-    """Turn off the servers that `scout setup` wrote: they would call Scout for another session."""
+    """Turn off the MCP servers that `scout setup` wrote: they would call Scout for another session."""
     servers = _table(_configuration(home).get("mcp_servers"))
     return {f"mcp_servers.{name}.enabled": False for name in find_relays(servers, "codex")}
 

@@ -1,4 +1,4 @@
-"""One app server of a session: a thread that it holds, and the turns that it was told."""
+"""One app server of a session: its thread, its turns and its requests."""
 
 import json
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from scout.adapters.persistent.rpc import Rpc, is_call, message_of, tag_of_reply
 from scout.adapters.transcript import Entry, inner, text
 
 _HELLO, _READY, _THREAD = "hello", "ready", "thread"
-_OPENING = 120.0  # seconds for a thread, with the MCP servers it needs
+_OPENING = 120.0  # seconds to open a thread and start its MCP servers
 
 
 class CodexProgram:
-    """What it was told and what it said are in the files of its pipe: nothing else needs to be remembered."""
+    """One app server. Its whole state is in the files of its pipe."""
 
     def __init__(self, pipe: Pipe) -> None:
         self.pipe = pipe
@@ -26,11 +26,11 @@ class CodexProgram:
 
     @property
     def is_opened(self) -> bool:
-        """Whether it was told which thread to hold."""
+        """Whether a thread was requested from the program."""
         return self.pipe.sent_at(_THREAD) is not None
 
     async def greet(self) -> None:
-        """Wait until it answers; what was told before is not told again."""
+        """Wait until the program answers the handshake, which is sent only once."""
         client = {"name": "scout", "title": "Scout", "version": "1"}
         unheard = {"optOutNotificationMethods": UNHEARD}
         await self.rpc.call(_HELLO, "initialize", {"clientInfo": client, "capabilities": unheard})
@@ -38,13 +38,13 @@ class CodexProgram:
             await self.rpc.notify("initialized", {}, _READY)
 
     async def open(self, method: str, params: Mapping[str, Any]) -> None:
-        """Wait until it has its thread; what was told before is only waited for."""
+        """Wait until the thread is open. The request is sent only once."""
         if not self._opened:
             self._opened = await self.rpc.call(_THREAD, method, params, _OPENING)
 
     @property
     def thread(self) -> str:
-        """The thread that it holds or held; empty if it never had one."""
+        """The id of the thread that was opened; empty if none was."""
         if not self._opened:
             self._opened = inner(self._answer(_THREAD), "result")
         return text(inner(self._opened, "thread"), "id")
@@ -56,22 +56,22 @@ class CodexProgram:
     # -- its turns -------------------------------------------------------------------------------
 
     def turn_id(self, delivery_id: str) -> str:
-        """What it calls this turn; empty while it has not said so."""
+        """Return Codex's id of this turn; empty until it is known."""
         return text(inner(inner(self._answer(delivery_id), "result"), "turn"), "id")
 
     def is_over(self, delivery_id: str) -> bool:
-        """Whether it said that this turn has ended."""
+        """Whether the program has reported the end of this turn."""
         turn, begun = self.turn_id(delivery_id), self.pipe.sent_at(delivery_id)
         lines = (line.text for line in self.pipe.read_lines(begun or 0))
         ends = (message_of(line) for line in lines if b'"turn/completed"' in line)
         return any(text(inner(inner(end, "params"), "turn"), "id") == turn for end in ends)
 
     def has_answered(self, delivery_id: str) -> bool:
-        """Whether it said anything to the prompt of this delivery."""
+        """Whether the program has answered the prompt of this delivery."""
         return bool(self._answer(delivery_id))
 
     async def interrupt(self, delivery_id: str) -> None:
-        """End this turn; it is over when it says so."""
+        """Interrupt this turn and wait until it has ended."""
         turn = inner(await self.rpc.call(delivery_id, "turn/start", None), "turn")
         params = {"threadId": self.thread, "turnId": text(turn, "id")}
         await self.rpc.send(f"interrupt:{delivery_id}", "turn/interrupt", params)
@@ -82,11 +82,11 @@ class CodexProgram:
     # -- its requests ----------------------------------------------------------------------------
 
     def is_open(self, ident: object) -> bool:
-        """Whether a request of it has no answer yet."""
+        """Whether a request of the program has no answer yet."""
         return self.pipe.sent_at(tag_of_reply(ident)) is None
 
     def find_request(self, name: str) -> Entry | None:
-        """A request of it that still waits, by its id as JSON."""
+        """Return an unanswered request of the program by its id as JSON."""
         said = (message_of(line.text) for line in self.pipe.read_lines())
         named = (one for one in said if is_call(one) and json.dumps(one["id"]) == name)
         return next((one for one in named if self.is_open(one["id"])), None)
@@ -101,5 +101,5 @@ class CodexProgram:
 
 
 def text_input(words: str) -> list[dict[str, str]]:
-    """A prompt in Codex's shape."""
+    """Return a prompt in Codex's format."""
     return [{"type": "text", "text": words}]

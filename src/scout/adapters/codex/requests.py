@@ -1,4 +1,4 @@
-"""What Codex asks of a person, as the port's questions; and a person's answer in Codex's words."""
+"""Codex's requests as questions to a person, and a person's answers in Codex's format."""
 
 import json
 from collections.abc import Callable
@@ -18,12 +18,12 @@ _QUESTIONS = "item/tool/requestUserInput"
 
 
 def request_name(program: str, ident: object) -> str:
-    """What an answer names: each program of a session counts its requests from nothing."""
+    """Return the name of a request. Each program counts its requests from zero, so the name has both."""
     return f"{program}/{json.dumps(ident)}"
 
 
 def read_request(program: str, message: Entry, changes: str = "") -> NeedsHuman | None:
-    """The question of a request; none of one that no person can answer. `changes`: the files it is about."""
+    """Return the question of a request; None if no person can answer it. `changes`: the files it is about."""
     method, params = text(message, "method"), inner(message, "params")
     ask = _ASKING.get(method)
     needed = ask(request_name(program, message.get("id")), params) if ask else None
@@ -33,7 +33,7 @@ def read_request(program: str, message: Entry, changes: str = "") -> NeedsHuman 
 
 
 def answer_request(message: Entry, answer: HumanAnswer) -> Any:
-    """The result that a request gets."""
+    """Return the result for a request."""
     return _REPLYING[text(message, "method")](inner(message, "params"), answer)
 
 
@@ -65,7 +65,7 @@ def _permissions(request: str, params: Entry) -> NeedsHuman:
 
 
 def _elicitation(request: str, params: Entry) -> NeedsHuman | None:
-    """The approval of a tool, or a question of an MCP server; a form of several fields has no one answer."""
+    """Return a tool approval or a question of an MCP server; None for a form with several fields."""
     fields = inner(inner(params, "requestedSchema"), "properties")
     message = text(params, "message") or f"{text(params, 'serverName')} asks"
     if len(fields) > 1:
@@ -79,7 +79,7 @@ def _elicitation(request: str, params: Entry) -> NeedsHuman | None:
 
 
 def _questions(request: str, params: Entry) -> NeedsHuman | None:
-    """Several questions at once are answered with a line for each."""
+    """Return one question for all; several are answered with one line each."""
     questions = items(params.get("questions"))
     if not questions:
         return None
@@ -134,7 +134,7 @@ def _filled(params: Entry, answer: HumanAnswer) -> Any:
 
 
 def _answers(params: Entry, answer: HumanAnswer) -> Any:
-    """Each question has the line of its number; the last has the rest."""
+    """Map the lines of an answer to the questions; the last question gets the rest."""
     names = [text(one, "id") for one in items(params.get("questions"))]
     lines = answer.text.split("\n", len(names) - 1) if answer.allow and answer.text else []
     given = dict(zip(names, lines, strict=False))

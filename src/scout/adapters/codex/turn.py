@@ -18,7 +18,7 @@ _INTERRUPTED = Failed(layer=Layer.SESSION, reason=INTERRUPTED)
 
 
 class CodexTurn:
-    """A turn that the program was sent. `find_rollout` returns the file of the program's thread."""
+    """A turn that was sent to the program. `find_rollout` returns the file of the program's thread."""
 
     def __init__(
         self, program: CodexProgram, delivery_id: str, find_rollout: Callable[[], Path | None]
@@ -59,7 +59,7 @@ class CodexTurn:
         return rollout is not None and has_begun(rollout, self._delivery)
 
     async def _read(self, message: Entry) -> Iterable[HarnessEvent]:
-        """Read a message. A request that is not for a person is refused at once."""
+        """Read a message. A request that is not for a person is refused immediately."""
         if not is_call(message):
             return list(self._reader.read(message))
         needed = self._reader.read_request(message)
@@ -69,7 +69,7 @@ class CodexTurn:
         return (needed,) if self._program.is_open(message["id"]) else ()
 
     def _explain(self, end: TurnEnd) -> TurnEnd:
-        """Return why a turn was interrupted: a limit or a stopped session may be behind it."""
+        """Return why a turn was interrupted: a limit or a stopped session may be the cause."""
         is_stopped = self._pipe.run.stopped not in ("", INTERRUPTED)
         return describe_end(self._pipe) if end == _INTERRUPTED and is_stopped else end
 
@@ -87,12 +87,12 @@ class CodexTurn:
 
 
 def has_begun(rollout: Path, delivery_id: str) -> bool:
-    """Whether the thread has the prompt of this delivery."""
+    """Whether the thread contains the prompt of this delivery."""
     return bool(_find_turn(_read_events(rollout), delivery_id))
 
 
 def read_end(rollout: Path, delivery_id: str) -> TurnEnd | None:
-    """Return the end of the turn that this delivery began; none while the file does not have it."""
+    """Return the end of the turn that this delivery began; None if the file does not have it yet."""
     events = _read_events(rollout)
     turn = _find_turn(events, delivery_id)
     of_turn = (event for event in events if turn and text(event, "turn_id") == turn)

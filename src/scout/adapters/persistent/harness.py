@@ -69,7 +69,7 @@ class ProgramTurn(Protocol):
 class PersistentHarness(BasicHarness, ABC):
     """A harness with one program for each session, held by a keeper between turns.
 
-    `prompt_mark`: the bytes by which a prompt is known among the lines that a program was sent.
+    `prompt_mark`: the bytes that mark a prompt among the lines sent to a program.
     """
 
     prompt_mark: bytes
@@ -86,7 +86,7 @@ class PersistentHarness(BasicHarness, ABC):
 
     @abstractmethod
     async def _open_program(self, spec: SessionSpec) -> Pipe:
-        """Return the running program of a session, started if there is none. TurnImpossible says why not."""
+        """Return the running program of a session; start it if there is none. Raises TurnImpossible."""
 
     @abstractmethod
     async def _send_prompt(self, pipe: Pipe, spec: SessionSpec, prompt: Prompt) -> None:
@@ -94,19 +94,19 @@ class PersistentHarness(BasicHarness, ABC):
 
     @abstractmethod
     def _open_turn(self, pipe: Pipe, prompt: Prompt) -> ProgramTurn:
-        """Return the turn that a program was sent."""
+        """Return the turn that was sent to a program."""
 
     @abstractmethod
     async def _cancel_turn(self, pipe: Pipe, delivery_id: str) -> None:
-        """Tell the program to end a turn, and wait until it has."""
+        """Cancel a turn, and wait until it has ended."""
 
     @abstractmethod
     def _is_over(self, pipe: Pipe, delivery_id: str) -> bool:
-        """Whether the program has said how a turn ended."""
+        """Whether the program has reported the end of a turn."""
 
     @abstractmethod
     def _identify(self, pipe: Pipe, spec: SessionSpec) -> Identified:
-        """Return what the program calls its session, and its model."""
+        """Return the program's session id and its model."""
 
     @abstractmethod
     def _find_request(self, pipe: Pipe, request: str) -> Entry | None:
@@ -147,7 +147,7 @@ class PersistentHarness(BasicHarness, ABC):
         return next((one for one in reversed(self._list_pipes(session_id)) if one.is_running), None)
 
     def _find_holder(self, session_id: str, delivery_id: str) -> Pipe | None:
-        """Return the program that was sent this delivery; of several, the last."""
+        """Return the program that this delivery was sent to; of several, the last."""
         pipes = reversed(self._list_pipes(session_id))
         return next((one for one in pipes if one.sent_at(delivery_id) is not None), None)
 
@@ -207,7 +207,7 @@ class PersistentHarness(BasicHarness, ABC):
         )
 
     def _native_id(self, spec: SessionSpec) -> str:
-        """Return what the harness calls a session; empty before that is known."""
+        """Return the harness's id of a session; empty until it is known."""
         return next(iter(spec.native_ids.values()), "")
 
     async def is_warm(self, session_id: str) -> bool:
@@ -252,7 +252,7 @@ class PersistentHarness(BasicHarness, ABC):
             return pipe
 
     async def _watch(self, pipe: Pipe, turn: ProgramTurn) -> None:
-        """Stop a program whose turn takes too long or that writes too much; waiting for a person is free."""
+        """Stop a program whose turn takes too long or writes too much. Waiting for a person is free."""
         last, left = time.monotonic(), self._limits.turn
         while left > 0 and pipe.run.stdout.stat().st_size <= self._limits.output:
             await asyncio.sleep(min(_LOOK, left))
@@ -263,7 +263,7 @@ class PersistentHarness(BasicHarness, ABC):
         await pipe.stop(why, self._limits)
 
     def _list_prompts(self, pipe: Pipe) -> list[str]:
-        """Return the deliveries that a program was sent, in order. Tags with a colon are not deliveries."""
+        """Return the deliveries sent to a program, in order. Tags with a colon are not deliveries."""
         sent = (one for one in pipe.sent_lines() if ":" not in one.tag)
         return [one.tag for one in sent if self.prompt_mark in one.text]
 
@@ -309,7 +309,7 @@ class PersistentHarness(BasicHarness, ABC):
 class TranscriptHarness(PersistentHarness):
     """A persistent harness that keeps its own files on this machine: transcripts, a login, a configuration.
 
-    `native_key`: what it calls a session among native ids. `home_variable` names the folder of its files.
+    `native_key`: the key of its session id among native ids. `home_variable` names the folder of its files.
     """
 
     product: str
@@ -334,7 +334,7 @@ class TranscriptHarness(PersistentHarness):
     def _read_entry(self, entry: Entry) -> Iterator[TailLine]: ...
     @abstractmethod
     def _find_writer(self, spec: SessionSpec, native_id: str) -> str:
-        """Return why a session is left alone: another program has it open. Empty if none has."""
+        """Return why a session cannot be used: another program has it open. Empty if none has."""
 
     async def probe(self) -> Probe:
         environment = await asyncio.to_thread(self._environment)
@@ -407,7 +407,7 @@ def accept(pipe: Pipe) -> Accepted:
 
 
 def describe_end(pipe: Pipe) -> Failed:
-    """Return how a turn ends whose program has ended."""
+    """Return the failure of a turn whose program has ended."""
     if pipe.run.stopped in {INTERRUPTED, STOPPED}:
         return Failed(layer=Layer.SESSION, reason=pipe.run.stopped)
     reason = f"its program ended: {pipe.run.stopped or pipe.end_reason}"

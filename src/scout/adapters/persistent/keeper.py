@@ -1,18 +1,17 @@
-"""Holding a program that reads lines for as long as it is wanted: a script on the standard library alone.
+"""Keeps a program running that reads lines on standard input: a script that needs only the standard library.
 
-A program that runs for many turns reads its standard input and must not see it close when the broker is
-killed or upgraded. So the broker does not hold that pipe. This process does, and it is small, imports
-nothing of Scout, and has no reason to be restarted; a newer broker understands the keeper of an older one.
+A program that runs for many turns must not see its standard input close when the broker is killed or
+upgraded. So this process holds the pipe, not the broker. It is small, imports nothing of Scout, and never
+needs a restart; a newer broker understands the keeper of an older one.
 
-The files of a run are all there is to know about it. The program's output goes straight to them. What it is
-told comes through a socket beside them; each line is written to the file `in` before the program gets it,
-with the size that its output had by then. A broker that comes later reads both files from the beginning:
-what was told, what came back, and which output belongs to which turn. It never has to ask the program, and
-tells it nothing twice.
+The files of a run are its whole state. The program's output goes directly to them. Input comes through a
+socket beside them; each line is written to the file `in` before the program gets it, with the size that the
+output had at that moment. A later broker reads both files from the beginning: what was sent, what came back,
+and which output belongs to which turn. It never has to ask the program, and sends nothing twice.
 
-A keeper to which no broker has been connected for a while ends its program, so that nothing runs for ever
-because Scout was removed. One whose shell was killed does the same: nobody could say then how the program
-ended. Processes that the program leaves running become children of the keeper, which ends them, too.
+A keeper stops its program if no broker is connected for a while, so that no program runs for ever after Scout
+is removed. It also stops if its shell was killed, because nothing could then record the program's exit code.
+Processes that the program leaves running become children of the keeper, which ends them too.
 """
 
 import ctypes
@@ -28,24 +27,24 @@ from contextlib import suppress
 from pathlib import Path
 
 SOCKET, JOURNAL = "s", "in"
-_LOOK = 1.0  # seconds between two looks at the clock
-_END = 5.0  # a program that was told that nothing more comes has this long, and again after a signal
-_LEFT = 2.0  # what it left running has this long
-_ADOPT = 36  # of prctl: whoever loses its parent becomes a child of this process
-_FOLLOW = 1  # of prctl: this process gets a signal when its parent ends
+_LOOK = 1.0  # seconds between two checks of the clock
+_END = 5.0  # seconds to exit after standard input closes, and again after SIGTERM
+_LEFT = 2.0  # seconds for leftover processes
+_ADOPT = 36  # PR_SET_CHILD_SUBREAPER: orphaned descendants become children of this process
+_FOLLOW = 1  # PR_SET_PDEATHSIG: this process gets a signal when its parent ends
 _CHUNK = 1 << 16
 _MEGABYTE = 1 << 20
 
 
 def command(folder: Path, program: tuple[str, ...], *, grace: float, memory: int) -> tuple[str, ...]:
-    """The command line of a keeper. `grace`: seconds without a broker; `memory`: megabytes for all of it."""
+    """Return the command line of a keeper. `grace`: seconds without a broker; `memory`: total megabytes."""
     return (sys.executable, "-I", "-S", __file__, str(folder), f"{grace:g}", str(memory), *program)
 
 
 class Keeper:
     """One program and its socket. Frames: `tell TAG LENGTH` and that many bytes, or `rest SECONDS`.
 
-    Each is answered with a line: `ok`, or `gone` when the program is.
+    Each frame is answered with a line: `ok`, or `gone` if the program has ended.
     """
 
     def __init__(
@@ -59,18 +58,18 @@ class Keeper:
         self._selector = selectors.DefaultSelector()
         self._read: dict[socket.socket, bytes] = {}
         self._unsent = b""
-        self._deserted_at: float | None = clock()  # since when no broker has been here
+        self._deserted_at: float | None = clock()  # since when no broker is connected
         self._rest_until: float | None = None
         self._asked_to_end = False
-        self._ended_at: float | None = None  # when the program was told that nothing more comes
+        self._ended_at: float | None = None  # when standard input was closed
         self._weighed_at = clock()
         self._child: subprocess.Popen[bytes] | None = None
         self._shell = os.getppid()
 
     def begin(self) -> None:
-        """Listen, then start the program: whoever sees it run can reach it."""
+        """Listen, then start the program, so that a running program is always reachable."""
         here = Path.cwd()
-        os.chdir(self._folder)  # the path of a socket may be too long
+        os.chdir(self._folder)  # a socket's absolute path may be too long
         try:
             listening = socket.socket(socket.AF_UNIX)
             os.umask(0o077)
@@ -90,7 +89,7 @@ class Keeper:
 
     @property
     def pid(self) -> int:
-        """The process of the program."""
+        """The pid of the program."""
         assert self._child is not None
         return self._child.pid
 
@@ -101,11 +100,11 @@ class Keeper:
         return self._child.stdin.fileno()
 
     def wakes_on(self, number: int) -> None:
-        """A descriptor on which signals are seen."""
+        """Watch a descriptor that becomes readable on signals."""
         self._selector.register(number, selectors.EVENT_READ, lambda: os.read(number, _CHUNK) and None)
 
     def step(self, most: float = _LOOK) -> int | None:
-        """What there is to do now, waiting for it a moment; how the program ended, once it has."""
+        """Handle events for up to `most` seconds; return the exit code once the program has ended."""
         for key, _ in self._selector.select(most):
             key.data()
         assert self._child is not None
@@ -117,11 +116,11 @@ class Keeper:
         return code
 
     def end_soon(self, *_: object) -> None:
-        """The same as `end`, from a signal that may come in the middle of anything."""
+        """Request `end` from a signal handler, which may run at any point."""
         self._asked_to_end = True
 
     def end(self) -> None:
-        """Nothing more comes: most programs end by themselves then."""
+        """Close the program's standard input. Most programs exit then."""
         if self._ended_at is None:
             self._ended_at = self._clock()
             if self._unsent:
@@ -131,7 +130,7 @@ class Keeper:
                 self._child.stdin.close()
 
     def close(self) -> None:
-        """Nobody can connect any more."""
+        """Close the socket and all connections."""
         with suppress(FileNotFoundError):
             (self._folder / SOCKET).unlink()
         for key in list(self._selector.get_map().values()):
@@ -168,7 +167,7 @@ class Keeper:
             file.write(why)
         self.end()
 
-    # -- those who speak to it -------------------------------------------------------------------
+    # -- connections -----------------------------------------------------------------------------
 
     def _accept(self) -> None:
         (listening,) = (one.fileobj for one in self._selector.get_map().values() if one.data == self._accept)
@@ -202,7 +201,7 @@ class Keeper:
             self._deserted_at = self._clock()
 
     def _frame(self, connection: socket.socket) -> bytes | None:
-        """Do what one whole frame says; nothing while there is none."""
+        """Handle one complete frame and return the answer; None if the frame is incomplete."""
         head, newline, rest = self._read[connection].partition(b"\n")
         if not newline:
             return None
@@ -244,7 +243,7 @@ class Keeper:
 
 
 def _descendants() -> dict[int, int]:
-    """Everybody below this process, and its bytes of memory; nobody where the system does not say."""
+    """Return the memory of each descendant in bytes, by pid; empty without /proc."""
     parents, sizes = dict[int, int](), dict[int, int]()
     with suppress(FileNotFoundError):
         for name in os.listdir("/proc"):  # noqa: PTH208 (names only)
@@ -260,12 +259,12 @@ def _descendants() -> dict[int, int]:
 
 
 def _adopt() -> None:
-    """Be the parent of whoever loses its own, so that nobody who was started is lost."""
+    """Adopt orphaned descendants, so that no process is lost."""
     _prctl(_ADOPT, 1)
 
 
 def _end_with_parent() -> None:
-    """Be told to end when the parent does: a keeper that is killed takes its program along."""
+    """Get SIGTERM when the parent ends, so that a killed keeper takes its program along."""
     _prctl(_FOLLOW, signal.SIGTERM)
 
 
@@ -275,7 +274,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _reap(kept: int | None = None) -> None:
-    """Let go of adopted children that have ended; how the program itself ends is asked elsewhere."""
+    """Reap adopted children that have ended, but not the program itself (`kept`)."""
     with suppress(ChildProcessError):
         while found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             if found.si_pid == kept:
@@ -284,7 +283,7 @@ def _reap(kept: int | None = None) -> None:
 
 
 def _clear() -> None:
-    """End what the program left running: ask, wait, force."""
+    """Stop leftover processes: SIGTERM, wait, SIGKILL."""
     deadline, number = time.monotonic() + _LEFT, signal.SIGTERM
     while left := _descendants():
         for pid in left:
@@ -299,11 +298,11 @@ def _clear() -> None:
 
 
 def _only_wake(*_: object) -> None:
-    """A signal without a handler is not seen by the descriptor."""
+    """Do nothing: the wakeup descriptor only reports signals that have a handler."""
 
 
 def main(words: list[str]) -> int:
-    """Keep a program until it ends; its exit is ours, as a shell says it."""
+    """Keep a program until it ends; return its exit code as a shell does."""
     folder, grace, memory, *program = words
     keeper = Keeper(Path(folder), program, float(grace), int(memory), time.monotonic)
     read, write = os.pipe()

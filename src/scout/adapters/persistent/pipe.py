@@ -1,7 +1,7 @@
 """Lines to and from a program that keeps running between turns; `keeper` holds the program.
 
-What was sent and what the program printed are two files that only grow. So a turn can be read again from its
-beginning: a broker after a restart reads the same as the broker before it.
+The lines sent and the program's output are two files that only grow. So a turn can be read again from its
+beginning: a restarted broker reads the same as the broker before it.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from scout.adapters.process.run_folders import read_removed
 from scout.adapters.process.spawn import Launch, reap
 
 _CHUNK = 1 << 20
-_LINES = 200  # at a stretch
+_LINES = 200  # yielded in a row
 _BEGIN_WAIT = 10.0
 _ANSWER_WAIT = 10.0
 _LONGEST_PATH = 100
-_ANSWER = 16  # bytes; a keeper says a word
+_ANSWER = 16  # bytes; a keeper answers with one word
 
 
 class PipeLimits(NamedTuple):
@@ -65,14 +65,14 @@ def next_number(folder: Path) -> int:
 
 
 async def clear_last(folder: Path) -> None:
-    """Stop what the last program of a session left running, before the next one starts."""
+    """Stop leftover processes of a session's last program, before the next one starts."""
     for pipe in list_pipes(folder)[-1:]:
         if not pipe.is_running:
             await pipe.clear()
 
 
 class Pipe:
-    """One program of a session. Its folder holds everything that is known about it; see `Run`."""
+    """One program of a session. Its folder holds its whole state; see `Run`."""
 
     def __init__(self, folder: Path) -> None:
         self.run = Run(folder)
@@ -101,7 +101,7 @@ class Pipe:
         return await self._request(b"tell %s %d\n%s" % (tag.encode(), len(line), line))
 
     async def stop_when_idle(self, seconds: float) -> bool:
-        """Stop the program after this time, unless it is sent something before."""
+        """Stop the program after this time, unless a line is sent before."""
         return await self._request(b"rest %g\n" % seconds)
 
     def sent_lines(self) -> list[PipeEntry]:
@@ -150,7 +150,7 @@ class Pipe:
         return ran
 
     async def clear(self) -> None:
-        """Stop what an ended program left running. Done once."""
+        """Stop leftover processes of an ended program. Done once."""
         if not self._is_clear:
             self.disconnect()
             await clear(self.run, RunLimits().grace)
@@ -163,7 +163,7 @@ class Pipe:
             self._connection = None
 
     async def wait_for_end(self, seconds: float = 2.0) -> str:
-        """Wait until the program has ended, and return how; its keeper needs a moment to exit."""
+        """Wait until the program has ended, and return the reason; its keeper needs a moment to exit."""
         deadline = time.monotonic() + seconds
         while self.is_running and time.monotonic() < deadline:  # noqa: ASYNC110 (a file gives no event)
             await asyncio.sleep(0.01)
@@ -171,7 +171,7 @@ class Pipe:
 
     @property
     def end_reason(self) -> str:
-        """How the program ended, in words; empty while it is running."""
+        """Why the program ended; empty while it is running."""
         run = self.run
         if self.is_running:
             return ""
@@ -210,13 +210,13 @@ class Pipe:
             return answer == b"ok\n"
 
     def _has_grown(self, after: int) -> bool:
-        """Whether there is something new to read; this does not read the file."""
+        """Whether the output has grown; the file is not read."""
         with suppress(FileNotFoundError):
             return self.run.stdout.stat().st_size > after
         return False
 
     def _read(self, after: int) -> bytes:
-        """Read up to the present end of the file: a program may write faster than it is read."""
+        """Read up to the current end of the file: a program may write faster than it is read."""
         parts = list[bytes]()
         with suppress(FileNotFoundError), self.run.stdout.open("rb") as file:
             size = os.fstat(file.fileno()).st_size

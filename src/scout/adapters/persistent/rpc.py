@@ -1,4 +1,4 @@
-"""JSON-RPC over a pipe. A call is sent once, also if a restarted broker makes it again."""
+"""JSON-RPC over a pipe. A call is sent only once, even if a restarted broker repeats it."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ def tag_of_reply(ident: object) -> str:
 
 
 class Rpc:
-    """The tag of a call is its id. For a call that was sent before, only the answer is awaited."""
+    """The tag of a call is its id. If a call was sent before, only its answer is awaited."""
 
     def __init__(self, pipe: Pipe, version: str | None = "2.0") -> None:
         self.pipe = pipe

@@ -1,4 +1,4 @@
-"""Running a program so that nothing is lost and nothing is left behind.
+"""Runs a program so that no output is lost and no process is left behind.
 
 A run is a folder with everything that a restarted broker needs to continue it. See `spawn` for how it starts.
 """
@@ -19,7 +19,7 @@ from scout.adapters.process.process_table import ProcessId, boot, family, is_ali
 from scout.adapters.process.spawn import MARK, Launch, reap, spawn
 
 _CHUNK = 1 << 16
-_LINES = 50  # of one chunk: a line is a sign of life, and the file keeps them all
+_LINES = 50  # lines kept of one chunk: they only show progress, and the file has them all
 _WIDTH = 2000
 _KILL_WAIT = 5.0  # a process that cannot be killed must not block the broker
 
@@ -48,7 +48,7 @@ class RunState(Enum):
 
 
 class Run:
-    """One run. Its folder holds everything that is known about it."""
+    """One run. Its folder holds its whole state."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -90,7 +90,7 @@ class Run:
 
     @property
     def age(self) -> float:
-        """Seconds since the start, by the wall clock, which is the only one that outlives a broker."""
+        """Seconds since the start by the wall clock, the only clock that survives a restart."""
         return max(0.0, time.time() - (self.folder / "pid").stat().st_mtime)
 
     def state(self) -> RunState:
@@ -151,7 +151,7 @@ class Run:
 
 
 async def follow(run: Run, limits: RunLimits) -> AsyncIterator[str]:
-    """Yield lines of stderr until the run has ended and nothing of it is running."""
+    """Yield lines of stderr until the run has ended and none of its processes is left."""
     tail, pause = FileTail(run.stderr), _pauses()
     began = time.monotonic() - run.age
     while run.state() is RunState.RUNNING:
@@ -169,7 +169,7 @@ async def follow(run: Run, limits: RunLimits) -> AsyncIterator[str]:
 
 
 async def stop(run: Run, why: str, grace: float = RunLimits().grace) -> bool:
-    """Stop a run and its child processes: SIGTERM, wait, SIGKILL. Whether something was running.
+    """Stop a run and its child processes: SIGTERM, wait, SIGKILL. Whether any was running.
 
     A caller that is cancelled meanwhile still waits for the end.
     """
@@ -192,7 +192,7 @@ def _excess(run: Run, limits: RunLimits, seconds: float) -> str:
 
 
 async def clear(run: Run, grace: float) -> bool:
-    """Stop what an ended run left running; whether there was anything.
+    """Stop leftover processes of an ended run; whether there were any.
 
     The shell needs a moment to exit. If only the shell was killed, its program is still running.
     """
@@ -285,7 +285,7 @@ class FileTail:
 
     @property
     def has_grown(self) -> bool:
-        """Whether there is something new to read; this does not read the file."""
+        """Whether the file has grown; it is not read."""
         return self._path.stat().st_size > self._at
 
     def lines(self) -> list[str]:
@@ -293,7 +293,7 @@ class FileTail:
         return self._split(self._decode(self._read()))
 
     def rest(self) -> list[str]:
-        """Return what is left when nothing more is written, including an unfinished line."""
+        """Return the remaining lines once the file is complete, including an unfinished line."""
         last: deque[str] = deque(maxlen=_LINES)
         while data := self._read():
             last += self._split(self._decode(data))

@@ -1,8 +1,7 @@
-"""The folders of runs: how much room they take, what was removed, and their output as one transcript.
+"""The folders of runs: disk usage, removed runs, and their output as one transcript.
 
 In the transcript of a session, each run has its prompt, then its stderr, then its stdout once the run has
-ended.
-So what was read once stays where it was, and a place in the transcript is a number of bytes.
+ended. Lines therefore never move, and a position in the transcript is a number of bytes.
 """
 
 from collections.abc import Iterator
@@ -82,13 +81,13 @@ class RemovedRuns(Record):
 
     @property
     def message(self) -> str:
-        """The line that stands for the removed output."""
+        """The line shown in place of the removed output."""
         runs = "1 earlier run" if self.count == 1 else f"{self.count} earlier runs"
         return f"[The output of {runs} was removed to stay within limits.runOutputTotal.]"
 
 
 def read_removed(session: Path) -> RemovedRuns:
-    """Read what was removed from the folder of a session."""
+    """Read the record of removed runs in the folder of a session."""
     try:
         return decode((session / _FILE).read_bytes(), RemovedRuns)
     except (OSError, Refused):
@@ -144,7 +143,7 @@ def transcript_size(run: Path) -> int:
 
 
 def _last(folder: Path, parts: list[_Part], limit: int, missing: TailLine | None, end: int) -> Tailed:
-    """Read the last lines. `missing` stands for the removed ones, which ended at `end`."""
+    """Read the last lines. `missing` replaces the removed ones, which ended at `end`."""
     found = list[TailLine]()
     for part in reversed(parts):
         begin = part.begin if part.who == "user" else max(part.begin, part.begin + part.size - _MOST)
@@ -182,7 +181,7 @@ def _parts_of(folder: Path, begin: int) -> Iterator[_Part]:
 
 
 def _lines(part: _Part, place: int, limit: int) -> tuple[list[TailLine], int]:
-    """Read complete lines from a place on; a prompt is one entry."""
+    """Read complete lines from a position on; a prompt is one entry."""
     if not part.size:
         return [], place
     with part.path.open("rb") as file:

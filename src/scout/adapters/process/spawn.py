@@ -45,7 +45,7 @@ ALLOWED = frozenset(
 
 
 class Launch(NamedTuple):
-    """What to run. The first word of `command` is a path: a shell may resolve a bare word differently."""
+    """The command to run. Its first word is a path: a shell may resolve a bare word differently."""
 
     command: tuple[str, ...]
     directory: str

@@ -33,7 +33,7 @@ class Webhook:
         return f"webhook {urlsplit(self._url).hostname}"
 
     async def tell(self, notice: Notice) -> None:
-        """Post a notice. An exception says what went wrong."""
+        """Post a notice. Raises an exception if it was not accepted."""
         body = encode(notice)
         seconds = int(self._clock.now()) // 1_000_000
         headers = {

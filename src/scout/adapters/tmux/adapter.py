@@ -1,7 +1,7 @@
-"""The harness `tmux`: any interactive program, in a pane of its own. What it says is read off the screen.
+"""The harness `tmux`: any interactive program in its own pane. Output is read off the screen.
 
-tmux keeps what a pane showed, also when the broker is gone; what a turn began with and how it ended are files
-below `sessions/<id>/pane`. So a broker after a restart reads the same as the one before.
+tmux keeps the contents of a pane, also without a broker; the start and end of each turn are files below
+`sessions/<id>/pane`. So a restarted broker reads the same as the broker before it.
 """
 
 import asyncio
@@ -44,9 +44,9 @@ from scout.ports import (
     UsageKind,
 )
 
-_BY_ESCAPE = {"claude", "codex"}  # programs in which Escape ends a turn, and Ctrl-C may end the program
-_BLINK = 0.3  # seconds that a screen needs to show what was pasted
-_BLANK = 4  # times as long as usual, a program that shows nothing is waited for
+_BY_ESCAPE = {"claude", "codex"}  # programs in which Escape ends a turn and Ctrl-C may end the program
+_BLINK = 0.3  # seconds until a screen shows a pasted text
+_BLANK = 4  # factor on the usual wait while a program shows nothing
 _NOTES = (
     "tmux enforces no permission profile: the program in the pane has its own rules",
     "what is asked there is only seen on its screen, and answered by typing",
@@ -55,7 +55,7 @@ _NOTES = (
 
 
 class Tmux(BasicHarness):
-    """One pane for each session, in a tmux of Scout's own or wherever a person has it."""
+    """One pane for each session, in Scout's own tmux server or in a person's."""
 
     name = "tmux"
     capabilities = Capabilities(
@@ -79,7 +79,7 @@ class Tmux(BasicHarness):
     # -- sessions --------------------------------------------------------------------------------
 
     async def start(self, spec: SessionSpec) -> Started:
-        """Run its program in a pane, unless it runs there; a program that is over is not begun again."""
+        """Run the program in a pane, unless it is running. A program that has ended is not started again."""
         held = self._kept(spec.session_id).held
         if held is not None and held.is_alive:
             return held.told
@@ -119,7 +119,7 @@ class Tmux(BasicHarness):
         return self._kept(spec.session_id).hold(held)
 
     async def attach(self, spec: SessionSpec, native_id: str) -> Started:
-        """`session:pane` of Scout's own tmux, or `/socket:session:pane` of any other."""
+        """Attach to `session:pane` of Scout's own tmux server, or to `/socket:session:pane` of another."""
         server, name = self._own, native_id
         if native_id.startswith("/"):
             socket, _, name = native_id.partition(":")
@@ -139,7 +139,7 @@ class Tmux(BasicHarness):
         return held is not None and held.is_alive
 
     async def stop(self, session_id: str) -> None:
-        """What Scout started ends, children included; a person's own pane is only let go."""
+        """Stop a program that Scout started, with its children; a person's own pane is only detached."""
         held = self._kept(session_id).held
         if held is None:
             return
@@ -159,7 +159,7 @@ class Tmux(BasicHarness):
         return OpenedSession(command=words, cwd=spec.cwd)
 
     async def tail(self, spec: SessionSpec, after: int, limit: int) -> Tailed:
-        """The lines of the pane, as far back as tmux keeps them."""
+        """Read the lines of the pane, as far back as tmux keeps them."""
         held = self._kept(spec.session_id).held
         shown = await held.server.look(held.pane) if held is not None else None
         if held is None or shown is None:
@@ -180,13 +180,13 @@ class Tmux(BasicHarness):
                 yield problem
                 return
         held = kept.held
-        assert held is not None  # it was sent to its program
+        assert held is not None  # the prompt was sent to it
         yield Accepted(pid=held.pid, pid_started=held.started)
         async for event in self._followed(kept, held, prompt):
             yield event
 
     async def _sent(self, spec: SessionSpec, prompt: Prompt, kept: Kept) -> Failed | None:
-        """Type the prompt once its program waits for input; or why that cannot be."""
+        """Type the prompt once the program waits for input; return a failure if that is impossible."""
         try:
             await self.start(spec)
         except Refused as refusal:
@@ -194,7 +194,7 @@ class Tmux(BasicHarness):
             missing = told.missing if isinstance(told, HarnessUnavailable) else None
             return Failed(layer=Layer.SESSION, reason=told.message, missing=missing)
         held = kept.held
-        assert held is not None  # it was started
+        assert held is not None  # `start` made it
         ready = await self._settled(held, self._pace.ready)
         if ready is None:
             return _gone(kept, await held.server.look(held.pane))
@@ -213,7 +213,7 @@ class Tmux(BasicHarness):
     async def _settled(
         self, held: Held, most: float, *, changed_from: Shown | None = None, quiet: float | None = None
     ) -> Shown | None:
-        """The screen once it stands still; as it is after that time, nothing when the program is gone."""
+        """Return the screen once it stops changing, or at the deadline; None if the program has ended."""
         now = asyncio.get_running_loop().time
         deadline, last, since = now() + most, changed_from, now()
         while True:
@@ -229,7 +229,7 @@ class Tmux(BasicHarness):
             await asyncio.sleep(self._pace.look)
 
     async def _followed(self, kept: Kept, held: Held, prompt: Prompt) -> AsyncIterator[HarnessEvent]:
-        """What the screen tells until the turn is over; that is stored, and told again to who asks again."""
+        """Yield the events of the turn. Its end is stored, and repeated for a later caller."""
         turn = kept.turn(prompt.delivery_id) or PaneTurn()
         end = turn.end
         if end is None:
@@ -244,7 +244,7 @@ class Tmux(BasicHarness):
                 prompt_tokens=estimate_tokens(len(prompt.text)),
                 completion_tokens=estimate_tokens(len(end.text)),
             )
-        assert end is not None  # a watch has one
+        assert end is not None  # `_watched` always ends with one
         yield end
 
     async def _watched(
@@ -272,7 +272,7 @@ class Tmux(BasicHarness):
             await asyncio.sleep(self._pace.look)
 
     async def respond(self, session_id: str, request: str, answer: HumanAnswer) -> bool:
-        """Type the answer, if that very question is still on the screen."""
+        """Type the answer, if exactly that question is still on the screen."""
         held = self._kept(session_id).held
         shown = await held.server.look(held.pane) if held is not None else None
         if held is None or shown is None:
@@ -299,7 +299,7 @@ class Tmux(BasicHarness):
 
 
 def _gone(kept: Kept, shown: Shown | None) -> Failed:
-    """Why there is no program any more; its last words are on the screen."""
+    """Return why the program has ended, with the last line of its screen."""
     run = kept.run
     if run.stopped:
         return Failed(layer=Layer.SESSION, reason=run.stopped)
@@ -309,7 +309,7 @@ def _gone(kept: Kept, shown: Shown | None) -> Failed:
 
 
 def _program(spec: SessionSpec) -> str:
-    """Its program as a path."""
+    """Return the path of the program; refuse if anything it needs is missing."""
     if not spec.command:
         raise Refused(_unavailable(spec, Missing.BINARY, "no command is set for it"))
     if shutil.which("tmux") is None:

@@ -1,4 +1,4 @@
-"""What is kept of a session in a pane: which pane it is, and of each turn how it began and ended."""
+"""The files of a session in a pane: its pane, and the start and end of each turn."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +16,7 @@ _HELD = "held"
 
 
 class Held(Record):
-    """The pane of a session. `own`: Scout started it, and ends it."""
+    """The pane of a session. `own`: Scout started it and will stop it."""
 
     address: tuple[str, ...]
     session: str
@@ -46,7 +46,7 @@ class Held(Record):
 
 
 class PaneTurn(Record):
-    """One turn: what stood there before, whether it was sent off, and how it ended."""
+    """One turn: the screen before it, whether the prompt was sent, and how the turn ended."""
 
     before: tuple[str, ...] = ()
     sent: bool = False
@@ -55,7 +55,7 @@ class PaneTurn(Record):
 
 
 class Kept:
-    """The files of one session, in a folder of the shape that a run has."""
+    """The files of one session, in a folder with the layout of a run."""
 
     def __init__(self, sessions: Path, session_id: str) -> None:
         self.folder = sessions / check_id(session_id) / "pane"
@@ -68,34 +68,34 @@ class Kept:
         return None
 
     def hold(self, held: Held) -> Held:
-        """This is its pane from now on."""
+        """Store the pane of the session."""
         self._write(_HELD, held)
         return held
 
     def turn(self, delivery_id: str) -> PaneTurn | None:
-        """What is known of a turn; nothing when it was not begun."""
+        """Return the stored turn; None if it was not begun."""
         with suppress(FileNotFoundError):
             return decode((self.folder / f"{check_id(delivery_id)}.json").read_bytes(), PaneTurn)
         return None
 
     @property
     def had_turns(self) -> bool:
-        """Whether anything was typed into it for Scout."""
+        """Whether Scout has typed a prompt into the pane."""
         return any(file.stem != _HELD for file in self.folder.glob("[!.]*.json"))
 
     def note(self, delivery_id: str, turn: PaneTurn) -> None:
-        """So far it is."""
+        """Store the current state of a turn."""
         self._write(delivery_id, turn)
 
     def found(self, delivery_id: str) -> InspectResult:
-        """Whether its program took a delivery."""
+        """Whether the program took a delivery."""
         turn = self.turn(delivery_id)
         if turn is None:
             return InspectResult.NOT_TAKEN
         return InspectResult.TAKEN if turn.sent else InspectResult.UNKNOWN
 
     def _write(self, name: str, record: Record) -> None:
-        """Whole or not at all."""
+        """Write a file atomically."""
         draft = self.folder / f".{check_id(name)}"
         draft.touch(mode=0o600)
         draft.write_bytes(encode(record))

@@ -1,4 +1,4 @@
-"""Panes of tmux: a server of Scout's own for what it starts, and any other that a person names."""
+"""Panes of tmux: on Scout's own server for programs it starts, or on any server that a person names."""
 
 import asyncio
 import hashlib
@@ -20,12 +20,12 @@ _WAIT = 10.0
 _SIZE = ("-x", "200", "-y", "50")
 _OPTIONS = {
     "history-limit": "50000",
-    "remain-on-exit": "on",  # the last words of a program stay to be read
+    "remain-on-exit": "on",  # keeps the last output of a program readable
     "remain-on-exit-format": "",
     "default-terminal": "screen-256color",
     "status": "off",
 }
-# The environment is in a file, so that no credential is an argument of anything.
+# The environment is passed in a file, so that no credential appears in a command line.
 _SHELL = r"""
 run=$1; shift
 trap : HUP INT QUIT TERM
@@ -39,7 +39,7 @@ _PANE = "#{session_name}\t#{pane_id}\t#{window_index}.#{pane_index}\t#{pane_pid}
 
 
 class Pane(NamedTuple):
-    """One pane and no other: the program in it is known by its process."""
+    """One pane, identified by the process in it."""
 
     session: str
     ident: str
@@ -47,7 +47,7 @@ class Pane(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What a pane shows, all that scrolled away included."""
+    """The contents of a pane, including its scrollback."""
 
     lines: tuple[str, ...]
     cursor: str
@@ -55,17 +55,17 @@ class Shown(NamedTuple):
 
 
 class TmuxServer(NamedTuple):
-    """A tmux server, by the words that name it."""
+    """A tmux server; `address` are the arguments that select it."""
 
     address: tuple[str, ...]
 
     async def run(self, *words: str, stdin: bytes = b"") -> str | None:
-        """What a command of tmux says; nothing when it cannot be done."""
+        """Run a tmux command and return its output; None if it failed."""
         said = await self._do(words, stdin, asyncio.subprocess.PIPE)
         return None if said is None else said.decode("utf-8", "replace")
 
     async def _do(self, words: tuple[str, ...], stdin: bytes, stdout: int) -> bytes | None:
-        """A server that this starts would keep a pipe open, and with it whoever reads there waiting."""
+        """Run tmux. A command that starts the server must not use a pipe: the server would keep it open."""
         null = asyncio.subprocess.DEVNULL
         process = await asyncio.create_subprocess_exec(
             *("tmux", "-u", *self.address, *words),
@@ -84,7 +84,7 @@ class TmuxServer(NamedTuple):
         return said or b"" if process.returncode == 0 else None
 
     async def find(self, name: str) -> Pane | None:
-        """Exactly this pane, `session:pane` or the only one of a session; names are never guessed."""
+        """Return the pane `session:pane`, or the only one of a session; None unless exactly one matches."""
         session, _, place = name.partition(":")
         said = await self.run("list-panes", "-a", "-F", _PANE)
         rows = [line.split("\t") for line in (said or "").splitlines()]
@@ -97,20 +97,20 @@ class TmuxServer(NamedTuple):
     async def begin(
         self, session: str, folder: Path, command: tuple[str, ...], directory: str
     ) -> Pane | None:
-        """Start a program in a session of its own; its environment is in the folder already."""
+        """Start a program in a new tmux session; `folder` already holds its environment."""
         options = [
             word for name, value in _OPTIONS.items() for word in ("set-option", "-gq", name, value, ";")
         ]
         words = ("/bin/sh", "-c", _SHELL, "sh", str(folder), *command)
         new = ("new-session", "-d", "-s", session, *_SIZE, "-c", directory, "--", *words)
-        fixed = ("set-option", "-t", f"={session}:", "window-size", "manual")  # whoever looks changes nothing
+        fixed = ("set-option", "-t", f"={session}:", "window-size", "manual")  # attaching does not resize it
         begin = ("-f", os.devnull, "start-server", ";", *options, *new, ";", *fixed)
         _folder_of(Path(self.address[-1]))
         await self._do(begin, b"", asyncio.subprocess.DEVNULL)
         return await self.find(session)
 
     async def look(self, pane: Pane) -> Shown | None:
-        """What it shows now; nothing when it is gone, or another program has its place."""
+        """Return the contents of a pane; None if it is gone or runs another program."""
         state = (
             "display-message",
             "-p",
@@ -124,7 +124,7 @@ class TmuxServer(NamedTuple):
         return Shown(lines_of(text), cursor, dead == "1") if pid == str(pane.process.pid) else None
 
     async def paste(self, pane: Pane, text: str) -> bool:
-        """Put a text before the program as one piece, where it knows such a thing."""
+        """Paste a text as one piece, if the program supports bracketed paste."""
         buffer = f"scout-{pane.ident.lstrip('%')}"
         if await self.run("load-buffer", "-b", buffer, "-", stdin=text.encode()) is None:
             return False
@@ -132,18 +132,18 @@ class TmuxServer(NamedTuple):
         return pasted is not None
 
     async def press(self, pane: Pane, *keys: str) -> bool:
-        """Press keys, by the names that tmux has for them."""
+        """Press keys, by their tmux names."""
         return await self.run("send-keys", "-t", pane.ident, *keys) is not None
 
     async def close(self, session: str) -> None:
-        """Let go of a session and its panes; with the last one the server is gone, and so is its socket."""
+        """End a session and its panes. The last one also ends the server, and its socket is removed."""
         await self.run("kill-session", "-t", f"={session}")
         if not await self.run("list-sessions"):
             _remove(Path(self.address[-1]))
 
 
 def own_server(sessions: Path) -> TmuxServer:
-    """The server of these sessions; its socket is beside them unless its path would be too long."""
+    """Return the server of these sessions; its socket is beside them unless the path would be too long."""
     socket = sessions / "tmux.socket"
     if len(os.fsencode(socket)) > _LONGEST_PATH:
         name = hashlib.sha256(os.fsencode(sessions)).hexdigest()[:16]
@@ -152,32 +152,32 @@ def own_server(sessions: Path) -> TmuxServer:
 
 
 def _remove(socket: Path) -> None:
-    """tmux itself leaves it there, and its folder would be empty if it is not that of the sessions."""
+    """Remove a socket that tmux left, and its folder if that is empty."""
     socket.unlink(missing_ok=True)
     with suppress(OSError):
         socket.parent.rmdir()
 
 
 def _folder_of(socket: Path) -> None:
-    """Where a socket is, for nobody else: a folder of another user is not used."""
+    """Create the private folder of a socket; a folder of another user is refused."""
     make_private(socket.parent)
     if socket.parent.stat().st_uid != os.getuid():
         raise OSError(f"{socket.parent} is another user's")
 
 
 def write_environment(folder: Path, environment: Mapping[str, str]) -> None:
-    """For the shell that starts the program, which removes it."""
+    """Write the environment for the shell that starts the program; the shell removes the file."""
     text = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
     _write(folder / "env", text)
 
 
 def write_process(folder: Path, process: ProcessId) -> None:
-    """As every run has it: see `Run`."""
+    """Write the process file as every run has it; see `Run`."""
     _write(folder / "pid", f"{process.pid}\n{process.started}\n{boot()}\n")
 
 
 def _write(file: Path, text: str) -> None:
-    """For nobody else, from the first."""
+    """Write a file that is private from its creation."""
     file.unlink(missing_ok=True)
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:  # noqa: PTH123 (a descriptor)
         out.write(text)

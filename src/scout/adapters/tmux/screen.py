@@ -1,4 +1,4 @@
-"""What stands on a screen: what is new, whether the program waits for input, whether it asks something."""
+"""Reading a screen: new output, whether the program waits for input, and whether it asks a question."""
 
 import re
 from collections.abc import Sequence
@@ -7,20 +7,20 @@ from typing import NamedTuple
 
 from scout.ports import Asked
 
-_MARKS = " \t>❯›»$#%*│┃|"  # what programs put before what was typed
+_MARKS = " \t>❯›»$#%*│┃|"  # prompt marks before typed text
 _LINE_PROMPT = re.compile(r".{0,80}[>$#%❯›»:?]")
 _NUMBER = re.compile(r"\d+")
 _YES_NO = re.compile(r"[\[(] ?y(?:es)? ?/ ?no? ?[\])] ?[:?]?", re.IGNORECASE)
 _OPTION = re.compile(r"[\s│┃|]*(?P<mark>[❯›>→])?\s*(?P<number>\d)[.)]\s+(?P<text>\S.*?)[\s│┃|]*")
 _RULE = re.compile(r"[\s─━╌═╭╮╰╯│┃|-]+")
 _CONSENT = re.compile(r"(?:yes|allow|approve|proceed)\b", re.IGNORECASE)
-_BELOW = 4  # lines of hints below the options
-_ABOVE = 8  # lines of what it is about above them
+_BELOW = 4  # maximum lines of hints below the options
+_ABOVE = 8  # maximum lines of context above the options
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def lines_of(text: str) -> tuple[str, ...]:
-    """A screen as lines, without the blank rest of each and of the whole."""
+    """Split a screen into lines, without trailing blanks and trailing empty lines."""
     lines = [line.rstrip() for line in text.split("\n")]
     while lines and not lines[-1]:
         lines.pop()
@@ -28,7 +28,7 @@ def lines_of(text: str) -> tuple[str, ...]:
 
 
 def typed(text: str) -> str:
-    """A text as it may be typed: no character in it is a key of its own, so it cannot leave its paste."""
+    """Return a text that is safe to paste: without control characters, it cannot end the paste."""
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
@@ -36,11 +36,11 @@ def typed(text: str) -> str:
 
 
 def news(before: Sequence[str], after: Sequence[str], prompt: str) -> str:
-    """What came between the old beginning and the old end, without the echo of what was typed."""
+    """Return the output between the unchanged top and bottom of the screen, without the prompt's echo."""
     head = _common(before, after)
     tail = _common(list(reversed(before))[: len(before) - head], list(reversed(after))[: len(after) - head])
     fresh = list(after[head : len(after) - tail])
-    if before and head < len(before) and fresh:  # the line that was typed into stood there before
+    if before and head < len(before) and fresh:  # the input line was there before
         fresh[0] = fresh[0].removeprefix(before[head])
     return "\n".join(_without_echo(fresh, prompt)).strip("\n").rstrip()
 
@@ -51,7 +51,7 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _without_echo(lines: list[str], prompt: str) -> list[str]:
-    """Drop lines from the top for as long as they spell out the prompt, however it was wrapped."""
+    """Drop lines from the top while they repeat the prompt, however it is wrapped."""
     left = "".join(prompt.split())
     for number, line in enumerate(lines):
         said = "".join(line.split())
@@ -66,9 +66,9 @@ def _without_echo(lines: list[str], prompt: str) -> list[str]:
 
 
 def is_ready(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether the program waits for input as it did before: by its last line, whose numbers may differ.
+    """Whether the program waits for input as before, judged by its last line; numbers in it may differ.
 
-    A program that showed nothing then has no prompt to come back to.
+    If the screen was empty before, any output counts.
     """
     old, new = _last(before), _last(after)
     if not old:
@@ -86,7 +86,7 @@ def _last(lines: Sequence[str]) -> str:
 
 
 class ScreenWish(NamedTuple):
-    """A question that is seen on the screen; `keys` are typed for each option, `refusal` says no."""
+    """A question on the screen; `keys` are typed for each option, `refusal` to deny."""
 
     kind: Asked
     question: str
@@ -96,7 +96,7 @@ class ScreenWish(NamedTuple):
     refusal: tuple[str, ...]
 
     def answer(self, allow: bool, text: str) -> tuple[str, ...]:
-        """The keys for a person's word: an option by its name or number, else yes or no."""
+        """Return the keys for a person's answer: an option by name or number, else yes or no."""
         named = text.strip().casefold()
         for number, (option, keys) in enumerate(zip(self.options, self.keys, strict=True), 1):
             if named and named in (option.casefold(), str(number)):
@@ -105,7 +105,7 @@ class ScreenWish(NamedTuple):
 
 
 def asked(lines: Sequence[str]) -> ScreenWish | None:
-    """The yes-or-no question or the list to choose from that the screen ends with; none if it does not."""
+    """Return the yes-or-no question or list of options at the end of the screen; None if there is none."""
     shown = [line for line in lines if line.strip()]
     if shown and _YES_NO.search(shown[-1]) and _ends_with(shown[-1]):
         question = shown[-1].strip()
@@ -121,7 +121,7 @@ def _ends_with(line: str) -> bool:
 
 
 def _listed(shown: list[str]) -> ScreenWish | None:
-    """Numbered options from 1 on, one of them marked, with little below them."""
+    """Return numbered options, starting at 1, one of them marked, with few lines below them."""
     found = [_OPTION.fullmatch(line) for line in shown]
     begins = [at for at, match in enumerate(found) if match and match["number"] == "1"]
     if not begins:
@@ -146,6 +146,6 @@ def _listed(shown: list[str]) -> ScreenWish | None:
 
 
 def _about(above: list[str]) -> list[str]:
-    """What stands above the options; lines that are only drawn say nothing."""
+    """Return the lines above the options, without drawn rules."""
     said = [line.strip(" │┃|") for line in above[-_ABOVE:]]
     return [line for line in said if line and not _RULE.fullmatch(line)]

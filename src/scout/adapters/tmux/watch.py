@@ -1,4 +1,4 @@
-"""Watching a screen: whether it stands still, asks something, or has come to the end of a turn."""
+"""Watches a screen: whether it is unchanged, asks a question, or shows the end of a turn."""
 
 import hashlib
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from scout.ports import Asked, HarnessEvent, NeedsHuman, RequestSettled, TurnPro
 
 
 class Pace(NamedTuple):
-    """Seconds: without change until a turn is over, between looks, until ready, of a turn, for an end."""
+    """Seconds: unchanged until a turn has ended, between looks, until ready, per turn, for stopping."""
 
     quiet: float = 2.0
     look: float = 0.1
@@ -21,7 +21,7 @@ class Pace(NamedTuple):
 
 
 class PaneWatch:
-    """Looks at a screen until it stands still and its program waits for input again."""
+    """Looks at a screen until it stops changing and the program waits for input again."""
 
     def __init__(self, pace: Pace, before: tuple[str, ...], delivery_id: str) -> None:
         self._before = before
@@ -33,7 +33,7 @@ class PaneWatch:
         self._request = ""
 
     def see(self, shown: Shown, now: float) -> Iterator[HarnessEvent]:
-        """What one look tells."""
+        """Yield the events of one look."""
         still = now - self._since
         if shown != self._last:
             if self._last is not None and shown.lines:
@@ -49,7 +49,7 @@ class PaneWatch:
             self.is_over = still >= self._pace.quiet and is_ready(self._before, shown.lines)
 
     def _needs(self, wish: ScreenWish, shown: Shown) -> Iterator[HarnessEvent]:
-        """Told once for each question."""
+        """Yield each question once."""
         request = request_of(self._delivery_id, shown)
         if request != self._request:
             self._request = request
@@ -69,6 +69,6 @@ def _wish(wish: ScreenWish) -> PermissionRequest:
 
 
 def request_of(delivery_id: str, shown: Shown) -> str:
-    """A question is known by the whole screen that it stands on."""
+    """Return the id of a question: a hash of the whole screen that shows it."""
     screen = "\n".join(shown.lines).encode()
     return f"{delivery_id}-{hashlib.sha256(screen).hexdigest()[:16]}"

@@ -1,4 +1,4 @@
-"""Changes to files that are not Scout's: planned, shown, written at once or not at all, and taken back."""
+"""Changes to files of other programs: planned, shown, written atomically, and undone."""
 
 import difflib
 import json
@@ -13,14 +13,14 @@ from scout.cli.hosts.jsonc import NotJson
 
 
 class FileChange(NamedTuple):
-    """One file before and after; None where there is no file."""
+    """One file before and after a change; None if the file does not exist."""
 
     file: Path
     before: str | None
     after: str | None
 
     def diff(self) -> str:
-        """As `diff -u` shows it."""
+        """Return the change as a unified diff."""
         old, new = (text.splitlines(keepends=True) if text else [] for text in (self.before, self.after))
         names = ("/dev/null" if self.before is None else str(self.file), str(self.file))
         target = "/dev/null" if self.after is None else names[1]
@@ -31,7 +31,7 @@ class FileChange(NamedTuple):
 
 
 def planned(host: Host, environ: Mapping[str, str], program: HostProgram) -> list[FileChange]:
-    """What setting up a host would change; nothing where all is there already."""
+    """Return the changes that set up a host; empty if it is already set up."""
     changes: list[FileChange] = []
     for file, additions in _by_file(host, environ, program).items():
         before = _read(file)
@@ -72,7 +72,7 @@ def _read(file: Path) -> str | None:
 
 
 def write(change: FileChange) -> None:
-    """At once or not at all, with the rights the file had; a link stays a link."""
+    """Write a change atomically. The file keeps its mode, and a link stays a link."""
     file = Path(os.path.realpath(change.file))
     if _read(change.file) != change.before:
         raise RefusalError.of(
@@ -96,24 +96,24 @@ def write(change: FileChange) -> None:
 
 
 class Records:
-    """What was done to the files of each host, with all that is needed to take it back."""
+    """Records of the changes to each host's files, with everything needed to undo them."""
 
     def __init__(self, home: str) -> None:
         self._folder = Path(home) / "setup"
 
     def hosts(self) -> list[str]:
-        """The hosts that are set up."""
+        """Return the hosts that are set up."""
         return sorted(file.stem for file in self._folder.glob("*.json"))
 
     def read(self, host: str) -> dict[str, dict[str, Any]]:
-        """By file: how it was, and how it was left."""
+        """Return the contents of each file before and after the change."""
         try:
             return json.loads((self._folder / f"{host}.json").read_text("utf-8"))
         except (OSError, ValueError):
             return {}
 
     def add(self, host: str, changes: list[FileChange]) -> None:
-        """Remember, before anything is written. What was there first stays what is put back."""
+        """Record changes before they are written. The first known contents stay the ones to restore."""
         told = self.read(host)
         for change in changes:
             known = told.get(str(change.file))
@@ -134,7 +134,7 @@ class Records:
 def undone(
     host: Host, environ: Mapping[str, str], program: HostProgram, records: Records
 ) -> list[FileChange]:
-    """The way back: exactly what was there; of a file that was changed since, only ours is taken out."""
+    """Return the changes that undo a setup. From a file edited since, only Scout's entries are removed."""
     told = records.read(host.name)
     changes: list[FileChange] = []
     for file, additions in _by_file(host, environ, program).items():
@@ -155,7 +155,7 @@ def _without(file: Path, text: str, additions: list[Addition]) -> str:
     try:
         for addition in additions:
             text = addition.remove(text)
-            addition.is_in(text)  # it can still be read
+            addition.is_in(text)  # check that it still parses
     except NotJson as problem:
         raise RefusalError.of(
             "bad_request",

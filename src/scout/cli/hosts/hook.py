@@ -1,4 +1,4 @@
-"""`scout hook EVENT` and `scout statusline`: called by a host, silent and harmless where Scout is not."""
+"""`scout hook EVENT` and `scout statusline`: called by a host; silent without a daemon."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
     Facts = dict[str, Any]
 
-_WAIT = 30.0  # seconds for which a permission request waits for a person elsewhere
-_SPARE = 10.0  # more than that, and the item is over by itself
+_WAIT = 30.0  # seconds that a permission request waits for a decision elsewhere
+_SPARE = 10.0  # seconds after that until the attention item expires
 _POLL = 20.0
-_BEGINNING = 2000  # characters of a prompt: enough to tell whether Scout put it there
+_BEGINNING = 2000  # characters of a prompt, enough to recognise one that Scout wrote
 _ANSWER = 60_000  # characters of an answer
 _TAIL = 500_000  # bytes of a transcript
-_LONGEST = 1_000_000  # characters of what a host says
+_LONGEST = 1_000_000  # maximum characters of the host's input
 
 
 def hook(words: list[str]) -> int:
-    """Report one event and print what the host expects. Whatever goes wrong, the host is not disturbed."""
+    """Report one event and print what the host expects. An error never disturbs the host."""
     try:
         event, host, wait = _read(words)
-        if event in EVENTS and not os.environ.get("SCOUT_SESSION"):  # what Scout started, it follows itself
+        if event in EVENTS and not os.environ.get("SCOUT_SESSION"):  # Scout watches its own sessions itself
             EVENTS[event](HostSession(host), _facts(), wait)
     except Exception as problem:  # noqa: BLE001 (no fault of ours may break the host)
         _say_why(problem)
@@ -40,7 +40,7 @@ def hook(words: list[str]) -> int:
 
 
 def _read(words: list[str]) -> tuple[str, str, float]:
-    """The event, the host's name, and how long a permission request waits."""
+    """Return the event, the host's name, and how long a permission request waits."""
     rest, found = iter(words), {"--host": "claude", "--wait": str(_WAIT)}
     names: list[str] = []
     for word in rest:
@@ -53,12 +53,12 @@ def _read(words: list[str]) -> tuple[str, str, float]:
 
 
 def _facts() -> Facts:
-    """What the host says on standard input."""
+    """Read the host's JSON from standard input."""
     return as_object(json.loads(sys.stdin.read(_LONGEST) or "{}"))
 
 
 def _say_why(problem: Exception) -> None:
-    """Only where somebody looks for it: a host may show what is said on standard error."""
+    """Print a problem only if SCOUT_HOOK_DEBUG is set: a host may show stderr to the user."""
     if os.environ.get("SCOUT_HOOK_DEBUG"):
         note(f"scout hook: {type(problem).__name__}: {problem}")
 
@@ -74,19 +74,19 @@ def _enrolled(host: HostSession, facts: Facts) -> Facts:
 
 
 def _report(host: HostSession, facts: Facts, event: str, **more: Any) -> tuple[Facts, Facts]:
-    """The session and the broker's answer; a session that is not known any more enrols again."""
+    """Report an event; return the session and the broker's answer. An unknown session enrols again."""
     kept = host.kept(str(facts["session_id"]))
     if kept is not None:
         try:
             return kept, host.report(kept, event, **more)
         except Refusal:
-            pass  # it is over, or another host's now
+            pass  # the session has ended, or belongs to another host
     session = _enrolled(host, facts)
     return session, host.report(session, event, **more)
 
 
 def _works(host: HostSession, session: Facts, *, working: bool) -> None:
-    """Noted in the session's file, where its relay looks."""
+    """Record in the session's file whether it is working; the relay reads it there."""
     if session.get("working", False) is not working:
         host.keep({**session, "working": working})
 
@@ -104,7 +104,7 @@ def _prompt_submit(host: HostSession, facts: Facts, wait: float) -> None:
 
 
 def _stop(host: HostSession, facts: Facts, wait: float) -> None:
-    """The turn's last text may be an answer; mail keeps the session going, and printing it is its receipt."""
+    """Report the end of a turn with its last text. New mail is printed, which continues the session."""
     session, told = _report(host, facts, "stop", lastText=_last_text(facts))
     shown: Facts = {"systemMessage": told["notice"]} if told["notice"] else {}
     if told["context"]:
@@ -118,14 +118,14 @@ def _stop(host: HostSession, facts: Facts, wait: float) -> None:
 
 
 def _last_text(facts: Facts) -> str:
-    """What the model said last, as the host says it or else as its transcript does."""
+    """Return the last text of the model, from the host's input or its transcript."""
     said = facts.get("last_assistant_message")
     text = said if isinstance(said, str) else _read_transcript(str(facts.get("transcript_path") or ""))
     return text if len(text) <= _ANSWER else f"{text[:_ANSWER]}\n… (cut: the whole text is in the session)"
 
 
 def _read_transcript(path: str) -> str:
-    """The text of the last message of the model in a transcript of Claude Code."""
+    """Return the model's last text in a transcript of Claude Code."""
     with contextlib.suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 (pathlib costs more)
         file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
         for line in reversed(file.read().splitlines()):
@@ -156,7 +156,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _tool_use(host: HostSession, facts: Facts, wait: float) -> None:
-    """Between two tools a session that is enrolled gets its plain mail."""
+    """Give an enrolled session its plain mail between two tools."""
     session = host.kept(str(facts["session_id"]))
     if session is None:
         return
@@ -167,7 +167,7 @@ def _tool_use(host: HostSession, facts: Facts, wait: float) -> None:
 
 
 def _permission_request(host: HostSession, facts: Facts, wait: float) -> None:
-    """Wait for a person elsewhere; without a decision the host asks its own."""
+    """Wait for a decision elsewhere; without one, the host asks its own user."""
     tool, given = str(facts.get("tool_name") or ""), as_object(facts.get("tool_input"))
     wish = {"tool": tool, "arguments": given, "expiresIn": wait + _SPARE}
     session, told = _report(host, facts, "permission_request", **wish)
@@ -209,11 +209,11 @@ EVENTS: dict[str, Callable[[HostSession, Facts, float], None]] = {
 }
 
 
-# -- what the host reads -----------------------------------------------------------------------------
+# -- output for the host -----------------------------------------------------------------------------
 
 
 def _add(facts: Facts, text: str) -> None:
-    """What the model is to know besides the prompt."""
+    """Print additional context for the model."""
     if text:
         name = facts.get("hook_event_name") or "SessionStart"
         _print({"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}})
@@ -228,7 +228,7 @@ def _print(told: Facts) -> None:
 
 
 def statusline(words: list[str]) -> int:
-    """One line: who the session is, what is unread, what needs the person; nothing without a daemon."""
+    """Print one line: address, unread mail, items that need the person. Prints nothing without a daemon."""
     try:
         host = HostSession(_read(words)[1], timeout=2.0)
         kept = host.kept(str(_facts()["session_id"]))

@@ -1,4 +1,4 @@
-"""A person's own session, as the relay and the hooks of its host see it: how it enrols and reports.
+"""A session that a person started, as its host's relay and hooks see it: how it enrols and reports.
 
 It imports only small parts of the standard library, because hooks run at every prompt of their host.
 """
@@ -23,11 +23,11 @@ TOKEN_FILE = "host.token"
 
 
 class NotEnrolled(Exception):  # noqa: N818 (a fact, not a mistake)
-    """The session cannot speak now."""
+    """The session cannot call the daemon now."""
 
 
 class Refusal(NotEnrolled):
-    """And trying again does not help: no host is set up, or the daemon says no."""
+    """Retrying does not help: no host is set up, or the daemon refuses."""
 
 
 class HostSession:
@@ -45,7 +45,7 @@ class HostSession:
     # -- calls -------------------------------------------------------------------------------------
 
     def token(self) -> str:
-        """The host's own credential, which `scout setup` made."""
+        """Return the host's credential, which `scout setup` made."""
         try:
             with open(f"{self.where.home}/{TOKEN_FILE}", encoding="ascii", errors="replace") as file:
                 return file.read().strip()
@@ -53,7 +53,7 @@ class HostSession:
             raise Refusal(f"no host token ({error.strerror}); try: scout setup") from None
 
     def call(self, token: str, method: str, target: str, body: Any = None, timeout: float = 0) -> Any:
-        """The decoded response."""
+        """Call the daemon and return the decoded response."""
         data = b"" if body is None else json.dumps(body).encode()
         headers = {**build_headers(token), "Accept": "application/json"}
         try:
@@ -68,7 +68,7 @@ class HostSession:
     # -- sessions ----------------------------------------------------------------------------------
 
     def enrol(self, cwd: str, native: str | None = None, model: str | None = None) -> dict[str, Any]:
-        """Enter the session; what it got is kept in a file that only this user reads."""
+        """Enrol the session, and store its credential in a file that only this user can read."""
         pid, started = find_host_process(self.environ)
         window = find_window(pid, cwd) if native else None
         wish = {
@@ -98,12 +98,12 @@ class HostSession:
         return kept
 
     def report(self, session: dict[str, Any], event: str, **more: Any) -> dict[str, Any]:
-        """Tell the broker what happens in a session."""
+        """Report an event of a session to the broker."""
         target = f"/v1/sessions/{quote(session['sessionId'])}/hook"
         return self.call(self.token(), "POST", target, {"event": event, **more})
 
     def end_lost(self) -> None:
-        """End what is kept of processes that are gone without a word."""
+        """End sessions whose process has ended without a report."""
         for name in self._files():
             session = self._read(name)
             if "pid" in session and process_start(session["pid"]) != session["started"]:
@@ -114,7 +114,7 @@ class HostSession:
     # -- files -------------------------------------------------------------------------------------
 
     def keep(self, session: dict[str, Any]) -> None:
-        """Write the session's file; another one of the same session is removed."""
+        """Write the session's file; remove any other file of the same session."""
         os.makedirs(self.folder, mode=0o700, exist_ok=True)
         name = self._file(session["native"], session["pid"])
         for other in self._files():
@@ -126,11 +126,11 @@ class HostSession:
         os.replace(fresh, f"{self.folder}/{name}")
 
     def kept(self, native: str) -> dict[str, Any] | None:
-        """What is kept of the session that the host calls so."""
+        """Return the stored session with this native id."""
         return self._read(self._file(native, None)) or None
 
     def kept_here(self) -> dict[str, Any] | None:
-        """What is kept of a session of the process that this runs in, the latest first."""
+        """Return the stored session of the current host process; of several, the latest."""
         process = find_host_process(self.environ)
         found = [(name, self._read(name)) for name in self._files()]
         mine = [(name, one) for name, one in found if (one.get("pid"), one.get("started")) == process]

@@ -14,34 +14,34 @@ from scout.cli.hosts import jsonc
 from scout.client.http import is_object
 from scout.settings.where import user_home
 
-_WAIT = 30  # seconds for which a permission request waits for a person elsewhere
+_WAIT = 30  # seconds that a permission request waits for a decision elsewhere
 
-# What each of Scout's events is called by hosts with hooks, and the seconds it may take.
+# Scout's events: their names in hosts with hooks, and their timeout in seconds.
 _EVENTS = {
     "session_start": ("SessionStart", 10),
     "prompt_submit": ("UserPromptSubmit", 10),
     "stop": ("Stop", 10),
     "tool_use": ("PostToolUse", 10),
     "permission_request": ("PermissionRequest", _WAIT + 15),
-    "session_end": ("SessionEnd", 3),  # Codex allows no more
+    "session_end": ("SessionEnd", 3),  # maximum in Codex
 }
 
 
 class HostProgram(NamedTuple):
-    """How this Scout is called, and what it has to be told about where it lives."""
+    """The command that runs this Scout, and the environment it needs."""
 
     words: tuple[str, ...]
     environ: dict[str, str]
     allows_tools: bool = True  # the host calls Scout's tools without asking each time
 
     def line(self, *words: str) -> str:
-        """A command for a shell."""
+        """Return a shell command."""
         told = [f"{name}={value}" for name, value in self.environ.items()]
         return shlex.join([*(["env", *told] if told else []), *self.words, *words])
 
 
 def program_here(environ: Mapping[str, str]) -> HostProgram:
-    """The command that was typed, by its whole path; a host need not have it on its own."""
+    """Return this `scout` command with its full path: the host's PATH may lack it."""
     beside = Path(sys.executable).parent / "scout"
     found = str(beside) if beside.exists() else shutil.which("scout")
     words = (found,) if found else (sys.executable, "-m", "scout")
@@ -50,7 +50,7 @@ def program_here(environ: Mapping[str, str]) -> HostProgram:
 
 
 class Addition(Protocol):
-    """Something of Scout's in a host's file. `empty` is what a new file begins with."""
+    """An entry of Scout's in a host's file. `empty`: the contents of a new file."""
 
     empty: str
     what: str
@@ -62,7 +62,7 @@ class Addition(Protocol):
 
 
 class JsonEntry:
-    """A value under some keys. `shy`: only where nothing stands yet."""
+    """A value under a path of keys. `shy`: never replaces an existing value."""
 
     empty = "{}\n"
 
@@ -93,7 +93,7 @@ class JsonEntry:
 
 
 class JsonItem:
-    """A text in a list under some keys, beside those that are already there."""
+    """A text in a list under a path of keys, added to the existing ones."""
 
     empty = "{}\n"
 
@@ -126,7 +126,7 @@ class JsonItem:
 
 
 class JsonHooks:
-    """One command for each event, beside those that are already there."""
+    """One command for each event, added to the existing hooks."""
 
     empty = "{}\n"
     what = "hooks"
@@ -160,7 +160,7 @@ class JsonHooks:
         return json.dumps({"hooks": {name: [entry] for name, entry in self._entries.items()}}, indent=2)
 
     def _found(self, text: str, name: str) -> list[int]:
-        """Where ours stand among the entries of an event."""
+        """Return the positions of Scout's entries among those of an event."""
         there = jsonc.parse(text).at(("hooks", name))
         entries: list[Any] = there.value if there is not None and _is_list(there.value) else []
         return [place for place, one in enumerate(entries) if self._marks[name] in json.dumps(one)]
@@ -172,7 +172,7 @@ class JsonHooks:
 
 
 class TomlTable:
-    """A table of its own at the end of a file."""
+    """A table at the end of a TOML file."""
 
     empty = ""
 
@@ -246,7 +246,7 @@ def _without_empty(text: str, path: tuple[str, ...]) -> str:
 
 
 class Host(NamedTuple):
-    """One host: the programs and folders by which it is found, and what is added to which of its files."""
+    """One host: the programs and folder that identify it, and the additions to its files."""
 
     name: str
     title: str
@@ -256,7 +256,7 @@ class Host(NamedTuple):
     note: str = ""
 
     def is_here(self, environ: Mapping[str, str]) -> bool:
-        """Whether this machine has it: its folder is there, or one of its programs."""
+        """Whether the host is installed: its folder or one of its programs exists."""
         search = environ.get("PATH")
         return self.folder(environ).is_dir() or any(shutil.which(one, path=search) for one in self.programs)
 

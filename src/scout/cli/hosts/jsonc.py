@@ -1,4 +1,4 @@
-"""JSON as people keep it (comments, trailing commas), changed in one place and left alone everywhere else."""
+"""JSON with comments and trailing commas: one value is changed, and all other text stays as it is."""
 
 import json
 import re
@@ -14,12 +14,12 @@ Path = Sequence[str | int]
 
 
 class NotJson(ValueError):  # noqa: N818 (a fact about a text)
-    """The text cannot be read, or not changed without touching more than that."""
+    """The text cannot be parsed, or not changed without touching other parts."""
 
 
 @dataclass
 class JsonNode:
-    """A value, where it stands, and what it holds; `names` are where the keys of an object begin."""
+    """A value, its position, and its members; `names`: the positions of an object's keys."""
 
     start: int
     end: int = 0
@@ -28,7 +28,7 @@ class JsonNode:
     names: dict[str | int, int] = field(default_factory=dict[str | int, int])
 
     def at(self, path: Path) -> "JsonNode | None":
-        """The value under these keys."""
+        """Return the value at a path of keys."""
         node: JsonNode | None = self
         for key in path:
             node = node.members.get(key) if node is not None else None
@@ -36,7 +36,7 @@ class JsonNode:
 
 
 def parse(text: str) -> JsonNode:
-    """The whole text as one value; an empty text is an empty object's place."""
+    """Parse the whole text as one value."""
     reader = _Reader(text)
     node = reader.value(reader.skip(1 if text.startswith("\ufeff") else 0))
     if reader.skip(node.end) != len(text):
@@ -99,7 +99,7 @@ class _Reader:
 
 
 def set_at(text: str, path: Path, value: Any) -> str:
-    """The text with a value under these keys; what is missing on the way is made."""
+    """Return the text with a value at a path of keys; missing objects are created."""
     root = parse(text)
     there = root.at(path)
     if there is not None:
@@ -108,18 +108,18 @@ def set_at(text: str, path: Path, value: Any) -> str:
     parent, key, *rest = root.at(path[:depth]), path[depth], *path[depth + 1 :]
     for name in reversed(rest):
         value = {name: value}
-    assert parent is not None  # it was found
+    assert parent is not None  # the root always exists
     return _inserted(text, parent, key, value)
 
 
 def append_to(text: str, path: Path, value: Any) -> str:
-    """The text with one more value at the end of a list, which is made if need be."""
+    """Return the text with a value appended to a list, which is created if missing."""
     there = parse(text).at(path)
     return set_at(text, path, [value]) if there is None else _inserted(text, there, None, value)
 
 
 def remove_at(text: str, path: Path) -> str:
-    """The text without what stands under these keys, if anything does."""
+    """Return the text without the value at a path of keys, if there is one."""
     parent, key = parse(text).at(path[:-1]), path[-1]
     if parent is None or key not in parent.members:
         return text
@@ -133,7 +133,7 @@ def remove_at(text: str, path: Path) -> str:
 
 
 def _inserted(text: str, parent: JsonNode, key: str | int | None, value: Any) -> str:
-    """As its last member, in the manner of those before it."""
+    """Insert a value as the last member, formatted like the members before it."""
     if not isinstance(parent.value, list if key is None else dict):
         raise NotJson(f"what stands at character {parent.start} is of another kind than expected")
     name = "" if key is None else f"{json.dumps(key)}: "
@@ -168,13 +168,13 @@ def _dumped(text: str, value: Any, base: str) -> str:
 
 
 def _unit(text: str) -> str:
-    """How this text is indented; two blanks where it does not say."""
+    """Return the indentation unit of this text; two spaces by default."""
     found = _INDENT.search(text)
     return found[1] if found else "  "
 
 
 def _indent_at(text: str, at: int) -> str:
-    """The blanks with which the line begins in which this stands."""
+    """Return the indentation of the line at this position."""
     line = text[text.rfind("\n", 0, at) + 1 :]
     return line[: len(line) - len(line.lstrip(" \t"))]
 

@@ -32,21 +32,21 @@ _NAMES = {
     "resources/read": "uri",
     **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
 }
-_PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0)  # while a daemon is replaced
+_PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0)  # seconds between retries while a daemon is replaced
 _TRIES = 3
-_LONG = 3600.0  # seconds without a word: the daemon sends signs of life far more often
+_LONG = 3600.0  # seconds of silence; the daemon sends keep-alives far more often
 
 
 class Broken(Exception):  # noqa: N818 (a fact about the connection)
-    """The connection ended after the request was sent: it may have been done."""
+    """The connection ended after the request was sent, so the request may have been executed."""
 
 
 class ConnectionGone(Exception):  # noqa: N818 (the same)
-    """No daemon answers, or it refuses."""
+    """No daemon answers, or the daemon refuses."""
 
 
 class _Unknown(Exception):  # noqa: N818 (the same)
-    """The protocol session is not known any more, or not even the credential."""
+    """The protocol session or the credential is no longer valid."""
 
     def __init__(self, answer: HttpResponse) -> None:
         super().__init__(_describe_failure(answer))
@@ -54,7 +54,7 @@ class _Unknown(Exception):  # noqa: N818 (the same)
 
 
 class McpConnection:
-    """Requests go through here. `heard` is given every message that comes back."""
+    """The connection for all requests. `heard` gets every message that comes back."""
 
     def __init__(self, host: HostSession) -> None:
         self.heard: Callable[[Any], None] = lambda _: None
@@ -72,7 +72,7 @@ class McpConnection:
     # -- messages ----------------------------------------------------------------------------------
 
     def ask(self, message: Message, *, again: bool) -> None:
-        """Carry a request; its answer, and all that comes before it, is heard. `again`: twice is harmless."""
+        """Send a request; `heard` gets its answer and all messages before it. `again`: safe to repeat."""
         if message["method"] == "initialize":
             return self._greet(message)
         self._remember(message)
@@ -86,24 +86,24 @@ class McpConnection:
                 self._renew(generation, refused=unknown.refused)
             except Broken as broken:
                 if message["id"] in self._cut:
-                    return self._cut.discard(message["id"])  # who cancelled wants no answer
+                    return self._cut.discard(message["id"])  # a cancelled request needs no answer
                 if not again:
                     raise
                 problem = str(broken)
         raise ConnectionGone(f"Scout does not answer: {problem}")
 
     def tell(self, message: Message) -> None:
-        """Carry what wants no answer."""
+        """Send a message that has no answer."""
         generation = self._generation
         try:
             self._carry(message)
         except _Unknown as unknown:
-            if "method" in message:  # the answer to a question of a session that is gone is nobody's
+            if "method" in message:  # an answer to an ended session is dropped
                 self._renew(generation, refused=unknown.refused)
                 self._carry(message)
 
     def hang_up(self, ident: Any) -> bool:
-        """Cancel a request of the protocol without sessions: the end of its connection is the word for it."""
+        """Cancel a request of the sessionless protocol by closing its connection."""
         line = self._lines.get(ident)
         if line is None or self._protocol_session is not None:
             return False
@@ -113,7 +113,7 @@ class McpConnection:
         return True
 
     def close(self) -> None:
-        """The host is gone: so is the protocol session, and the session itself if nobody else reports it."""
+        """End the protocol session; also end the session itself if no hook reports it."""
         with contextlib.suppress(ConnectionGone, Broken, NotEnrolled, _Unknown):
             if self._protocol_session is not None:
                 list(self._exchange("DELETE", None))
@@ -124,7 +124,7 @@ class McpConnection:
                 self._host.report(session, "session_end")
 
     def beat(self, *, working: bool) -> None:
-        """A sign of life, where the session works, or can be woken while it does not."""
+        """Send a heartbeat while the session works, or if it can be woken while idle."""
         kept = self._host.kept_here() or self._session
         if not kept.get("endpointId") or not (working or kept.get("working") or kept.get("hasDoor")):
             return
@@ -135,7 +135,7 @@ class McpConnection:
     # -- the protocol session ----------------------------------------------------------------------
 
     def _greet(self, message: Message) -> None:
-        """The first message is kept: a daemon that was replaced is greeted with it again."""
+        """Send `initialize` and keep it, to repeat it to a replaced daemon."""
         problem = ""
         with self._renewing:
             self._hello, self._protocol_session, self._version = message, None, None
@@ -150,7 +150,7 @@ class McpConnection:
         raise ConnectionGone(f"Scout does not know this session: {problem}")
 
     def _renew(self, generation: int, *, refused: bool) -> None:
-        """Find the session again and greet anew, once for all threads that found it gone."""
+        """Identify and initialize again, once for all threads that lost the session."""
         with self._renewing:
             if generation != self._generation:
                 return
@@ -167,7 +167,7 @@ class McpConnection:
                 self._carry({**follow, "id": f"scout-relay-{self._generation}-{number}"}, said.append)
 
     def _remember(self, message: Message) -> None:
-        """What a host follows is followed again in a new session."""
+        """Remember subscriptions, to repeat them in a new session."""
         uri = str(as_object(message.get("params")).get("uri", ""))
         if message["method"] == "resources/subscribe":
             self._followed[uri] = message
@@ -175,13 +175,13 @@ class McpConnection:
             self._followed.pop(uri, None)
 
     def _listen(self, generation: int) -> None:
-        """What the daemon says by itself, for as long as the protocol session is this one."""
+        """Read messages that the daemon sends on its own, as long as this protocol session lasts."""
         while generation == self._generation and self._protocol_session is not None:
             try:
                 for message in self._exchange("GET", None):
                     self.heard(message)
             except (ConnectionGone, NotEnrolled, _Unknown):
-                return  # there is no such stream, or the next request finds out
+                return  # no such stream, or the next request will report it
             except Broken:
                 pass
             time.sleep(_PAUSES[4])
@@ -189,7 +189,7 @@ class McpConnection:
     # -- the credential ----------------------------------------------------------------------------
 
     def _token(self) -> str:
-        """The credential that Scout gave to the program it started, else that of the enrolled session."""
+        """Return the token that Scout gave to a program it started, else that of the enrolled session."""
         own = self._host.environment.given_token
         if own:
             return own
@@ -198,9 +198,9 @@ class McpConnection:
         return str(self._session["token"])
 
     def _identify(self, *, refused: bool) -> None:
-        """The session of this process: the one that a hook keeps, else a new one.
+        """Find the session of this process: the one that a hook stored, else enrol a new one.
 
-        `refused`: its credential has expired, so it needs another.
+        `refused`: its credential has expired, so a new one is needed.
         """
         if self._host.environment.given_token:
             return
@@ -221,7 +221,7 @@ class McpConnection:
             (heard or self.heard)(answer)
 
     def _learn(self, message: Message, answer: Any) -> None:
-        """The version that both sides agreed on; from then on the daemon may speak by itself."""
+        """Record the negotiated version, then listen for messages that the daemon sends on its own."""
         if message.get("method") != "initialize" or answer.get("id") != message["id"]:
             return
         self._version = as_object(answer.get("result")).get("protocolVersion")
@@ -229,7 +229,7 @@ class McpConnection:
             threading.Thread(target=self._listen, args=(self._generation,), daemon=True).start()
 
     def _exchange(self, method: str, message: Message | None) -> Iterator[Any]:
-        """Send, and give every message that comes back."""
+        """Send a message and yield every message that comes back."""
         ident = message.get("id") if message and "method" in message else None
         body = b"" if message is None else json.dumps(message).encode()
         parts = self._connected(method, message, body, ident)
@@ -247,7 +247,7 @@ class McpConnection:
     def _connected(
         self, method: str, message: Message | None, body: bytes, ident: Any
     ) -> Iterator[HttpResponse | SseEvent]:
-        """An open connection, tried for as long as a daemon takes to be replaced."""
+        """Open a connection, retrying for as long as a daemon takes to be replaced."""
 
         def keep_connection(line: socket.socket) -> None:
             if ident is not None:
@@ -293,7 +293,7 @@ class McpConnection:
         return told
 
     def _head(self, answer: HttpResponse, message: Message | None, ident: Any) -> Iterator[Any]:
-        """What the status says; an answer that is no stream is here already."""
+        """Handle the status; yield the answer if it is not a stream."""
         if answer.status == 401 or (answer.status == 404 and self._protocol_session is not None):
             raise _Unknown(answer)
         if message and message.get("method") == "initialize" and answer.status < 400:
@@ -305,7 +305,7 @@ class McpConnection:
             raise ConnectionGone(_describe_failure(answer))
 
     def _start(self) -> None:
-        """A host speaks for a person: so the daemon is started, unless that is turned off."""
+        """Start the daemon, unless autostart is off: a host acts for a person."""
         environ = self._host.environ
         if not self._host.where.autostart or environ.get("SCOUT_TOKEN") or environ.get("SCOUT_URL"):
             return
@@ -331,7 +331,7 @@ def _meta(message: Message | None) -> dict[str, Any]:
 
 
 def _mirrored(message: Message) -> dict[str, str]:
-    """The headers by which the protocol without sessions names a request besides its body."""
+    """Return the headers that repeat method and name of a request in the sessionless protocol."""
     method = str(message.get("method", ""))
     told = {"Mcp-Method": method}
     if method in _NAMES:
@@ -340,7 +340,7 @@ def _mirrored(message: Message) -> dict[str, str]:
 
 
 def _plain(text: str) -> str:
-    """A text as a header can hold it."""
+    """Encode a text for use in a header."""
     if text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?base64?"):
         return text
     return f"=?base64?{base64.b64encode(text.encode()).decode()}?="

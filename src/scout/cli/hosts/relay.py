@@ -1,6 +1,6 @@
-"""`scout mcp`: what a host says on standard input is carried to the daemon's /mcp, and back.
+"""`scout mcp`: relays messages between a host's standard input and output and the daemon's /mcp.
 
-One message a line. Threads and the standard library alone, so that it is there in milliseconds.
+One message per line. It uses only threads and the standard library, so that it starts in milliseconds.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
     Message = dict[str, Any]
 
-_HOST = "mcp"  # what a host is called that does not say its name
-_LINGER = 10.0  # seconds for answers after the host has closed its end
-_BEAT = 30.0  # seconds between signs of life while the session works
-_TROUBLE = -32000  # JSON-RPC leaves this number to servers
+_HOST = "mcp"  # default name of a host
+_LINGER = 10.0  # seconds to wait for answers after the host has closed standard input
+_BEAT = 30.0  # seconds between heartbeats while the session works
+_TROUBLE = -32000  # a server-defined JSON-RPC error code
 _PARSE, _INVALID = -32700, -32600
 _LISTEN = "subscriptions/listen"
-# What may be asked again although the answer was lost: it changes nothing.
+# Methods that are safe to repeat if the answer was lost: they change nothing.
 _SAFE = ("initialize", "ping", "server/", "/list", "/read", "/get", "/subscribe", "/listen", "completion/")
 
 
 def relay(words: list[str]) -> int:
-    """Carry messages until the host closes standard input."""
+    """Relay messages until the host closes standard input."""
     host = words[words.index("--host") + 1] if "--host" in words[:-1] else _HOST
     Relay(McpConnection(HostSession(host, timeout=30.0)), sys.stdin, sys.stdout).run()
     sys.stdout.flush()
@@ -40,7 +40,7 @@ def relay(words: list[str]) -> int:
 
 
 class Relay:
-    """One host at the other end of a pipe. Each request has a thread; what wants no answer goes in order."""
+    """One host at the other end of a pipe. Each request has a thread; notifications are sent in order."""
 
     def __init__(self, door: McpConnection, source: TextIO, sink: TextIO) -> None:
         self.door = door
@@ -62,7 +62,7 @@ class Relay:
         self.door.close()
 
     def say(self, message: Any) -> None:
-        """One message to the host."""
+        """Send one message to the host."""
         with self._writing:
             self._sink.write(f"{json.dumps(message, separators=(',', ':'))}\n")
             self._sink.flush()
@@ -90,12 +90,12 @@ class Relay:
                 self._working.discard(threading.current_thread())
 
         thread = threading.Thread(target=work, daemon=True)
-        if message["method"] != _LISTEN:  # it has no end of its own: whoever only listens is idle
+        if message["method"] != _LISTEN:  # it never ends, and listening does not count as work
             self._working.add(thread)
         thread.start()
 
     def _ask(self, message: Message) -> None:
-        """Every request is answered, if only with why it cannot be."""
+        """Send a request. Every request is answered, if only with an error."""
         try:
             self.door.ask(message, again=_is_safe(message["method"]))
         except Broken as broken:
@@ -116,7 +116,7 @@ class Relay:
         self.say({"jsonrpc": "2.0", "id": ident, "error": {"code": code, "message": problem}})
 
     def _beat(self) -> None:
-        """A session that works is there, however long it is silent; so is an idle one that can be woken."""
+        """Send heartbeats, so that a silent session that works, or can be woken, stays online."""
         while not self._over.wait(_BEAT):
             self.door.beat(working=bool(self._working))
 

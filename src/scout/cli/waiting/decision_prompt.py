@@ -1,4 +1,4 @@
-"""A decision taken where somebody waits: what is decided is shown whole, then one typed line decides it."""
+"""Decides an item in the waiting terminal: it is shown whole, then one typed line decides it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from scout.cli.connection.call import DaemonCall
 
 _YES, _NO, _ALWAYS = ("y", "yes"), ("n", "no"), ("a", "always")
-_LONGEST = 65536  # bytes of one typed line
+_LONGEST = 65536  # maximum bytes of a typed line
 
 
 def can_type_here() -> bool:
-    """Whether somebody can type here: a terminal on both sides, and this program in its foreground."""
+    """Whether a person can type here: stdin and stderr are a terminal, with this process in front."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     try:
@@ -33,9 +33,9 @@ def can_type_here() -> bool:
 
 
 class DecisionPrompt:
-    """One item or question that is decided here, unless somebody decides it elsewhere first.
+    """One item or question that is decided here, unless it is decided elsewhere first.
 
-    What was typed before it was shown whole is thrown away: it cannot have been meant for it.
+    Input typed before the item was shown whole is discarded: it was not meant for this item.
     """
 
     def __init__(self, line: DaemonCall, ref: str) -> None:
@@ -80,7 +80,7 @@ class DecisionPrompt:
         note(f"{', '.join(offers)}; then Enter. Ctrl-C stops the wait, not the work.")
 
     def listen(self, seconds: float) -> None:
-        """Take a line if one is typed within this time."""
+        """Wait this long for a typed line, and handle it."""
         ready, _, _ = select.select([sys.stdin], [], [], seconds)
         if not ready:
             return
@@ -108,7 +108,7 @@ class DecisionPrompt:
             self._offer()
 
     def _chosen(self, text: str) -> str:
-        """The option of a number, else the text itself."""
+        """Return the option with this number, else the text itself."""
         number = int(text) if text.isdecimal() and len(text) < 4 else 0
         return self._options[number - 1] if 0 < number <= len(self._options) else text
 

@@ -1,4 +1,4 @@
-"""Waiting for a flight: progress on stderr, the reply on stdout. Stopping to wait never stops the work."""
+"""Waits for a flight: progress on stderr, the reply on stdout. Ending the wait never stops the work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scout.cli.connection.call import DaemonCall
 
 FINISHED = ("completed", "failed", "cancelled")
-POLL = 30.0  # seconds of one long poll when nobody looks
+POLL = 30.0  # seconds of one long poll without a terminal
 
 
 def follow(line: DaemonCall, flight_id: str, budget: float | None, as_json: bool = False) -> int:
@@ -37,7 +37,7 @@ def follow(line: DaemonCall, flight_id: str, budget: float | None, as_json: bool
 
 
 def settle(flight: dict[str, Any], as_json: bool = False) -> int:
-    """Show a flight as it is: the reply, why it failed, or that it still runs."""
+    """Show a flight: the reply, why it failed, or that it is still running."""
     state = flight["state"]
     if as_json:
         out(json.dumps(flight))
@@ -61,7 +61,7 @@ def settle(flight: dict[str, Any], as_json: bool = False) -> int:
 
 
 def _asked_by(flight: dict[str, Any]) -> str | None:
-    """The question by which a flight waits for who asked for it: to wait for it would never end."""
+    """Return the question that a flight asks its requester: waiting for it would never end."""
     on: dict[str, Any] = flight.get("waitingOn") or {}
     mine = flight["state"] == "waiting" and flight.get("nextMoveOwnerId") == flight.get("requesterId")
     return str(on["ref"]) if mine and on.get("kind") == "question" else None
@@ -84,7 +84,7 @@ def _write_failure(flight: dict[str, Any]) -> None:
 
 
 def _known(*sources: dict[str, Any]) -> list[str]:
-    """The remedies of a flight or its error, as far as they are commands here."""
+    """Return the remedies of a flight or its error that exist as commands."""
     offered = next((source["remedies"] for source in sources if source.get("remedies")), ())
     return list_tries({"remedies": offered}, fall_back=False)
 

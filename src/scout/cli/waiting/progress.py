@@ -1,4 +1,4 @@
-"""What a terminal shows while it waits: one line that changes, and what a person must decide."""
+"""The display during a wait: one status line, and any decision that a person must make."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from scout.cli.connection.call import DaemonCall
     from scout.cli.waiting.decision_prompt import DecisionPrompt
 
-TICK = 1.0  # seconds of one look while somebody waits
-_QUIET = 10.0  # seconds without a sign of life that are not worth a word
+TICK = 1.0  # seconds of one long poll with a terminal
+_QUIET = 10.0  # seconds without activity before it is shown
 _WIDE = 110
 
 
 class ProgressLine:
-    """One line that is rewritten: how it is, how long that takes already, the last sign of life."""
+    """One line that is rewritten: state, elapsed time, last activity."""
 
     def __init__(self) -> None:
         self.turn = 0
@@ -39,7 +39,7 @@ class ProgressLine:
 
     @staticmethod
     def clear() -> None:
-        """Leave no half line behind."""
+        """Erase the line."""
         erase_status()
 
 
@@ -51,7 +51,7 @@ def _columns() -> int:
 
 
 def _silence(moment: object) -> str:
-    """How long there was no sign of life, if that is worth showing."""
+    """Return how long there was no activity, if that is long enough to show."""
     from datetime import datetime
 
     if not isinstance(moment, str) or time.time() - datetime.fromisoformat(moment).timestamp() < _QUIET:
@@ -60,7 +60,7 @@ def _silence(moment: object) -> str:
 
 
 class WatchedFlight:
-    """A flight while somebody looks: who was woken for it and where, and what it does."""
+    """A flight shown in a terminal: its program and folder, and its current activity."""
 
     def __init__(self, line: DaemonCall) -> None:
         self._line = line
@@ -69,7 +69,7 @@ class WatchedFlight:
         self._prompt: DecisionPrompt | None = None
 
     def says(self, flight: dict[str, Any]) -> str:
-        """Who and where, and the last thing that was seen of it."""
+        """Return the program, its folder, and the latest activity."""
         who = self._place(flight.get("sessionId")) or str(flight.get("targetAddress") or "")
         does = flight.get("reason") or flight.get("phase")
         if flight["state"] != "running":
@@ -78,18 +78,18 @@ class WatchedFlight:
 
     @property
     def step(self) -> float:
-        """How long one look may take: none while somebody may be typing."""
+        """Seconds of the next long poll: 0 while a person may be typing."""
         return 0.0 if self._prompt is not None else TICK
 
     @functools.cached_property
     def can_answer(self) -> bool:
-        """Whether what is asked can be answered right here."""
+        """Whether the person can answer in this terminal."""
         from scout.cli.waiting.decision_prompt import can_type_here
 
         return can_type_here()
 
     def tell(self, ref: str | None) -> None:
-        """Show once, above the line, what a person must decide for it to go on; take it here if possible."""
+        """Show a needed decision once, above the line; prompt for it here if possible."""
         if self._prompt is not None and self._prompt.ref != ref:
             note(f"{self._prompt.ref} was decided elsewhere")
             self._prompt = None
@@ -99,7 +99,7 @@ class WatchedFlight:
         ProgressLine.clear()
         try:
             self._ask(ref)
-        except RefusalError:  # the caller may not see it
+        except RefusalError:  # the caller may not see the item
             note(f"it waits for a person: {ref}")
 
     def _ask(self, ref: str) -> None:
@@ -117,7 +117,7 @@ class WatchedFlight:
             note(f"  {one}")
 
     def listens(self) -> bool:
-        """Whether a decision is taken here now; a typed line is taken."""
+        """Handle a typed line; whether the prompt is still open."""
         if self._prompt is not None:
             self._prompt.listen(TICK / 2)
             if not self._prompt.open:
@@ -125,7 +125,7 @@ class WatchedFlight:
         return self._prompt is not None
 
     def _place(self, session_id: str | None) -> str:
-        """The program and its folder; asked for once."""
+        """Return the program and its folder; requested once."""
         if not session_id:
             return ""
         if session_id not in self._places:
@@ -135,7 +135,7 @@ class WatchedFlight:
         return self._places[session_id]
 
     def _known(self, route: str, parameters: dict[str, Any]) -> dict[str, Any]:
-        """What the caller may see of it; nothing otherwise."""
+        """Call the daemon; return an empty result if the caller may not see it."""
         try:
             return dict(self._line.call(route, parameters))
         except RefusalError:
@@ -143,7 +143,7 @@ class WatchedFlight:
 
 
 def _once(*parts: object) -> str:
-    """The parts, each said once: what another part says already is left out."""
+    """Join the parts, leaving out those that another part contains."""
     said: list[str] = []
     for part in (str(part) for part in parts if part):
         said = [one for one in said if not _says(part, one)]
@@ -157,13 +157,13 @@ def _says(whole: str, part: str) -> bool:
 
 
 def asked_of_a_person(flight: dict[str, Any]) -> str | None:
-    """The attention item that a flight waits for."""
+    """Return the attention item that a flight waits for."""
     on: dict[str, Any] = flight.get("waitingOn") or {}
     ref = str(on.get("ref") or "")
     return ref if flight["state"] == "waiting" and ref.startswith("att_") else None
 
 
 def _short(path: str) -> str:
-    """A folder as somebody who stands here would say it."""
+    """Return a path relative to the current directory, if that is shorter."""
     here = os.path.relpath(path)
     return here if len(here) < len(path) else path
