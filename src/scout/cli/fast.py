@@ -1,7 +1,7 @@
-"""The warm path: everyday verbs in their plain forms, before anything heavy is loaded.
+"""The warm path: everyday verbs in their plain forms, before anything slow is imported.
 
-What it does not know (help, other flags, a mistake) it leaves to the full command line, which reads the
-same flags off the operation table and ends in the same functions; a test holds the two together.
+Everything else (help, other flags, mistakes) is left to the full command line, which reads the same flags
+from the operation table and ends in the same functions; a test compares the two.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OF_LOG = {
 }
 _DECIDES = {"--reason": ("reason", "text"), "--revision": ("revision", "int")}
 
-# Verb → the wire name of the record that its only word names.
+# Verb → wire name of the record that its only word refers to.
 _ONE_RECORD = {
     "show": "address",
     "feed": "address",
@@ -89,7 +89,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
     **{verb: {} for verb in _ONE_RECORD},
 }
 
-# How the verb is carried out: flag → (name in Manner, kind of value).
+# Options of the verb itself: flag → (name in Options, kind of value).
 MANNER: dict[str, dict[str, tuple[str, str]]] = {
     "send": {"--file": ("file", "text")},
     "reply": {"--file": ("file", "text")},
@@ -106,9 +106,9 @@ MANNER: dict[str, dict[str, tuple[str, str]]] = {
 _EVERY = {"--json": ("as_json", "flag"), "--as": ("act_as", "text")}
 _KEY = {"--idempotency-key": ("key", "text")}
 _WRITES = ("send", "ask", "reply", "approve", "deny", "answer", "dismiss")
-# How many words the verb takes; others take none.
+# Maximum words of a verb; default 0.
 _WORDS = {**dict.fromkeys(_WRITES, 10**6), **dict.fromkeys(_ONE_RECORD, 1), "wait": 1, "who": 1}
-_NEEDED = ("show", "feed")  # verbs whose word cannot be left out
+_NEEDED = ("show", "feed")  # verbs that require a word
 _NO_CALLER = ("status",)  # verbs without --as
 
 
@@ -117,7 +117,7 @@ class _Leave(Exception):  # noqa: N818 (not a mistake: the full command line tak
 
 
 def read(argv: list[str]) -> tuple[str, list[str], dict[str, Any], dict[str, Any]] | None:
-    """Verb, words, parameters and manner; None when the full command line must look."""
+    """Return verb, words, parameters and options; None if the full command line must parse it."""
     if any(name.endswith("_COMPLETE") for name in os.environ if name.startswith("_SCOUT")):
         return None
     verb, rest = _verb(argv)
@@ -130,7 +130,7 @@ def read(argv: list[str]) -> tuple[str, list[str], dict[str, Any], dict[str, Any
 
 
 def _verb(argv: list[str]) -> tuple[str, list[str]]:
-    """Which verb it is: none at all is `now`, an address is an ask, and a noun alone lists."""
+    """Return the verb and the rest: no words mean `now`, an address an ask, and a noun alone lists."""
     if not argv or argv == ["--json"]:
         return "now", argv
     first, *rest = argv
@@ -144,7 +144,7 @@ def _verb(argv: list[str]) -> tuple[str, list[str]]:
 
 
 def _same_as(word: str, rest: list[str]) -> tuple[str, list[str]]:
-    """A word from elsewhere as the verb that it means: `tell` is `send`, `ps` is `session list --live`."""
+    """Resolve a synonym: `tell` is `send`, `ps` is `session list --live`."""
     from scout.cli.connection.catalogue import COMMANDS, SAME_AS
 
     known = word in SAME_AS and word not in COMMANDS and SAME_AS[word] != (word,)
@@ -152,7 +152,7 @@ def _same_as(word: str, rest: list[str]) -> tuple[str, list[str]]:
 
 
 def _implicit(argv: list[str]) -> list[str]:
-    """`scout @agent text`, `scout '@agent text'` and `scout '>> agent text'` are asks."""
+    """Split an implicit ask: `scout @agent text`, `scout '@agent text'` or `scout '>> agent text'`."""
     if argv[0].startswith(">>"):
         return argv
     to, space, body = argv[0].partition(" ")
@@ -197,7 +197,7 @@ def _set(into: dict[str, Any], flag: tuple[str, str], rest: Any) -> None:
 
 
 def prepare() -> None:
-    """Text that no locale can show is escaped instead of crashing."""
+    """Escape characters that the locale cannot encode, instead of crashing."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -205,7 +205,7 @@ def prepare() -> None:
 
 
 def move_json(argv: list[str]) -> list[str]:
-    """`scout --json who` is `scout who --json`: the flag means the same before the verb."""
+    """Move a leading --json behind the verb: `scout --json who` is `scout who --json`."""
     if argv[:1] != ["--json"] or len(argv) == 1:
         return argv
     rest = argv[1:]
@@ -214,13 +214,13 @@ def move_json(argv: list[str]) -> list[str]:
 
 
 def hang_up() -> int:
-    """Nobody reads any more (`scout log | head`): end without a word, as other programs do."""
+    """End silently after a broken pipe (`scout log | head`), as other programs do."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 141
 
 
 def _for_a_host(argv: list[str]) -> int | None:
-    """What hosts call themselves, at every prompt or for as long as they run."""
+    """Run the commands that hosts call, at every prompt or as long as they run."""
     verb, words = argv[0] if argv else "", argv[1:]
     if verb not in ("hook", "mcp", "statusline") or {"--help", "-h"} & {*words}:
         return None
@@ -234,7 +234,7 @@ def _for_a_host(argv: list[str]) -> int | None:
 
 
 def run(argv: list[str]) -> int | None:
-    """Do it and give the exit code; None when the full command line must."""
+    """Run a command and return the exit code; None if the full command line must run it."""
     hosted = _for_a_host(argv)
     if hosted is not None:
         return hosted

@@ -1,4 +1,4 @@
-"""The `scout` command. Commands are imported when they are used, so that none pays for another."""
+"""The `scout` command. Commands are imported when they are used, so that starting one is fast."""
 
 import difflib
 import importlib
@@ -29,7 +29,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 def _load(*path: str) -> click.Command:
-    """The command under these words: written by hand, a group, or read off the operation table."""
+    """Load a command by its words: written by hand, a group, or built from the operation table."""
     name = ".".join(path)
     if name in MODULES:
         module, _, attribute = MODULES[name].partition(":")
@@ -42,7 +42,7 @@ def _load(*path: str) -> click.Command:
 
 
 class _Tidy(click.Group):
-    """A group that says the nearest command for a mistyped one, ready to paste."""
+    """A group that suggests the nearest command for a mistyped one, ready to paste."""
 
     def names(self) -> dict[str, str]:
         raise NotImplementedError
@@ -58,14 +58,14 @@ class _Tidy(click.Group):
         return super().resolve_command(ctx, args)
 
     def offers(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """What to try instead of a word that is no command: the nearest spelling."""
+        """Return suggestions for an unknown command: the nearest spelling."""
         near = difflib.get_close_matches(args[0], self.names(), n=1)
         path = ctx.command_path.split()
         return [f"try: {shlex.join([*path, *near, *args[1:]])}"] if near else []
 
 
 class _Words(_Tidy):
-    """The commands below one word, as `flight list`."""
+    """The commands below a noun, such as `flight list`."""
 
     def __init__(self, name: str, **more: Any) -> None:
         super().__init__(name, epilog=_examples(name), **more)
@@ -81,7 +81,7 @@ class _Words(_Tidy):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Nouns have different words for a look at one record; each of them works below every noun."""
+        """Accept each word for showing one record (`show`, `get`, …) below every noun."""
         if args[0] not in self.names():
             if self.name == "agent" and args[0] in LOOKS[0]:
                 return "show", _load("show"), args[1:]
@@ -94,13 +94,13 @@ class _Words(_Tidy):
         return near or [f"try: {ctx.command_path} {word} --help" for word in meant]
 
     def _same_as(self, word: str, meanings: tuple[tuple[str, ...], ...]) -> list[str]:
-        """The words of this noun that mean what a word means."""
+        """Return the commands of this noun with the same meaning as a word."""
         same = [one for words in meanings if word in words for one in words]
         return [one for one in self.names() if one in same]
 
 
 class _Alone(_Words):
-    """A word that does something by itself, as `inbox` lists; it takes the flags of that."""
+    """A noun that also works alone, as `inbox` lists; it takes the flags of that command."""
 
     def __init__(self, name: str, **more: Any) -> None:
         listing = _load(name, ALONE[name])
@@ -123,7 +123,7 @@ def _examples(name: str) -> str:
 
 
 class _Scout(_Tidy):
-    """All commands; a first word that begins with @ or >> is an ask."""
+    """All commands; a first word that starts with @ or >> is an ask."""
 
     def names(self) -> dict[str, str]:
         return COMMANDS
@@ -143,13 +143,13 @@ class _Scout(_Tidy):
             out(f"scout, version {__version__}")
             ctx.exit()
         elif args == ["message"]:
-            args = ["latest"]  # `message list` must know of which conversation
+            args = ["latest"]  # `message list` requires a conversation
         elif args[0] not in COMMANDS and args[0] in SAME_AS:
             args = [*SAME_AS[args[0]], *args[1:]]
         return super().resolve_command(ctx, args)
 
     def offers(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """The commands of a word's meaning, else the nearest spelling of a command or of its other names."""
+        """Return the commands for a word's meaning, else the nearest spelling of a command or synonym."""
         if args[0] in MEANINGS:
             return [f"try: {line}" for line in MEANINGS[args[0]]]
         known = {**{name: (name,) for name in COMMANDS}, **SAME_AS}
@@ -165,7 +165,7 @@ class _Scout(_Tidy):
                 formatter.write_dl([(name, COMMANDS[name]) for name in names])
 
     def main(self, *args: Any, **more: Any) -> Any:
-        """Every way to end that click knows, each with what to try next."""
+        """Run click, and end every error with a command to try next."""
         if not more.pop("standalone_mode", True):
             return super().main(*args, standalone_mode=False, **more)
         try:
@@ -182,7 +182,7 @@ class _Scout(_Tidy):
 
 
 def _write_error(error: click.ClickException) -> None:
-    """What was wrong with the words, and a line to paste."""
+    """Print a usage error and a command to try."""
     context: click.Context | None = getattr(error, "ctx", None)
     if context is not None:
         note_text(context.get_usage())
@@ -213,5 +213,5 @@ def scout(ctx: click.Context, as_json: bool) -> None:
 def main() -> None:
     """Run the command line."""
     if "_SCOUT_COMPLETE" in os.environ:
-        importlib.import_module("scout.cli.operations.complete")  # bash needs its own way to read addresses
+        importlib.import_module("scout.cli.operations.complete")  # bash needs its own parsing of addresses
     scout(prog_name="scout")

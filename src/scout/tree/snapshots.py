@@ -25,7 +25,7 @@ from scout.tree.isolated_git import GitFailed, Output, open_git
 _SAFE = re.compile(r"\w[\w.-]*", re.ASCII)
 _NAME, _REMOVED = "snapshots", "removed-pictures"
 _GONE = "the snapshots of its folder were removed to stay within limits.picturesTotal"
-_PATIENCE = 3  # seconds; a person can wait longer than a turn
+_PATIENCE = 3  # factor on the time limit when a person waits, not a turn
 
 
 class _Kept(Record, omit_defaults=True):

@@ -1,4 +1,4 @@
-"""`scout allow`: let programs do something without asking again; list and revoke what is let through."""
+"""`scout allow`: let programs do something without asking again; list and revoke such decisions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scout.protocol.operations import OPERATIONS
 
 
 class _Allow(click.Group):
-    """`allow list`, `show` and `revoke`; whatever else follows is a command to let through."""
+    """`allow list`, `show` and `revoke`; any other word is a command to allow."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name == "add":
@@ -27,7 +27,7 @@ class _Allow(click.Group):
         return list(_BELOW)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Alone it lists; what does not begin with one of its commands is what is let through."""
+        """Insert `list` if there are no words, and `add` if the first word is not a subcommand."""
         first = args[0] if args else ""
         if first not in (*_BELOW, "-h", "--help"):
             args = ["add" if args else "list", *args]
@@ -67,7 +67,7 @@ def _add() -> click.Command:
 
 
 def _parameters(words: list[str], given: dict[str, Any]) -> dict[str, Any]:
-    """A command is one argument, as it was quoted; paths are relative to where it is typed."""
+    """Return the parameters. A command is one quoted argument; paths are relative to this directory."""
     if len(words) > 1:
         again = shlex.join(["scout", "allow", " ".join(words)])
         raise RefusalError.of("bad_request", f"a command is one argument, so that it is exact: {again} …")

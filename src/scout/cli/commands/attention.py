@@ -1,4 +1,4 @@
-"""`need`, `attention show --wait`, `approve`, `deny`, `answer`, `dismiss`: what a person decides."""
+"""`need`, `attention show --wait`, `approve`, `deny`, `answer`, `dismiss`: decisions by a person."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from scout.cli.waiting.follow import POLL
 from scout.cli.waiting.progress import TICK, ProgressLine
 from scout.protocol.operations import OPERATIONS
 
-# How a decision ends the command; what is decided otherwise ends it with 0.
+# Exit codes by decision; 0 for all others.
 _EXITS = {"denied": DENIED, "expired": UNANSWERED, "dismissed": 7}
 
 _LIMIT = click.Option(["--timeout", "wait"], type=float, metavar="SECONDS", help="Maximum time to wait.")
@@ -190,7 +190,7 @@ def _metavar(move: str) -> str:
 
 
 def _options(row: Any, left_out: frozenset[str]) -> list[click.Parameter]:
-    """The flags of the operation; its reason is also a flag here, for words follow the items."""
+    """Return the flags of the operation. The reason is a flag here too, because words follow the items."""
     flags = [one for one in parameters_of(row, left_out | {"reason"}) if isinstance(one, click.Option)]
     return [click.Option(["--reason", "reason"], metavar="TEXT", help="Why."), *flags]
 

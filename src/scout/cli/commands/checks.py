@@ -128,7 +128,7 @@ def _store(caller: CliIdentity, fix: bool) -> Iterator[Result]:
 
 
 def _usage(caller: CliIdentity, fix: bool) -> Iterator[Result]:
-    """What runs, pictures and attachments take on the disk, and how much they may take."""
+    """Report the disk usage of runs, snapshots and attachments, and their limits."""
     settings = read().settings
     limits, sessions = settings.rules.limits, Path(settings.sessions)
     runs, pictures = RunFolders(sessions).list_stored(), GitSnapshots(sessions).list_stored()
@@ -139,7 +139,7 @@ def _usage(caller: CliIdentity, fix: bool) -> Iterator[Result]:
 
 
 def _used(name: str, used: int, cap: int, *, refuses: bool = False) -> Result:
-    """Runs and pictures make room by themselves; attachments are refused when there is none."""
+    """Report one disk usage. Old runs and snapshots are removed; attachments are refused when full."""
     full = refuses and used >= cap
     remedy = f"scout config set limits.attachmentsTotal {2 * cap}"
     return Result(name, not full, f"{_amount(used)} used of {_amount(cap)}", remedy)
@@ -150,7 +150,7 @@ def _amount(size: int) -> str:
 
 
 def _harnesses(caller: CliIdentity, fix: bool) -> Iterator[Result]:
-    """Which harnesses the daemon could run now; it has the PATH of the shell that started it."""
+    """Report which harnesses the daemon can run; it has the PATH of the shell that started it."""
     try:
         runtimes = DaemonCall(caller, start=False).call("GET /v1/runtimes", {})["items"]
     except (RefusalError, Lost, OSError):
@@ -168,7 +168,7 @@ def _harnesses(caller: CliIdentity, fix: bool) -> Iterator[Result]:
 
 
 def _sinks(caller: CliIdentity, fix: bool) -> Iterator[Result]:
-    """How a person is told that something needs them: a sink that cannot work says nothing to nobody."""
+    """Report sinks that cannot notify a person."""
     settings = read().settings
     notify = settings.notify
     if notify.desktop:
@@ -187,7 +187,7 @@ def _sinks(caller: CliIdentity, fix: bool) -> Iterator[Result]:
 
 
 def _hosts(caller: CliIdentity, fix: bool) -> Iterator[Result]:
-    """Which programs a person works in know Scout, and what Scout cannot see there."""
+    """Report which hosts are set up, and what Scout cannot see there."""
     program = program_here(caller.environ)
     for host in HOSTS.values():
         there = {one.what: _is_in(file, one) for file, one in host.additions(caller.environ, program)}

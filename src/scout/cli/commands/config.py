@@ -94,7 +94,7 @@ def roots_command(add: str | None, as_json: bool) -> None:
 
 
 def apply_setting(key: str) -> str:
-    """Let the running daemon read its settings again; when a new value takes effect there, if it is new."""
+    """Let the running daemon reload its settings; return when the value takes effect, empty if unchanged."""
     if running(read().settings.home) is None:
         return ""
     try:
@@ -105,7 +105,7 @@ def apply_setting(key: str) -> str:
 
 
 def _rows(loaded: Loaded) -> dict[str, dict[str, Any]]:
-    """Each key with its value and source; the folders first."""
+    """Return each key with its value and source; the folders first."""
     settings, sources = loaded.settings, loaded.sources
     folders = {"home": settings.home, "config": settings.config, "socket": settings.socket}
     values = values_of(settings)

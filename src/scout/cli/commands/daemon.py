@@ -24,7 +24,7 @@ from scout.settings.record import SETTINGS
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 _PATIENCE = 15.0
-_SHOWN = 5  # open flights and running sessions that are listed when the daemon stops
+_SHOWN = 5  # maximum open flights and running sessions listed when the daemon stops
 
 
 @click.command(epilog=epilog("up"))
@@ -131,7 +131,7 @@ def _tell(
 
 
 def _list(title: str, rows: list[str], records: list[dict[str, Any]]) -> None:
-    """The first few, and how many more."""
+    """Print the first rows, and how many more there are."""
     if records:
         out(f"{title}:")
     for row in rows:
@@ -149,7 +149,7 @@ def _open_flights(caller: CliIdentity) -> list[dict[str, Any]]:
 
 
 def _runs(caller: CliIdentity) -> list[dict[str, Any]]:
-    """The sessions of which a program runs that Scout started."""
+    """Return the running sessions that Scout started."""
     line = DaemonCall(caller, start=False)
     try:
         live = line.call("GET /v1/sessions", {"live": True, "limit": 200})["items"]
@@ -204,7 +204,7 @@ def restart(as_json: bool) -> None:
 
 
 def _same_port(before: Running | None) -> list[str]:
-    """Those who know the old address find the new daemon there."""
+    """Return the arguments that keep the port, so that known addresses stay valid."""
     port = before.url.rpartition(":")[2] if before else ""
     return ["--port", port] if port.isdecimal() else []
 
@@ -232,20 +232,20 @@ _BACK = {
 
 
 def locate_unit(platform: str = sys.platform) -> tuple[str, Path]:
-    """Which kind of unit this system has, and where it belongs."""
+    """Return this system's kind of unit, and the path of the unit file."""
     if platform == "darwin":
         return "launchd", Path.home() / "Library/LaunchAgents/scout.plist"
     return "systemd", Path.home() / ".config/systemd/user/scout.service"
 
 
 def _read_environment(home: str) -> dict[str, str]:
-    """The PATH and the settings in force: the system's own environment has neither."""
+    """Return PATH and the settings in effect: the system starts units without them."""
     names = ("PATH", *(one.environment for one in SETTINGS.values()))
     return {"SCOUT_HOME": home, **{name: os.environ[name] for name in names if os.environ.get(name)}}
 
 
 def install_unit(home: str, printed: bool) -> int:
-    """Write the unit file, or print it, and say what to do next."""
+    """Write or print the unit file, and print the next commands."""
     kind, file = locate_unit()
     text = unit_text(kind, sys.executable, _read_environment(home))
     if printed:
@@ -262,7 +262,7 @@ def install_unit(home: str, printed: bool) -> int:
 
 
 def uninstall_unit() -> int:
-    """Take the unit file away; stopping what runs is the system's own command."""
+    """Remove the unit file, and print the commands that stop a running daemon."""
     kind, file = locate_unit()
     there = file.exists()
     file.unlink(missing_ok=True)

@@ -19,10 +19,10 @@ from scout.cli.operations.build import epilog
 from scout.client.environment import SESSION_MARKS
 from scout.daemon.start import stop
 
-_SHOWN = 16  # lines of one answer
+_SHOWN = 16  # maximum lines shown of one output
 _REVIEWER = 'read task; echo "reviewed: $(ls | wc -l) file(s), nothing to complain about"'
 
-# What to look at, the command, where it is typed, and the exit code it must end with.
+# Explanation, command, directory, and expected exit code.
 _STOPS: tuple[tuple[str, str, str, int], ...] = (
     ("Scout's daemon, for this demo alone: its own folder, any free port.", "scout up --port 0", "arc", 0),
     (
@@ -76,7 +76,7 @@ def command(as_json: bool) -> None:
 
 
 class DemoStep(NamedTuple):
-    """One command of the demo: why it is typed, where, and what came of it."""
+    """One command of the demo: its explanation, directory and result."""
 
     says: str
     directory: str
@@ -88,7 +88,7 @@ class DemoStep(NamedTuple):
 
 
 def play(show: Callable[[DemoStep], None]) -> int:
-    """Play every stop, each shown when it has ended; 0 when each ended as it should."""
+    """Run every step and show its result; 0 if each ended as expected."""
     with _stage() as (folder, environ):
         tried = ""
         for words, typed, place, expected in _STOPS:
@@ -108,7 +108,7 @@ def play(show: Callable[[DemoStep], None]) -> int:
 
 @contextmanager
 def _stage() -> Generator[tuple[Path, dict[str, str]]]:
-    """Two projects and a home for the daemon; all of it goes away again."""
+    """Create two projects and a data folder for the daemon; remove everything afterwards."""
     with tempfile.TemporaryDirectory(prefix="scout-demo-") as name:
         folder = Path(name).resolve()
         for project in ("arc", "talkie"):
@@ -131,7 +131,7 @@ def _is_ours(name: str) -> bool:
 
 
 def _run(words: str, typed: str, place: Path, environ: dict[str, str], expected: int = 0) -> DemoStep:
-    """Type one command."""
+    """Run one command."""
     command = [sys.executable, "-m", "scout", *shlex.split(typed)[1:]]
     began = time.monotonic()
     done = subprocess.run(
@@ -151,7 +151,7 @@ def _run(words: str, typed: str, place: Path, environ: dict[str, str], expected:
 
 
 def _print(step: DemoStep) -> None:
-    """One command and what it printed."""
+    """Print one command and its output."""
     if step.says:
         out("")
         out(step.says)

@@ -53,7 +53,7 @@ def command(fix: bool, bundle: Path | None, as_json: bool) -> None:
 
 
 def examine(fix: bool = False) -> list[Result]:
-    """Every check, in the order in which they rest on each other."""
+    """Run all checks, in the order of their dependencies."""
     caller = CliIdentity()
     return [result for check in CHECKS for result in check(caller, fix)]
 
@@ -94,14 +94,14 @@ _SECRETS = (
 
 
 def mask_secrets(text: str) -> str:
-    """The text without what looks like a credential."""
+    """Return the text without anything that looks like a credential."""
     for secret in _SECRETS:
         text = secret.sub("…", text)
     return text
 
 
 def write_bundle(file: Path, results: list[dict[str, Any]], caller: CliIdentity) -> None:
-    """A .tar.gz, its owner's alone until they show it."""
+    """Write a .tar.gz that only its owner can read."""
     parts = {
         "about.json": {
             "scout": __version__,
@@ -129,7 +129,7 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
 def _read_settings() -> dict[str, Any]:
     loaded = read()
     settings = plain(loaded.settings)
-    # Whoever knows the whole address of a webhook may often post there.
+    # The full URL of a webhook is often a secret.
     settings["notify"]["webhooks"] = [f"{one[:8]}…" for one in settings["notify"]["webhooks"]]
     return {
         "settings": settings,
@@ -139,7 +139,7 @@ def _read_settings() -> dict[str, Any]:
 
 
 def _describe_daemon(caller: CliIdentity) -> dict[str, Any]:
-    """Where it is and how much it holds; counts only, never contents."""
+    """Return the daemon's address and counts, never contents."""
     line = DaemonCall(caller, start=False)
     try:
         now = line.call(ROUTES["now"], {})

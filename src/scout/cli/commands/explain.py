@@ -1,4 +1,4 @@
-"""`scout explain` and `scout contract`: what refusals mean, and the rules every harness gets."""
+"""`scout explain` and `scout contract`: the meaning of refusals, and the rules that every harness gets."""
 
 import sys
 

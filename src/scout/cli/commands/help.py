@@ -1,4 +1,4 @@
-"""`scout help`: of one command, of all, or as a manual page."""
+"""`scout help`: help of one command or of all, or the manual page."""
 
 import json
 
@@ -40,7 +40,7 @@ def _write_all() -> None:
 
 
 def _help_of(root: click.Context, words: tuple[str, ...]) -> str:
-    """What `--help` would show after these words."""
+    """Return the `--help` text of these words."""
     found, context = root.command, root
     for word in words:
         assert isinstance(found, click.Group)
@@ -51,7 +51,7 @@ def _help_of(root: click.Context, words: tuple[str, ...]) -> str:
 
 
 def manual(root: click.Context) -> str:
-    """The manual page, in the man macros, from the same table and the same help."""
+    """Return the manual page in man macros, from the same table and help."""
     scout = root.command
     parts = [
         f'.TH SCOUT 1 "" "scout {__version__}" "Scout"',
@@ -74,5 +74,5 @@ def manual(root: click.Context) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which nothing means a macro."""
+    """Escape a text, so that nothing in it is a macro."""
     return text.replace("\\", "\\e").replace("-", "\\-").replace("\n.", "\n\\&.")

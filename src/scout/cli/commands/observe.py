@@ -1,4 +1,4 @@
-"""`now`, `watch` and `session tail`: looking at what happens."""
+"""`now`, `watch` and `session tail`: show what is happening."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ def _callback(**given: Any) -> None:
 
 
 def _follow(parameters: dict[str, Any], manner: Options) -> int:
-    """The last lines and those that come, until Ctrl-C; with --json one object a line."""
+    """Print the last lines and new ones until Ctrl-C; with --json one object per line."""
     line, wait = manner.line(), 0.0
     try:
         while True:

@@ -1,4 +1,4 @@
-"""`scout parse`: what a text is as an address, or which mentions it holds."""
+"""`scout parse`: parse a text as an address, or find the mentions in it."""
 
 import json
 import sys
@@ -56,7 +56,7 @@ def _check_root(root_branch: str) -> None:
 
 
 def _lines() -> Iterable[str]:
-    """Line by line, so that a program can talk to us; any bytes are text, and only newlines end a line."""
+    """Yield lines as they arrive, for interactive use. Any bytes are text, and only newlines end a line."""
     for line in sys.stdin.buffer:
         text = line.decode("utf-8", "surrogateescape")
         yield text.removesuffix("\n").removesuffix("\r")
@@ -79,7 +79,7 @@ def _unquoted(line: str) -> str:
     except ValueError as error:
         at = error.pos if isinstance(error, json.JSONDecodeError) else 0
         raise malformed(line, at, "a line that begins with a quote", "a JSON string") from None
-    assert isinstance(value, str)  # JSON that begins with a quote is a string
+    assert isinstance(value, str)  # a leading quote means a JSON string
     return value
 
 

@@ -1,4 +1,4 @@
-"""`scout resolve`: what would this name mean?"""
+"""`scout resolve`: show what an address means."""
 
 import shlex
 import sys
@@ -160,7 +160,7 @@ def _list(file: FleetFile, as_json: bool) -> None:
 
 
 def _with_fleet(diagnostic: Diagnostic, fleet: str) -> dict[str, Any]:
-    """Remedies that resolve again, or ask who is there, do so in the same fleet."""
+    """Return the refusal with remedies that resolve in the same fleet."""
     told = render_refusal(diagnostic)
     return {**told, "remedies": [_in_fleet(one, fleet) for one in told["remedies"]]}
 

@@ -1,4 +1,4 @@
-"""`scout runtimes`: the harnesses of this machine; with --check, a harness is tried promise by promise."""
+"""`scout runtimes`: the harnesses of this machine; with --check, tests each promise of a harness."""
 
 import json
 from typing import Any
@@ -61,9 +61,9 @@ def _follow(line: DaemonCall, found: dict[str, Any], manner: Options) -> int:
 
 
 def _conclude(found: dict[str, Any], manner: Options) -> int:
-    """What is not enforced, and what to do about what was not kept.
+    """Print what is not enforced and remedies for failed promises; return the exit code.
 
-    The exit code is 1 if a promise was not kept, and that of `forbidden` if one was not allowed to be tried.
+    The exit code is 1 if a promise failed, and that of `forbidden` if one was not tried for lack of consent.
     """
     if manner.as_json:
         out(json.dumps(found))
@@ -79,7 +79,7 @@ def _conclude(found: dict[str, Any], manner: Options) -> int:
 
 
 def _needs_consent(check: dict[str, Any]) -> bool:
-    """Whether a promise was not tried because nobody allowed the turns that it takes."""
+    """Whether a promise was not tried because its turns need consent."""
     return check["verdict"] == "not tried" and any(
         one["operation"] == _CHECK.name and one["parameters"].get("yes") for one in check["remedies"]
     )

@@ -1,4 +1,4 @@
-"""`scout setup`, and the commands that it makes hosts call: `mcp`, `hook`, `statusline`."""
+"""`scout setup`, and the commands that it configures hosts to call: `mcp`, `hook`, `statusline`."""
 
 import json
 import os
@@ -101,7 +101,7 @@ def _setup(
 
 
 def _check_person(caller: CliIdentity) -> None:
-    """A program inside a session may not set up the programs that start sessions."""
+    """Refuse inside a session: only a person may set up the programs that start sessions."""
     if caller.session:
         message = (
             f"scout setup is for a person: {caller.session} says that this runs inside a harness session"
@@ -137,7 +137,7 @@ def _hosts(
     return found or [HOSTS["claude"], HOSTS["codex"]]
 
 
-# -- what a person sees ------------------------------------------------------------------------------
+# -- output ------------------------------------------------------------------------------------------
 
 
 def _show(plans: dict[Host, list[FileChange]]) -> None:
@@ -195,13 +195,13 @@ def _told(plans: dict[Host, list[FileChange]], *, written: bool) -> dict[str, An
 
 
 def _try_line(hosts: list[Host]) -> str:
-    """A first ask that works when it is pasted: it names the harness."""
+    """Return a first ask that works when pasted: it names the harness."""
     runs = [host.name for host in hosts if host.name in ("claude", "codex")]
     named = read().settings.harness or next(iter(runs), None)
     return _ASK.format(harness=f"--harness {named} " if named else "")
 
 
-# -- what is done ------------------------------------------------------------------------------------
+# -- changes -----------------------------------------------------------------------------------------
 
 
 def _write(caller: CliIdentity, records: Records, plans: dict[Host, list[FileChange]], *, undo: bool) -> None:
@@ -219,7 +219,7 @@ def _write(caller: CliIdentity, records: Records, plans: dict[Host, list[FileCha
 
 
 def _stop_idle(caller: CliIdentity, host: Host) -> None:
-    """Stop Scout's own idle sessions of this host; one that works is left, and nothing is asked yet."""
+    """Stop Scout's own idle sessions of this host; refuse if one is working."""
     if running(caller.where.home) is None:
         return
     line = DaemonCall(caller, start=False)
@@ -238,7 +238,7 @@ def _stop_idle(caller: CliIdentity, host: Host) -> None:
 
 
 def _choose_harness(named: str | None, *, asks: bool) -> None:
-    """Store the default harness: the one that is named, or the person's choice where several are ready."""
+    """Store the default harness: the given one, or the person's choice if several are ready."""
     settings = read().settings
     if named is None and settings.harness is None and asks and is_interactive():
         ready = [one for one in ("claude", "codex") if shutil.which(one)]
@@ -262,7 +262,7 @@ def _is_driven(session: dict[str, Any], harness: str) -> bool:
 
 
 def _make_token(caller: CliIdentity) -> None:
-    """The host's credential: made once, readable by this user alone, and good for enrolling only."""
+    """Make the host's credential once. Only this user can read it, and it only allows enrolling."""
     file = Path(caller.where.home) / TOKEN_FILE
     line = DaemonCall(caller)
     known = _tokens(line)
@@ -285,7 +285,7 @@ def _tokens(line: DaemonCall) -> list[str]:
 
 
 def _end_token(caller: CliIdentity) -> None:
-    """The last host is gone: nobody needs the credential any more."""
+    """Remove the credential after the last host was removed."""
     (Path(caller.where.home) / TOKEN_FILE).unlink(missing_ok=True)
     if running(caller.where.home) is None:
         note("the host token is still in the list: scout token list")

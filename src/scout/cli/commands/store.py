@@ -1,4 +1,4 @@
-"""`verify`, `backup` and `restore`: on the store's file itself, so that they work without a daemon."""
+"""`verify`, `backup` and `restore`: they open the store's file directly, so they work without a daemon."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ def _store(there: bool = True) -> Path:
 
 
 def _refused(work: Callable[[], int], as_json: bool) -> None:
-    """A refusal of the store is shown like any other."""
+    """Run a command, and show a refusal of the store like any other refusal."""
 
     def guarded() -> int:
         try:
@@ -86,7 +86,7 @@ def verify_command(policy: bool, as_json: bool) -> None:
 
 
 def _show_damage(store: Path, as_json: bool) -> int:
-    """What is left of a store that cannot be read to its end, and how to restore it."""
+    """Show what is left of a damaged store, and how to restore it."""
     report = examine(store)
     if as_json:
         out(json.dumps({"clean": False, **plain(report), "lost": report.lost}))

@@ -1,4 +1,4 @@
-"""`send`, `ask`, `reply`, `wait` and what else reads a body or waits: flags off the table, words by hand."""
+"""`send`, `ask`, `reply`, `wait` and others with a body or a wait: flags from the table, words by hand."""
 
 import base64
 import sys
@@ -34,7 +34,7 @@ _BODY = (
 def _spoken(
     operation: str, words: str, says: str, more: list[click.Parameter], left_out: set[str]
 ) -> click.Command:
-    """A command whose target and text are plain words."""
+    """Build a command whose target and text are plain words."""
     row = OPERATIONS[operation]
     argument = click.Argument(["words"], nargs=-1, metavar=words, shell_complete=addresses)
     flags = parameters_of(row, frozenset({"to", "body", *left_out}))

@@ -1,4 +1,4 @@
-"""`scout open`: an agent's session in this terminal, and back again when its program ends."""
+"""`scout open`: opens an agent's session in this terminal, and returns it when its program ends."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def _run(manner: Options, address: str, printed: bool) -> int:
 
 
 def _session_of(line: DaemonCall, address: str) -> str:
-    """The newest live session that Scout holds for an agent; a new one if there is none."""
+    """Return the newest live session that Scout runs for an agent; wake the agent if there is none."""
     sessions = line.call("GET /v1/agents/{address}", {"address": address})["sessions"]
     live = [one["id"] for one in sessions if one["state"] == "live" and one["origin"] != "enrolled"]
     return (
@@ -60,7 +60,7 @@ def _session_of(line: DaemonCall, address: str) -> str:
 
 
 def _opened(line: DaemonCall, ident: str) -> int:
-    """Its program is a process that waits until the session is ours: the broker sees when it is gone."""
+    """Fork a process that waits until the session is opened for it; the broker sees when it ends."""
     gate, key = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -83,7 +83,7 @@ def _opened(line: DaemonCall, ident: str) -> int:
 
 
 def _waited(pid: int) -> int:
-    """Keys that stop a program are meant for that one."""
+    """Wait for the program and return its exit code. Ctrl-C and Ctrl-\\ only reach the program."""
     before = {one: signal.signal(one, signal.SIG_IGN) for one in (signal.SIGINT, signal.SIGQUIT)}
     try:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -93,7 +93,7 @@ def _waited(pid: int) -> int:
 
 
 def _become(gate: int) -> None:
-    """Become the program that continues the session, once it may."""
+    """Replace this process with the program that continues the session, once it is allowed."""
     with os.fdopen(gate, "rb") as file:
         data = file.read()
     told: dict[str, Any] = json.loads(data) if data else {}

@@ -1,4 +1,4 @@
-"""Calls to the daemon: as whom, by which route, repeated when the connection breaks."""
+"""Calls to the daemon: identity, routes, and retries when the connection breaks."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class CliIdentity(Environment):
 
     @property
     def address(self) -> DaemonAddress:
-        """The daemon's address."""
+        """Return the daemon's address."""
         try:
             return super().address
         except ValueError as error:
@@ -88,7 +88,7 @@ class CliIdentity(Environment):
         return not (self.given_token or self.session)
 
     def find_token(self) -> str:
-        """The credential to use."""
+        """Return the credential to use."""
         try:
             return super().find_token()
         except NoToken as missing:
@@ -103,12 +103,12 @@ class CliIdentity(Environment):
             ) from None
 
     def headers(self) -> dict[str, str]:
-        """Credential, identity and directory, as every request carries them."""
+        """Return the headers of every request: credential, identity and directory."""
         return build_headers(self.find_token(), self.act_as, current_directory())
 
 
 class DaemonCall:
-    """The daemon, called as one caller."""
+    """The daemon, called with one identity."""
 
     _has_checked_version = False  # once per process is enough
 
@@ -117,7 +117,7 @@ class DaemonCall:
         self.start = start
 
     def call(self, route: str, parameters: Mapping[str, Any], key: str | None = None) -> Any:
-        """The decoded response; a refusal is raised. Writes carry a key, so that repeating is safe."""
+        """Return the decoded response; raise a refusal. Writes carry a key, so that repeating is safe."""
         method, target, body = build_target(route, parameters)
         headers = {**self._headers(), "Accept": "application/json"}
         if method != "GET":
@@ -127,7 +127,7 @@ class DaemonCall:
         return _decode_response(answer, self.caller.act_as)
 
     def events(self, target: str, last: str | None = None) -> Iterator[SseEvent]:
-        """The events of a stream. It ends, or raises `Lost`, when the connection does."""
+        """Yield the events of a stream. It ends, or raises `Lost`, with the connection."""
         from scout.client.http import HttpResponse
 
         headers = {**self._headers(), "Accept": "text/event-stream"}
@@ -141,7 +141,7 @@ class DaemonCall:
                 return
 
     def _headers(self) -> dict[str, str]:
-        """The headers of a request. The first start makes the token, so the daemon is started before."""
+        """Return the headers of a request. The first start makes the token, so the daemon starts first."""
         address = self.caller.address
         if self.caller.is_operator and address.socket and not os.path.exists(address.socket):  # noqa: PTH110 (pathlib would be loaded for this)
             self._start_or_refuse("there is no socket")
@@ -179,7 +179,7 @@ class DaemonCall:
         )
 
     def _check_daemon(self) -> None:
-        """Refuse at once if the daemon of this data folder runs and cannot answer."""
+        """Refuse immediately if the daemon of this data folder is running but cannot answer."""
         if self.caller.address.socket != self.caller.where.socket:
             return
         from scout.daemon.start import NotAnswering, is_blocked, running
@@ -193,7 +193,7 @@ class DaemonCall:
         return RefusalError.of("not_running", message, remedies=[remedy("up")])
 
     def _read_version(self) -> str:
-        """The version that the daemon wrote beside its lock; ours if the daemon is elsewhere."""
+        """Return the version that the daemon wrote beside its lock; ours if the daemon is elsewhere."""
         if self.caller.address.socket != self.caller.where.socket:
             return __version__
         from scout.daemon.lock import read_facts
@@ -210,7 +210,7 @@ class DaemonCall:
 
 
 def start_daemon(caller: CliIdentity, arguments: Sequence[str] = ()) -> tuple[Running, bool]:
-    """The daemon, started unless it runs, and whether this call started it."""
+    """Start the daemon unless it is running; whether this call started it."""
     from scout.daemon.start import NotAnswering, NotStarted, start
 
     try:
@@ -224,7 +224,7 @@ def start_daemon(caller: CliIdentity, arguments: Sequence[str] = ()) -> tuple[Ru
 
 
 def report_not_answering(silent: NotAnswering) -> RefusalError:
-    """A daemon that runs and does not answer: only a restart helps."""
+    """Build the refusal of a daemon that is running but does not answer: only a restart helps."""
     reason = "the daemon does not answer"
     return RefusalError.of("busy", str(silent), reason=reason, remedies=[remedy("restart"), remedy("doctor")])
 
@@ -240,7 +240,7 @@ def _decode_response(answer: HttpResponse, act_as: str | None = None) -> Any:
 
 
 def _add_identity(data: dict[str, Any], act_as: str) -> dict[str, Any]:
-    """The refusal, with remedies that act as the same agent as the refused command."""
+    """Return the refusal with remedies that act as the same agent as the refused command."""
     import shlex
 
     flag = f" --as {shlex.quote(act_as)}"

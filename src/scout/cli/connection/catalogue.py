@@ -1,4 +1,4 @@
-"""All commands: written by hand (`MODULES`), groups (`GROUPS`), or read from the operation table."""
+"""All commands: written by hand (`MODULES`), groups (`GROUPS`), or built from the operation table."""
 
 SECTIONS = {
     "Daemon": {
@@ -149,7 +149,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-# Commands that do more than one call, and where they are written.
+# Commands that make more than one call, and their modules.
 _DECIDING = ("approve", "deny", "answer", "dismiss")
 MODULES = {
     "help": "scout.cli.commands.help:command",
@@ -191,7 +191,7 @@ MODULES = {
     "restore": "scout.cli.commands.store:restore_command",
 }
 
-# A noun alone lists; so does `scout usage`, by showing.
+# A noun without a verb lists; `scout usage` shows.
 ALONE = {
     **{name: "list" for name, words in GROUPS.items() if "list" in words and name != "message"},
     "usage": "show",
@@ -236,7 +236,7 @@ CHANGES = (
     ("config", "edit", "change", "set", "update", "rename"),
 )
 
-# Words with several meanings, or none of ours: the commands to suggest.
+# Words with several meanings, or none in Scout: the commands to suggest.
 MEANINGS: dict[str, tuple[str, ...]] = {
     "add": ("scout agent register NAME --project .", "scout alias set NAME ADDRESS"),
     "cancel": ("scout flight cancel", "scout interrupt ADDRESS"),
@@ -274,7 +274,7 @@ _FLAGS = ("runtimes.check",)  # operations that are a flag of another command
 
 
 def exists(operation: str) -> bool:
-    """Whether an operation is a command, so that its remedy can be pasted."""
+    """Whether an operation is a command, so that a remedy can name it."""
     if operation in _FLAGS:
         return True
     first, _, second = operation.partition(".")

@@ -39,7 +39,7 @@ class RefusalError(Exception):
 
     @classmethod
     def of(cls, code: str, message: str, **facts: object) -> RefusalError:
-        """A refusal by the command line itself."""
+        """Build a refusal by the command line itself."""
         return cls({"code": code, "message": message, "candidates": [], "remedies": [], **facts})
 
     @property
@@ -79,7 +79,7 @@ def write_refusal(
 
 
 def render_refusal(diagnostic: Diagnostic) -> dict[str, Any]:
-    """A refusal as data, with each remedy also as a command."""
+    """Return a refusal as data, with each remedy also as a command."""
     from scout.base.codec import render
     from scout.protocol.operations import command_line
 
@@ -89,12 +89,12 @@ def render_refusal(diagnostic: Diagnostic) -> dict[str, Any]:
 
 
 def explain_path(facts: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> str:
-    """A sentence about a `program` that this shell finds and the daemon does not; else nothing.
+    """Return a sentence about a `program` that this shell finds and the daemon does not; else empty.
 
     A daemon keeps the PATH it was started with.
     """
     program = str(facts.get("program") or "")
-    if not program or environ.get("SCOUT_URL"):  # that daemon has another shell
+    if not program or environ.get("SCOUT_URL"):  # that daemon was started from another shell
         return ""
     import shutil  # costs more than the rest of a session list
 
@@ -103,7 +103,7 @@ def explain_path(facts: Mapping[str, Any], environ: Mapping[str, str] = os.envir
 
 
 def run_with_consent(work: Callable[[], int]) -> int:
-    """Do it. If only an allowed folder is missing, ask the person to allow it and do it again."""
+    """Run the work. If only an allowed folder is missing, ask the person to allow it and run it again."""
     try:
         return work()
     except RefusalError as problem:
@@ -127,12 +127,12 @@ def allow_directory(problem: RefusalError) -> bool:
 
 
 def remedy(operation: str, command: str = "", why: str = "") -> dict[str, Any]:
-    """A remedy offered by the command line itself."""
+    """Build a remedy offered by the command line itself."""
     return {"operation": operation, "parameters": {}, "why": why, "command": command or f"scout {operation}"}
 
 
 def list_tries(told: Mapping[str, Any], *, fall_back: bool = True) -> list[str]:
-    """The commands to try next. Each exists in this command line, and there is always one."""
+    """Return the commands to try next. Each exists in this command line, and there is always one."""
     from scout.cli.connection.catalogue import exists
 
     offered: list[dict[str, Any]] = list(told.get("remedies") or ())
@@ -163,7 +163,7 @@ def _is_known_code(code: str) -> bool:
 
 
 def exit_code(code: str) -> int:
-    """The exit code of a diagnostic's family. The diagnostics are loaded only for a failure."""
+    """Return the exit code of a diagnostic's family. The diagnostics are loaded only for a failure."""
     if code in LOCAL_CODES:
         return LOCAL_CODES[code][0]
     from scout.base.refusal import Family, Refused
@@ -176,7 +176,7 @@ def exit_code(code: str) -> int:
 
 
 def render_command(document: dict[str, Any]) -> str:
-    """A remedy as a command line. The operation table is slow to load, so it is loaded only here."""
+    """Return a remedy as a command line. The operation table is slow to load, so it is loaded only here."""
     from scout.base.codec import decode
     from scout.base.refusal import Remedy
     from scout.protocol.operations import command_line

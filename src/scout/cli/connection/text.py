@@ -1,8 +1,8 @@
-"""Text for a person: the one place through which everything is printed.
+"""Text for a person: everything is printed through this module.
 
-What came from agents, files or programs must never drive the terminal, nor look like a line of Scout's own.
-So every control character, escape, bidirectional override and zero-width character is made visible here, on
-terminals and pipes alike. Scout's own colours and line ends carry a mark that nobody outside can know.
+Text from agents, files or programs must never control the terminal, nor look like a line of Scout's own. So
+every control character, escape, bidirectional override and zero-width character is made visible here, on
+terminals and pipes alike. Scout's own colours and line ends carry a random mark that no other text has.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TextIO
 
-# -- what is made visible -----------------------------------------------------------------------------
+# -- escaping -----------------------------------------------------------------------------------------
 
 _EMOJI = "[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]"
 
-# Controls, separators of lines, what steers the direction, what has no width, and lone surrogates. A joiner
-# inside one emoji is the one exception: it changes nothing but the picture.
-_UNSEEN = (  # a pattern that is only compiled when a text needs it
+# Control characters, line separators, bidirectional controls, zero-width characters and lone surrogates. The
+# only exception is a joiner inside one emoji.
+_UNSEEN = (  # compiled only when a text needs it
     "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f"
     "\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
     f"\U0001d173-\U0001d17a\U000e0000-\U000e0fff]|(?<!{_EMOJI})\u200d|\u200d(?!{_EMOJI})"
@@ -31,12 +31,12 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def clean(text: str) -> str:
-    """The text on one line, with everything visible that would steer a terminal or hide in it."""
+    """Return the text on one line, with every character visible that could control a terminal or hide."""
     return text if text.isascii() and text.isprintable() else re.sub(_UNSEEN, _escape, text)
 
 
 def _escape(found: re.Match[str]) -> str:
-    """One character as source code would spell it; DEL as JSON spells it, so that JSON stays exact."""
+    """Return a character as an escape sequence; DEL as JSON spells it, so that JSON stays exact."""
     sign, number = found[0], ord(found[0])
     if number < 0x7F:
         return _NAMED.get(sign) or f"\\x{number:02x}"
@@ -51,7 +51,7 @@ _OURS = f"{_MARK}([0-9;]+m|n)"
 
 
 def paint(text: str, style: str, stream: TextIO | None = None) -> str:
-    """The text in a colour, on a terminal whose owner wants colours. Only `out` and its kin can print it."""
+    """Return the text in a colour, if the terminal's user wants colours. Only this module can print it."""
     onto = stream or sys.stdout
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not onto.isatty():
         return text
@@ -59,12 +59,12 @@ def paint(text: str, style: str, stream: TextIO | None = None) -> str:
 
 
 def join_lines(lines: Iterable[str]) -> str:
-    """Several lines for one `out` or `note`; a line end inside one of them does not end it."""
+    """Join lines for one `out` or `note`; a newline inside one of them does not end it."""
     return f"{_MARK}n".join(lines)
 
 
 def _render(text: str) -> str:
-    """Foreign text made visible, Scout's own marks made real."""
+    """Escape foreign text, and replace Scout's marks by colours and newlines."""
     if _MARK not in text:
         return clean(text)
     pieces = re.split(_OURS, text)
@@ -77,13 +77,13 @@ def _render(text: str) -> str:
 
 
 def out(text: str) -> None:
-    """One line on standard output, or several that `join_lines`, `table`, `fields` or `indent` made."""
+    """Print one line on stdout, or several made by `join_lines`, `table`, `fields` or `indent`."""
     erase_status()
     sys.stdout.write(f"{_render(text)}\n")
 
 
 def note(text: str) -> None:
-    """The same on standard error: beside the answer, never part of it."""
+    """Print on stderr: notes beside the answer, never part of it."""
     erase_status()
     sys.stdout.flush()
     sys.stderr.write(f"{_render(text)}\n")
@@ -91,12 +91,12 @@ def note(text: str) -> None:
 
 
 def out_text(text: str) -> None:
-    """A text whose own line ends and tabs are kept: an answer, a file, a help page."""
+    """Print a text with its own newlines and tabs: an answer, a file, a help page."""
     out(_keep_lines(text))
 
 
 def note_text(text: str) -> None:
-    """The same on standard error."""
+    """Print a text with its own newlines and tabs on stderr."""
     note(_keep_lines(text))
 
 
@@ -109,40 +109,40 @@ def _lines_of(text: str) -> list[str]:
 
 
 def out_json(value: object) -> None:
-    """A value as one line of JSON, escaped to ASCII, so that any text survives any terminal."""
+    """Print a value as one line of JSON, escaped to ASCII, so that any terminal can show it."""
     import json
 
     out(json.dumps(value))
 
 
 def out_fields(title: str, values: Mapping[str, object]) -> None:
-    """A title and its fields, one a line."""
+    """Print a title and its fields, one per line."""
     out(fields(title, values))
 
 
 def is_interactive() -> bool:
-    """Whether a person sits at the terminal: standard input and output are both one."""
+    """Whether a person is at the terminal: stdin and stdout are both terminals."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def confirm(question: str) -> bool:
-    """Ask yes or no. No is the default, also at the end of the input."""
+    """Ask yes or no. No is the default, also at end of input."""
     note(f"{question} [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-_status: list[str] = []  # the line that is shown while a person waits, if one is
+_status: list[str] = []  # the status line that is shown, if any
 
 
 def show_status(text: str) -> None:
-    """Rewrite the one line that says how it is while a person waits."""
+    """Rewrite the status line that is shown during a wait."""
     _status[:] = [_render(text)]
     sys.stderr.write(f"\r\x1b[K{_status[0]}")
     sys.stderr.flush()
 
 
 def erase_status() -> None:
-    """Leave no half line behind."""
+    """Erase the status line."""
     if _status:
         _status.clear()
         sys.stderr.write("\r\x1b[K")
@@ -153,7 +153,7 @@ def erase_status() -> None:
 
 
 def columns(stream: TextIO | None = None) -> int | None:
-    """How wide a line may be: COLUMNS, else the terminal; None in a pipe, where nothing is cut."""
+    """Return the maximum width of a line: COLUMNS, else the terminal; None in a pipe: no limit."""
     told = os.environ.get("COLUMNS", "")
     if told.isdecimal() and int(told):
         return int(told)
@@ -168,7 +168,7 @@ def _unpainted(text: str) -> str:
 
 
 def width(text: str) -> int:
-    """How many columns a terminal gives to the text, once it is clean and without its colours."""
+    """Return the columns that the text takes on a terminal, without colours."""
     shown = clean(_unpainted(text))
     return len(shown) if shown.isascii() else sum(map(_width, shown))
 
@@ -182,7 +182,7 @@ def _width(sign: str) -> int:
 
 
 def cut(text: str, room: int | None) -> str:
-    """The beginning of a text, in so many columns, without its colours where it is cut."""
+    """Cut a text to this many columns; a text that is cut loses its colours."""
     if room is None or width(text) <= room:
         return text
     shown, left = "", max(room, 1) - 1
@@ -195,13 +195,13 @@ def cut(text: str, room: int | None) -> str:
 
 
 def short_ids(idents: Iterable[str]) -> dict[str, str]:
-    """Each id with its short form: the prefix and 10 characters, more where two of them share those."""
+    """Return the short form of each id: the prefix and 10 characters, more if two ids share those."""
     whole = set(idents)
     return {ident: _short(ident, whole) for ident in whole}
 
 
 def short_id(ident: str) -> str:
-    """The short form of one id that stands alone."""
+    """Return the short form of a single id."""
     return _short(ident, ())
 
 
@@ -215,9 +215,9 @@ def _short(ident: str, others: Iterable[str]) -> str:
 
 # -- shapes -------------------------------------------------------------------------------------------
 
-_SHORT = 10  # characters of an id after its prefix
+_SHORT = 10  # characters of a short id after its prefix
 _ID = "[a-z]{3}_[0-9a-z]{4,26}|-"
-_NARROW = 4  # no column is cut to less
+_NARROW = 4  # minimum width of a column
 
 
 def _fill(text: str, room: int) -> str:
@@ -225,7 +225,7 @@ def _fill(text: str, room: int) -> str:
 
 
 def fields(title: str, values: Mapping[str, object]) -> str:
-    """A title and its fields, one a line, values aligned; a value of several lines stays in its column."""
+    """Format a title and its fields, one per line, with all values in one column."""
     wide = max(map(len, values), default=0)
     lines = [paint(title, "bold")] if title else []
     for name, value in values.items():
@@ -235,9 +235,9 @@ def fields(title: str, values: Mapping[str, object]) -> str:
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[object]], *, by: str = "") -> str:
-    """Aligned columns under their names, if they have any: one row is one line, cut to the terminal.
+    """Format rows as aligned columns under their names, if there are any; each row is one line, cut to fit.
 
-    The widest columns give way, the last one first; ids stay whole.
+    The last column is cut first, then the widest; ids are never cut.
     """
     names = [head.upper() for head in heads]
     cells = [["-" if cell is None else str(cell) for cell in row] for row in rows]
@@ -255,7 +255,7 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[object]], *, by: str = "
 
 
 def _narrow(widths: list[int], whole: list[bool], room: int) -> None:
-    """Take from the last column down to a third of the room, then from whichever is the widest."""
+    """Shrink the last column down to a third of the room, then always the widest one."""
     over = sum(widths) + 2 * (len(widths) - 1) - room
     if over > 0 and widths and not (whole and whole[-1]):
         taken = min(over, max(widths[-1] - max(room // 3, _NARROW), 0))
@@ -271,7 +271,7 @@ def _narrow(widths: list[int], whole: list[bool], room: int) -> None:
 
 
 def wrap(text: str, first: str = "") -> str:
-    """Prose after its first words, broken between words where the terminal ends, in a column of its own."""
+    """Wrap prose at the terminal's width; following lines are aligned after `first`."""
     from textwrap import wrap as break_lines
 
     room, margin = columns(), " " * width(first)
@@ -282,23 +282,23 @@ def wrap(text: str, first: str = "") -> str:
 
 
 def indent(text: str, by: str = "  ") -> str:
-    """Every line of a text a little to the right."""
+    """Indent every line of a text."""
     return join_lines(f"{by}{line}".rstrip() for line in _lines_of(text.rstrip("\n")))
 
 
 def first_line(text: str, length: int = 72) -> str:
-    """The beginning of a text, for a list."""
+    """Return the first line of a text, cut to `length`."""
     line = text.strip().partition("\n")[0]
     return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
 def one_line(text: object) -> str:
-    """A text as one line of words, however it was broken."""
+    """Return a text as one line, with single spaces."""
     return " ".join(str(text or "").split())
 
 
 def seconds(value: float) -> str:
-    """A duration in one short word."""
+    """Format a duration."""
     if value < 60:
         return f"{int(value)}s"
     if value < 3600:
@@ -317,7 +317,7 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
 def age(moment: object, now: float | None = None) -> str:
-    """How long ago an RFC 3339 time was."""
+    """Return how long ago an RFC 3339 time was."""
     import time
     from datetime import datetime
 
@@ -328,7 +328,7 @@ def age(moment: object, now: float | None = None) -> str:
 
 
 def local_time(moment: object, now: float | None = None) -> str:
-    """An RFC 3339 time as a clock here shows it: the day only if it is another, the year likewise."""
+    """Format an RFC 3339 time in local time; day and year only if they differ from today."""
     import time
     from datetime import datetime
 

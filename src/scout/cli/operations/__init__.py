@@ -1,1 +1,1 @@
-"""Commands that are read off the operation table, and the warm path of everyday verbs."""
+"""Commands that are built from the operation table, and the warm path of everyday verbs."""

@@ -1,4 +1,4 @@
-"""A click command from a row of the operation table: words, flags, help and examples are read off it."""
+"""Builds a click command from a row of the operation table: words, flags, help and examples."""
 
 import json
 import os
@@ -28,7 +28,7 @@ _PAIRS = (inspect.DictType, inspect.StructType)  # given as KEY=VALUE, each once
 
 
 def build(operation: str, path: tuple[str, ...]) -> click.Command:
-    """The command of one operation, under the words it is called by."""
+    """Build the command of one operation, under the words of `path`."""
     row = OPERATIONS[operation]
 
     def callback(**given: Any) -> None:
@@ -47,7 +47,7 @@ def build(operation: str, path: tuple[str, ...]) -> click.Command:
 
 
 def perform(row: Operation, parameters: dict[str, Any], manner: Options, agreed: bool = False) -> int:
-    """Call it and show the answer. `agreed`: a person need not be asked."""
+    """Call an operation and show the answer. `agreed`: skip the confirmation."""
     assert row.request is not None
     if row.name == "inbox":
         return inbox(parameters, manner)
@@ -59,7 +59,7 @@ def perform(row: Operation, parameters: dict[str, Any], manner: Options, agreed:
 
 
 def _confirm_retirement(line: DaemonCall, address: str) -> bool:
-    """Whether an agent may be retired although it has live sessions. A script is not asked."""
+    """Confirm retiring an agent that has live sessions. A script is not asked."""
     if not is_interactive():
         return True
     live = line.call(ROUTES["session.list"], {"agent": address, "live": True})["items"]
@@ -68,7 +68,7 @@ def _confirm_retirement(line: DaemonCall, address: str) -> bool:
 
 
 def run_guarded(work: Callable[[], int], as_json: bool) -> None:
-    """Do it; a refusal ends with its words and exit code."""
+    """Run the work and exit; a refusal is printed and sets the exit code."""
     try:
         code = run_with_consent(work)
     except RefusalError as problem:
@@ -77,13 +77,13 @@ def run_guarded(work: Callable[[], int], as_json: bool) -> None:
 
 
 def epilog(*path: str) -> str:
-    """The examples of a command, as click leaves them alone."""
+    """Return the examples of a command, marked so that click does not wrap them."""
     lines = EXAMPLES.get(".".join(path)) or (shlex.join(["scout", *path, "--help"]),)
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def every_option(row: Operation) -> list[click.Parameter]:
-    """What every command takes; a key where something is written."""
+    """Return the options of every command; an idempotency key for writes."""
     writes = row.request is not None and row.request.writes
     key = click.Option(
         ["--idempotency-key", "key"],
@@ -103,7 +103,7 @@ def every_option(row: Operation) -> list[click.Parameter]:
 
 
 def parameters_of(row: Operation, left_out: frozenset[str] = frozenset()) -> list[click.Parameter]:
-    """Its parameters as arguments and options."""
+    """Return the operation's parameters as arguments and options."""
     assert row.request is not None
     kinds = _kinds(row.request)
     chosen = [one for one in row.parameters if one.name not in _SKIPPED | left_out]
@@ -113,14 +113,14 @@ def parameters_of(row: Operation, left_out: frozenset[str] = frozenset()) -> lis
 
 
 def _only(parameter: Parameter) -> click.Parameter:
-    """An id that may be left out where one record is open: the daemon knows which."""
+    """Build the argument of an id that may be omitted if only one record is open; the daemon resolves it."""
     metavar = f"[{_shout(parameter.name)}]"
     more = completion_of(parameter.name)
     return click.Argument([parameter.name], required=False, default="only", metavar=metavar, **more)
 
 
 def _kinds(request: type[Request[Any]]) -> dict[str, tuple[_Kind, Any]]:
-    """The type of each field, without notes and None, and its default."""
+    """Return the type of each field, without metadata and None, and its default."""
     info = cast("inspect.StructType", inspect.type_info(request))
     return {field.encode_name: (_bare(field.type), field.default) for field in info.fields}
 
@@ -194,11 +194,11 @@ def _manner(given: dict[str, Any]) -> Options:
 
 
 def tidy(row: Operation, given: dict[str, Any]) -> dict[str, Any]:
-    """What was given, as the wire has it: what was not given is left out."""
+    """Return the given parameters by their wire names; omitted ones are left out."""
     assert row.request is not None
     kinds = _kinds(row.request)
     told: dict[str, Any] = {}
-    by_name = {name.lower(): name for name in kinds}  # click lowers the names of arguments
+    by_name = {name.lower(): name for name in kinds}  # click lower-cases the names of arguments
     for raw, value in given.items():
         name = by_name[raw.lower()]
         if value is None or value == ():

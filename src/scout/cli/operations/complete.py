@@ -1,4 +1,4 @@
-"""Shell completion of addresses, ids and harnesses: asked of a daemon that runs, never worth starting one."""
+"""Shell completion of addresses, ids and harnesses, from a running daemon; never starts one."""
 
 import functools
 import os
@@ -29,7 +29,7 @@ ADDRESSES = frozenset(
     }
 )
 
-# Parameters that take an id: the list they are in, and what each is called there.
+# Parameters that take an id: the operation that lists them, and the field to show.
 _IDS = {
     "flightId": ("flight.list", "body"),
     "sessionId": ("session.list", "address"),
@@ -37,11 +37,11 @@ _IDS = {
     "questionId": ("question.list", "body"),
     "workItemId": ("work.list", "title"),
 }
-ONLY = frozenset(_IDS)  # left out, they mean the only open one
+ONLY = frozenset(_IDS)  # if omitted, they mean the only open record
 
 
 def completion_of(name: str) -> dict[str, Any]:
-    """How click completes a parameter, as its keyword arguments."""
+    """Return click's keyword arguments for completing a parameter."""
     if name in ADDRESSES:
         return {"shell_complete": addresses}
     if name in _IDS:
@@ -50,7 +50,7 @@ def completion_of(name: str) -> dict[str, Any]:
 
 
 def addresses(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The agents whose address begins so."""
+    """Return the agents whose address starts with the incomplete word."""
     query = incomplete.removeprefix("@").partition(".")[0] or None
     found = [(str(item["address"]), str(item.get("status", ""))) for item in _listed("who", query=query)]
     return [CompletionItem(name, help=status) for name, status in found if name.startswith(incomplete)]
@@ -77,8 +77,8 @@ def _listed(operation: str, **parameters: Any) -> list[dict[str, Any]]:
         return []
 
 
-# Bash breaks words at @, : and =, so that it would replace only what stands behind the last of them. The line
-# is therefore read as a whole, and what stands before that character is taken off each answer.
+# Bash splits words at @, : and =, and would only replace the part after the last of them. So the line is
+# read as a whole, and the part before that character is removed from each completion.
 _BASH = """\
 %(complete_func)s() {
     local IFS=$'\\n' response completion type value
@@ -104,7 +104,7 @@ _BASH = """\
 
 
 class _Bash(BashComplete):
-    """Bash, with addresses."""
+    """Bash completion with addresses."""
 
     name = "bash"
     source_template = _BASH

@@ -1,4 +1,4 @@
-"""What `approve`, `deny`, `answer` and `dismiss` do once their words are read; the warm path ends here."""
+"""Implements `approve`, `deny`, `answer` and `dismiss` after parsing; the warm path ends here."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
     from scout.cli.operations.verbs import Options
 
-_NOT_ALL = 7  # the exit code when one of several was not decided
+_NOT_ALL = 7  # exit code if one of several items was not decided
 _WORDS = ("only", "last")
-_TEXT = {"answer": "answer"}  # the words that are no items; else they are the reason
+_TEXT = {"answer": "answer"}  # the parameter for words after the items; default: the reason
 
 
 def _is_reference(word: str) -> bool:
-    """Whether a word names items: an id or its beginning, an agent, or one of the short words."""
+    """Whether a word refers to items: an id or its prefix, an agent, `only` or `last`."""
     return word.startswith(("att_", "@", "/")) or word in _WORDS
 
 
 def _parted(words: list[str]) -> tuple[list[str], str]:
-    """The items that the first words name, and the text after them."""
+    """Split the words into items and the text after them."""
     count = next((at for at, word in enumerate(words) if not _is_reference(word)), len(words))
     return words[:count], " ".join(words[count:])
 
 
 def decide(move: str, words: list[str], of: str | None, given: dict[str, Any], manner: Options) -> int:
-    """Decide what the words name; the exit code."""
+    """Decide the items that the words refer to; return the exit code."""
     named, text = _parted(words)
     field = _TEXT.get(move, "reason")
     given = {**given, **({field: text} if text else {})}
@@ -49,7 +49,7 @@ def decide(move: str, words: list[str], of: str | None, given: dict[str, Any], m
 
 
 def _decide_all(line: DaemonCall, move: str, of: str, given: dict[str, Any], manner: Options) -> int:
-    """All of an agent or flight that are open now: those that are shown, and no other."""
+    """Decide all open items of an agent or flight: exactly those shown."""
     listing = {"flight" if of.startswith("flt_") else "agent": of, "limit": 200}
     items = [one for one in line.call(ROUTES["attention"], listing)["items"] if one.get("mayDecide")]
     if not items:

@@ -1,4 +1,4 @@
-"""The examples that end each command's help."""
+"""The examples at the end of each command's help."""
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "help": (

@@ -1,4 +1,4 @@
-"""Everyday looks: one call, shown. `scout` alone, `status`, every list and `watch` end here."""
+"""Everyday read commands: one call, then output. `scout` alone, `status`, every list and `watch` end here."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from scout.cli.operations.verbs import Options
 
 _SHOWN = 10
-_EACH = 3  # items of one agent; the rest is counted
+_EACH = 3  # items shown of one agent; the rest is counted
 _PATIENCE = 15.0
 _EVENTS = ("log", "feed")
 
 
 def look(operation: str, route: str, parameters: dict[str, Any], manner: Options) -> int:
-    """Call it and show the answer."""
+    """Call an operation and show the answer."""
     line = manner.line()
     answer = line.call(route, parameters, manner.key)
     if operation in _EVENTS and not manner.as_json:
@@ -45,7 +45,7 @@ def look(operation: str, route: str, parameters: dict[str, Any], manner: Options
 
 
 def show_status(manner: Options) -> int:
-    """Whether the daemon runs, and where; it is never started by this."""
+    """Show whether the daemon is running, and its address. Never starts it."""
     from scout.daemon.start import NotAnswering, running, wait_ready
 
     home = CliIdentity().where.home
@@ -68,7 +68,7 @@ def show_status(manner: Options) -> int:
 
 
 def _pause() -> dict[str, Any]:
-    """Whether the daemon is paused; nothing is said of it when it is not, or does not answer."""
+    """Return the pause of the daemon; empty if it is not paused or does not answer."""
     try:
         paused = DaemonCall(CliIdentity(), start=False).call(ROUTES["status"], {}).get("paused")
     except (RefusalError, Lost):
@@ -77,7 +77,7 @@ def _pause() -> dict[str, Any]:
 
 
 def show_now(parameters: dict[str, Any], manner: Options) -> int:
-    """What needs me, who works, what finished since I last looked. Shown on a terminal, it is looked at."""
+    """Show what needs the caller, who is working, and what finished. On a terminal, it counts as seen."""
     line = manner.line()
     now = line.call(ROUTES["now"], parameters)
     if manner.as_json:
@@ -120,7 +120,7 @@ def _section(title: str, lines: list[str], total: int, more: str) -> None:
 
 
 def _show_needs(now: dict[str, Any]) -> None:
-    """By agent, the riskiest first: how much each needs, and the first of it."""
+    """Show the needs of each agent, riskiest first: the count, then the first items."""
     agents = now["needsByAgent"]
     if agents:
         out(paint("Needs you", "bold"))
@@ -135,7 +135,7 @@ def _show_needs(now: dict[str, Any]) -> None:
 
 
 def _needs(items: list[dict[str, Any]]) -> list[str]:
-    """What needs a person, each on one line: which, who, since when, and what it is."""
+    """Format items that need a person, one per line: id, kind, agent, age, title."""
     chosen = items[:_SHOWN]
     short = short_ids(str(one["id"]) for one in chosen)
     rows = [
@@ -151,13 +151,13 @@ def _needs(items: list[dict[str, Any]]) -> list[str]:
     return [table((), rows, by="  ")] if rows else []
 
 
-# -- the log as it grows -----------------------------------------------------------------------------
+# -- following the log -------------------------------------------------------------------------------
 
 _PAUSES = (0.05, 0.2, 0.8, 2.0, 5.0)
 
 
 def follow_log(parameters: dict[str, Any], manner: Options, count: int | None = None) -> int:
-    """Print each event, until Ctrl-C or so many."""
+    """Print each event, until Ctrl-C or `count` events."""
     last = parameters.pop("after", None)
     line, failures, shown = manner.line(), 0, 0
     names = Names(line)

@@ -1,4 +1,4 @@
-"""What `send`, `ask`, `reply` and `inbox` do once their words are read; the warm path ends here."""
+"""Implements `send`, `ask`, `reply` and `inbox` after parsing; the warm path ends here."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Parameters that name directories: relative to where the command is typed.
+# Parameters that are directories, relative to the current one.
 DIRECTORIES = frozenset({"cwd", "projectPath", "projectRoot", "workingDir", "old", "new"})
 
 
 class Options:
-    """How a verb is carried out: what is no parameter of the operation."""
+    """Options of a verb that are not parameters of its operation."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ def send(words: list[str], parameters: dict[str, Any], manner: Options) -> int:
 
 
 def reply(words: list[str], parameters: dict[str, Any], manner: Options, route: str) -> int:
-    """Answer in the conversation it came from."""
+    """Reply in the conversation of a message."""
     _place_words(words, parameters, manner, True)
     line = manner.line()
     _attach(line, parameters)
@@ -63,7 +63,7 @@ def reply(words: list[str], parameters: dict[str, Any], manner: Options, route: 
 
 
 def ask(words: list[str], parameters: dict[str, Any], manner: Options) -> int:
-    """Ask, then wait for the result unless told not to."""
+    """Ask, then wait for the result unless an option says otherwise."""
     elsewhere = any(parameters.get(name) for name in ("to", "projectPath", "targetSessionId"))
     _place_words(words, parameters, manner, elsewhere)
     if manner.notify:
@@ -84,13 +84,13 @@ def ask(words: list[str], parameters: dict[str, Any], manner: Options) -> int:
 
 
 def _leaves(parameters: dict[str, Any], manner: Options) -> bool:
-    """Whether the receipt is the answer. What is queued for a day is not waited for, unless told so."""
+    """Whether to show the receipt instead of waiting. A queued ask is only awaited with --wait."""
     queued = parameters.get("ifUnreachable") == "queue" and manner.wait is None
     return manner.no_wait or manner.notify or queued or parameters.get("replyMode") == "none"
 
 
 def inbox(parameters: dict[str, Any], manner: Options) -> int:
-    """Show what is unread. For a person, what was shown is read then; for a program nothing is taken."""
+    """Show unread items. Showing them to a person marks them as read; for a program nothing changes."""
     line = manner.line()
     page = line.call(ROUTES["inbox"], parameters)
     if manner.as_json:
@@ -112,7 +112,7 @@ def _more(cursor: str) -> str:
 
 
 def _mark_read(line: DaemonCall, items: list[dict[str, Any]]) -> None:
-    """What a person was shown is read; an ask stays until it is answered."""
+    """Mark shown items as read; an ask stays until it is answered."""
     unread = [item for item in items if not item.get("read")]
     mail = [item["delivery"] for item in unread if item.get("delivery")]
     ids = [one["id"] for one in mail if one["state"] == "pending" and not one.get("flightId")]
@@ -128,7 +128,7 @@ def _mark_read(line: DaemonCall, items: list[dict[str, Any]]) -> None:
 
 
 def _place_words(words: list[str], parameters: dict[str, Any], manner: Options, elsewhere: bool) -> None:
-    """The first word is the target unless a flag names one; the rest is the body."""
+    """Set target and body: the first word is the target unless a flag names one; the rest is the body."""
     rest = _join_operator(words)
     if not elsewhere and rest and rest[0] != "-" and not _has_route(rest[0]):
         parameters["to"] = rest.pop(0)
@@ -139,18 +139,18 @@ def _place_words(words: list[str], parameters: dict[str, Any], manner: Options, 
 
 
 def _join_operator(words: list[str]) -> list[str]:
-    """The route operator as a word by itself belongs to the word after it."""
+    """Join a separate route operator with the word after it."""
     return [" ".join(words[:2]), *words[2:]] if words[:1] == [">>"] else list(words)
 
 
 def _has_route(word: str) -> bool:
-    """Whether a word is the route operator with a target and a text, which the broker takes apart."""
+    """Whether a word is the route operator with a target and a text, which the broker parses."""
     after = word.lstrip().removeprefix(">>")
     return after != word.lstrip() and (len(after.split()) != 1 or "\n" in after)
 
 
 def text_of(words: list[str], manner: Options) -> str:
-    """The body: the words, standard input for -, a file, or what is written in an editor."""
+    """Return the body: the words, standard input for -, a file, or the text from an editor."""
     if manner.file is not None:
         if words:
             raise _unclear("give the text or --file, not both")
@@ -165,7 +165,7 @@ def text_of(words: list[str], manner: Options) -> str:
 
 
 def _edit_body() -> str:
-    """A body written in the person's editor. An empty text is refused, so that nothing is sent."""
+    """Return a body written in the person's editor. An empty text is refused, so that nothing is sent."""
     import shlex
     import subprocess
     import tempfile
@@ -192,7 +192,7 @@ def _read(name: str) -> str:
 
 
 def _decoded(data: bytes, name: str) -> str:
-    """The text as it is, line ends included: a body is never altered."""
+    """Decode a body without any change, line ends included."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -204,7 +204,7 @@ def _unclear(problem: str) -> RefusalError:
 
 
 def _post(line: DaemonCall, route: str, parameters: dict[str, Any], manner: Options) -> dict[str, Any]:
-    """The receipt; a file that is too long for a body is offered as an attachment."""
+    """Post and return the receipt. If a file is too long for a body, suggest attaching it."""
     try:
         return line.call(route, parameters, manner.key)
     except RefusalError as problem:
@@ -214,7 +214,7 @@ def _post(line: DaemonCall, route: str, parameters: dict[str, Any], manner: Opti
 
 
 def _attaching(file: str) -> dict[str, Any]:
-    """What was typed, with the file attached."""
+    """Return the typed command with the file attached instead."""
     import shlex
 
     flags = {"--file": "--attach", f"--file={file}": f"--attach={file}"}
@@ -224,14 +224,14 @@ def _attaching(file: str) -> dict[str, Any]:
 
 
 def _attach(line: DaemonCall, parameters: dict[str, Any]) -> None:
-    """Files become stored ones; what is already a SHA-256 stays."""
+    """Store attached files; a SHA-256 is kept as it is."""
     names = parameters.get("attachments") or ()
     if names:
         parameters["attachments"] = [stored(line, name) for name in names]
 
 
 def stored(line: DaemonCall, name: str) -> str:
-    """The SHA-256 of a file that is stored now, and what it is called."""
+    """Store a file and return its SHA-256 and name."""
     import base64
     import mimetypes
 
@@ -247,7 +247,7 @@ def stored(line: DaemonCall, name: str) -> str:
     return f"{line.call(ROUTES['attachment.put'], told)['sha256']}:{told['name']}"
 
 
-# ------------------------------------------------------------------------------------- how it ends
+# ------------------------------------------------------------------------------------- output
 
 
 def _aim(parameters: dict[str, Any], receipt: dict[str, Any]) -> str:
@@ -260,7 +260,7 @@ def _aim(parameters: dict[str, Any], receipt: dict[str, Any]) -> str:
 
 
 def say(told: Any, text: str, as_json: bool) -> None:
-    """An answer as data or as words."""
+    """Print an answer as JSON or as text."""
     out(json.dumps(told) if as_json else text)
 
 

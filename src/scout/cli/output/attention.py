@@ -1,4 +1,4 @@
-"""How items that need a person are shown: what to decide, whole; then the commands that decide it."""
+"""Output of items that need a person: the request in full, then the commands that decide it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 OPEN_STATES = ("open", "notified")
 _RISKY = {"medium": "yellow", "high": "red"}
 _DONE = {"resolved": "approved", "denied": "denied", "answered": "answered", "dismissed": "dismissed"}
-_MANY = 40  # lines of one item in a list; a longer item is decided where it is shown whole
+_MANY = 40  # maximum lines of one item in a list; a longer item must be shown alone to be decided
 _BAR = "│ "
 
 
@@ -27,9 +27,9 @@ _BAR = "│ "
 
 
 def wish_lines(item: dict[str, Any], columns: int | None = None) -> list[str]:
-    """What a person decides about, whole: the exact command or tool first, then the words of the program.
+    """Return the request in full: the exact command or tool first, then the program's words.
 
-    Every line of foreign text stands behind a bar, so that none looks like a line of Scout.
+    Every line of foreign text starts with a bar, so that none looks like a line of Scout.
     """
     wide = columns or _measure_terminal()
     wish: dict[str, Any] | None = item.get("permission")
@@ -70,7 +70,7 @@ def _quote_words(item: dict[str, Any], wish: dict[str, Any], wide: int) -> list[
 
 
 def _frame(text: str, wide: int) -> list[str]:
-    """Foreign text behind a bar, wrapped so that nothing of it begins a line of the terminal."""
+    """Return foreign text behind a bar, wrapped so that none of it starts a line of the terminal."""
     return [f"{_BAR}{piece}" for line in text.split("\n") for piece in _wrap(clean(line), wide - 4)]
 
 
@@ -98,7 +98,7 @@ def _measure_terminal() -> int:
 
 
 def commands(item: dict[str, Any], name: str | None = None) -> list[str]:
-    """The commands that decide an item; none if it is decided, or if another decides it."""
+    """Return the commands that decide an item; only `dismiss` if the caller may not decide it."""
     if item["state"] not in OPEN_STATES:
         return []
     mine = bool(item.get("mayDecide"))
@@ -113,7 +113,7 @@ def commands(item: dict[str, Any], name: str | None = None) -> list[str]:
 
 
 def headline(item: dict[str, Any], name: str | None = None) -> str:
-    """An item by its id or a shorter name, its risk and its age."""
+    """Return an item's id or short name, its kind, risk, age and outcome."""
     risk = f" {paint(str(item['risk']), _RISKY[item['risk']])} risk" if item["risk"] in _RISKY else ""
     state = "" if item["state"] in OPEN_STATES else f", {_describe_outcome(item)}"
     return f"{name or item['id']}  {item['kind']}{risk}, {age(item['createdAt'])}{state}"
@@ -127,7 +127,7 @@ def _describe_outcome(item: dict[str, Any]) -> str:
 
 
 def _show_item(item: dict[str, Any]) -> None:
-    """One item, whole."""
+    """Show one item in full."""
     for line in wish_lines(item):
         out(line)
     show_fields(item["id"], item, ATTENTION)
@@ -136,7 +136,7 @@ def _show_item(item: dict[str, Any]) -> None:
 
 
 def _show_decided(item: dict[str, Any]) -> None:
-    """What was decided; then what exactly it was about."""
+    """Show a decision, then exactly what was decided."""
     done = _DONE.get(str(item["state"]), str(item["state"]))
     out(f"{paint(done, 'green')} {item['id']} of {item.get('agentAddress') or 'scout'}{_quote_answer(item)}")
     for line in wish_lines(item):
@@ -151,7 +151,7 @@ def _quote_answer(item: dict[str, Any]) -> str:
 
 
 def _show_several(decision: dict[str, Any]) -> None:
-    """The outcome of each item."""
+    """Show the outcome of each item."""
     for one in decision["items"]:
         if one["decided"]:
             _show_decided(one["item"])
@@ -162,7 +162,7 @@ def _show_several(decision: dict[str, Any]) -> None:
 
 
 def _show_raised(item: dict[str, Any]) -> None:
-    """A new item, for the agent that raised it."""
+    """Show a new item to the agent that raised it."""
     out(f"{paint('raised', 'green')} {item['id']} ({item['kind']}): {item['title']}")
     if item["kind"] != "notify":
         note(f"the answer: scout attention show {item['id']} --wait")
@@ -172,7 +172,7 @@ def _show_raised(item: dict[str, Any]) -> None:
 
 
 def _show_list(page: dict[str, Any]) -> None:
-    """Items by agent, so that no agent hides the needs of another: the count, then each item whole."""
+    """Show items by agent, so that no agent hides the needs of another: the count, then each item in full."""
     counts = {one.get("agentId"): one for one in page.get("agents") or ()}
     names = short_ids(str(item["id"]) for item in page["items"])
     groups: dict[Any, list[dict[str, Any]]] = {}
@@ -212,7 +212,7 @@ def _show_listed(item: dict[str, Any], name: str) -> None:
 
 
 def _describe_allowed(one: dict[str, Any]) -> str:
-    """What exactly is allowed."""
+    """Return exactly what is allowed."""
     if one["kind"] == "command":
         return clean(str(one["command"])) + _describe_arguments(one)
     tool = str(one.get("tool") or "any tool")

@@ -1,4 +1,4 @@
-"""Events as sentences: `08:41 you → @hudson: hello all`. The log itself is what `--json` prints."""
+"""Events as sentences: `08:41 you → @hudson: hello all`. `--json` prints the log itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TEXTS = ("text", "title", "body", "reason", "name")
 
 
 class Names:
-    """What people call the agents and conversations that an event names by id; each is asked for once."""
+    """Names of the agents and conversations in events, by id; each is requested once."""
 
     def __init__(self, line: DaemonCall) -> None:
         self._line = line
@@ -26,7 +26,7 @@ class Names:
         self._own = ""
 
     def agent(self, ident: str) -> str:
-        """An agent by its address; you are `you`, and the broker is `scout`."""
+        """Return an agent's address; the caller is `you`, and the broker is `scout`."""
         if not self._known:
             self._known["system"] = "scout"
             me = self._ask(ROUTES["whoami"], {})
@@ -39,11 +39,11 @@ class Names:
         return self._known[ident]
 
     def say_you(self, sentence: str) -> str:
-        """A sentence that may name the reader by address, as in the reason of a cancelled flight."""
+        """Replace the reader's address in a sentence, for example the reason of a cancelled flight."""
         return rephrase(sentence, self._own) if self._own else sentence
 
     def conversation(self, ident: str) -> str:
-        """A channel by its name; nothing for what has none."""
+        """Return a channel's name; empty for other conversations."""
         if ident not in self._known:
             found = self._ask(ROUTES["conversation.show"], {"conversationId": ident})
             self._known[ident] = str(found.get("name") or "")
@@ -53,7 +53,7 @@ class Names:
         try:
             return dict(self._line.call(route, parameters))
         except RefusalError:
-            return {}  # what one may not see has no name
+            return {}  # records the caller may not see have no name
 
 
 def _agent_name(found: dict[str, Any], ident: str) -> str:
@@ -63,7 +63,7 @@ def _agent_name(found: dict[str, Any], ident: str) -> str:
 
 
 def event_line(event: dict[str, Any], names: Names) -> str:
-    """One fact on one line, cut to the terminal."""
+    """Format one event as a line, cut to the terminal."""
     when = local_time(event.get("time"))
     return cut(f"{paint(when, 'dim')} {names.say_you(_sentence(event, names))}", columns())
 
@@ -81,7 +81,7 @@ def _sentence(event: dict[str, Any], names: Names) -> str:
 
 
 class _Fact:
-    """One event, taken apart."""
+    """The parts of one event."""
 
     def __init__(
         self, event: dict[str, Any], record: dict[str, Any], by: str, move: str, names: Names
@@ -89,7 +89,7 @@ class _Fact:
         self.event, self.record, self.by, self.move, self.names = event, record, by, move, names
 
     def agent(self, field: str) -> str:
-        """Whom a field of the record names."""
+        """Return the name of the agent in a field of the record."""
         ident = self.record.get(field)
         return self.names.agent(str(ident)) if ident else ""
 

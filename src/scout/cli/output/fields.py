@@ -1,4 +1,4 @@
-"""Field tables: which fields of each result are shown, under which label, read how."""
+"""Field tables: the fields shown of each result, their labels, and how they are read."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def read_field(record: dict[str, Any], how: str | Callable[[dict[str, Any]], object]) -> object:
-    """The value of a field as it is shown; None if there is nothing to show.
+    """Return the value of a field as it is shown; None if there is nothing to show.
 
-    `how:path` names a reader below; `a|b` takes the first path that has a value; `a.b` goes into a record.
+    `how:path` names a reader below; `a|b` takes the first path that has a value; `a.b` enters a record.
     """
     if not isinstance(how, str):
         return how(record)
@@ -40,14 +40,14 @@ def _follow_path(record: dict[str, Any], path: str) -> Any:
 
 
 def shorten_home(path: Any) -> str:
-    """A folder with `~` for the home folder."""
+    """Return a path with `~` for the home folder."""
     home = os.path.expanduser("~")  # noqa: PTH111 (pathlib would be loaded for this)
     path = str(path)
     return f"~{path[len(home) :]}" if f"{path}/".startswith(f"{home}/") and home != "/" else path
 
 
 def read_presence(agent: dict[str, Any]) -> object:
-    """An agent's status, or that it sleeps, which says more than that it is offline."""
+    """Return an agent's status, or `sleeping`, which says more than `offline`."""
     return agent["lifecycle"] if agent.get("lifecycle") == "sleeping" else agent.get("status")
 
 
@@ -64,7 +64,7 @@ _READERS: dict[str, Callable[[Any], object]] = {
 
 
 def show_fields(title: object, record: dict[str, Any], table: tuple[Field, ...]) -> None:
-    """A record under its title, one field a line; fields without a value are left out."""
+    """Show a record under its title, one field per line; fields without a value are left out."""
     values = {label: read_field(record, how) for label, how in table}
     out(fields(str(title), {label: one for label, one in values.items() if one not in (None, "")}))
 
@@ -73,7 +73,7 @@ def show_fields(title: object, record: dict[str, Any], table: tuple[Field, ...])
 
 
 def _read_model(session: dict[str, Any]) -> str | None:
-    """The model that answers, and the requested one if they differ."""
+    """Return the model in use, and the requested one if they differ."""
     wished, taken, seen = (session.get(f"model{name}") for name in ("Requested", "Resolved", "Observed"))
     real = seen or taken or wished
     return f"{real} (requested {wished})" if wished and wished != real else real
@@ -103,7 +103,7 @@ def _read_waiting(item: dict[str, Any]) -> str:
 
 
 def _read_members(conversation: dict[str, Any]) -> str:
-    """A channel by its name, another conversation by its members."""
+    """Return a channel's name, or the members of another conversation."""
     members = conversation.get("members") or ()
     return str(conversation.get("name") or ", ".join(str(one.get("address")) for one in members))
 

@@ -1,4 +1,4 @@
-"""How explanations, briefs and usage are shown to a person, or to an agent that lost its context."""
+"""Output of explanations, briefs and usage, for a person or an agent that lost its context."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-_FEW = 3  # lines of each list in a brief
+_FEW = 3  # maximum lines of each list in a brief
 _STEPS = 20
 _NARROW, _USUAL = 40, 80
 
@@ -21,7 +21,7 @@ _NARROW, _USUAL = 40, 80
 
 
 def pause_line(paused: dict[str, Any]) -> str:
-    """That Scout is paused: since when, why, and how to resume."""
+    """Return that Scout is paused: since when, why, and how to resume."""
     why = f", {paused['reason']}" if paused.get("reason") else ""
     since = f"{paint('paused', 'yellow')} ({age(paused['since'])}{why})"
     return f"{since}: no turn starts until you run scout resume"
@@ -42,7 +42,7 @@ def _show_pause(told: dict[str, Any]) -> None:
 
 
 def _show_why(told: dict[str, Any]) -> None:
-    """The sentence, each decision with whom it passed over, then what happened."""
+    """Show the summary, each decision with the agents it passed over, then the events."""
     out(f"{paint(str(told['noun']), 'bold')} {told['id']}")
     out(str(told["says"]) or "nothing is known about it")
     for decision in told["decisions"]:
@@ -74,7 +74,7 @@ def _show_decision(decision: dict[str, Any]) -> None:
 
 
 def _show_brief(told: dict[str, Any]) -> None:
-    """At most 25 lines: what an agent needs to go on."""
+    """Show what an agent needs to continue, in at most 25 lines."""
     me = told["me"]
     where = f", project {me['project']}" if me.get("project") else ""
     session = f", session {me['sessionId']}" if me.get("sessionId") else ""
@@ -129,7 +129,7 @@ _LEDGERS = {"harnessExecution": "harness execution", "protocolOverhead": "protoc
 
 
 def _show_usage(report: dict[str, Any]) -> None:
-    """Both ledgers, each with a plot of its own scale; nothing is added up over both."""
+    """Show both ledgers, each plotted on its own scale; they are never added up."""
     whose = f" of {report['agent']}" if report.get("agent") else ""
     out(f"usage{whose} from {str(report['since'])[:10]} to {str(report['until'])[:10]}, by {report['by']}")
     for ledger, name in _LEDGERS.items():
@@ -145,7 +145,7 @@ def _tokens(account: dict[str, Any]) -> int:
 
 
 def _sums(account: dict[str, Any]) -> str:
-    """How many tokens, how many of them are a guess, and what was counted."""
+    """Return the number of tokens, how many of them are estimated, and the counters."""
     totals, counters = account["totals"], account["counters"]
     guessed = f", {_short(totals['estimatedTokens'])} of them estimated" if totals["estimatedTokens"] else ""
     counted = "".join(f", {_words(name)} {count}" for name, count in counters.items() if count)
@@ -164,7 +164,7 @@ def _short(count: int) -> str:
 
 
 def _plot(rows: Iterable[tuple[str, int]], room: int | None = None) -> list[str]:
-    """A bar for each row, as long as the terminal is wide; without tokens there is no plot."""
+    """Return a bar for each row, scaled to the terminal; empty without tokens."""
     listed = list(rows)
     most = max((count for _, count in listed), default=0)
     if not most:
@@ -180,7 +180,7 @@ def _plot(rows: Iterable[tuple[str, int]], room: int | None = None) -> list[str]
 
 
 def _is_plain() -> bool:
-    """Whether the terminal may not know more than letters."""
+    """Whether the terminal may only support ASCII."""
     return "utf" not in (os.environ.get("LC_ALL") or os.environ.get("LANG") or "utf").lower()
 
 

@@ -1,4 +1,4 @@
-"""How what was only looked at is shown: sessions on this machine, transcripts, changes of a work tree."""
+"""Output of observations: sessions on this machine, transcripts, changes of a work tree."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _show_topology(told: dict[str, Any]) -> None:
 
 
 def _sighting(one: dict[str, Any]) -> str:
-    """What it is and where; then what it is about, and what could be done with it."""
+    """Format an observed session: what and where it is, its title, and how to attach it."""
     state = " ".join(filter(None, ("live" if one.get("live") else "", one.get("state", ""))))
     life = f"  {paint(state, 'green' if one.get('live') else 'dim')}" if state else ""
     head = f"{paint(one['harness'], 'bold')}  {one['kind']} {one['nativeId']}{life}"
@@ -54,7 +54,7 @@ def _sighting(one: dict[str, Any]) -> str:
 
 
 def write_lines(lines: list[dict[str, Any]]) -> None:
-    """Who said what; of what a tool gave, the beginning."""
+    """Print the lines of a transcript with their speakers; tool output is cut."""
     for line in lines:
         who = line["who"]
         text = line["text"].rstrip()

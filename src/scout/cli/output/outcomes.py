@@ -1,4 +1,4 @@
-"""What a command did, as its first word: `stopped ses_01m7k485nq of @arc`."""
+"""The result of a command in its first word: `stopped ses_01m7k485nq of @arc`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# Operation → the word, and whether that line is all: what has nothing new to show is not shown again.
+# Operation → its word, and whether that line is the whole output.
 _WORDS: dict[str, tuple[str, bool]] = {
     "agent.config": ("changed", False),
     "agent.retire": ("retired", True),
@@ -63,7 +63,7 @@ _WORDS: dict[str, tuple[str, bool]] = {
     "work.wait": ("waiting", False),
 }
 
-# What a person should know after it, on standard error.
+# Notes after an operation, on stderr.
 _AFTERWARDS = {
     "agent.retire": "its name and messages are kept; bring it back with: scout agent revive {path}",
     "agent.revive": "its name, settings and messages are as before; its sessions, tokens and flights stay "
@@ -74,7 +74,7 @@ BRIEF = frozenset(operation for operation, (_, brief) in _WORDS.items() if brief
 
 
 def show_outcome(operation: str, record: dict[str, Any]) -> None:
-    """The first line of the answer, for an operation that changes something."""
+    """Show the first line of the answer of an operation that changes something."""
     if operation in _WORDS:
         word, noun = _WORDS[operation][0], operation.partition(".")[0]
         subject = _SUBJECTS.get(noun, _ident)(record)

@@ -1,7 +1,7 @@
-"""Answers as the person who reads them says them: the person's own name is `you`.
+"""Replaces the reader's own name by `you`.
 
-Agents and `--json` see the name that an address can be made of. Only a person has such a name, so for agents,
-and for answers without it, nothing is asked of the daemon.
+Agents and `--json` see the name as an address has it. Only a person has such a name, so for agents, and for
+answers without it, the daemon is not called.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from scout.cli.connection.call import DaemonCall
 
 _PERSON = "/direct"
-# Fields that hold a name, beside those that end with `Address`, and fields with sentences of Scout's.
+# Fields that hold a name, besides those ending in `Address`, and fields with sentences written by Scout.
 _NAMES = frozenset({"address", "by", "holder", "sender", "target", "waitingForMe"})
 _SENTENCES = frozenset({"message", "notes", "reason", "says"})
-_KEPT = frozenset({"me", "remedies", "next"})  # who you are, and commands to paste
+_KEPT = frozenset({"me", "remedies", "next"})  # the caller's identity, and commands to paste
 _VERBS = (("was", "were"), ("is", "are"), ("has", "have"))
 
 
 def say_you(line: DaemonCall, answer: Any) -> Any:
-    """The answer with `you` where it names the caller."""
+    """Return the answer with `you` where it names the caller."""
     if _PERSON not in json.dumps(answer):
         return answer
     try:
@@ -60,7 +60,7 @@ _INNER: dict[type, Callable[[Any, str, str], Any]] = {dict: _rename_fields, list
 
 
 def rephrase(text: str, name: str) -> str:
-    """A sentence of Scout's about the reader."""
+    """Replace the reader's name by `you` in a sentence written by Scout."""
     for singular, plural in _VERBS:
         text = text.replace(f"{name} {singular} ", f"you {plural} ")
     words = [_word(word, name) for word in text.split(" ")]
@@ -68,6 +68,6 @@ def rephrase(text: str, name: str) -> str:
 
 
 def _word(word: str, name: str) -> str:
-    """A word with its punctuation; a longer path that begins like the name is another's."""
+    """Replace the name in one word, with its punctuation; a longer path is another name."""
     rest = word.removeprefix(name)
     return f"you{rest}" if word.startswith(name) and rest in ("", ".", ",", ":", ";", ")") else word

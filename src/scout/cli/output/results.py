@@ -1,4 +1,4 @@
-"""How each result is shown to a person; `--json` prints it as it came."""
+"""Output of each result for a person; `--json` prints it unchanged."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from scout.cli.connection.call import DaemonCall
     from scout.cli.output.fields import Field
 
-_PREVIEW = 12  # lines of a message in the inbox
-_NAMES = ("whoami", "resolve", "show")  # results that say what an agent or a person is called
-# Operations whose results another file shows, by the first word or the whole name.
+_PREVIEW = 12  # maximum lines of a message in the inbox
+_NAMES = ("whoami", "resolve", "show")  # results that show the name of an agent or person
+# Operations whose results another module shows, by first word or full name.
 _ELSEWHERE = {
     **dict.fromkeys(("attention", "need", "consult", "notify", "allow"), "attention"),
     **dict.fromkeys(("why", "brief", "usage", "pause", "resume"), "insight"),
@@ -118,14 +118,14 @@ def _is_flat(name: str, value: object) -> bool:
 
 
 def is_repeated(name: str) -> bool:
-    """Whether a field is another system's name for what is there already."""
+    """Whether a field repeats another one under another system's name."""
     from scout.model.wire_names import SYNONYMS
 
     return name in SYNONYMS.values()
 
 
 def show_record(title: str, record: Any) -> None:
-    """Show any record as fields: nothing empty, nothing twice, inner records as one line of JSON."""
+    """Show any record as fields: without empty or repeated ones; inner records as one line of JSON."""
     told: dict[str, Any] = record if _is_object(record) else {"answer": record}
     shown = {
         name: json.dumps(value) if type(value) in (dict, list) else value
@@ -220,7 +220,7 @@ def _show_message(message: dict[str, Any]) -> None:
 
 
 def flight_rows(flights: list[dict[str, Any]], limit: int | None = None) -> list[str]:
-    """A short list of flights, each on one line."""
+    """Format a short list of flights, one per line."""
     chosen = flights[:limit]
     short = short_ids(str(one["id"]) for one in chosen)
     rows = [_flight_row(one, short[one["id"]]) for one in chosen]
@@ -236,7 +236,7 @@ def _flight_row(flight: dict[str, Any], short: str) -> list[str]:
 
 
 def _show_channel(channel: dict[str, Any]) -> None:
-    """A channel: its name, its rules, and its members with their roles."""
+    """Show a channel: its name, its rules, and its members with their roles."""
     members: list[dict[str, Any]] = channel.get("members") or []
     soft = ", soft mentions wake" if channel.get("softMentions") == "wake" else ""
     rules = f"{channel['unread']} unread{', quiet' if channel.get('quiet') else ''}{soft}"

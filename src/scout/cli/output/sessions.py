@@ -1,4 +1,4 @@
-"""How sessions and the harnesses that run them are shown."""
+"""Output of sessions and of the harnesses that run them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ABILITIES = ("resume", "fork", "steer", "permissions", "liveWake")
 
 
 def run_row(session: dict[str, Any]) -> str:
-    """One line of a short list: a session whose program is running."""
+    """Format a session whose program is running, for a short list."""
     pid = f"  pid {session['pid']}" if session.get("pid") else ""
     return f"  {short_id(str(session['id']))}  {session['address']} ({session['harness']}){pid}"
 
@@ -59,7 +59,7 @@ def _show_runtimes(page: dict[str, Any]) -> None:
 
 
 def show_verdict(check: dict[str, Any]) -> None:
-    """One line of the checklist: its verdict and the reason."""
+    """Show one line of the checklist: its verdict and the reason."""
     verdict = str(check["verdict"])
     shown = wrap(f"{check['line']}: {check['because']}", f"{verdict:<15}")
     out(paint(shown[: len(verdict)], _VERDICTS[verdict]) + shown[len(verdict) :])
