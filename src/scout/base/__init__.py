@@ -1,1 +1,1 @@
-"""Mechanisms with no Scout noun in them: records, refusals, lifecycles, ids, times."""
+"""Generic building blocks that know no Scout noun: records, refusals, lifecycles, ids, times."""

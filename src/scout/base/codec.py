@@ -1,4 +1,4 @@
-"""Records to JSON and back, and their JSON Schema. Bad input is refused, never raised."""
+"""Encode and decode records as JSON, and derive their JSON Schema. Invalid input raises only `Refused`."""
 
 import functools
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class _Text(Protocol):
-    """A name type: text with one validating constructor."""
+    """A text type with one validating constructor."""
 
     @classmethod
     def parse(cls, text: object) -> Any: ...
@@ -38,7 +38,7 @@ def _schema_of(kind: type) -> dict[str, Any]:
 
 @functools.cache
 def _reader(kind: type[T]) -> msgspec.json.Decoder[T]:
-    # Compiling a type for msgspec costs far more than reading one value of it.
+    # Compiling a msgspec decoder costs far more than decoding one value.
     return msgspec.json.Decoder(kind, dec_hook=_from_wire)
 
 
@@ -47,24 +47,24 @@ _STORED = msgspec.json.Encoder(enc_hook=_to_store)
 
 
 def encode(value: object) -> bytes:
-    """JSON as it is sent: camelCase names, times as text."""
+    """Return the JSON sent on the wire: camelCase names, times as text."""
     return _SENT.encode(value)
 
 
 def stored(value: object) -> bytes:
-    """JSON as it is stored: the same, with times as integer microseconds."""
+    """Return the JSON written to the store: the wire form with times as integer microseconds."""
     return _STORED.encode(value)
 
 
 def plain(value: object) -> Any:
-    """The sent form as dicts, lists or tuples, and scalars."""
+    """Return the wire form as dicts, lists or tuples, and scalars."""
     return msgspec.to_builtins(value, enc_hook=_to_wire)
 
 
 def decode(data: object, kind: type[T], *, strict: bool = True) -> T:
-    """Read JSON bytes or text, or an already decoded object, as `kind` (sent or stored form).
+    """Decode JSON bytes or text, or convert an already decoded object, to `kind` (wire or stored form).
 
-    An object that is not read strictly may hold numbers and truths as text.
+    With `strict=False`, an object may hold numbers and booleans as text.
     """
     try:
         if isinstance(data, bytes | str):
@@ -76,13 +76,13 @@ def decode(data: object, kind: type[T], *, strict: bool = True) -> T:
 
 
 def render(diagnostic: Diagnostic) -> dict[str, Any]:
-    """A diagnostic as every surface shows it: the code, the sentence, then the facts."""
+    """Return a diagnostic as every surface shows it: the code, the message, then the facts."""
     facts = plain(diagnostic)
     return {"code": facts.pop("code"), "message": diagnostic.message, **facts}
 
 
 def schema(kinds: Iterable[Any]) -> dict[str, Any]:
-    """JSON Schema of the given records, each under its own name in `$defs`."""
+    """Return the JSON Schema of the given records, each under its name in `$defs`."""
     _, components = msgspec.json.schema_components(
         list(kinds), schema_hook=_schema_of, ref_template="#/$defs/{name}"
     )

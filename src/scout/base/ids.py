@@ -1,6 +1,6 @@
 """Identifiers as TypeID text: a prefix and a UUIDv7 in Crockford base32, sorted by time.
 
-Written by hand because the pure rooms use neither clock nor chance: both come in as arguments.
+Hand-written because the pure layers use neither a clock nor randomness: both are arguments.
 The tests compare it with a TypeID library.
 """
 
@@ -13,8 +13,8 @@ from scout.base.refusal import BadRequest, Refused
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
-_TIME = 10  # characters of the time
-_HEAD_BITS = 80  # the rest of an id is its time, the same for all of one millisecond
+_TIME = 10  # characters that encode the time
+_HEAD_BITS = 80  # the bits above encode the time, equal for all ids of a millisecond
 _HEAD_SHIFTS = range(40, -1, -10)
 _TAIL_SHIFTS = range(70, -1, -10)
 _WELL_FORMED = re.compile(rf"([a-z]+)_[0-7][{_ALPHABET}]{{25}}")
@@ -24,7 +24,7 @@ _COUNTERS = [first + pair for first in _ALPHABET[14:16] for pair in _PAIRS]
 
 
 def mint(prefix: str, milliseconds: int, entropy: bytes) -> str:
-    """A new id from the time and at least ten bytes of chance."""
+    """Return a new id from the time and at least ten random bytes."""
     chance = int.from_bytes(entropy[:10], "big")
     if len(entropy) < 10 or not 0 <= milliseconds < 1 << 48:
         raise Refused(BadRequest(problem="an id needs 48 bits of milliseconds and ten random bytes"))
@@ -34,9 +34,9 @@ def mint(prefix: str, milliseconds: int, entropy: bytes) -> str:
 
 
 def series(milliseconds: int, entropy: bytes) -> Iterator[str]:
-    """1,024 ids of one millisecond without their prefix, in order.
+    """Return an iterator over 1,024 ids of one millisecond, in order, without their prefix.
 
-    They count up from a random number right after the time, so the first 13 characters tell them apart.
+    They count up from a random number right after the time, so their first 13 characters differ.
     """
     text = mint("", milliseconds, entropy)[1:]
     form = f"{text[:_TIME]}%s{text[_TIME + 3 :]}"
@@ -45,7 +45,7 @@ def series(milliseconds: int, entropy: bytes) -> Iterator[str]:
 
 
 def derived(prefix: str, *parts: str) -> str:
-    """The same id for the same parts on every machine (a UUIDv8 from their SHA-256)."""
+    """Return an id that is the same for the same parts on every machine (a UUIDv8 from their SHA-256)."""
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
     number = int.from_bytes(digest[:16], "big")
     number = number & ~(0xF << 76) | 0x8 << 76
@@ -54,7 +54,7 @@ def derived(prefix: str, *parts: str) -> str:
 
 
 def prefix_of(text: str) -> str | None:
-    """The prefix of a well-formed id, or None when the text is not one."""
+    """Return the prefix of a well-formed id, or None if the text is not an id."""
     found = _WELL_FORMED.fullmatch(text)
     return found[1] if found else None
 

@@ -1,4 +1,4 @@
-"""A lifecycle as a literal table. Every (state, move) cell either moves or refuses."""
+"""A lifecycle as a literal table. Each (state, move) cell gives the next state or is refused."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -13,8 +13,8 @@ M = TypeVar("M", bound=StrEnum)
 class Machine(Generic[S, M]):
     """The states of one noun and the moves between them.
 
-    `table` names every state, final ones with no moves. `settled` are the states in which nobody
-    owes anything, even where a record can be taken up again (a done item can be reopened).
+    `table` names every state; final states have no moves. In a `settled` state nobody owes a next move,
+    although the record may still be reopened (such as a done work item).
     """
 
     def __init__(
@@ -29,11 +29,11 @@ class Machine(Generic[S, M]):
         self.settled = self.terminal if settled is None else settled
 
     def accepts(self, state: S) -> tuple[M, ...]:
-        """The moves that this state takes."""
+        """Return the moves that this state allows."""
         return tuple(self.table[state])
 
     def after(self, state: S, move: M) -> S:
-        """The state that `move` leads to, or a refusal that says what would be accepted."""
+        """Return the state that `move` leads to; refuse a move that the state does not allow."""
         following = self.table[state].get(move)
         if following is None:
             raise Refused(
@@ -48,7 +48,7 @@ class Machine(Generic[S, M]):
         return following
 
     def mermaid(self) -> str:
-        """The same table as a state diagram for the docs."""
+        """Return the table as a Mermaid state diagram for the docs."""
         arrows: dict[tuple[str, str], list[str]] = {}
         for state, moves in self.table.items():
             for move, following in moves.items():

@@ -1,4 +1,4 @@
-"""What comes from outside, before anything looks at it: text and numbers that can be stored."""
+"""Checks for external input: text and numbers must be storable."""
 
 import json
 import math
@@ -14,7 +14,7 @@ _DEPTH = 32
 
 
 def text_of(raw: bytes, field: str) -> str:
-    """Percent-encoded UTF-8 as text."""
+    """Decode percent-encoded UTF-8."""
     if b"%" in raw and _BAD_ESCAPE.search(raw):
         raise Refused(BadRequest(problem="expected two hexadecimal digits after %", field=field))
     try:
@@ -27,7 +27,7 @@ def text_of(raw: bytes, field: str) -> str:
 
 
 def check_each_once(data: bytes) -> None:
-    """Refuse JSON that gives a key twice: two readers of it could disagree. What is no JSON is not judged."""
+    """Refuse JSON with a duplicate key, because parsers may disagree on it. Invalid JSON passes."""
     try:
         json.loads(data, object_pairs_hook=_each_once)
     except (ValueError, RecursionError):
@@ -47,7 +47,7 @@ def _shown(name: str) -> str:
 
 
 def check_number(number: float, field: str) -> None:
-    """A number that a column can hold."""
+    """Refuse a number that a database column cannot hold."""
     if isinstance(number, int):
         if not -_LAST <= number <= _LAST:
             problem = f"expected at most 64 bits, got {str(number)[:30]}…"
@@ -57,9 +57,9 @@ def check_number(number: float, field: str) -> None:
 
 
 def check_outside(value: Any, field: str = "", depth: int = 0) -> None:
-    """No text that Scout takes holds NUL or half a character, no number is without bounds, no end is missing.
+    """Refuse text with NUL or lone surrogates, numbers out of range, and values nested too deeply.
 
-    Found here, no file name, column or encoder ever meets one.
+    Later code (file names, columns, encoders) therefore never sees such values.
     """
     if depth > _DEPTH:
         raise Refused(BadRequest(problem=f"nested deeper than {_DEPTH}", field=field[:60]))

@@ -7,7 +7,7 @@ import msgspec
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
 class _RecordType(msgspec.StructMeta):
-    """msgspec does not hand `kw_only` down to subclasses; a record always wants it."""
+    """Metaclass that sets `kw_only` on every record; msgspec does not inherit it."""
 
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
         options.setdefault("kw_only", True)
@@ -15,4 +15,4 @@ class _RecordType(msgspec.StructMeta):
 
 
 class Record(msgspec.Struct, metaclass=_RecordType, frozen=True, rename="camel"):
-    """The one base of everything that is stored or sent."""
+    """The base class of everything that is stored or sent."""

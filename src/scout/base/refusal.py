@@ -1,11 +1,11 @@
-"""How Scout declines: one exception that carries typed facts. Words are derived from the facts."""
+"""Refusals: one exception that carries typed facts. The message is derived from the facts."""
 
 from enum import Enum
 from typing import Any, ClassVar
 
 from scout.base.record import Record
 
-PLACEHOLDER = "…"  # stands in a remedy for what only the caller knows
+PLACEHOLDER = "…"  # in a remedy: a value that only the caller knows
 
 
 class Family(Enum):
@@ -26,7 +26,7 @@ class Family(Enum):
 
 
 class Remedy(Record, omit_defaults=True):
-    """The next call that works: an operation of the table and its parameters."""
+    """The next call that works: an operation and its parameters."""
 
     operation: str
     parameters: dict[str, Any]
@@ -34,7 +34,7 @@ class Remedy(Record, omit_defaults=True):
 
 
 class Candidate(Record, omit_defaults=True):
-    """A likely target, with the shortest address that reaches it."""
+    """A likely target and the shortest address that reaches it."""
 
     address: str
     canonical: str = ""
@@ -57,22 +57,22 @@ class Diagnostic(Record, tag_field="code"):
 
     @property
     def message(self) -> str:
-        """One sentence for a person, made from the facts."""
+        """One sentence for a person, built from the facts."""
         raise NotImplementedError
 
 
 def code_of(diagnostic: type[Diagnostic]) -> str:
-    """The wire tag of a diagnostic class."""
+    """Return the wire tag of a diagnostic class."""
     return str(diagnostic.__struct_config__.tag)
 
 
 def status_of(diagnostic: type[Diagnostic]) -> int:
-    """The HTTP status of a diagnostic class: its own, or its family's."""
+    """Return the HTTP status of a diagnostic class, by default the status of its family."""
     return diagnostic.status or diagnostic.family.status
 
 
-class Refused(Exception):  # noqa: N818 (a refusal is an answer, not an error)
-    """The only exception that leaves a public function of the pure rooms."""
+class Refused(Exception):  # noqa: N818 (a refusal is a result, not an error)
+    """The only exception that public functions of the pure layers raise."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic)

@@ -1,4 +1,4 @@
-"""Registries that are read off the modules which define their classes, so that nothing is listed twice."""
+"""Registries built from the modules that define their classes, so that no class is listed twice."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ T = TypeVar("T")
 def classes_in(
     modules: Iterable[ModuleType], base: type[T], is_entry: Callable[[type[T]], bool]
 ) -> tuple[type[T], ...]:
-    """The subclasses of `base` in these modules that `is_entry` accepts, in the order of the files."""
+    """Return the subclasses of `base` in these modules that `is_entry` accepts, in source order."""
     return tuple(
         found
         for module in modules

@@ -1,6 +1,6 @@
 """Points in time: integer microseconds inside, RFC 3339 UTC with milliseconds on the wire.
 
-Nothing here reads a clock: pure code takes `now` as an argument.
+This module reads no clock: pure code takes `now` as an argument.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -32,12 +32,12 @@ class Time(int):
         return cls(micros)
 
     def plus(self, seconds: float) -> "Time":
-        """The time this many seconds later (or earlier, when negative), within the years 1970 to 9999."""
+        """Return the time this many seconds later (or earlier, if negative), limited to 1970 to 9999."""
         step = round(min(_LAST, max(-_LAST, seconds * 1_000_000)))
         return Time(min(_LAST, max(0, self + step)))
 
     def since(self, earlier: int) -> float:
-        """Seconds from `earlier` to this time."""
+        """Return the seconds from `earlier` to this time."""
         return (self - earlier) / 1_000_000
 
     def __str__(self) -> str:

@@ -1,1 +1,1 @@
-"""What a name is: handles, paths, birth branches, mentions, and the one lexer for all of them."""
+"""Names of agents: handles, paths, birth branches, mentions, and the lexer for all of them."""

@@ -4,10 +4,10 @@ from scout.base.record import Record
 from scout.identity.problem import malformed
 from scout.identity.segment import is_folded
 
-# Of a typed text and of a canonical one, so that what was printed can be read again.
+# Applies to typed and to canonical text, so that printed addresses can be parsed again.
 MAX_LENGTH = 1024
 
-# The dimensions after the definition, in canonical order, with their key in text.
+# The dimensions after the definition, in canonical order, with their text keys.
 QUALIFIERS = {
     "workspace_qualifier": "",
     "profile": "profile:",
@@ -37,16 +37,16 @@ class Address(Record, omit_defaults=True):
 
     @property
     def canonical(self) -> str:
-        """The one text of this address: `@definition.workspace.profile:x.harness:x.model:x.node:x`."""
+        """The canonical text: `@definition.workspace.profile:x.harness:x.model:x.node:x`."""
         parts = ((key, getattr(self, name)) for name, key in QUALIFIERS.items())
         return "@" + ".".join([self.definition_id, *(f"{key}{value}" for key, value in parts if value)])
 
     @property
     def is_bare(self) -> bool:
-        """Only a definition, no qualifier: the shape of an alias."""
+        """Whether the address has only a definition and no qualifier, like an alias."""
         return not any(getattr(self, name) for name in QUALIFIERS)
 
     def without(self, dimension: str) -> "Address":
-        """The same address with one dimension left out."""
+        """Return the same address without one dimension."""
         kept = {name: getattr(self, name) for name in QUALIFIERS if name != dimension}
         return Address(definition_id=self.definition_id, **kept)

@@ -1,7 +1,7 @@
-"""Birth branches: an agent's place in the tree of branches it was spawned into.
+"""Birth branches: an agent's place in the tree of branches.
 
-The root branch is one unit whatever it contains (`release-1.2`, `feature/x`), so parent and depth
-are read off the text alone.
+The root branch counts as one unit even if it contains dots or slashes (`release-1.2`, `feature/x`), so
+parent and depth follow from the text alone.
 """
 
 import re
@@ -16,14 +16,14 @@ from scout.identity.segment import fold, is_folded
 DEPTH_CAP = 2
 MAX_SLUG = 50
 
-# What git forbids inside a branch name (git-check-ref-format).
+# Characters and sequences that git forbids in a branch name (git-check-ref-format).
 _FORBIDDEN = re.compile(
     r"[\s\x00-\x1f\x7f\ud800-\udfff~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?=/|\Z)|\A[/.@-]|[/.]\Z"
 )
 
 
 class BirthBranch(Record):
-    """The branch an agent was born on, with the project's root branch it hangs from."""
+    """The branch an agent was created on, and the root branch of its project."""
 
     root: str
     text: str
@@ -58,7 +58,7 @@ class BirthBranch(Record):
         return BirthBranch(root=self.root, text=self.text.rpartition(".")[0])
 
     def child(self, slug: object, cap: int = DEPTH_CAP) -> "BirthBranch":
-        """The branch of an agent spawned here, or a refusal at the depth cap."""
+        """Return the branch of an agent spawned here; refuse at the depth cap."""
         name = check_slug(slug)
         if self.depth >= cap:
             remedies = self._elsewhere(name, cap)
@@ -76,7 +76,7 @@ class BirthBranch(Record):
 
 
 def check_ref(text: str) -> str:
-    """The text as a git branch name, or a refusal."""
+    """Return the text if it is a valid git branch name; refuse it otherwise."""
     found = _FORBIDDEN.search(text)
     if found or not text:
         at = found.start() if found else 0
@@ -86,7 +86,7 @@ def check_ref(text: str) -> str:
 
 
 def check_slug(text: object) -> str:
-    """The slug of a new branch: folded, 1 to 50 characters, not reserved."""
+    """Return the slug of a new branch; it must be folded, 1 to 50 characters long and not reserved."""
     slug = require_text(text)
     proposal = fold(slug)[:MAX_SLUG].strip("-")
     if not is_folded(slug) or len(slug) > MAX_SLUG:
@@ -97,7 +97,7 @@ def check_slug(text: object) -> str:
 
 
 def _as_handle(text: str) -> tuple[Remedy, ...]:
-    """The handle that a text outside the tree may have been, if it can be one."""
+    """Return a remedy that reads the text as a handle, if it can be one."""
     parts = [fold(part) for part in text.split(".", 1)]
     handle = "@" + ".".join(parts)
     return (instead(handle, "as a handle"),) if all(parts) and len(handle) <= MAX_LENGTH else ()

@@ -1,17 +1,17 @@
-"""Where Markdown text is code: fenced blocks and inline spans, found in one pass each."""
+"""Code in Markdown text: fenced blocks and inline spans, each found in one pass."""
 
 import re
 from bisect import bisect_right
 
 _LINE = re.compile(r"[^\n]*\n?")
-# A fence may stand in a list item, so its indent says nothing.
+# A fence may be inside a list item, so its indent does not matter.
 _FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*(`{3,}(?=[^`\n]*$)|~{3,})", re.MULTILINE)
 _BLANK = re.compile(r"\n[ \t\r]*\n")
 _TICKS = re.compile(r"`+")
 
 
 class CodeSpans:
-    """The code spans of one text, asked by position."""
+    """The code spans of one text; `position in spans` tests a position."""
 
     def __init__(self, text: str) -> None:
         self._spans: list[tuple[int, int]] = []
@@ -35,7 +35,7 @@ class CodeSpans:
 
 
 def _fences(text: str) -> list[tuple[int, int]]:
-    """Fenced blocks; one that is never closed goes on to the end."""
+    """Return the fenced blocks; an unclosed block extends to the end of the text."""
     found: list[tuple[int, int]] = []
     opened: tuple[int, str] | None = None
     for line in _LINE.finditer(text):
@@ -49,7 +49,7 @@ def _fences(text: str) -> list[tuple[int, int]]:
 
 
 def _inline(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """A run of backticks opens a span that the next run of the same length closes."""
+    """Return inline spans: the next run of backticks of the same length closes a span."""
     runs = [match.span() for match in _TICKS.finditer(text, start, end)]
     by_length: dict[int, list[int]] = {}
     for index, (run_start, run_end) in enumerate(runs):

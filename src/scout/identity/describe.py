@@ -1,4 +1,4 @@
-"""What a text is as an address, as plain data: the same answer on every surface."""
+"""Parsed addresses as plain data, the same on every surface."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from scout.identity.name import (
 
 
 def describe(text: str, root_branch: str | None = None) -> dict[str, Any]:
-    """The form of an address, its canonical text and its parts, or a refusal."""
+    """Return the form of an address, its canonical text and its parts; refuse text that is no address."""
     name = lex(text, root_branch)
     form = str(name.__struct_config__.tag)
     return {"input": text, "form": form, "canonical": name.canonical, **_parts(name)}
@@ -51,7 +51,7 @@ def _parts(name: Name) -> dict[str, Any]:
 
 
 def describe_mentions(text: str) -> dict[str, Any]:
-    """The mentions of a body; a leading one that cannot be read is told under `error`."""
+    """Return the mentions of a body; `error` holds the problem of an unreadable leading mention."""
     found = find_mentions(text)
     leading = found.leading
     described: dict[str, Any] = {

@@ -40,8 +40,8 @@ FIELDS = {
 }
 
 
-class _Fault(Exception):  # noqa: N818 (it becomes a refusal, which is an answer)
-    """Where reading failed. `readings` are texts that may have been meant; unreadable ones are dropped."""
+class _Fault(Exception):  # noqa: N818 (it becomes a refusal, which is a result)
+    """A parse failure at a position. `readings` are likely intended texts; unreadable ones are dropped."""
 
     def __init__(self, position: int, problem: str, expected: str, *readings: str) -> None:
         super().__init__(problem)
@@ -60,14 +60,14 @@ class _Piece(NamedTuple):
 
 
 class _Value(NamedTuple):
-    at: int  # where its piece begins
+    at: int  # start of its piece
     value_at: int
     text: str
     open: bool = False  # whether a continuation may still follow
 
 
 def parse_handle(text: object) -> Address:
-    """The address that a handle's text means, or a refusal with position and probable readings."""
+    """Return the address of a handle; a refusal gives the position and the likely readings."""
     words = require_text(text)
     try:
         return _read(words)
@@ -76,7 +76,7 @@ def parse_handle(text: object) -> Address:
 
 
 def readable_handle(text: str) -> Address | None:
-    """The same address, or None where nobody will hear why not."""
+    """Return the address of a handle, or None if it is malformed."""
     try:
         return _read(text)
     except _Fault:
@@ -84,7 +84,7 @@ def readable_handle(text: str) -> Address | None:
 
 
 def check_characters(text: str, *remedies: Remedy) -> None:
-    """Refuse what no typed name may hold: nothing at all, too much, spaces, invisible characters."""
+    """Refuse empty or overlong text, spaces and invisible characters."""
     try:
         _check(text)
     except _Fault as fault:
@@ -92,7 +92,7 @@ def check_characters(text: str, *remedies: Remedy) -> None:
 
 
 def parse_dimensions(fields: Mapping[str, object]) -> Address:
-    """Structured input: each dimension is folded on its own, spaces and dots included."""
+    """Return the address of structured input; each dimension is folded separately, with spaces and dots."""
     values: dict[str, str] = {}
     for key, value in fields.items():
         name = FIELDS.get(key)
@@ -157,13 +157,13 @@ def _read(text: str) -> Address:
     folded = {name: _folded(value) for name, value in values.items()}
     try:
         return Address(definition_id=definition, **folded)
-    except Refused:  # every part is folded, so only the length is left to refuse
+    except Refused:  # every part is folded, so only the length can be refused
         expected = f"at most {MAX_LENGTH} characters when written out"
         raise _Fault(len(text), "too much text", expected) from None
 
 
 def _split(text: str, start: int) -> tuple[list[_Piece], int]:
-    """The dotted pieces, and where the shorthands begin."""
+    """Return the dotted pieces, and the position at which the shorthands begin."""
     pieces: list[_Piece] = []
     while True:
         found = _PIECE.match(text, start)
@@ -182,7 +182,7 @@ def _split(text: str, start: int) -> tuple[list[_Piece], int]:
 
 
 def _shorthands(text: str, start: int) -> dict[str, _Value]:
-    """The harness after `#` and the model after `?`."""
+    """Return the harness after `#` and the model after `?`."""
     found = _TAIL.match(text, start)
     assert found is not None  # the pattern matches the empty text too
     if found.end() < len(text):

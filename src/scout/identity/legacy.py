@@ -1,6 +1,6 @@
-"""Legacy descriptors: ten variants of who an agent was, converted one way into paths and config.
+"""Legacy descriptors: ten variants of an agent's identity, converted one way into paths and config.
 
-The conversion is a plan: it changes nothing, and the same input gives the same plan. Agents that
+The conversion returns a plan: it changes nothing, and the same input gives the same plan. Agents that
 were converted before keep their paths (`existing`), so it can be repeated as the source grows.
 """
 
@@ -18,7 +18,7 @@ CONFIG_KEYS = ("name", "username", "description", "systemPrompt", "workspaceDir"
 
 
 class LegacyAgent(Record):
-    """A row of the old store: whose agent, which descriptor, when it last changed."""
+    """A row of the old store: the agent's user, its descriptor, and its last change."""
 
     id: str
     user_id: str
@@ -33,7 +33,7 @@ class Converted(Record):
 
 
 class Duplicate(Record):
-    """An agent left out because a newer one has its path."""
+    """An agent that is skipped because a newer agent has its path."""
 
     id: str
     path: AgentPath
@@ -47,7 +47,7 @@ class Rejected(Record):
 
 
 class Conversion(Record):
-    """The whole plan. Apps are kept aside for a later model of them."""
+    """The whole plan. Apps are deferred until there is a model for them."""
 
     converted: tuple[Converted, ...]
     duplicates: tuple[Duplicate, ...]
@@ -60,7 +60,7 @@ def convert(
     users_by_key: Mapping[str, str],
     existing: Mapping[str, AgentPath] | None = None,
 ) -> Conversion:
-    """Plan the paths of legacy agents. `users_by_key` maps connector keys such as `telegram:123`."""
+    """Plan the paths of legacy agents. `users_by_key` maps connector keys such as `telegram:123` to users."""
     return _Plan(agents, users_by_key, existing or {}).conversion()
 
 
@@ -71,7 +71,7 @@ class _Plan:
         users_by_key: Mapping[str, str],
         existing: Mapping[str, AgentPath],
     ) -> None:
-        # Newest first, so that the first agent to claim a path is the one that is kept.
+        # Newest first: the first agent to claim a path is kept.
         self.agents = sorted(agents, key=lambda agent: (-agent.updated_at, agent.id))
         self.users_by_key = users_by_key
         self.paths: dict[str, AgentPath] = dict(existing)
@@ -156,7 +156,7 @@ class _Plan:
         return AgentPath.root(user, connector)
 
     def _hold(self, path: AgentPath, agent_id: str) -> str:
-        """The id of the agent that has the path: this one, unless another came first."""
+        """Return the id of the agent that holds the path: this agent, or the first to claim it."""
         if path.kind in (Kind.SUB, Kind.SEARCH):
             following = int(path.segments[-1]) + 1
             self.next_index[path.parent, path.kind] = max(following, self._index(path.parent, path.kind))
@@ -167,7 +167,7 @@ class _Plan:
 
 
 def _parent_of(agent: LegacyAgent) -> str:
-    """The id of the agent this one hangs from, or '' for a root."""
+    """Return the id of the parent agent, or '' for a root."""
     match agent.descriptor.get("type"):
         case "subagent" | "memory-search":
             return str(agent.descriptor.get("parentAgentId") or "?")
@@ -178,7 +178,7 @@ def _parent_of(agent: LegacyAgent) -> str:
 
 
 def _turn(agent: LegacyAgent) -> str:
-    """Children take indexes in the order of their ids, whenever they changed; memories stay newest first."""
+    """Return the sort key: children get indexes in the order of their ids; memories stay newest first."""
     return "" if agent.descriptor.get("type") == "memory-agent" else agent.id
 
 

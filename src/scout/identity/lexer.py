@@ -49,7 +49,7 @@ _DIRECTORY = re.compile(r"\.\.?/|~(?:/|\Z)")
 
 
 def lex(text: object, root_branch: str | None = None) -> Name:
-    """What kind of address a text is, and its parts; or a refusal. `root_branch` enables bare branches."""
+    """Return the form and parts of an address; refuse malformed text. `root_branch` enables bare branches."""
     words = require_text(text)
     try:
         return _read(words, root_branch)
@@ -58,7 +58,7 @@ def lex(text: object, root_branch: str | None = None) -> Name:
 
 
 def bare_branch(text: str) -> str | None:
-    """The text when it could be a birth branch typed without `branch:`; a directory decides."""
+    """Return the text if it could be a birth branch typed without `branch:`; the directory decides."""
     bare = "." in text and not text.startswith(("@", "/", ".", "~", ">>")) and not set(text) & set(':#?"{')
     return text if bare and not any(letter.isspace() for letter in text) else None
 
@@ -86,13 +86,13 @@ def _read(text: str, root_branch: str | None) -> Name:
 
 def _with_readable_remedies(text: str, refusal: Refused) -> Refused:
     told = refusal.diagnostic
-    assert isinstance(told, MalformedAddress)  # reading a text has no other refusal
+    assert isinstance(told, MalformedAddress)  # parsing raises no other refusal
     readable = (remedy for remedy in told.remedies if _is_readable(remedy))
     return malformed(text, told.position, told.problem, told.expected, *readable)
 
 
 def _is_readable(remedy: Remedy) -> bool:
-    """Whether the remedy is a text that may be written instead (the manual is no text)."""
+    """Whether the remedy offers a replacement text that can be parsed."""
     try:
         names = [_read(text, None) for text in remedy.parameters.get("texts", ())]
     except Refused:
@@ -112,7 +112,7 @@ def _structured(text: str) -> Name:
         fields: object = json.loads(text, object_pairs_hook=_each_once)
     except (ValueError, RecursionError):
         raise malformed(text, 0, "'{'", "an address, or a JSON object with its dimensions") from None
-    assert isinstance(fields, dict)  # the text begins with a brace
+    assert isinstance(fields, dict)  # the text starts with a brace
     address = parse_dimensions(cast(Mapping[str, object], fields))
     return HandleName(address=address, bare=False, text=address.canonical)
 
@@ -125,7 +125,7 @@ def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _routed(text: str, root_branch: str | None) -> Name:
-    """After the route operator a bare word is never a branch."""
+    """Parse the target after the route operator, where a bare word is never a branch."""
     target = text[2:].lstrip()
     start = len(text) - len(target)
     if not target or target.startswith((">", "{")):
@@ -170,7 +170,7 @@ def _as_project(text: str) -> tuple[Remedy, ...]:
 
 
 def _is_suffix(suffix: str) -> bool:
-    """Whether the suffix could follow some agent's path."""
+    """Whether the suffix is valid after an agent's path."""
     try:
         AgentPath.parse(f"/user/direct{suffix}")
     except Refused:

@@ -1,4 +1,4 @@
-"""Mentions in a body: `@` at a word's start. Only the first word routes; the others are hints."""
+"""Mentions in a body: `@` at the start of a word. Only a leading mention routes; the others are hints."""
 
 import re
 
@@ -17,7 +17,7 @@ _TRAILING = ".,;:!?#/~+-_"
 
 
 class Mention(Record):
-    """One mention: its text in the body, where it stands, and what it names or why it names nothing."""
+    """One mention: its text, its position in the body, and its address or the parse problem."""
 
     text: str
     position: int
@@ -26,14 +26,14 @@ class Mention(Record):
 
 
 class Mentions(Record):
-    """The hard routing signal of a body, if it has one, and the soft hints."""
+    """The leading mention of a body, which routes it, and the soft mentions, which are hints."""
 
     leading: Mention | None = None
     soft: tuple[Mention, ...] = ()
 
 
 def find_mentions(body: object) -> Mentions:
-    """Read the mentions of a body. A malformed hint is no mention; a malformed first word is kept."""
+    """Return the mentions of a body. Malformed soft mentions are ignored; a malformed leading one is kept."""
     text = require_text(body)
     if "@" not in text:
         return Mentions(leading=None, soft=())

@@ -1,4 +1,4 @@
-"""The shortest address that still means the same instance."""
+"""The shortest address that still resolves to the same instance."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,7 +8,7 @@ from scout.identity.address import QUALIFIERS, Address
 def minimal_text(
     canonical: Address, means_the_same: Callable[[Address], bool], aliases: Iterable[str] = ()
 ) -> str:
-    """Drop each qualifier that is not needed, in canonical order; prefer a shorter alias.
+    """Return the address without unneeded qualifiers (dropped in canonical order), or a shorter alias.
 
     `means_the_same` resolves an address for a caller outside every project and node; `aliases` are
     the names of aliases that resolve to the instance.

@@ -1,4 +1,4 @@
-"""Model words: how much of a model's name a person has to type."""
+"""Short names of models: which parts of a model's name are enough to select it."""
 
 from scout.identity.segment import fold
 
@@ -6,10 +6,10 @@ VENDORS = frozenset({"claude", "gpt", "openai", "anthropic", "gemini", "google"}
 
 
 def model_words(model: str) -> frozenset[str]:
-    """Every text that asks for this model, so that an index can find it without a scan.
+    """Return every text that selects this model, so that an index finds it without a scan.
 
-    The whole name; what is left after leading vendor words; each alphabetic word that is no vendor;
-    the tail that starts at such a word. Vendor words alone ask for nothing.
+    The whole name; the rest after leading vendor words; each alphabetic word that is not a vendor; and
+    the tail that starts at such a word. Vendor words alone select nothing.
     """
     words = fold(model).split("-")
     asked = {"-".join(words)}
@@ -26,5 +26,5 @@ def model_words(model: str) -> frozenset[str]:
 
 
 def model_matches(asked: str, model: str) -> bool:
-    """Whether the asked word means this model (`5-5` and `gpt-5-5`, `sonnet` and `claude-sonnet-4-6`)."""
+    """Whether the word selects this model (`5-5` and `gpt-5-5`, `sonnet` and `claude-sonnet-4-6`)."""
     return asked in model_words(model)

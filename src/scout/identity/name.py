@@ -1,11 +1,11 @@
-"""What the lexer makes of a text: one record per form, told apart by `form`."""
+"""The results of the lexer: one record per form of address, distinguished by `form`."""
 
 from scout.base.record import Record
 from scout.identity.address import Address
 from scout.identity.branch import BirthBranch
 from scout.identity.path import AgentPath
 
-# The ids that are addresses, by prefix.
+# The ids that are valid addresses, by prefix.
 ID_KINDS = {
     "agt": "agent",
     "ept": "endpoint",
@@ -18,7 +18,7 @@ ID_KINDS = {
 
 
 class HandleName(Record, tag_field="form", tag="handle"):
-    """A handle. `bare` when it was typed without `@` or qualifiers: then aliases and branches come first."""
+    """A handle. `bare`: typed without `@` or qualifiers, so aliases and branches take precedence."""
 
     address: Address
     text: str
@@ -38,7 +38,7 @@ class PathName(Record, tag_field="form", tag="path"):
 
 
 class RelativeName(Record, tag_field="form", tag="relative"):
-    """The caller (or its parent, when `up`) and suffixes below it."""
+    """The caller (or its parent, if `up`) and suffixes below it."""
 
     text: str
     up: bool = False
@@ -58,7 +58,7 @@ class OperatorName(Record, tag_field="form", tag="operator"):
 
 
 class BranchName(Record, tag_field="form", tag="branch"):
-    """A birth branch; `branch` is known when the root branch is."""
+    """A birth branch; `branch` is set if the root branch is known."""
 
     text: str
     branch: BirthBranch | None = None
@@ -78,7 +78,7 @@ class IdName(Record, tag_field="form", tag="id"):
 
 
 class SessionName(Record, tag_field="form", tag="session"):
-    """A session by Scout's id, or by the harness and its own id."""
+    """A session by Scout's id, or by harness and native id."""
 
     id: str | None = None
     harness: str | None = None

@@ -1,4 +1,4 @@
-"""Paths: the total name of an agent, `/<userId>/…`.
+"""Paths: the full name of an agent, `/<userId>/…`.
 
 path   = root *16( suffix )
 root   = "/" user "/" connector
@@ -16,7 +16,7 @@ from scout.identity.problem import instead, malformed, require_text
 MAX_BYTES = 1024
 MAX_SUFFIXES = 16
 
-# Words with a meaning inside a path: none of them is a user, connector, name, id or tag.
+# Path keywords: not allowed as a user, connector, name, id or tag.
 PATH_WORDS = frozenset({"agent", "cron", "task", "subuser", "system", "sub", "memory", "search", "app"})
 
 _SEGMENT = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._~-]+")
@@ -28,7 +28,7 @@ _INDEXED = frozenset({"sub", "search"})
 
 
 class Kind(StrEnum):
-    """What sort of agent a path names."""
+    """The kind of agent that a path names."""
 
     CONNECTOR = "connector"
     AGENT = "agent"
@@ -42,7 +42,7 @@ class Kind(StrEnum):
 
 
 class ModelRole(StrEnum):
-    """Which model settings an agent of a kind uses."""
+    """The model settings that an agent of a kind uses."""
 
     USER = "user"
     SUBAGENT = "subagent"
@@ -72,7 +72,7 @@ _LABELS = {
 
 
 def is_segment(text: str) -> bool:
-    """Whether the text may be a user, connector, name, id or tag in a path."""
+    """Whether the text is valid as a user, connector, name, id or tag in a path."""
     return _SEGMENT.fullmatch(text) is not None and text not in PATH_WORDS
 
 
@@ -83,14 +83,14 @@ class AgentPath(str):
 
     @classmethod
     def parse(cls, text: object) -> "AgentPath":
-        """The path, or a refusal that names the segment at fault."""
+        """Return the path; a refusal names the invalid segment."""
         words = require_text(text)
         _check(words)
         return cls(words)
 
     @classmethod
     def root(cls, user: str, *parts: str) -> "AgentPath":
-        """`AgentPath.root("u1", "agent", "arc")` is `/u1/agent/arc`."""
+        """Build a root path: `AgentPath.root("u1", "agent", "arc")` is `/u1/agent/arc`."""
         return cls.parse("/" + "/".join((user, *parts)))
 
     @property
@@ -99,7 +99,7 @@ class AgentPath(str):
 
     @property
     def kind(self) -> Kind:
-        """The suffix decides first, then `/system/`, then the second segment."""
+        """The kind, decided by the suffix, then by `/system/`, then by the second segment."""
         first, second, *rest = self.segments
         last = (first, second, *rest)[-2:]
         if last[1] == "memory":
@@ -127,7 +127,7 @@ class AgentPath(str):
 
     @property
     def user(self) -> str | None:
-        """The user the agent belongs to; None below `/system`."""
+        """The user that owns the agent; None below `/system`."""
         first = self.segments[0]
         return None if first == "system" else first
 
@@ -145,7 +145,7 @@ class AgentPath(str):
         return AgentPath.parse(f"{self}/memory")
 
     def label(self, name: str | None = None, username: str | None = None) -> str:
-        """What a person sees: the configured name, or one made from the path."""
+        """Return the display name: the configured name, or a label built from the path."""
         if name:
             return f"{name} (@{username})" if username else name
         if self.kind is Kind.MEMORY:
@@ -161,7 +161,7 @@ def _check(text: str) -> None:
     if not text.startswith("/"):
         remedies = _repaired(text, f"/{text}", "as a path")
         raise malformed(text, 0, "no '/'", "a path such as /user/agent/name", *remedies)
-    if len(text) > MAX_BYTES:  # what is not ASCII is refused below
+    if len(text) > MAX_BYTES:  # non-ASCII text is refused below
         raise malformed(text, MAX_BYTES, "too much text", f"at most {MAX_BYTES} bytes")
     segments = text[1:].split("/")
     starts = _starts(segments)
@@ -192,7 +192,7 @@ def _bad_segment(text: str, segment: str, start: int) -> Refused:
 
 
 def _repaired(text: str, repaired: str, why: str) -> tuple[Remedy, ...]:
-    """The remedy for a text, if repairing made a path of it."""
+    """Return the remedy if the repaired text is a valid path."""
     if repaired == text:
         return ()
     try:
@@ -203,7 +203,7 @@ def _repaired(text: str, repaired: str, why: str) -> tuple[Remedy, ...]:
 
 
 def _check_root(text: str, segments: list[str], starts: list[int]) -> int:
-    """Check the root and say how many segments it takes."""
+    """Check the root and return the number of its segments."""
     if len(segments) < 2:
         raise malformed(text, len(text), "the end", "a connector, or agent/NAME, after the user")
     system = segments[0] == "system"

@@ -1,4 +1,4 @@
-"""The ways a name can be refused."""
+"""Diagnostics for refused names, and the helpers that build them."""
 
 from typing import ClassVar
 
@@ -66,12 +66,12 @@ class DepthCap(Diagnostic, tag="depth_cap"):
 
 
 def instead(text: str, why: str) -> Remedy:
-    """The remedy 'write this instead'."""
+    """Return the remedy "write this instead"."""
     return Remedy(operation="parse", parameters={"texts": [text]}, why=why)
 
 
 def malformed(text: str, position: int, problem: str, expected: str, *remedies: Remedy) -> Refused:
-    """The refusal of a text that is not an address; only its beginning is kept."""
+    """Return the refusal of a text that is not an address; it keeps only the first 200 characters."""
     teach = Remedy(
         operation="explain", parameters={"code": "malformed_address"}, why="the forms of an address"
     )
@@ -87,14 +87,14 @@ def malformed(text: str, position: int, problem: str, expected: str, *remedies: 
 
 
 def within(text: str, offset: int, refusal: Refused) -> Refused:
-    """The refusal of a part, told for the whole text that holds it at `offset`."""
+    """Return the refusal of a part with its position in the whole text, where the part starts at `offset`."""
     part = refusal.diagnostic
-    assert isinstance(part, MalformedAddress)  # reading a text has no other refusal
+    assert isinstance(part, MalformedAddress)  # parsing raises no other refusal
     return malformed(text, offset + part.position, part.problem, part.expected, *part.remedies)
 
 
 def require_text(value: object) -> str:
-    """Any value as text, or a refusal: bytes must be UTF-8, everything else must be a string."""
+    """Return the value as text; refuse bytes that are not UTF-8, and types other than bytes and str."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes | bytearray):
@@ -106,5 +106,5 @@ def require_text(value: object) -> str:
 
 
 def _sendable(text: str) -> str:
-    """The text with lone surrogates, which no JSON can carry, as question marks."""
+    """Replace lone surrogates, which JSON cannot carry, with question marks."""
     return text.encode("utf-8", "replace").decode()

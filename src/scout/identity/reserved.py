@@ -1,9 +1,9 @@
-"""Words that no agent, slug or alias may carry, and what each of them teaches."""
+"""Words that no agent, slug or alias may use, and the explanation of each."""
 
 from scout.base.refusal import Refused
 from scout.identity.problem import ReservedName, instead
 
-# Every key a qualifier may have in text, and the dimension it means.
+# Every key of a qualifier in text, and its dimension.
 KEYS = {
     "workspace": "workspace_qualifier",
     "branch": "workspace_qualifier",
@@ -45,7 +45,7 @@ RESERVED: dict[str, str] = {
 
 
 def check_name(name: str) -> str:
-    """The name itself, or a refusal that teaches what the reserved word is for."""
+    """Return the name; refuse a reserved word and explain its use."""
     teaches = RESERVED.get(name)
     if teaches is None:
         return name

@@ -14,7 +14,7 @@ _ID = re.compile(r"[a-z]{3}_")
 
 
 class Route(Record):
-    """Where a composed text goes. `command` stands before the operator; `address` means `target` anywhere."""
+    """The route of a composed text. `command` precedes the operator; `address` names `target` without it."""
 
     command: str
     target: Name
@@ -23,7 +23,7 @@ class Route(Record):
 
 
 def find_route(text: object) -> Route | None:
-    """The target after the first `>>` that is a word of its own; None when there is none."""
+    """Return the route of the first `>>` that is a separate word, or None."""
     words = require_text(text)
     code = CodeSpans(words)
     found = next((one for one in _OPERATOR.finditer(words) if one.start() not in code), None)
@@ -46,7 +46,7 @@ def _target(text: str, target: str, start: int) -> Name:
 
 
 def _address(target: str) -> str:
-    """The target as it is written without the operator: a bare word is a handle, so it gets its `@`."""
+    """Return the target as written without the operator: a bare word is a handle, so it gets an `@`."""
     name = lex(target)
     is_bare = isinstance(name, HandleName) and name.bare and not _ID.match(target)
     return f"@{target}" if is_bare else target

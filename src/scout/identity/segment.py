@@ -1,4 +1,4 @@
-"""Segments: the words that names are made of."""
+"""Segments: the parts of names."""
 
 import re
 import unicodedata
@@ -6,13 +6,13 @@ import unicodedata
 from scout.identity.problem import malformed, require_text
 
 _OTHER = re.compile(r"[^a-z0-9]+")
-# NFKD sorts each run of accents, in quadratic time, and folding drops them all: short pieces do.
+# NFKD sorts each run of accents in quadratic time. Folding drops accents, so short chunks are safe.
 _STEP = 64
 _FOLDED = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 def fold(text: object) -> str:
-    """NFKD to ASCII, lower case, runs of anything else to one `-`, edges trimmed; may be empty."""
+    """Return the text as lowercase ASCII (NFKD), other runs as one `-`, edges trimmed; may be empty."""
     words = require_text(text)
     if not words.isascii():
         words = "".join(_ascii(words[at : at + _STEP]) for at in range(0, len(words), _STEP))
@@ -24,12 +24,12 @@ def _ascii(text: str) -> str:
 
 
 def is_folded(text: str) -> bool:
-    """Whether folding would leave this text as it is."""
+    """Whether folding leaves this text unchanged."""
     return _FOLDED.fullmatch(text) is not None
 
 
 def segment(text: object) -> str:
-    """The folded segment, or a refusal when nothing is left of the text."""
+    """Return the folded segment; refuse text that folds to nothing."""
     folded = fold(text)
     if not folded:
         raise malformed(require_text(text), 0, "nothing is left of the name", "a letter or a digit")

@@ -1,4 +1,4 @@
-"""The spellings of a new agent: derived once when it is created, stored, never recomputed."""
+"""The names of a new agent: derived once when it is created, stored, never recomputed."""
 
 import hashlib
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from scout.identity.segment import fold, segment
 
 
 class Spelling(Record):
-    """The three names of one agent. Only registered and spawned agents have a handle."""
+    """The three names of an agent. Only registered and spawned agents have a handle."""
 
     path: AgentPath
     address: Address
@@ -28,7 +28,7 @@ def registered(
     profile: str | None = None,
     root_branch: str | None = None,
 ) -> Spelling:
-    """A registered agent; `root_branch` is given for a project's root agent and is where it was born."""
+    """Return the names of a registered agent; `root_branch` is the birth branch of a project's root agent."""
     name = check_name(segment(definition))
     place = segment(workspace) if workspace is not None else None
     persona = segment(profile) if profile is not None else None
@@ -54,7 +54,7 @@ def spawned(
     taken: Callable[[Address], bool],
     cap: int = DEPTH_CAP,
 ) -> Spelling:
-    """A child with a branch of its own below its parent's."""
+    """Return the names of a child with a separate branch below its parent's branch."""
     if parent.birth_branch is None:
         raise malformed(slug, 0, "a parent without a branch", "an agent that was born on a branch")
     branch = BirthBranch.parse(parent.birth_branch, root_branch).child(slug, cap)
@@ -67,26 +67,26 @@ def spawned(
 
 
 def worker(parent: Spelling, index: int) -> Spelling:
-    """A child that works on its parent's branch."""
+    """Return the names of a child that works on its parent's branch."""
     place = parent.address.workspace_qualifier or "w"
     address = Address(definition_id=parent.address.definition_id, workspace_qualifier=f"{place}-{index}")
     return Spelling(path=parent.path.sub(index), address=address)
 
 
 def clone_workspace(definition: str, branch: str, folder: str) -> str:
-    """The workspace of a second live registration of a definition from another folder."""
+    """Return the workspace of a second live registration of a definition from another folder."""
     return f"{segment(definition)}-{segment(branch)}-{_six_hex(folder)}"
 
 
 def session_alias(definition: str, number: int) -> str:
-    """The alias of an agent's second and further live sessions."""
+    """Return the alias of an agent's second or later live session."""
     if number < 2:
         raise malformed(f"{definition}-{number}", 0, f"session number {number}", "2 or more")
     return f"{segment(definition)}-{number}"
 
 
 def folder_for_slug(branch: BirthBranch, taken: Callable[[str], bool]) -> str:
-    """The worktree folder of a branch: its slug, made distinct when another parent's child has it."""
+    """Return the worktree folder of a branch: its slug, with a hash if the slug is taken."""
     slug = branch.slugs[-1] if branch.slugs else branch.root
     return f"{slug}-{_six_hex(branch.text)}" if taken(slug) else slug
 
@@ -94,7 +94,7 @@ def folder_for_slug(branch: BirthBranch, taken: Callable[[str], bool]) -> str:
 def directory_definition(
     folder: str, parent_folder: str, configured: str | None, taken: Callable[[str], bool]
 ) -> str:
-    """A directory's definition: the configured name or the folder's; if unusable, the parent's before it."""
+    """Return the configured or folder name; if unusable, prefix it with the parent folder's name."""
     name = segment(configured) if configured else segment(folder)
     if name not in RESERVED and name not in PATH_WORDS and not taken(name):
         return name
@@ -102,13 +102,13 @@ def directory_definition(
 
 
 def operator_user(login: str) -> str:
-    """The operator's user id: the folded login name; names that mean something else become `me`."""
+    """Return the operator's user id: the folded login name, or `me` if it is empty or reserved."""
     user = fold(login)
     return user if user and user not in ("root", "operator") and user not in PATH_WORDS else "me"
 
 
 def node_name(host: str) -> str:
-    """A machine's name: its folded host name."""
+    """Return a machine's name: its folded host name."""
     return segment(host)
 
 
