@@ -1,1 +1,1 @@
-"""What exists: one noun in one file, with its record, its states and its table of moves."""
+"""The nouns of Scout: one file each, with the record, its states and its table of moves."""

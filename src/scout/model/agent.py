@@ -1,4 +1,4 @@
-"""Who: the one record behind every spelling of an agent's name."""
+"""Agents: the record behind every name of an agent."""
 
 import difflib
 from enum import StrEnum
@@ -23,7 +23,7 @@ class Lifecycle(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "Lifecycle | None":
-        # The word for it in older stores.
+        # Older stores use this word.
         return cls.RETIRED if value == "dead" else None
 
 
@@ -47,7 +47,7 @@ AGENT = Machine(
 
 
 class ToolRole(StrEnum):
-    """Which MCP tools an agent has; a different thing from its model role."""
+    """The set of MCP tools an agent has; not to be confused with its model role."""
 
     TL = "tl"
     DEV = "dev"
@@ -62,7 +62,7 @@ class WakePolicy(StrEnum):
 
 
 class PermissionProfile(StrEnum):
-    """What a harness may do to the machine, from least to most."""
+    """The access a harness has to the machine, from least to most."""
 
     OBSERVE = "observe"
     REVIEW = "review"
@@ -71,7 +71,7 @@ class PermissionProfile(StrEnum):
 
 
 class AgentConfig(Record):
-    """What its owner may set about an agent. `command`: the program of the harness of that name."""
+    """The settings of an agent that its owner may change. `command`: the program of the `command` harness."""
 
     name: str | None = None
     username: str | None = None
@@ -87,12 +87,12 @@ class AgentConfig(Record):
 
 
 def connects_by_itself(config: AgentConfig) -> bool:
-    """Whether Scout starts no program for the agent: it has neither a harness nor a command."""
+    """Whether Scout starts no program for the agent, because it has neither harness nor command."""
     return config.harness is None and not config.command
 
 
 class Agent(Mutable):
-    """One agent; its path is its total name, `definition_id`, `workspace`, `profile` its base handle."""
+    """One agent. Its path is its full name; `definition_id`, `workspace`, `profile` form its base handle."""
 
     owner: str | None
     path: AgentPath
@@ -112,31 +112,31 @@ class Agent(Mutable):
     next_search_index: int = 0
     config: AgentConfig = AgentConfig()
     created_by: str
-    # Volatile: the sweeper notes its latest activity here, so that the next look comes an idle time later.
+    # Volatile: the sweeper records the latest activity here; its next check is one idle timeout later.
     last_active_at: Time | None = None
     sleeping_since: Time | None = None
 
 
-# What its owner may change; the rest is the agent's identity or its own bookkeeping.
+# The fields an owner may change; the rest is identity or bookkeeping.
 _CHANGEABLE = frozenset({"config", "model_role", "project_root", "tool_role", "working_dir"})
 
 
 def new_agent(agent_id: str, path: AgentPath, now: Time, *, node: str, by: str, **more: Any) -> Agent:
-    """A new record; owner, kind and model role are read off the path here, once. It works in its project."""
+    """Return a new agent; owner, kind and model role come from the path, its folder from the project."""
     read = {"owner": path.user, "kind": path.kind, "model_role": path.model_role}
     facts: dict[str, Any] = {**read, "working_dir": more.get("project_root"), "last_active_at": now, **more}
     return Agent(id=agent_id, path=path, node=node, created_by=by, created_at=now, updated_at=now, **facts)
 
 
 def move_agent(agent: Agent, move: AgentMove, now: Time, *, seen: int | None = None) -> Agent:
-    """Put to sleep, wake, retire or revive; a sleeping agent says since when it sleeps."""
+    """Put an agent to sleep, wake, retire or revive it; `sleeping_since` is set while it sleeps."""
     since = now if move is AgentMove.SLEEP else None
     moved_agent = moved(AGENT, agent, move, now, seen=seen, field="lifecycle", sleeping_since=since)
     return active_at(moved_agent, now)
 
 
 def update_agent(agent: Agent, now: Time, *, seen: int | None = None, **changes: Any) -> Agent:
-    """The agent with another config, role or folder; what it is called never changes."""
+    """Return the agent with another config, role or folder; its names never change."""
     for name in sorted(changes.keys() - _CHANGEABLE):
         problem = f"an agent's {name} never changes; these may: {', '.join(sorted(_CHANGEABLE))}"
         raise Refused(BadRequest(problem=problem, field=name))
@@ -144,24 +144,24 @@ def update_agent(agent: Agent, now: Time, *, seen: int | None = None, **changes:
 
 
 def active_at(agent: Agent, now: Time) -> Agent:
-    """The agent with its latest activity noted: volatile, so no new revision."""
+    """Return the agent with a new `last_active_at`, which is volatile: the revision stays."""
     return msgspec.structs.replace(agent, last_active_at=now)
 
 
 def take_sub_index(agent: Agent, now: Time) -> tuple[Agent, int]:
-    """The parent with its counter moved on, and the index its new child gets."""
+    """Return the parent with its counter incremented, and the index of the new child."""
     index = agent.next_sub_index
     return changed("agent", agent, now, next_sub_index=index + 1), index
 
 
 def take_search_index(agent: Agent, now: Time) -> tuple[Agent, int]:
-    """The same for a search child."""
+    """Return the parent with its search counter incremented, and the index of the new child."""
     index = agent.next_search_index
     return changed("agent", agent, now, next_search_index=index + 1), index
 
 
 def project_id(node: str, project_root: str) -> str:
-    """The id of a project: the same folder on the same machine is the same project."""
+    """Return the id of a project, derived from the node and the folder."""
     return derived("prj", node, project_root)
 
 
@@ -169,7 +169,7 @@ _KEYS = tuple(field.encode_name for field in msgspec.structs.fields(AgentConfig)
 
 
 def read_config(data: object, base: AgentConfig | None = None) -> AgentConfig:
-    """Read a config from outside, over `base`; an unknown key is refused with the nearest known one."""
+    """Decode a config from outside, merged over `base`; refuse unknown keys and suggest the nearest."""
     fields = decode(data, dict[str, Any])
     for key in fields:
         _check_key(key)

@@ -1,4 +1,4 @@
-"""A human-owned short name for an agent (with harness, model, node) or for one exact session."""
+"""Aliases: a user's short name for an agent (with harness, model, node) or for one exact session."""
 
 from enum import StrEnum
 
@@ -42,7 +42,7 @@ ALIAS = Machine(
 
 
 class AliasTarget(Record):
-    """Exactly one of an agent (narrowed by harness, model, node) and a session."""
+    """Either an agent (optionally narrowed by harness, model, node) or a session."""
 
     agent_id: str | None = None
     session_id: str | None = None
@@ -52,7 +52,7 @@ class AliasTarget(Record):
 
 
 class Alias(Mutable):
-    """One name of one user. `until_session_ends`: Scout made it for a second live session."""
+    """One alias of one user. `until_session_ends`: created by Scout for a second live session."""
 
     owner: str
     name: str
@@ -64,7 +64,7 @@ class Alias(Mutable):
 
 
 def check_target(target: AliasTarget) -> AliasTarget:
-    """The same target, or the refusal that says what an alias may point to."""
+    """Return the target; refuse one that an alias cannot point to."""
     if (target.agent_id is None) == (target.session_id is None):
         raise Refused(BadRequest(problem="an alias names either an agent or a session", field="target"))
     if target.session_id is not None and (target.harness or target.model or target.node):
@@ -74,28 +74,28 @@ def check_target(target: AliasTarget) -> AliasTarget:
 
 
 def retarget_alias(alias: Alias, target: AliasTarget, now: Time, *, seen: int | None = None) -> Alias:
-    """The alias with another target; this also mends a broken one."""
+    """Return the alias with another target; this also repairs a broken alias."""
     target = check_target(target)
     return moved(ALIAS, alias, AliasMove.RETARGET, now, seen=seen, target=target, reason="")
 
 
 def break_alias(alias: Alias, reason: str, now: Time) -> Alias:
-    """Its name or target no longer means one thing: refuse it until a person repairs it."""
+    """Mark the alias as broken (it no longer names exactly one target) until a person repairs it."""
     return moved(ALIAS, alias, AliasMove.BREAK, now, reason=reason)
 
 
 def repair_alias(alias: Alias, now: Time, *, seen: int | None = None) -> Alias:
-    """The same target again."""
+    """Return the alias as active again, with the same target."""
     return moved(ALIAS, alias, AliasMove.REPAIR, now, seen=seen, reason="")
 
 
 def remove_alias(alias: Alias, now: Time, *, seen: int | None = None, reason: str = "") -> Alias:
-    """The name is free again."""
+    """Remove the alias; its name is free again."""
     return moved(ALIAS, alias, AliasMove.REMOVE, now, seen=seen, reason=reason)
 
 
 def end_with_session(alias: Alias, session_id: str, now: Time) -> Alias:
-    """A name that was made for a session goes with it; any other stays."""
+    """Remove an alias that was created for this session; return any other unchanged."""
     bound = alias.until_session_ends and alias.target.session_id == session_id
     if not bound or alias.state is AliasState.REMOVED:
         return alias

@@ -1,4 +1,4 @@
-"""A standing decision of a person: what programs may do without asking again, for whom, until when."""
+"""Standing decisions: which actions programs may take without asking again, for whom, and until when."""
 
 from enum import StrEnum
 
@@ -28,7 +28,7 @@ ALLOWANCE = Machine(
 
 
 class AllowanceScope(StrEnum):
-    """For whom it holds."""
+    """The agents that a standing decision covers."""
 
     AGENT = "agent"
     PROJECT = "project"
@@ -36,7 +36,7 @@ class AllowanceScope(StrEnum):
 
 
 class AllowanceKind(StrEnum):
-    """What of a request it looks at: the exact command, the tool, or the file."""
+    """The part of a request that is matched: the exact command, the tool, or the file."""
 
     COMMAND = "command"
     TOOL = "tool"
@@ -44,10 +44,10 @@ class AllowanceKind(StrEnum):
 
 
 class Allowance(Mutable):
-    """`command` is compared character by character. `arguments` are those of the tool; None: any.
+    """One standing decision. `command` must match exactly; `arguments` are the tool's (None: any).
 
-    `path` is an absolute pattern: `*` and `?` stand for characters of one name, `**` for any folders.
-    `attention_id` is the item that a person was deciding.
+    `path` is an absolute pattern: `*` and `?` match characters within one name, `**` matches any folders.
+    `attention_id` is the item that the person decided.
     """
 
     kind: AllowanceKind
@@ -67,14 +67,14 @@ class Allowance(Mutable):
 
     @property
     def subject(self) -> str:
-        """By what it is looked for: the command, else the tool; patterns are looked through."""
+        """The lookup key: the command or the tool; empty for path patterns, which are scanned."""
         if self.kind is AllowanceKind.COMMAND:
             return self.command or ""
         return (self.tool or "") if self.kind is AllowanceKind.TOOL else ""
 
 
 def check_allowance(allowance: Allowance) -> Allowance:
-    """The same allowance, or the refusal of one that does not say for whom or what."""
+    """Return the allowance; refuse one with a missing scope or subject, or an invalid path pattern."""
     wanted = {
         AllowanceKind.COMMAND: allowance.command,
         AllowanceKind.TOOL: allowance.tool,
@@ -94,7 +94,7 @@ def check_allowance(allowance: Allowance) -> Allowance:
 
 
 def is_valid_allowance(allowance: Allowance, now: Time) -> bool:
-    """Whether it holds now."""
+    """Whether the allowance is active and not expired."""
     in_time = allowance.expires_at is None or allowance.expires_at > now
     return allowance.state is AllowanceState.ACTIVE and in_time
 
@@ -102,5 +102,5 @@ def is_valid_allowance(allowance: Allowance, now: Time) -> bool:
 def revoke_allowance(
     allowance: Allowance, now: Time, *, reason: str = "", seen: int | None = None
 ) -> Allowance:
-    """Taken back: from now on a person is asked again."""
+    """Revoke the allowance; later requests need a person again."""
     return moved(ALLOWANCE, allowance, AllowanceMove.REVOKE, now, seen=seen, reason=reason)

@@ -1,4 +1,4 @@
-"""'Do this and track it' (the seeds' invocation). What was asked never changes; its flights do."""
+"""Asks: "do this and track it" (the seeds' invocation). An ask never changes; its flights do."""
 
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from scout.base.time import Time
 
 
 class ReplyMode(StrEnum):
-    """How the asker hears of the result."""
+    """How the asker receives the result."""
 
     NONE = "none"
     INLINE = "inline"
@@ -21,7 +21,7 @@ class IfUnreachable(StrEnum):
 
 
 class SessionPolicy(StrEnum):
-    """Which session is to take the ask; existing and fork name it."""
+    """The session that takes the ask; `existing` and `fork` name one."""
 
     NEW = "new"
     REUSE = "reuse"
@@ -30,7 +30,7 @@ class SessionPolicy(StrEnum):
 
 
 class Ask(Record):
-    """One ask. `resolved` is the canonical address it went to; `chain` the asks it was made inside of."""
+    """One ask. `resolved`: the canonical address of its target; `chain`: the asks it is nested in."""
 
     id: str
     conversation_id: str
@@ -59,7 +59,7 @@ class Ask(Record):
 
 
 class AskReceipt(Record, omit_defaults=True):
-    """What the asker gets back once the ask is on disk."""
+    """The result returned to the asker once the ask is on disk."""
 
     conversation_id: str
     message_id: str
@@ -89,7 +89,7 @@ class AskReceipt(Record, omit_defaults=True):
 
 
 def check_ask(ask: Ask) -> Ask:
-    """The same ask, or the refusal of a session policy that contradicts itself."""
+    """Return the ask; refuse a session policy that contradicts its target session."""
     names = ask.session_policy in (SessionPolicy.EXISTING, SessionPolicy.FORK)
     if names != (ask.target_session_id is not None):
         problem = "existing and fork name a session, new and reuse do not"

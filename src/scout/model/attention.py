@@ -1,4 +1,4 @@
-"""'Needs the human': the one inbox of a person, and how each answer travels back to what is blocked."""
+"""Attention items: a person's inbox, and the return path of each answer to the blocked record."""
 
 from enum import StrEnum
 
@@ -82,7 +82,7 @@ _URGENCY = {Risk.HIGH: 0, Risk.MEDIUM: 1, Risk.LOW: 2}
 
 
 class AttentionAction(Record):
-    """One button: the move it makes, its words, and the text it answers with."""
+    """One button: its move, its label, and the text it answers with."""
 
     move: AttentionMove
     label: str
@@ -90,7 +90,7 @@ class AttentionAction(Record):
 
 
 class ReturnPath(Record, omit_defaults=True):
-    """Where the answer goes: into the harness's own request, a flight, a question or a conversation."""
+    """The destination of the answer: a harness request, a flight, a question or a conversation."""
 
     session_id: str | None = None
     request: str | None = None
@@ -101,11 +101,11 @@ class ReturnPath(Record, omit_defaults=True):
 
 
 class Attention(Mutable):
-    """One thing for one user. `source` is who or what raised it, `dedupe` what makes it the same thing.
+    """One item for one user. `source`: the agent or record that raised it; `dedupe`: its deduplication key.
 
-    `permission`: what a program wants to do, exactly. `rank`: the first open item of an agent and a risk
-    has 1, the next 2; lists go by it, so that agents take turns. `allowance_id`: the standing decision
-    that let it through.
+    `permission`: the exact action that a program requests. `rank`: position among the open items of the same
+    agent and risk, from 1; lists sort by it, so that agents take turns. `allowance_id`: the standing decision
+    that allowed it.
     """
 
     kind: AttentionKind
@@ -130,7 +130,7 @@ class Attention(Mutable):
 
     @property
     def urgency(self) -> int:
-        """How risky it is, the riskiest first."""
+        """The sort key by risk; the highest risk comes first."""
         return _URGENCY[self.risk]
 
 
@@ -156,18 +156,18 @@ _BLOCKING = frozenset(AttentionKind) - {AttentionKind.NOTIFY, AttentionKind.CONS
 
 
 def actions_for(kind: AttentionKind, options: tuple[str, ...] = ()) -> tuple[AttentionAction, ...]:
-    """The actions a kind has; options become one answer each."""
+    """Return the actions of a kind; each option becomes one answer."""
     answers = tuple(AttentionAction(move=AttentionMove.ANSWER, label=text, value=text) for text in options)
     return answers + _ACTIONS[kind]
 
 
 def risk_of_permission(request: PermissionRequest) -> Risk:
-    """What cannot be shown as it is, or not whole, risks most."""
+    """Return the risk of a request: high if it has hidden characters or is cut, else medium."""
     return Risk.HIGH if request.hidden or request.cut else Risk.MEDIUM
 
 
 def check_attention(attention: Attention) -> Attention:
-    """The same item, or the refusal of a consult that does not say what happens without an answer."""
+    """Return the item; refuse a consult without a default action."""
     if attention.kind is AttentionKind.CONSULT and not attention.default_action:
         problem = "a consult goes on without an answer, so it needs a default action"
         raise Refused(BadRequest(problem=problem, field="defaultAction"))
@@ -175,12 +175,12 @@ def check_attention(attention: Attention) -> Attention:
 
 
 def is_blocking(attention: Attention) -> bool:
-    """Whether somebody waits for this: open, and neither a notice nor a consult."""
+    """Whether work is blocked on this item: it is open, and neither a notice nor a consult."""
     return attention.state not in ATTENTION.terminal and attention.kind in _BLOCKING
 
 
 def notify_attention(attention: Attention, now: Time) -> Attention:
-    """A person was told."""
+    """Record that a person was notified."""
     return moved(ATTENTION, attention, AttentionMove.NOTIFY, now)
 
 
@@ -194,7 +194,7 @@ def decide_attention(
     reason: str = "",
     seen: int | None = None,
 ) -> Attention:
-    """Approve, deny, answer or dismiss; the first decision wins, from whichever surface."""
+    """Approve, deny, answer or dismiss the item; the first decision wins, from any surface."""
     ATTENTION.after(attention.state, move)
     offered = tuple(dict.fromkeys(action.move for action in attention.actions))
     if move not in offered:
@@ -206,5 +206,5 @@ def decide_attention(
 
 
 def expire_attention(attention: Attention, now: Time) -> Attention:
-    """Nobody answered in time; what a consult said it would do is what happens."""
+    """Expire the item without an answer; a consult takes its default action."""
     return moved(ATTENTION, attention, AttentionMove.EXPIRE, now, answer=attention.default_action)

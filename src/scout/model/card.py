@@ -1,4 +1,4 @@
-"""Identity and return address, handed out for a number of uses. It implies no running session."""
+"""Cards: an identity and return address for a limited number of uses. A card implies no running session."""
 
 from enum import StrEnum
 
@@ -45,7 +45,7 @@ CARD = Machine(
 
 
 class Card(Mutable):
-    """`max_uses` None is any number; `cleanup_reason` says why it ended."""
+    """One card. `max_uses`: None means unlimited; `cleanup_reason`: why it ended."""
 
     agent_id: str
     name: str | None = None
@@ -60,24 +60,24 @@ class Card(Mutable):
 
 
 def default_max_uses(*, made_by_agent: bool) -> int | None:
-    """A card that an agent makes is for one use; a person's is not limited."""
+    """Return the default: one use for a card made by an agent, unlimited for a person's."""
     return 1 if made_by_agent else None
 
 
 def default_expiry(now: Time, *, made_by_agent: bool) -> Time | None:
-    """A card that an agent makes lasts a day; a person's lasts until it is revoked."""
+    """Return the default: one day for a card made by an agent, none for a person's."""
     return now.plus(_DAY) if made_by_agent else None
 
 
 def check_card(card: Card) -> Card:
-    """The same card, or the refusal of one that could never be used."""
+    """Return the card; refuse one that could never be used."""
     if card.max_uses is not None and card.max_uses < 1:
         raise Refused(BadRequest(problem="a card has at least one use", field="maxUses"))
     return card
 
 
 def use_card(card: Card, now: Time) -> Card:
-    """One use of the card; the last one uses it up. A card that is over is refused."""
+    """Use the card once; the last use uses it up. Refuse a used, expired or revoked card."""
     if card.state is not CardState.ACTIVE:
         raise _over(card, card.state)
     if card.expires_at is not None and card.expires_at <= now:
@@ -90,18 +90,18 @@ def use_card(card: Card, now: Time) -> Card:
 
 
 def shown_card(card: Card, now: Time) -> Card:
-    """The card as it counts now: one whose time is over has expired, swept or not."""
+    """Return the card in its effective state: past its expiry it is expired, even before the sweep."""
     over = card.state is CardState.ACTIVE and card.expires_at is not None and card.expires_at <= now
     return replace(card, state=CardState.EXPIRED) if over else card
 
 
 def expire_card(card: Card, now: Time) -> Card:
-    """Its time is over."""
+    """Mark the card as expired."""
     return moved(CARD, card, CardMove.EXPIRE, now, cleanup_reason="expired")
 
 
 def revoke_card(card: Card, now: Time, *, reason: str = "revoked", seen: int | None = None) -> Card:
-    """Taken back by the one who made it."""
+    """Revoke the card."""
     return moved(CARD, card, CardMove.REVOKE, now, seen=seen, cleanup_reason=reason)
 
 

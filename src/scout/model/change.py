@@ -1,4 +1,4 @@
-"""How a record changes: the caller's revision is checked, the machine is asked, the revision grows."""
+"""Changes of a record: check the caller's revision, apply the move, increment the revision."""
 
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ from scout.base.time import Time
 
 
 class Mutable(Record):
-    """What every record that changes in place carries."""
+    """The common fields of records that change in place."""
 
     id: str
     revision: int = 1
@@ -26,7 +26,7 @@ M = TypeVar("M", bound=StrEnum)
 
 
 def changed(noun: str, record: R, now: Time, *, seen: int | None = None, **changes: Any) -> R:
-    """The record with `changes`, unless somebody changed it after the caller looked."""
+    """Return the record with `changes`; refuse if it changed after the caller read revision `seen`."""
     if seen is not None and seen != record.revision:
         raise Refused(WrongRevision(noun=noun, id=record.id, seen=seen, current=record.revision))
     return msgspec.structs.replace(record, revision=record.revision + 1, updated_at=now, **changes)
@@ -42,6 +42,6 @@ def moved(
     field: str = "state",
     **changes: Any,
 ) -> R:
-    """The record after `move`; `field` is where it keeps its state."""
+    """Return the record after `move`; `field` is the name of its state field."""
     following = machine.after(getattr(record, field), move)
     return changed(machine.noun, record, now, seen=seen, **{field: following}, **changes)

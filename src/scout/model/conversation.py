@@ -1,4 +1,4 @@
-"""Where agents talk: a DM, a channel, a thread or a broadcast; its members, its messages, its receipts."""
+"""Conversations (DM, channel, thread, broadcast) with their members, messages and receipts."""
 
 from enum import StrEnum
 
@@ -22,14 +22,14 @@ class ConversationKind(StrEnum):
 
 
 class SoftMentions(StrEnum):
-    """What a mention inside a body does in this conversation."""
+    """The effect of a mention inside a body in this conversation."""
 
     RECORD = "record"
     WAKE = "wake"
 
 
 class Conversation(Mutable):
-    """`master_id` is the agent responsible for what nobody else owns; `quiet` wakes nobody at all."""
+    """One conversation. `master_id`: the agent responsible by default; `quiet`: no agent is woken."""
 
     kind: ConversationKind
     name: str | None = None
@@ -44,7 +44,7 @@ class Conversation(Mutable):
 
 
 class Member(Mutable):
-    """One agent's place in one conversation. `read_seq` is the last event it has read."""
+    """The membership of one agent in one conversation. `read_seq` is the last event it has read."""
 
     conversation_id: str
     agent_id: str
@@ -62,7 +62,7 @@ class MessageKind(StrEnum):
 
 
 class Attachment(Record):
-    """A file beside a body, stored once under its SHA-256."""
+    """A file attached to a message, stored once under its SHA-256."""
 
     sha256: str
     name: str
@@ -71,9 +71,9 @@ class Attachment(Record):
 
 
 class Message(Record):
-    """One turn, in the order of `seq`. The body is what the sender wrote; only redaction takes it away.
+    """One message, ordered by `seq`. The body is stored as the sender wrote it; only redaction removes it.
 
-    `reply_to`: the agent that wants the answers, if it is not the sender.
+    `reply_to`: the agent that receives the answers, if it is not the sender.
     """
 
     id: str
@@ -97,7 +97,7 @@ class Message(Record):
 
 
 class DeliveryReceipt(Record):
-    """What became of a message at one target."""
+    """The outcome of a message at one target."""
 
     delivery_id: str
     target: str
@@ -109,7 +109,7 @@ class DeliveryReceipt(Record):
 
 
 class Receipt(Record):
-    """What the sender of a message gets back once it is on disk; an alias that it used is pinned.
+    """The result returned to the sender once the message is on disk; it pins the alias that was used.
 
     `to`: the address that a reply went to.
     """
@@ -124,32 +124,32 @@ class Receipt(Record):
 
 
 def dm_id(agent_a: str, agent_b: str) -> str:
-    """The one DM of two agents, whoever speaks first and on whichever node."""
+    """Return the id of the DM of two agents; it does not depend on their order or node."""
     return derived("cnv", "dm", *sorted((agent_a, agent_b)))
 
 
 def channel_id(owner: str, name: str) -> str:
-    """The one channel of this name of this user."""
+    """Return the id of a user's channel with this name."""
     return derived("cnv", "channel", owner, name)
 
 
 def broadcast_id(user: str) -> str:
-    """The one conversation in which a user's agents are told something all together."""
+    """Return the id of the conversation for broadcasts to all agents of a user."""
     return derived("cnv", "broadcast", user)
 
 
 def thread_id(message_id: str) -> str:
-    """The one thread that hangs on a message."""
+    """Return the id of the thread of a message."""
     return derived("cnv", "thread", message_id)
 
 
 def member_id(conversation_id: str, agent_id: str) -> str:
-    """The one membership of an agent in a conversation."""
+    """Return the id of an agent's membership in a conversation."""
     return derived("mbr", conversation_id, agent_id)
 
 
 def check_body(body: str) -> str:
-    """The same body, or the refusal of one that cannot be stored as it is."""
+    """Return the body; refuse one that cannot be stored unchanged."""
     try:
         size = len(body.encode())
     except UnicodeEncodeError as error:
@@ -164,7 +164,7 @@ def check_body(body: str) -> str:
 
 
 def check_kind(conversation: Conversation) -> Conversation:
-    """The same conversation, or the refusal of one that lacks what its kind needs."""
+    """Return the conversation; refuse one that lacks a field its kind needs."""
     problem = ""
     if conversation.kind is ConversationKind.CHANNEL and not (conversation.name and conversation.owner):
         problem = "a channel needs a name and an owner"
@@ -185,7 +185,7 @@ def set_policy(
     soft_mentions: SoftMentions | None = None,
     quiet: bool | None = None,
 ) -> Conversation:
-    """Who is responsible, what a soft mention does, whether anybody is woken; None leaves it."""
+    """Set the master, the effect of soft mentions and quiet mode; None keeps the current value."""
     master = conversation.master_id if master_id is None else master_id
     return changed(
         "conversation",
@@ -199,34 +199,34 @@ def set_policy(
 
 
 def archive_conversation(conversation: Conversation, now: Time, *, seen: int | None = None) -> Conversation:
-    """Out of the lists, never deleted; archiving it again changes nothing."""
+    """Archive the conversation: it is no longer listed, but never deleted. Idempotent."""
     if conversation.archived_at is not None:
         return conversation
     return changed("conversation", conversation, now, seen=seen, archived_at=now)
 
 
 def join(member: Member, now: Time) -> Member:
-    """Back in a conversation once left."""
+    """Return the member as present again after leaving."""
     return member if member.left_at is None else changed("member", member, now, left_at=None)
 
 
 def leave(member: Member, now: Time) -> Member:
-    """No longer in the conversation; where it had read to is kept."""
+    """Return the member as having left; its read position is kept."""
     return member if member.left_at is not None else changed("member", member, now, left_at=now)
 
 
 def mute(member: Member, muted: bool, now: Time) -> Member:
-    """Hear nothing of it, or hear it again."""
+    """Mute or unmute the conversation for this member."""
     return member if member.muted is muted else changed("member", member, now, muted=muted)
 
 
 def advance_cursor(member: Member, seq: int, now: Time) -> Member:
-    """Read up to `seq`; a cursor never goes back."""
+    """Move the read position to `seq`; it never moves back."""
     return member if seq <= member.read_seq else changed("member", member, now, read_seq=seq)
 
 
 def redact(message: Message, now: Time) -> Message:
-    """The tombstone of a message: the body is gone, that it was there is not."""
+    """Return the tombstone of a message: without body and attachments."""
     return msgspec.structs.replace(message, body="", attachments=(), redacted_at=now)
 
 

@@ -1,4 +1,4 @@
-"""What a delivery does to its flight and a flight to its delivery, in one transaction.
+"""The effects of a delivery on its flight and of a flight on its delivery, in one transaction.
 
 Only a delivery has leases, attempts and back-off; only a flight has an outcome.
 """
@@ -35,7 +35,7 @@ from scout.model.work_item import (
 
 
 class Trouble(NamedTuple):
-    """What is known of a failed attempt: where it failed, its log, and what to do if not to try again."""
+    """Details of a failed attempt: the layer, the log, and the remedies other than a retry."""
 
     layer: Layer = Layer.ADAPTER
     log: str | None = None
@@ -43,7 +43,7 @@ class Trouble(NamedTuple):
 
 
 def on_leased(flight: Flight, delivery: Delivery, now: Time) -> Flight:
-    """An attempt begins: the target is being woken."""
+    """Record that an attempt started and the target is being woken."""
     if flight.state is not FlightState.QUEUED:
         return flight
     reason = f"waking the target, attempt {delivery.attempts}"
@@ -59,14 +59,14 @@ def on_leased(flight: Flight, delivery: Delivery, now: Time) -> Flight:
 
 
 def on_acked(flight: Flight, delivery: Delivery, now: Time) -> Flight:
-    """The program took the prompt."""
+    """Start the flight: the program accepted the prompt."""
     if flight.state is not FlightState.QUEUED:
         return flight
     return start_flight(flight, now, endpoint_id=delivery.endpoint_id, session_id=delivery.session_id)
 
 
 def on_returned(flight: Flight, delivery: Delivery, now: Time) -> Flight:
-    """The attempt failed and there will be another."""
+    """Record that the attempt failed and will be retried."""
     if flight.state is not FlightState.QUEUED:
         return flight
     reason = f"attempt {delivery.attempts} failed: {delivery.problem or 'no reason given'}"
@@ -82,7 +82,7 @@ def on_dead_lettered(
     address: str = "",
     trouble: Trouble = Trouble(),
 ) -> Flight:
-    """No attempt is left: the flight has failed. `address` is what the asker calls the target."""
+    """Fail the flight: no attempts are left. `address` is the asker's name for the target."""
     if flight.state in FLIGHT.terminal:
         return flight
     problem = WakeFailed(
@@ -105,13 +105,13 @@ _FOLLOW = {
 
 
 def follow_delivery(flight: Flight, delivery: Delivery, now: Time) -> Flight:
-    """The flight after its delivery has changed."""
+    """Return the flight updated after a change of its delivery."""
     follow = _FOLLOW.get(delivery.state)
     return flight if follow is None else follow(flight, delivery, now)
 
 
 def close_delivery(delivery: Delivery, flight: Flight, now: Time) -> Delivery:
-    """The delivery after its flight has changed: nothing is delivered for a finished flight."""
+    """Return the delivery, cancelled if its flight has finished."""
     if flight.state not in FLIGHT.terminal or delivery.state in DELIVERY.terminal:
         return delivery
     return cancel_delivery(delivery, f"its flight is {flight.state}", now)
@@ -121,7 +121,7 @@ _UNFINISHED = (WorkState.OPEN, WorkState.WORKING, WorkState.WAITING)
 
 
 def follow_flight(item: WorkItem, flight: Flight, now: Time) -> tuple[WorkItem, ...]:
-    """The item's steps after its flight has changed. In review or settled, it is past its flights."""
+    """Return the item's steps after a change of its flight; none once it is in review or settled."""
     if item.state not in _UNFINISHED:
         return ()
     match flight.state:

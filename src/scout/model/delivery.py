@@ -1,4 +1,4 @@
-"""Routing intent from the broker to one target: leased, acked, retried, dead-lettered."""
+"""Deliveries from the broker to one target: leased, acked, retried, dead-lettered."""
 
 from enum import StrEnum
 
@@ -11,7 +11,7 @@ from scout.base.time import Time
 from scout.model.change import Mutable, changed, moved
 from scout.model.problems.request import NotOwner
 
-CLOCK_SLACK = 5.0  # seconds by which a clock is put right without anything being set aside
+CLOCK_SLACK = 5.0  # seconds a clock may be corrected by without any effect
 
 
 class DeliveryState(StrEnum):
@@ -57,7 +57,7 @@ DELIVERY = Machine(
 
 
 class InspectResult(StrEnum):
-    """What an adapter's `inspect` says about a delivery that was leased when the broker died."""
+    """The result of an adapter's `inspect` for a delivery that was leased when the broker died."""
 
     TAKEN = "taken"
     NOT_TAKEN = "not_taken"
@@ -65,10 +65,10 @@ class InspectResult(StrEnum):
 
 
 class Delivery(Mutable):
-    """One thing for one target. `wake` may start a program; `rule` and `reason` say why this target.
+    """One delivery to one target. `wake` may start a program; `rule` and `reason` explain the target.
 
     `delegates`: the target is expected to act on a plain message, and is reminded if it does not.
-    `carried_with`: the delivery in whose turn this one was told as well.
+    `carried_with`: the delivery whose turn also included this one.
     `attempts` counts leases, so attempt n is stored before the adapter is called for it.
     """
 
@@ -97,7 +97,7 @@ class Delivery(Mutable):
 
 
 class Backoff(Record):
-    """Pauses between failed attempts double from `first` to `most` seconds; `attempts` is their maximum."""
+    """The pause between failed attempts doubles from `first` to `most` seconds; `attempts` is the maximum."""
 
     first: float
     most: float
@@ -105,7 +105,7 @@ class Backoff(Record):
 
 
 class Bounce(Record):
-    """The notice to the sender of something that could not be delivered."""
+    """The notice to the sender of an undeliverable message."""
 
     to: str
     delivery_id: str
@@ -123,40 +123,40 @@ class Bounce(Record):
 
 
 def check_origin(delivery: Delivery) -> Delivery:
-    """The same delivery, or the refusal of one that derives from nothing."""
+    """Return the delivery; refuse one without a message, ask or work item."""
     if not (delivery.message_id or delivery.ask_id or delivery.work_item_id):
         raise Refused(BadRequest(problem="a delivery derives from a message, an ask or a work item"))
     return delivery
 
 
 def back_off(attempts: int, rule: Backoff) -> float:
-    """Seconds before the next attempt, after this many."""
+    """Return the seconds before the next attempt, after this many attempts."""
     return min(rule.first * 2.0 ** min(max(attempts - 1, 0), 64), rule.most)
 
 
 def is_due(delivery: Delivery, now: Time) -> bool:
-    """Whether it may be leased now."""
+    """Whether the delivery may be leased now."""
     return delivery.state is DeliveryState.PENDING and _has_passed(delivery, delivery.next_attempt_at, now)
 
 
 def lease_is_over(delivery: Delivery, now: Time) -> bool:
-    """Whether its holder has been silent for too long."""
+    """Whether the lease has expired."""
     until = delivery.leased_until
     return delivery.state is DeliveryState.LEASED and until is not None and _has_passed(delivery, until, now)
 
 
 def is_from_the_future(delivery: Delivery, now: Time) -> bool:
-    """Whether the clock was set back since it last changed: how long it waits is not known any more."""
+    """Whether the clock was set back since the last change, so that its waiting time is unknown."""
     return now.plus(CLOCK_SLACK) < delivery.updated_at
 
 
 def _has_passed(delivery: Delivery, moment: Time, now: Time) -> bool:
-    """A moment that is further away than it was when it was set has passed: the clock was set back."""
+    """Whether the moment has passed; always true if the clock was set back since the last change."""
     return moment <= now or is_from_the_future(delivery, now)
 
 
 def lease(delivery: Delivery, by: str, now: Time, *, seconds: float = 60) -> Delivery:
-    """Begin attempt n; it is counted here, before anything is tried."""
+    """Start the next attempt; it is counted here, before the adapter is called."""
     return moved(
         DELIVERY,
         delivery,
@@ -169,7 +169,7 @@ def lease(delivery: Delivery, by: str, now: Time, *, seconds: float = 60) -> Del
 
 
 def renew(delivery: Delivery, by: str, now: Time, *, seconds: float = 60) -> Delivery:
-    """The holder is still at it."""
+    """Extend the lease of the current holder."""
     _check_holder(delivery, by)
     return moved(DELIVERY, delivery, DeliveryMove.RENEW, now, leased_until=now.plus(seconds))
 
@@ -177,7 +177,7 @@ def renew(delivery: Delivery, by: str, now: Time, *, seconds: float = 60) -> Del
 def ack(
     delivery: Delivery, by: str, now: Time, *, session_id: str | None = None, endpoint_id: str | None = None
 ) -> Delivery:
-    """The program took it; `session_id` and `endpoint_id` say where, if another than was chosen."""
+    """Record that the program took it; `session_id` and `endpoint_id` override the chosen ones."""
     _check_holder(delivery, by)
     return moved(
         DELIVERY,
@@ -200,7 +200,7 @@ def nack(
     retry_after: float | None = None,
     rule: Backoff,
 ) -> Delivery:
-    """The attempt failed: again later (when the target says so, else by back-off), or never."""
+    """Record a failed attempt: retry after `retry_after` or the back-off; dead-letter after the last."""
     _check_holder(delivery, by)
     if retry_after is not None and not 0 <= retry_after <= _LONGEST:
         raise Refused(BadRequest(problem=f"retryAfter is 0 to {_LONGEST} seconds", field="retryAfter"))
@@ -208,29 +208,29 @@ def nack(
 
 
 def postpone(delivery: Delivery, until: Time, reason: str, now: Time) -> Delivery:
-    """Not before `until`. Nothing was tried, so this is no attempt."""
+    """Set the next attempt to `until`; this does not count as an attempt."""
     DELIVERY.after(delivery.state, DeliveryMove.LEASE)
     return changed("delivery", delivery, now, next_attempt_at=until, problem=reason)
 
 
 def expire(delivery: Delivery, now: Time, rule: Backoff) -> Delivery:
-    """The holder fell silent. It may have taken it, so the next attempt may be a repeat."""
+    """Expire the lease. The target may have taken the delivery, so the next attempt may be a repeat."""
     after = _again(delivery, DeliveryMove.EXPIRE, now, problem="the lease ran out", rule=rule)
     return msgspec.structs.replace(after, may_repeat=True)
 
 
 def dead_letter(delivery: Delivery, problem: str, now: Time) -> Delivery:
-    """Give up, whatever the number of attempts; the sender gets a bounce."""
+    """Give up, regardless of the number of attempts; the sender gets a bounce."""
     return moved(DELIVERY, delivery, DeliveryMove.DEAD_LETTER, now, leased_until=None, problem=problem)
 
 
 def cancel_delivery(delivery: Delivery, reason: str, now: Time) -> Delivery:
-    """Nobody needs it any more."""
+    """Cancel a delivery that is no longer needed."""
     return moved(DELIVERY, delivery, DeliveryMove.CANCEL, now, leased_until=None, problem=reason)
 
 
 def settle_uncertain(delivery: Delivery, found: InspectResult, now: Time, rule: Backoff) -> Delivery:
-    """After a restart: go on as acked, deliver again, or redeliver once as a possible repeat."""
+    """Settle a delivery after a restart: ack it, deliver it again, or redeliver once as a possible repeat."""
     if found is InspectResult.TAKEN:
         return moved(DELIVERY, delivery, DeliveryMove.ACK, now, leased_until=None, problem="")
     if found is InspectResult.NOT_TAKEN:
@@ -242,7 +242,7 @@ def settle_uncertain(delivery: Delivery, found: InspectResult, now: Time, rule: 
 
 
 def bounce_of(delivery: Delivery, address: str = "") -> Bounce:
-    """What its sender is told; `address` is what the sender calls the target."""
+    """Return the notice to the sender; `address` is the sender's name for the target."""
     return Bounce(
         to=delivery.sender,
         delivery_id=delivery.id,

@@ -1,4 +1,4 @@
-"""How an agent is reached now: one attachment to one harness on one node."""
+"""Endpoints: the current way to reach an agent, as one attachment to one harness on one node."""
 
 from enum import StrEnum
 from typing import Any
@@ -53,7 +53,7 @@ ENDPOINT = Machine(
             EndpointMove.STOP: EndpointState.STOPPED,
         },
         EndpointState.ATTACHING: {
-            # Attaching may find that nothing runs there any more.
+            # Attaching may find that the program no longer runs.
             EndpointMove.WAKE: EndpointState.WAKING,
             EndpointMove.READY: EndpointState.IDLE,
             EndpointMove.LOSE: EndpointState.UNREACHABLE,
@@ -82,7 +82,7 @@ ENDPOINT = Machine(
             EndpointMove.EXPIRE: EndpointState.STALE,
             EndpointMove.STOP: EndpointState.STOPPED,
         },
-        # Out of sight is looked for first; what has failed is started anew.
+        # An unreachable endpoint is searched for first; a failed one is started again.
         EndpointState.UNREACHABLE: {
             EndpointMove.RECOVER: EndpointState.ATTACHING,
             EndpointMove.FAIL: EndpointState.FAILED,
@@ -120,17 +120,17 @@ class Transport(StrEnum):
 
 
 class EndpointFailure(Record):
-    """Why the attachment broke, and the state it was in."""
+    """Why the attachment failed, and its state before."""
 
     reason: str
     was: EndpointState
 
 
 class Endpoint(Mutable):
-    """One way to an agent. A new process, node or session is a new endpoint.
+    """One way to reach an agent. A new process, node or session is a new endpoint.
 
-    `held`: the broker itself holds the process, so it needs no heartbeat. `isolated_for`: the agent
-    for whose isolated ask it was made, and for whom alone it is a route.
+    `held`: the broker holds the process, so it needs no heartbeat. `isolated_for`: the agent whose isolated
+    ask created it; it is a route for that agent only.
     """
 
     agent_id: str
@@ -152,7 +152,7 @@ class Endpoint(Mutable):
 def move_endpoint(
     endpoint: Endpoint, move: EndpointMove, now: Time, *, seen: int | None = None, reason: str = ""
 ) -> Endpoint:
-    """The endpoint after a move; a break keeps what it was doing, being ready forgets the break."""
+    """Return the endpoint after a move; a failure keeps the previous state, READY clears the failure."""
     failure = endpoint.failure
     if move in (EndpointMove.FAIL, EndpointMove.LOSE, EndpointMove.EXPIRE):
         failure = EndpointFailure(reason=reason, was=_doing(endpoint))
@@ -162,7 +162,7 @@ def move_endpoint(
 
 
 def update_endpoint(endpoint: Endpoint, now: Time, *, seen: int | None = None, **changes: Any) -> Endpoint:
-    """The endpoint with other settings; what makes it this endpoint stays. It may learn its session once."""
+    """Return the endpoint with other settings; its identity never changes, its session is set once."""
     learns = {"session_id"} if endpoint.session_id is None else set[str]()
     for name in sorted(changes.keys() - _CHANGEABLE - learns):
         if changes[name] != getattr(endpoint, name, object()):
@@ -172,7 +172,7 @@ def update_endpoint(endpoint: Endpoint, now: Time, *, seen: int | None = None, *
 
 
 def heard_from(endpoint: Endpoint, now: Time) -> Endpoint:
-    """A sign of life: volatile, so no new revision, unless it brings a lost endpoint back."""
+    """Record a heartbeat. The revision stays the same unless a lost endpoint recovers."""
     endpoint = msgspec.structs.replace(endpoint, last_seen=now)
     if endpoint.state not in (EndpointState.UNREACHABLE, EndpointState.STALE):
         return endpoint
@@ -184,7 +184,7 @@ def heard_from(endpoint: Endpoint, now: Time) -> Endpoint:
 
 
 def is_online(endpoint: Endpoint, now: Time, within: float = 90) -> bool:
-    """Idle or working, and held by the broker or heard from lately."""
+    """Whether the endpoint is idle or working, and held by the broker or recently heard from."""
     if endpoint.state not in ACTIVE:
         return False
     return endpoint.held or (endpoint.last_seen is not None and now.since(endpoint.last_seen) <= within)
@@ -193,26 +193,26 @@ def is_online(endpoint: Endpoint, now: Time, within: float = 90) -> bool:
 def heartbeat_is_news(
     before: Endpoint, after: Endpoint, now: Time, *, written: Time | None, every: float = 600
 ) -> bool:
-    """Whether a sign of life goes into the log: reachability changed, or the last one is long ago."""
+    """Whether to log a heartbeat: reachability changed, or the last logged one is too old."""
     if before.state is not after.state or written is None:
         return True
     return is_online(before, now) != is_online(after, now) or now.since(written) >= every
 
 
 def wake_policy_of(agent: Agent, endpoint: Endpoint | None = None) -> WakePolicy:
-    """The endpoint's own wake policy, else its agent's."""
+    """Return the endpoint's wake policy, or by default its agent's."""
     own = endpoint.wake_policy if endpoint is not None else None
     return own or agent.config.wake_policy
 
 
 def permission_of(agent: Agent, endpoint: Endpoint | None = None) -> PermissionProfile:
-    """The endpoint's own permission profile, else its agent's."""
+    """Return the endpoint's permission profile, or by default its agent's."""
     own = endpoint.permission_profile if endpoint is not None else None
     return own or agent.config.permission_profile
 
 
 def _doing(endpoint: Endpoint) -> EndpointState:
-    # A second break (lost, then failed) must not hide what it did before the first.
+    # A second failure (lost, then failed) must not hide the state before the first.
     if endpoint.state in BROKEN and endpoint.failure is not None:
         return endpoint.failure.was
     return endpoint.state

@@ -1,4 +1,4 @@
-"""The final text of a program as it can be kept: nothing of a finished answer is thrown away."""
+"""Preparation of a program's final text for storage; a finished answer is never discarded."""
 
 import re
 from collections.abc import Iterable
@@ -11,22 +11,22 @@ _HIDDEN = "sct_…"
 
 
 def make_storable(text: str) -> str:
-    """The text with what cannot be stored made visible: NUL as ␀, half a character as �."""
+    """Return the text with unstorable characters made visible: NUL as ␀, a lone surrogate as �."""
     return _HALF.sub(_UNREADABLE, text.replace(_NUL, _SHOWN_NUL))
 
 
 def find_secrets(text: str) -> tuple[str, ...]:
-    """What looks like a token of Scout, each once."""
+    """Return the texts that look like Scout tokens, without duplicates."""
     return tuple(dict.fromkeys(_SECRET.findall(text))) if "sct_" in text else ()
 
 
 def hide_secrets(text: str, secrets: Iterable[str]) -> str:
-    """The text without these; a longer one first, so that nothing of it stays beside a shorter one."""
+    """Replace these secrets; longer ones first, so that no part of them remains."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, _HIDDEN)
     return text
 
 
 def shorten(text: str, limit: int) -> str:
-    """As many whole characters as fit in `limit` bytes."""
+    """Return as many whole characters as fit in `limit` bytes."""
     return text if len(text) * 4 <= limit else text.encode()[:limit].decode("utf-8", "ignore")

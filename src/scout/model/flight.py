@@ -1,4 +1,4 @@
-"""The lifecycle of an ask: from queued to one outcome. A retry is a new flight of the same ask."""
+"""Flights: the lifecycle of an ask from queued to one outcome. A retry is a new flight of the same ask."""
 
 from enum import StrEnum
 from typing import Any
@@ -64,7 +64,7 @@ FLIGHT = Machine(
 
 
 class FlightPhase(StrEnum):
-    """What happens within a state; never a state of its own."""
+    """A step within a state; never a separate state."""
 
     ACCEPTED = "accepted"
     HELD = "held"
@@ -79,7 +79,7 @@ class FlightPhase(StrEnum):
 
 
 class CompletedBy(StrEnum):
-    """Which of the three ways to finish came first."""
+    """The way of finishing that came first."""
 
     REPLY = "reply"
     FINAL_TEXT = "final_text"
@@ -87,7 +87,7 @@ class CompletedBy(StrEnum):
 
 
 class FlightError(Record, omit_defaults=True):
-    """Why a flight failed: a diagnostic's code where there is one, and the sentence made from its facts."""
+    """Why a flight failed: the diagnostic's code, if any, and its message."""
 
     code: str
     message: str
@@ -121,7 +121,7 @@ class Flight(Mutable):
 
     @property
     def is_asking(self) -> bool:
-        """Whether it waits for the answer to a question, another agent's or a person's."""
+        """Whether it waits for another agent or a person to answer a question."""
         on = self.waiting_on
         if self.state is not FlightState.WAITING or on is None:
             return False
@@ -130,7 +130,7 @@ class Flight(Mutable):
 
 
 def new_flight(flight_id: str, ask: Ask, now: Time, *, attempt: int = 1) -> Flight:
-    """The next flight of an ask."""
+    """Return the next flight of an ask."""
     return Flight(
         id=flight_id,
         ask_id=ask.id,
@@ -138,7 +138,7 @@ def new_flight(flight_id: str, ask: Ask, now: Time, *, attempt: int = 1) -> Flig
         conversation_id=ask.conversation_id,
         requester_id=ask.sender,
         target=ask.target,
-        # A fork is a new session: only an existing one is known beforehand.
+        # A fork is a new session; only an existing session is known beforehand.
         session_id=ask.target_session_id if ask.session_policy is SessionPolicy.EXISTING else None,
         work_item_id=ask.work_item_id,
         reason="accepted",
@@ -150,13 +150,13 @@ def new_flight(flight_id: str, ask: Ask, now: Time, *, attempt: int = 1) -> Flig
 
 
 def retry_remedy(flight: Flight) -> Remedy:
-    """The call that tries a failed flight again."""
+    """Return the call that retries a failed flight."""
     why = "a new flight of the same ask"
     return Remedy(operation="flight.retry", parameters={"flightId": flight.id}, why=why)
 
 
 def error_of(diagnostic: Diagnostic, log: str | None = None) -> FlightError:
-    """A refusal as the outcome of a flight."""
+    """Return the flight error for a diagnostic."""
     return FlightError(
         code=diagnostic.code, message=diagnostic.message, remedies=diagnostic.remedies, log=log
     )
@@ -170,7 +170,7 @@ def start_flight(
     endpoint_id: str | None = None,
     session_id: str | None = None,
 ) -> Flight:
-    """The target took the prompt."""
+    """Start the flight: the target accepted the prompt."""
     return moved(
         FLIGHT,
         flight,
@@ -193,13 +193,13 @@ def wait_flight(
     next_move_owner_id: str | None = None,
     reason: str = "",
 ) -> Flight:
-    """The target cannot go on before something else happens; who or what owns that is named."""
+    """Mark the flight as waiting on a dependency; its owner or an end time is required."""
     waits = _waits(on, next_move_owner_id, reason, now)
     return moved(FLIGHT, flight, FlightMove.WAIT, now, seen=seen, phase=FlightPhase.WAITING, **waits)
 
 
 def resume_flight(flight: Flight, now: Time, *, seen: int | None = None) -> Flight:
-    """What it waited for has happened."""
+    """Resume the flight: its dependency is resolved."""
     working = _working(flight, "the wait is over", now)
     return moved(FLIGHT, flight, FlightMove.RESUME, now, seen=seen, **working)
 
@@ -213,7 +213,7 @@ def complete_flight(
     by: CompletedBy = CompletedBy.COMPLETE,
     message_id: str | None = None,
 ) -> Flight:
-    """The first reply wins; a reply without any text is a failure that says so."""
+    """Complete the flight with the first reply; an empty reply fails it."""
     FLIGHT.after(flight.state, FlightMove.COMPLETE)
     if not text.strip():
         empty = EmptyReply(flight_id=flight.id, remedies=(retry_remedy(flight),))
@@ -232,18 +232,18 @@ def complete_flight(
 
 
 def fail_flight(flight: Flight, error: FlightError, now: Time, *, seen: int | None = None) -> Flight:
-    """It did not work out; the error carries what to do about it."""
+    """Fail the flight; the error carries the remedies."""
     done = _done(error.message, now)
     return moved(FLIGHT, flight, FlightMove.FAIL, now, seen=seen, error=error, **done)
 
 
 def cancel_flight(flight: Flight, reason: str, now: Time, *, seen: int | None = None) -> Flight:
-    """Somebody decided that it is not needed."""
+    """Cancel the flight."""
     return moved(FLIGHT, flight, FlightMove.CANCEL, now, seen=seen, **_done(reason or "cancelled", now))
 
 
 def retry_flight(flight: Flight, ask: Ask, flight_id: str, now: Time) -> Flight:
-    """A new flight of the same ask, once this one has failed or was cancelled."""
+    """Return a new flight of the same ask; refuse unless this one failed or was cancelled."""
     if flight.state not in (FlightState.FAILED, FlightState.CANCELLED):
         raise _not_now(flight, "retry")
     return new_flight(flight_id, ask, now, attempt=flight.attempt + 1)
@@ -257,14 +257,14 @@ def hold_flight(
     next_move_owner_id: str | None = None,
     reason: str = "",
 ) -> Flight:
-    """Still queued, and something must happen before it can start (a manual agent, a budget)."""
+    """Hold a queued flight until a dependency is resolved (a manual agent, a budget)."""
     if flight.state is not FlightState.QUEUED:
         raise _not_now(flight, "hold")
     return note_flight(flight, FlightPhase.HELD, now, **_waits(on, next_move_owner_id, reason, now))
 
 
 def note_flight(flight: Flight, phase: FlightPhase, now: Time, **changes: Any) -> Flight:
-    """Another phase, reason or next check in the same state; a finished flight takes none."""
+    """Set the phase, reason or next check in the same state; refuse for a finished flight."""
     if flight.state in FLIGHT.terminal:
         raise _not_now(flight, phase)
     facts = {"next_check_at": now.plus(CHECK_EVERY), **changes}
@@ -272,7 +272,7 @@ def note_flight(flight: Flight, phase: FlightPhase, now: Time, **changes: Any) -
 
 
 def postpone_flight(flight: Flight, next_check_at: Time) -> Flight:
-    """Another next check and nothing else, so that it can still be seen when it last moved."""
+    """Set only the next check; `updated_at` stays, so the last real change remains visible."""
     if flight.state in FLIGHT.terminal:
         raise _not_now(flight, "postpone")
     return replace(flight, revision=flight.revision + 1, next_check_at=next_check_at)

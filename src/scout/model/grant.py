@@ -1,4 +1,4 @@
-"""A permission beyond the defaults: one action on a subtree of paths, a project or a channel."""
+"""Grants: permission for one action on a subtree of paths, a project or a channel, beyond the defaults."""
 
 from enum import StrEnum
 
@@ -41,7 +41,7 @@ class Action(StrEnum):
 
 
 class GrantScope(Record, omit_defaults=True):
-    """Exactly one of a path (with all below it; `user` alone is all of a user's), a project, a channel."""
+    """Exactly one of a path (with its subtree), a user (all of the user's paths), a project, a channel."""
 
     path: AgentPath | None = None
     user: str | None = None
@@ -50,7 +50,7 @@ class GrantScope(Record, omit_defaults=True):
 
 
 class Grant(Mutable):
-    """The holder is an agent, or every agent of a user."""
+    """One grant. Its holder is an agent, or every agent of a user."""
 
     action: Action
     scope: GrantScope
@@ -63,7 +63,7 @@ class Grant(Mutable):
 
 
 def check_grant(grant: Grant) -> Grant:
-    """The same grant, or the refusal of one without one holder and one scope."""
+    """Return the grant; refuse one without exactly one holder and one scope."""
     scope = grant.scope
     scopes = (scope.path, scope.user, scope.project_root, scope.conversation_id)
     if sum(place is not None for place in scopes) != 1:
@@ -75,7 +75,7 @@ def check_grant(grant: Grant) -> Grant:
 
 
 def is_valid_grant(grant: Grant, now: Time) -> bool:
-    """Whether it may be used now."""
+    """Whether the grant is active and not expired."""
     in_time = grant.expires_at is None or grant.expires_at > now
     return grant.state is GrantState.ACTIVE and in_time
 
@@ -83,5 +83,5 @@ def is_valid_grant(grant: Grant, now: Time) -> bool:
 def end_grant(
     grant: Grant, move: GrantMove, now: Time, *, reason: str = "", seen: int | None = None
 ) -> Grant:
-    """Taken back, or over."""
+    """Revoke or expire the grant."""
     return moved(GRANT, grant, move, now, seen=seen, reason=reason)

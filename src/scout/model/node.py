@@ -1,4 +1,4 @@
-"""A broker's machine, as this broker knows it."""
+"""Nodes: the machines that run a broker, as this broker knows them."""
 
 from enum import StrEnum
 
@@ -38,7 +38,7 @@ NODE = Machine(
             NodeMove.REMOVE: NodeState.REMOVED,
         },
         NodeState.LEFT: {NodeMove.RECOVER: NodeState.ONLINE, NodeMove.REMOVE: NodeState.REMOVED},
-        # A removed node is refused until somebody invites it again.
+        # A removed node is refused until it is invited again.
         NodeState.REMOVED: {NodeMove.ADMIT: NodeState.ONLINE},
     },
     settled=frozenset({NodeState.LEFT, NodeState.REMOVED}),
@@ -46,7 +46,7 @@ NODE = Machine(
 
 
 class Pause(Record, omit_defaults=True):
-    """Since when a machine starts no turn and wakes nobody, and who paused it."""
+    """Since when a paused machine starts no turns and wakes no agents, and who paused it."""
 
     since: Time
     by: str
@@ -54,13 +54,13 @@ class Pause(Record, omit_defaults=True):
 
     @property
     def words(self) -> str:
-        """What everything that waits for the end of the pause says."""
+        """The text shown for everything that waits for the pause to end."""
         why = f" ({self.reason})" if self.reason else ""
         return f"paused since {str(self.since)[11:16]} UTC{why}: it starts after `scout resume`"
 
 
 class Node(Mutable):
-    """One machine: its folded name, the key it signs with, when it was last heard from, whether it pauses."""
+    """One machine: its folded name, its signing key, when it was last heard from, whether it is paused."""
 
     name: str
     local: bool = False
@@ -73,21 +73,21 @@ class Node(Mutable):
 
 
 def pause_node(node: Node, by: str, now: Time, *, reason: str = "") -> Node:
-    """The machine starts no turn from here on; one that is paused already keeps its first pause."""
+    """Pause the machine: it starts no turns. A paused machine keeps its first pause."""
     if node.paused is not None:
         return node
     return changed("node", node, now, paused=Pause(since=now, by=by, reason=reason))
 
 
 def resume_node(node: Node, now: Time) -> Node:
-    """The machine starts turns again; one that is not paused stays as it is."""
+    """Resume the machine; return it unchanged if it is not paused."""
     return node if node.paused is None else changed("node", node, now, paused=None)
 
 
 def move_node(
     node: Node, move: NodeMove, now: Time, *, seen: int | None = None, public_key: str | None = None
 ) -> Node:
-    """The node after a move; admitting it again takes the key it comes with."""
+    """Return the node after a move; an admitted node takes its new key."""
     return moved(NODE, node, move, now, seen=seen, public_key=public_key or node.public_key)
 
 
@@ -100,7 +100,7 @@ def update_node(
     url: str | None = None,
     public_key: str | None = None,
 ) -> Node:
-    """What a node says of itself when it comes; a new key is a rotation. None leaves what was."""
+    """Update the details a node reports about itself; a new key is a rotation. None keeps the old value."""
     return changed(
         "node",
         node,

@@ -1,4 +1,4 @@
-"""Every noun in one table: its record, its lifecycle where it has one, and what replay leaves out."""
+"""The table of all nouns: record, lifecycle (if any), and the fields that replay leaves out."""
 
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from scout.model.work_item import WORK_ITEM, WorkItem
 
 
 class Noun(NamedTuple):
-    """`machine` is None for what has no states; `volatile` fields change without an event or a revision."""
+    """One noun. `machine`: None without states; `volatile`: fields that change without event or revision."""
 
     kind: RefKind
     record: type[Record]
@@ -37,7 +37,7 @@ class Noun(NamedTuple):
 
     @property
     def prefix(self) -> str:
-        """How its ids begin."""
+        """The prefix of its ids."""
         return PREFIXES[self.kind]
 
 

@@ -1,4 +1,4 @@
-"""The next move that a question, a work item or a flight waits for."""
+"""The next move that is owed for a question, a work item or a flight."""
 
 from typing import NamedTuple
 
@@ -15,19 +15,19 @@ _WORK = {
     WorkState.WAITING: "work_waiting",
     WorkState.REVIEW: "work_review",
 }
-# The settings that say when a move is overdue.
+# The settings that define when a move is overdue.
 PERIODS = tuple(dict.fromkeys((*_QUESTION.values(), *_WORK.values())))
 
 
 class OwedMove(NamedTuple):
-    """Since when the next move of a record is owed, and after which period of the settings it is overdue."""
+    """Since when the next move of a record is owed, and the setting for when it is overdue."""
 
     period: str
     since: Time
 
 
 def owed_move(record: Question | WorkItem | Flight) -> OwedMove | None:
-    """The move that a record waits for, or None when it waits for none."""
+    """Return the move that is owed for a record, or None."""
     match record:
         case Question(state=state) if state in _QUESTION:
             return OwedMove(_QUESTION[state], record.updated_at)

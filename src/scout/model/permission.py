@@ -1,4 +1,4 @@
-"""What a program wants to do and may not yet: exactly that, before what the program says about it."""
+"""Permission requests: the exact action a program wants to take, shown before its own description."""
 
 import json
 import shlex
@@ -8,18 +8,18 @@ from typing import Any, cast
 from scout.base.record import Record
 
 _TITLE = 120
-_LONGEST = 256 * 1024  # characters of arguments that are kept; more is counted
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")  # letters, for Python, that show nothing
+_LONGEST = 256 * 1024  # maximum characters of arguments kept; the rest is counted
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")  # invisible, yet letters to Python
 _PATHS = ("file_path", "notebook_path", "path")
 _SAID = frozenset({"command", "description"})
 
 
 class PermissionRequest(Record):
-    """One wish of a program. What is approved is this, character by character.
+    """One request of a program. An approval covers exactly these characters.
 
-    `command` is a shell command; `path` the file that a tool is about; `arguments` is everything else that
-    the tool is given, as JSON. `words` is what the program says about it. `cut` counts the characters that
-    are missing at the end of `arguments`. `observed`: it was only seen on a screen.
+    `command` is a shell command; `path` the file a tool works on; `arguments` the tool's other arguments
+    as JSON. `words` is the program's description. `cut` counts the characters missing at the end of
+    `arguments`. `observed`: the request was only read from a screen.
     """
 
     tool: str
@@ -33,7 +33,7 @@ class PermissionRequest(Record):
 
 
 def request_of(tool: str, given: object, words: str = "") -> PermissionRequest:
-    """What a tool is asked to do, from the arguments it is given."""
+    """Return the request for a tool call with these arguments."""
     if not isinstance(given, Mapping):
         return _checked(tool, None, None, _text(given), words)
     fields = cast("Mapping[str, Any]", given)
@@ -45,7 +45,7 @@ def request_of(tool: str, given: object, words: str = "") -> PermissionRequest:
 
 
 def observed_request(text: str, words: str) -> PermissionRequest:
-    """What stands on a program's screen."""
+    """Return the request read from a program's screen."""
     return _checked("", None, None, text, words, observed=True)
 
 
@@ -65,7 +65,7 @@ def _checked(
 
 
 def _command(given: object) -> str | None:
-    """A command as its shell would take it; a list of words is quoted."""
+    """Return a command as shell text; a list of words is quoted."""
     if isinstance(given, list | tuple):
         return shlex.join(map(str, cast("list[object]", given)))
     return given if isinstance(given, str) else None
@@ -78,12 +78,12 @@ def _text(given: object) -> str:
 
 
 def has_hidden(text: str) -> bool:
-    """Whether a text has characters that no terminal shows; ends of lines and tabs are none of them."""
+    """Whether the text has characters that no terminal shows, other than newlines and tabs."""
     return any(char in _BLANK or not (char.isprintable() or char in "\n\t") for char in text)
 
 
 def text_of_request(request: PermissionRequest) -> str:
-    """A request whole: the exact command or file, what else the tool is given, then the program's words."""
+    """Return the full request: the exact command or file, other arguments, then the program's description."""
     exact = (request.command, request.path if request.command is None else None, request.arguments)
     warning = "It has hidden characters." if request.hidden else ""
     said = f"It says: {request.words}" if request.words else ""
@@ -91,7 +91,7 @@ def text_of_request(request: PermissionRequest) -> str:
 
 
 def title_of_request(request: PermissionRequest) -> str:
-    """A request in a line, for lists that also show it whole."""
+    """Return the request as one line, for lists that also show it in full."""
     what = request.command or request.path or request.arguments or request.words
     line = " ⏎ ".join(part.strip() for part in what.splitlines() if part.strip())
     text = f"{request.tool}: {line}".strip(": ") if request.tool else line

@@ -1,4 +1,4 @@
-"""Information wanted. It may be answered without work, and never carries progress itself."""
+"""Questions: requests for information. A question needs no work item and carries no progress."""
 
 from enum import StrEnum
 
@@ -45,20 +45,20 @@ QUESTION = Machine(
         },
         QuestionState.CLOSED: {QuestionMove.REOPEN: QuestionState.OPEN},
     },
-    # An answer still wants the asker's eye; a refusal has been told and owes nothing.
+    # The asker still has to read an answer; a declined question needs no further move.
     settled=frozenset({QuestionState.CLOSED, QuestionState.DECLINED}),
 )
 
 
 class SpawnWork(Record):
-    """The work that an answer turned out to need."""
+    """The work item that an answer creates."""
 
     title: str
     owner_id: str
 
 
 class Question(Mutable):
-    """One question. Open, the responder holds the next move; answered, the asker."""
+    """One question. While open, the responder holds the next move; once answered, the asker does."""
 
     asker_id: str
     responder_id: str
@@ -88,7 +88,7 @@ def new_question(
     flight_id: str | None = None,
     work_item_id: str | None = None,
 ) -> Question:
-    """A new question: the responder holds the next move."""
+    """Return a new question; the responder holds the next move."""
     if not (body.strip() and asker_id and responder_id):
         raise Refused(BadRequest(problem="a question needs a text, an asker and a responder"))
     return Question(
@@ -109,7 +109,7 @@ def new_question(
 def answer_question(
     question: Question, answer: str, now: Time, *, seen: int | None = None, message_id: str | None = None
 ) -> Question:
-    """The first answer wins; the asker then holds the next move."""
+    """Record the first answer; the asker then holds the next move."""
     QUESTION.after(question.state, QuestionMove.ANSWER)
     if not answer.strip():
         raise Refused(BadRequest(problem="an answer needs a text; to say no, decline", field="answer"))
@@ -128,7 +128,7 @@ def answer_question(
 def answer_with_work(
     question: Question, answer: str, spawn: SpawnWork, work_id: str, now: Time, *, seen: int | None = None
 ) -> tuple[Question, WorkItem]:
-    """The answer and the work item that comes of it, linked to each other."""
+    """Return the answered question and the work item it creates, linked to each other."""
     answered = answer_question(question, answer, now, seen=seen)
     item = new_work(
         work_id,
@@ -143,14 +143,14 @@ def answer_with_work(
 
 
 def decline_question(question: Question, reason: str, now: Time, *, seen: int | None = None) -> Question:
-    """The responder will not answer, and says why."""
+    """Decline the question with a reason."""
     return moved(
         QUESTION, question, QuestionMove.DECLINE, now, seen=seen, reason=reason, next_move_owner_id=None
     )
 
 
 def close_question(question: Question, now: Time, *, seen: int | None = None, reason: str = "") -> Question:
-    """Nobody needs it any more."""
+    """Close a question that is no longer needed."""
     return moved(
         QUESTION, question, QuestionMove.CLOSE, now, seen=seen, reason=reason, next_move_owner_id=None
     )
@@ -164,7 +164,7 @@ def reopen_question(
     responder_id: str | None = None,
     reason: str = "",
 ) -> Question:
-    """Ask again, the same one or another; the answer it had stays in the log."""
+    """Ask the same responder or another one again; the previous answer stays in the log."""
     responder = responder_id or question.responder_id
     return moved(
         QUESTION,

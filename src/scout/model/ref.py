@@ -1,4 +1,4 @@
-"""References between records: `<noun>:<id>`, the form in which events name their source and target."""
+"""References between records: `<noun>:<id>`, used for the source and target of events."""
 
 import functools
 from enum import StrEnum
@@ -8,7 +8,7 @@ from scout.base.refusal import BadRequest, Refused
 
 
 class RefKind(StrEnum):
-    """The nouns that an event can come from or go to."""
+    """The nouns that can be the source or target of an event."""
 
     AGENT = "agent"
     ALLOWANCE = "allowance"
@@ -62,13 +62,13 @@ _KINDS = {prefix: kind for kind, prefix in PREFIXES.items()}
 
 
 class Ref(str):
-    """`<noun>:<id>`, as in `agent:agt_…`: the noun and the id's prefix agree."""
+    """`<noun>:<id>`, as in `agent:agt_…`; the noun matches the id's prefix."""
 
     __slots__ = ()
 
     @classmethod
     def parse(cls, text: object) -> "Ref":
-        """The reference, or a refusal."""
+        """Return the reference; refuse malformed text."""
         noun, _, ident = text.partition(":") if isinstance(text, str) else ("", "", "")
         kind = _KINDS.get(prefix_of(ident) or "")
         if kind is None or kind != noun:
@@ -79,7 +79,7 @@ class Ref(str):
     @staticmethod
     @functools.lru_cache(maxsize=8192)
     def to(ident: str) -> "Ref":
-        """The reference to a record, from its id alone; the same few are named again and again."""
+        """Return the reference to a record from its id; cached, because the same ids recur."""
         kind = _KINDS.get(prefix_of(ident) or "")
         if kind is None:
             raise Refused(BadRequest(problem=f"{ident!r:.60} is not the id of a record"))

@@ -1,4 +1,4 @@
-"""The JSON Schema of all that Scout stores and sends, read off the records."""
+"""The JSON Schema of everything that Scout stores and sends, derived from the records."""
 
 import functools
 from typing import Any
@@ -23,5 +23,5 @@ RECORDS: tuple[type[Record], ...] = (
 
 @functools.cache
 def schema() -> dict[str, Any]:
-    """One document; each noun, event and diagnostic under its own name in `$defs`."""
+    """Return one document with each noun, event and diagnostic under its name in `$defs`."""
     return codec.schema(RECORDS)

@@ -1,4 +1,4 @@
-"""A concrete harness conversation, process or thread. Provider ids live only in `native_ids`."""
+"""Sessions: a concrete harness conversation, process or thread. Provider ids exist only in `native_ids`."""
 
 from enum import StrEnum
 
@@ -51,7 +51,7 @@ SESSION = Machine(
 
 
 class SessionClass(StrEnum):
-    """What can be done with a session when nothing runs in it."""
+    """What can be done with a session that has no running program."""
 
     RESUMABLE = "resumable"
     REACHABILITY_UNKNOWN = "reachability_unknown"
@@ -60,7 +60,7 @@ class SessionClass(StrEnum):
 
 
 class SessionOrigin(StrEnum):
-    """Scout started it, Scout attached to it, or a person's own session enrolled itself."""
+    """Whether Scout started it, Scout attached to it, or a person's session enrolled itself."""
 
     STARTED = "started"
     ATTACHED = "attached"
@@ -68,7 +68,7 @@ class SessionOrigin(StrEnum):
 
 
 class Terminal(Record):
-    """The process of a person's terminal that has a session open, and whose it is."""
+    """The process of the terminal in which a person has the session open, and that person."""
 
     pid: int
     started: str
@@ -77,9 +77,9 @@ class Terminal(Record):
 
 
 class LiveTurn(Record):
-    """The turn that a session of a person is in. `alone_for`: the flight whose ask alone began it.
+    """The current turn of a person's session. `alone_for`: the flight whose ask alone started it.
 
-    `reminded`: the flights whose answer the agent was already asked for.
+    `reminded`: the flights for which the agent was already reminded to answer.
     """
 
     alone_for: str | None = None
@@ -87,10 +87,10 @@ class LiveTurn(Record):
 
 
 class Session(Mutable):
-    """One session of one agent on one node in one harness; none of the four ever changes.
+    """One session of one agent on one node in one harness; these never change.
 
-    `contract_at`: when its program first took a turn of Scout's, and with it the contract.
-    `terminal`: a person has it open in a terminal of theirs, and is its only writer.
+    `contract_at`: when its program first took a turn from Scout, and with it the contract.
+    `terminal`: a person has it open in a terminal and is its only writer.
     """
 
     agent_id: str
@@ -99,13 +99,13 @@ class Session(Mutable):
     state: SessionState = SessionState.STARTING
     session_class: SessionClass = msgspec.field(name="class", default=SessionClass.RESUMABLE)
     origin: SessionOrigin = SessionOrigin.STARTED
-    # The credential of the host that enrolled it: it alone reports for it.
+    # The credential of the host that enrolled it; only this credential may report for it.
     enrolled_by: str | None = None
     native_ids: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     pid: int | None = None
-    # A pid is reused by the system; with its start time it names one process.
+    # The system reuses pids; together with its start time a pid names one process.
     pid_started: str | None = None
-    # Of a session whose program lives longer than the window that a person has open: that window's process.
+    # The process of the person's window, if the session's program outlives that window.
     window_pid: int | None = None
     window_started: str | None = None
     cwd: str | None = None
@@ -125,7 +125,7 @@ class Session(Mutable):
 
 
 def ready_session(session: Session, now: Time, *, native_ids: dict[str, str] | None = None) -> Session:
-    """The harness answers; what it calls itself is learned here."""
+    """Mark the session as live and record its native ids."""
     known = {**session.native_ids, **(native_ids or {})}
     return moved(SESSION, session, SessionMove.READY, now, native_ids=known, last_event_at=now)
 
@@ -133,7 +133,7 @@ def ready_session(session: Session, now: Time, *, native_ids: dict[str, str] | N
 def end_session(
     session: Session, reason: str, now: Time, *, ending: SessionClass | None = None, seen: int | None = None
 ) -> Session:
-    """Nothing runs in it any more; `ending` says whether it can be taken up again."""
+    """End the session; `ending` says whether it can be resumed."""
     session_class = ending or session.session_class
     return moved(
         SESSION,
@@ -154,25 +154,25 @@ def end_session(
 
 
 def is_refused_attach(session: Session) -> bool:
-    """Whether its harness never had it: the record of an attempt, and no session."""
+    """Whether the harness never had this session: the record of a failed attach."""
     attached = session.origin is SessionOrigin.ATTACHED
     return attached and session.state is SessionState.ENDED and not session.native_ids
 
 
 def lose_session(session: Session, reason: str, now: Time) -> Session:
-    """Out of sight: it may run on, so pid and native ids are kept for the search."""
+    """Mark the session as lost. It may still run, so pid and native ids are kept for the search."""
     return moved(SESSION, session, SessionMove.LOSE, now, reason=reason)
 
 
 def resume_session(session: Session, now: Time, *, seen: int | None = None) -> Session:
-    """Take it up again, unless its harness cannot."""
+    """Resume the session; refuse if its harness cannot."""
     if session.session_class in (SessionClass.NOT_ATTACHABLE, SessionClass.TERMINAL):
         raise Refused(_not_attachable(session))
     return moved(SESSION, session, SessionMove.RESUME, now, seen=seen, reason="", ended_at=None)
 
 
 def check_class(session: Session, found: SessionClass, now: Time) -> Session:
-    """What a look at the harness found; `reachability_unknown` is where a restarted broker begins."""
+    """Record the class that an inspection found; after a restart it starts as `reachability_unknown`."""
     return changed("session", session, now, session_class=found)
 
 
@@ -185,7 +185,7 @@ def observe_session(
     pid_started: str | None = None,
     native_ids: dict[str, str] | None = None,
 ) -> Session:
-    """What the harness was seen to be: its process, its own names, and the model that really answers."""
+    """Record the observed process, native ids and the model that actually answers."""
     return changed(
         "session",
         session,
@@ -199,22 +199,22 @@ def observe_session(
 
 
 def hand_over(session: Session, terminal: Terminal, now: Time) -> Session:
-    """A person goes on with it in a terminal: from now on they alone write to it."""
+    """Hand the session to a person's terminal, which becomes its only writer."""
     return changed("session", session, now, terminal=terminal, pid=None, pid_started=None)
 
 
 def give_back(session: Session, now: Time) -> Session:
-    """It is free again."""
+    """Release the session from the person's terminal."""
     return changed("session", session, now, terminal=None, last_event_at=now)
 
 
 def note_turn(session: Session, turn: LiveTurn, now: Time) -> Session:
-    """The session with what is known of the turn that it is in; nothing is kept of an ordinary one."""
+    """Record the details of the current turn; an ordinary turn stores nothing."""
     return changed("session", session, now, live_turn=None if turn == LiveTurn() else turn, last_event_at=now)
 
 
 def native_id_of(session: Session) -> str | None:
-    """What its harness calls it: its session, or the only name that it has."""
+    """Return the harness's id of the session, or else its first native id."""
     known = session.native_ids
     return known.get("session") or next(iter(known.values()), None)
 
@@ -230,7 +230,7 @@ def enrol_again(
     window: tuple[int, str] | None = None,
     model: str | None = None,
 ) -> Session:
-    """Its host came again: perhaps as another process, or with the name by which it knows the session."""
+    """Update an enrolled session when its host enrols again, perhaps with another process or native id."""
     seen = observe_session(session, now, model=model, pid=pid, pid_started=pid_started)
     kept = (session.window_pid, session.window_started)
     window_pid, window_started = window or kept

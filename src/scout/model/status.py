@@ -1,4 +1,4 @@
-"""The one word that tells how an agent is: a reading of its records, never stored."""
+"""The status of an agent in one word: derived from its records, never stored."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -20,7 +20,7 @@ class AgentStatus(StrEnum):
 
 
 _STARTING = frozenset({EndpointState.ATTACHING, EndpointState.WAKING})
-# Idle or working, but without a sign of life, is as far away as unreachable.
+# An idle or working endpoint without a heartbeat counts as unreachable.
 _SILENT = frozenset({EndpointState.UNREACHABLE, EndpointState.IDLE, EndpointState.WORKING})
 
 
@@ -33,7 +33,7 @@ def agent_status(
     attention: Iterable[Attention] = (),
     within: float = 90,
 ) -> AgentStatus:
-    """What blocks it comes first, then what it does, then how it can be reached."""
+    """Return the status: blockers come first, then activity, then reachability."""
     if agent.lifecycle is Lifecycle.RETIRED:
         return AgentStatus.OFFLINE
     if any(is_blocking(item) for item in attention):

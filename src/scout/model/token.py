@@ -1,4 +1,4 @@
-"""A credential. Only the hash of its secret is kept; the secret is shown once and is in no record."""
+"""Tokens: credentials. Only the hash of a secret is stored; the secret is shown once."""
 
 import hashlib
 from enum import StrEnum
@@ -42,7 +42,7 @@ class TokenKind(StrEnum):
 
 
 class Token(Mutable):
-    """Whom a credential stands for: an agent (in one session), a node, a connector, a user."""
+    """One credential of an agent (in one session), a node, a connector or a user."""
 
     kind: TokenKind
     hashed: str
@@ -68,12 +68,12 @@ _NEEDS = {
 
 
 def hash_of(secret: str) -> str:
-    """What is kept of a secret. Secrets are long and random, so a plain hash is enough."""
+    """Return the stored hash of a secret. Secrets are long and random, so a plain hash is enough."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def check_token(token: Token) -> Token:
-    """The same token, or the refusal of one that stands for nobody."""
+    """Return the token; refuse one without the identity that its kind needs."""
     needed = _NEEDS.get(token.kind)
     if needed is not None and not getattr(token, needed):
         raise Refused(BadRequest(problem=f"a token of kind {token.kind} needs its {needed}", field=needed))
@@ -81,12 +81,12 @@ def check_token(token: Token) -> Token:
 
 
 def is_valid(token: Token, now: Time) -> bool:
-    """Whether the token may be used."""
+    """Whether the token is active and not expired."""
     return token.state is TokenState.ACTIVE and (token.expires_at is None or now < token.expires_at)
 
 
 def require_valid(token: Token, now: Time) -> Token:
-    """The same token while it may be used, else the refusal that says why not."""
+    """Return the token; refuse one that is revoked or expired."""
     if token.state is not TokenState.ACTIVE:
         raise Refused(Unauthenticated(reason=f"the token is {token.state}", needs=(_another(token),)))
     if token.expires_at is not None and token.expires_at <= now:
@@ -96,12 +96,12 @@ def require_valid(token: Token, now: Time) -> Token:
 
 
 def revoke_token(token: Token, reason: str, now: Time, *, seen: int | None = None) -> Token:
-    """Not valid any more: rotated, its session ended, or taken back."""
+    """Revoke the token: it was rotated or withdrawn, or its session ended."""
     return moved(TOKEN, token, TokenMove.REVOKE, now, seen=seen, reason=reason)
 
 
 def expire_token(token: Token, now: Time) -> Token:
-    """Its time is over."""
+    """Mark the token as expired."""
     return moved(TOKEN, token, TokenMove.EXPIRE, now, reason="expired")
 
 

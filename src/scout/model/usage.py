@@ -1,4 +1,4 @@
-"""Tokens and counters, in two ledgers that are never blended."""
+"""Token usage and counters, in two ledgers that are never mixed."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -10,11 +10,11 @@ from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 
-_MOST = 10**12  # in one report: sums of many of them are still numbers that a store can hold
+_MOST = 10**12  # per report, so that sums of many reports still fit in the store
 
 
 class UsageLedger(StrEnum):
-    """What the tokens were spent on: Scout's own words, or the harness's work."""
+    """What the tokens were spent on: Scout's protocol text, or the harness's work."""
 
     PROTOCOL_OVERHEAD = "protocol_overhead"
     HARNESS_EXECUTION = "harness_execution"
@@ -44,7 +44,7 @@ class Counters(Record, omit_defaults=True):
 
 
 class Usage(Record):
-    """One report. `category` is its ledger; `estimated` whatever the provider did not count itself."""
+    """One report. `category` is its ledger; `estimated`: not an exact count by the provider."""
 
     id: str
     agent_id: str
@@ -67,7 +67,7 @@ class Usage(Record):
 
 
 class Totals(Record):
-    """Sums of one ledger; `estimated_tokens` is the part that is a guess."""
+    """Sums of one ledger; `estimated_tokens` is the estimated part."""
 
     reports: int = 0
     prompt_tokens: int = 0
@@ -77,7 +77,7 @@ class Totals(Record):
 
 
 class UsageDay(Record):
-    """What an agent spent on a day (of UTC) in one ledger, by harness and model; "" where none is named."""
+    """An agent's usage on one UTC day in one ledger, by harness and model ("" if unknown)."""
 
     day: str
     agent_id: str
@@ -92,7 +92,7 @@ Sums = TypeVar("Sums", Totals, Counters)
 
 
 def checked_usage(usage: Usage) -> Usage:
-    """The report with its total and its mark set, or the refusal of numbers that cannot be."""
+    """Return the report with its total and `estimated` set; refuse impossible numbers."""
     parts = usage.prompt_tokens + usage.completion_tokens
     counts = (usage.prompt_tokens, usage.completion_tokens, *msgspec.structs.astuple(usage.counters))
     total = usage.total_tokens or parts
@@ -104,7 +104,7 @@ def checked_usage(usage: Usage) -> Usage:
 
 
 def day_of(usage: Usage) -> UsageDay:
-    """What a report adds to its day."""
+    """Return the amounts that a report adds to its day."""
     sums = Totals(
         reports=1,
         prompt_tokens=usage.prompt_tokens,
@@ -124,7 +124,7 @@ def day_of(usage: Usage) -> UsageDay:
 
 
 def totals(days: Iterable[UsageDay]) -> dict[UsageLedger, Totals]:
-    """The sums of each ledger, apart from each other."""
+    """Return the sums of each ledger separately."""
     listed = tuple(days)
     return {
         ledger: summed(Totals, (one.totals for one in listed if one.category is ledger))
@@ -133,6 +133,6 @@ def totals(days: Iterable[UsageDay]) -> dict[UsageLedger, Totals]:
 
 
 def summed(kind: type[Sums], parts: Iterable[Sums]) -> Sums:
-    """All of them together, number by number."""
+    """Return the field-by-field sum."""
     listed = tuple(parts)
     return kind(**{name: sum(getattr(one, name) for one in listed) for name in kind.__struct_fields__})

@@ -1,4 +1,4 @@
-"""What a waiting flight or work item waits for."""
+"""The dependency of a waiting flight or work item."""
 
 from enum import StrEnum
 
@@ -21,7 +21,7 @@ class WaitingKind(StrEnum):
 
 
 class WaitingOn(Record):
-    """The dependency: `ref` names it (an id, a path, a sentence), `until` is when the wait ends by itself."""
+    """The dependency: `ref` names it (an id, a path, a sentence); at `until` the wait ends automatically."""
 
     kind: WaitingKind
     ref: str | None = None
@@ -29,7 +29,7 @@ class WaitingOn(Record):
 
 
 def check_waiting(on: WaitingOn, next_move_owner_id: str | None) -> WaitingOn:
-    """Return the dependency; refuse one that nobody and nothing would ever end."""
+    """Return the dependency; refuse one with neither an owner nor an end time."""
     if not next_move_owner_id and on.until is None:
         problem = "waiting needs a next move owner (nextMoveOwnerId) or an end time (until)"
         raise Refused(BadRequest(problem=problem, field="nextMoveOwnerId"))

@@ -1,4 +1,4 @@
-"""The seeds' names: every record is sent with them beside its own, and read with either."""
+"""The seeds' field names: records are sent with both names, and read with either."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ from scout.model.work_item import WorkItem
 
 T = TypeVar("T", bound=Record)
 
-# Our wire name → the name that other integrations use for the same thing.
+# Our wire name → the name that other integrations use for the same field.
 SYNONYMS = {
     "harness": "harnessType",
     "node": "authorityNode",
@@ -45,7 +45,7 @@ OWN_IDS: dict[type[Record], tuple[str, ...]] = {
 
 
 def logical_agent_id(agent: Agent) -> str:
-    """The base handle (definition, workspace, profile); the path of an agent that has none."""
+    """Return the base handle (definition, workspace, profile), or the path of an agent without a handle."""
     if agent.definition_id is None:
         return str(agent.path)
     return Address(
@@ -54,7 +54,7 @@ def logical_agent_id(agent: Agent) -> str:
 
 
 def to_wire(record: Record, **beside: Any) -> dict[str, Any]:
-    """The record as it is sent, with the seeds' names; `beside` are further facts, such as a status."""
+    """Return the record as sent, with the seeds' names; `beside` adds fields such as a status."""
     fields: dict[str, Any] = {**plain(record), **_derived(record), **beside}
     also = {seed: fields[own] for own, seed in SYNONYMS.items() if own in fields}
     own_id = dict.fromkeys(OWN_IDS.get(type(record), ()), fields.get("id"))
@@ -62,7 +62,7 @@ def to_wire(record: Record, **beside: Any) -> dict[str, Any]:
 
 
 def from_wire(kind: type[T], data: object) -> T:
-    """A record from fields under either name."""
+    """Decode a record from fields under either name."""
     fields = decode(data, dict[str, Any])
     known = {field.encode_name for field in msgspec.structs.fields(kind)}
     return decode(own_names(fields, known, OWN_IDS.get(kind, ())), kind)
@@ -71,7 +71,7 @@ def from_wire(kind: type[T], data: object) -> T:
 def own_names(
     fields: Mapping[str, Any], known: Collection[str], own_ids: Collection[str] = ()
 ) -> dict[str, Any]:
-    """The fields with the seeds' names replaced by ours, where ours is known here and theirs is not."""
+    """Replace the seeds' names with ours where ours is known here and theirs is not."""
     pairs = [(seed, own) for own, seed in SYNONYMS.items()] + [(name, "id") for name in own_ids]
     renamed = dict(fields)
     for seed, own in pairs:

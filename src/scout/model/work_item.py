@@ -1,4 +1,4 @@
-"""Durable, owned execution. While it is unsettled, exactly one owns it and one owns the next move."""
+"""Work items: durable, owned work. An unsettled item has exactly one owner and one next move owner."""
 
 from enum import StrEnum
 from typing import Any
@@ -72,7 +72,7 @@ WORK_ITEM = Machine(
 
 
 class Acceptance(StrEnum):
-    """Whether somebody must accept the result, apart from the state. `none`: nobody must."""
+    """Whether the result must be accepted, independent of the state. `none`: not required."""
 
     NONE = "none"
     PENDING = "pending"
@@ -94,14 +94,14 @@ class RelationKind(StrEnum):
 
 
 class Relation(Record):
-    """From the item that holds it to another."""
+    """A relation from the item that holds it to another item."""
 
     kind: RelationKind
     work_item_id: str
 
 
 class Progress(Record):
-    """How far it is: steps done of total, percent, and a sentence."""
+    """Progress of the work: steps done of total, percent, and a summary."""
 
     done: int = 0
     total: int | None = None
@@ -134,12 +134,12 @@ class WorkItem(Mutable):
 
     @property
     def awaits(self) -> str | None:
-        """The work item that it waits for, if it is one."""
+        """The id of the work item that this item waits for, or None."""
         on = self.waiting_on
         return on.ref if on is not None and on.kind is WaitingKind.WORK_ITEM else None
 
 
-# What may be edited without a move.
+# The fields that can be edited without a move.
 _EDITABLE = frozenset(
     {"title", "description", "priority", "labels", "reviewer_id", "conversation_id", "due_at"}
 )
@@ -148,7 +148,7 @@ _EDITABLE = frozenset(
 def new_work(
     work_id: str, title: str, now: Time, *, requester_id: str, owner_id: str, **more: Any
 ) -> WorkItem:
-    """A new item: its owner holds the next move."""
+    """Return a new item; its owner holds the next move."""
     if not (title.strip() and owner_id and requester_id):
         raise Refused(BadRequest(problem="a work item needs a title, a requester and an owner"))
     return WorkItem(
@@ -164,12 +164,12 @@ def new_work(
 
 
 def start_work(item: WorkItem, now: Time, *, seen: int | None = None) -> WorkItem:
-    """The owner begins."""
+    """Start the work; the owner holds the next move."""
     return moved(WORK_ITEM, item, WorkMove.START, now, seen=seen, next_move_owner_id=item.owner_id, reason="")
 
 
 def progress_work(item: WorkItem, progress: Progress, now: Time, *, seen: int | None = None) -> WorkItem:
-    """How far it has come; this never moves it."""
+    """Record progress; the state does not change."""
     return moved(WORK_ITEM, item, WorkMove.PROGRESS, now, seen=seen, progress=_checked(progress))
 
 
@@ -182,7 +182,7 @@ def wait_work(
     seen: int | None = None,
     reason: str = "",
 ) -> WorkItem:
-    """It cannot go on; the owner of what it waits for holds the next move."""
+    """Mark the item as waiting; the owner of the dependency holds the next move."""
     if not next_move_owner_id:
         problem = "a waiting work item names who owns the next move"
         raise Refused(BadRequest(problem=problem, field="nextMoveOwnerId"))
@@ -199,14 +199,14 @@ def wait_work(
 
 
 def resume_work(item: WorkItem, now: Time, *, seen: int | None = None) -> WorkItem:
-    """What it waited for has happened."""
+    """Resume the item: its dependency is resolved."""
     return moved(WORK_ITEM, item, WorkMove.RESUME, now, seen=seen, **_back_to_owner(item))
 
 
 def submit_work(
     item: WorkItem, now: Time, *, seen: int | None = None, reviewer_id: str | None = None, summary: str = ""
 ) -> WorkItem:
-    """The owner is done; the reviewer (the requester unless named) holds the next move."""
+    """Submit for review; the reviewer (default: the requester) holds the next move."""
     reviewer = reviewer_id or item.reviewer_id or item.requester_id
     return moved(
         WORK_ITEM,
@@ -222,13 +222,13 @@ def submit_work(
 
 
 def accept_work(item: WorkItem, now: Time, *, seen: int | None = None) -> WorkItem:
-    """The reviewer takes it: settled."""
+    """Accept the result; the item is settled."""
     acceptance = _accepting(item, Acceptance.ACCEPTED)
     return moved(WORK_ITEM, item, WorkMove.ACCEPT, now, seen=seen, acceptance=acceptance, **_settled("", now))
 
 
 def reopen_work(item: WorkItem, reason: str, now: Time, *, seen: int | None = None) -> WorkItem:
-    """Not good enough, or not enough any more: the owner goes on."""
+    """Reopen the item because the result is not, or no longer, sufficient; the owner resumes work."""
     again = {**_back_to_owner(item), "reason": reason}
     return moved(
         WORK_ITEM,
@@ -245,7 +245,7 @@ def reopen_work(item: WorkItem, reason: str, now: Time, *, seen: int | None = No
 def hand_over_work(
     item: WorkItem, owner_id: str, now: Time, *, seen: int | None = None, reason: str = ""
 ) -> WorkItem:
-    """Another owner; a next move that was the old owner's goes along, any other stays where it is."""
+    """Change the owner; the next move follows only if the old owner held it."""
     if not owner_id:
         raise Refused(BadRequest(problem="handing over needs the new owner", field="ownerId"))
     held = item.next_move_owner_id == item.owner_id
@@ -263,12 +263,12 @@ def hand_over_work(
 
 
 def cancel_work(item: WorkItem, reason: str, now: Time, *, seen: int | None = None) -> WorkItem:
-    """Not needed any more: settled for good."""
+    """Cancel the item permanently."""
     return moved(WORK_ITEM, item, WorkMove.CANCEL, now, seen=seen, **_settled(reason, now))
 
 
 def give_next_move(item: WorkItem, holder_id: str, reason: str, now: Time) -> WorkItem:
-    """Another holder of the next move in the same state, when the one it had cannot act."""
+    """Give the next move to another holder in the same state, when the current one cannot act."""
     if not holder_id or item.state in WORK_ITEM.settled:
         problem = "the next move of an unsettled item goes to somebody"
         raise Refused(BadRequest(problem=problem, field="nextMoveOwnerId"))
@@ -276,7 +276,7 @@ def give_next_move(item: WorkItem, holder_id: str, reason: str, now: Time) -> Wo
 
 
 def relate_work(item: WorkItem, kind: RelationKind, other_id: str, now: Time) -> WorkItem:
-    """A relation to another item; the same one again changes nothing."""
+    """Add a relation to another item; adding the same one again changes nothing."""
     if other_id == item.id:
         raise Refused(BadRequest(problem="a work item has no relation to itself", field="workItemId"))
     relation = Relation(kind=kind, work_item_id=other_id)
@@ -286,7 +286,7 @@ def relate_work(item: WorkItem, kind: RelationKind, other_id: str, now: Time) ->
 
 
 def update_work(item: WorkItem, now: Time, *, seen: int | None = None, **changes: Any) -> WorkItem:
-    """Another title, description, priority, label, reviewer, conversation or due time."""
+    """Edit the title, description, priority, labels, reviewer, conversation or due time."""
     for name in sorted(changes.keys() - _EDITABLE):
         problem = f"a work item's {name} changes by a move; to edit are {', '.join(sorted(_EDITABLE))}"
         raise Refused(BadRequest(problem=problem, field=name))

@@ -1,4 +1,4 @@
-"""Events of what is being done: asks, flights, deliveries, usage, the sweeper's nudges."""
+"""Events of asks, flights, deliveries, usage and the sweeper's reminders."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from scout.model.usage import Usage
 
 
 class AskCreated(Event, tag="collab.ask.created"):
-    """Somebody asked for something to be done and tracked."""
+    """A tracked ask was created."""
 
     payload: Changed[Ask]
 
@@ -23,35 +23,35 @@ class FlightEvent(Event):
 
 
 class FlightQueued(FlightEvent, tag="collab.flight.queued"):
-    """An attempt at an ask exists: the first, or a retry."""
+    """A flight was queued: the first attempt at an ask, or a retry."""
 
 
 class FlightUpdated(FlightEvent, tag="collab.flight.updated"):
-    """Another phase, reason or next check in the same state."""
+    """The flight's phase, reason or next check changed; its state did not."""
 
 
 class FlightStarted(FlightEvent, tag="collab.flight.started"):
-    """The target took the prompt."""
+    """The target accepted the prompt."""
 
 
 class FlightWaiting(FlightEvent, tag="collab.flight.waiting"):
-    """It cannot go on before something else happens."""
+    """The flight is blocked until something else happens."""
 
 
 class FlightResumed(FlightEvent, tag="collab.flight.resumed"):
-    """What it waited for has happened."""
+    """The flight is no longer blocked."""
 
 
 class FlightCompleted(FlightEvent, tag="collab.flight.completed"):
-    """There is a reply."""
+    """The flight completed with a reply."""
 
 
 class FlightFailed(FlightEvent, tag="collab.flight.failed"):
-    """It did not work out; the error says why and what to do."""
+    """The flight failed; the error gives the reason and the remedy."""
 
 
 class FlightCancelled(FlightEvent, tag="collab.flight.cancelled"):
-    """Somebody decided that it is not needed."""
+    """The flight was cancelled."""
 
 
 FLIGHT_EVENTS: Mapping[FlightMove, type[FlightEvent]] = {
@@ -69,35 +69,35 @@ class DeliveryEvent(Event):
 
 
 class DeliveryRequested(DeliveryEvent, tag="collab.delivery.requested"):
-    """Something is to reach a target; the wake decision is in the metadata."""
+    """A delivery to a target was requested; the metadata holds the wake decision."""
 
 
 class DeliveryLeased(DeliveryEvent, tag="collab.delivery.leased"):
-    """An attempt begins, or its holder is still at it."""
+    """An attempt started, or its holder renewed the lease."""
 
 
 class DeliveryWoken(DeliveryEvent, tag="collab.delivery.woken"):
-    """A program was started or resumed for it."""
+    """A program was started or resumed for the delivery."""
 
 
 class DeliveryAcked(DeliveryEvent, tag="collab.delivery.acked"):
-    """The target took it."""
+    """The target accepted the delivery."""
 
 
 class DeliveryNacked(DeliveryEvent, tag="collab.delivery.nacked"):
-    """The target did not take it now; there will be another attempt."""
+    """The target rejected the attempt; the delivery is retried."""
 
 
 class DeliveryFailed(DeliveryEvent, tag="collab.delivery.failed"):
-    """An attempt ended without a word; there will be another, perhaps a repeat."""
+    """An attempt ended without a result; the delivery is retried, perhaps as a repeat."""
 
 
 class DeliveryDeadLettered(DeliveryEvent, tag="collab.delivery.dead_lettered"):
-    """No attempt is left; the sender gets a bounce."""
+    """No attempts are left; the sender gets a bounce."""
 
 
 class DeliveryCancelled(DeliveryEvent, tag="collab.delivery.cancelled"):
-    """Nobody needs it any more."""
+    """The delivery is no longer needed."""
 
 
 DELIVERY_EVENTS: Mapping[DeliveryMove, type[DeliveryEvent]] = {
@@ -112,13 +112,13 @@ DELIVERY_EVENTS: Mapping[DeliveryMove, type[DeliveryEvent]] = {
 
 
 class UsageReported(Event, tag="collab.usage.reported"):
-    """Tokens were spent."""
+    """Token usage was reported."""
 
     payload: Changed[Usage]
 
 
 class Nudge(Record):
-    """One reminder to one holder; `count` is how many this record has had, `escalated` who it went past."""
+    """One reminder to one holder. `count`: reminders so far; `escalated_from`: the holder it bypassed."""
 
     holder_id: str
     about: Ref
@@ -129,7 +129,7 @@ class Nudge(Record):
 
 
 class Unwatched(Record):
-    """What the sweeper does not remind anybody of any more, and why."""
+    """A record that the sweeper no longer sends reminders about, and why."""
 
     about: Ref
     reason: str
@@ -142,6 +142,6 @@ class SweepNudged(Event, tag="collab.sweep.nudged"):
 
 
 class SweepSettled(Event, tag="collab.sweep.settled"):
-    """What somebody was reminded of has been done, or is no longer to be done."""
+    """The move that a reminder was about was made, or is no longer needed."""
 
     payload: Unwatched

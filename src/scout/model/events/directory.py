@@ -1,4 +1,4 @@
-"""Events of what is kept about names and rights: aliases, cards, bindings, users, keys and the like."""
+"""Events of names and rights: aliases, cards, bindings, users, keys, schedules, grants, tokens, nodes."""
 
 from collections.abc import Mapping
 
@@ -18,23 +18,23 @@ class AliasEvent(Event):
 
 
 class AliasCreated(AliasEvent, tag="collab.alias.created"):
-    """A person gave a name."""
+    """An alias was created."""
 
 
 class AliasRetargeted(AliasEvent, tag="collab.alias.retargeted"):
-    """The name means something else from here on."""
+    """The alias points to another target."""
 
 
 class AliasBrokenEvent(AliasEvent, tag="collab.alias.broken"):
-    """The name no longer means one thing."""
+    """The alias no longer names exactly one target."""
 
 
 class AliasRepaired(AliasEvent, tag="collab.alias.repaired"):
-    """The name means its target again."""
+    """The alias points to its target again."""
 
 
 class AliasRemoved(AliasEvent, tag="collab.alias.removed"):
-    """The name is free."""
+    """The alias was removed; its name is free."""
 
 
 ALIAS_EVENTS: Mapping[AliasMove, type[AliasEvent]] = {
@@ -50,19 +50,19 @@ class CardEvent(Event):
 
 
 class CardCreated(CardEvent, tag="collab.card.created"):
-    """A return address was handed out."""
+    """A card (a return address) was issued."""
 
 
 class CardUsed(CardEvent, tag="collab.card.used"):
-    """It was used, perhaps for the last time."""
+    """The card was used, possibly for the last time."""
 
 
 class CardExpired(CardEvent, tag="collab.card.expired"):
-    """Its time is over."""
+    """The card expired."""
 
 
 class CardRevoked(CardEvent, tag="collab.card.revoked"):
-    """It was taken back."""
+    """The card was revoked."""
 
 
 CARD_EVENTS: Mapping[CardMove, type[CardEvent]] = {
@@ -78,15 +78,15 @@ class BindingEvent(Event):
 
 
 class BindingCreated(BindingEvent, tag="collab.binding.created"):
-    """Something outside leads inside."""
+    """An external chat, thread or peer was linked to a conversation or an agent."""
 
 
 class BindingClosed(BindingEvent, tag="collab.binding.closed"):
-    """It no longer does."""
+    """The link was closed."""
 
 
 class BindingReopened(BindingEvent, tag="collab.binding.reopened"):
-    """It does again."""
+    """The link was reopened."""
 
 
 BINDING_EVENTS: Mapping[BindingMove, type[BindingEvent]] = {
@@ -100,19 +100,19 @@ class UserEvent(Event):
 
 
 class UserCreated(UserEvent, tag="collab.user.created"):
-    """A person or group is known."""
+    """A person or group was added."""
 
 
 class UserUpdated(UserEvent, tag="collab.user.updated"):
-    """What is shown of them changed."""
+    """The user's display name changed."""
 
 
 class UserDeleted(UserEvent, tag="collab.user.deleted"):
-    """They are gone; the record stays."""
+    """The user was deleted; the record is kept."""
 
 
 class UserRestored(UserEvent, tag="collab.user.restored"):
-    """They are back."""
+    """The user was restored."""
 
 
 USER_EVENTS: Mapping[UserMove, type[UserEvent]] = {
@@ -126,11 +126,11 @@ class KeyEvent(Event):
 
 
 class KeyLinked(KeyEvent, tag="collab.key.linked"):
-    """An external id means a user."""
+    """An external id was linked to a user."""
 
 
 class KeyFreed(KeyEvent, tag="collab.key.freed"):
-    """It no longer does."""
+    """The external id was unlinked from its user."""
 
 
 KEY_EVENTS: Mapping[KeyMove, type[KeyEvent]] = {KeyMove.FREE: KeyFreed}
@@ -141,27 +141,27 @@ class ScheduleEvent(Event):
 
 
 class ScheduleCreated(ScheduleEvent, tag="collab.schedule.created"):
-    """Something is to be asked again and again."""
+    """A recurring ask was created."""
 
 
 class ScheduleUpdated(ScheduleEvent, tag="collab.schedule.updated"):
-    """Its time or text changed."""
+    """The schedule's time or text changed."""
 
 
 class ScheduleFired(ScheduleEvent, tag="collab.schedule.fired"):
-    """One run was made."""
+    """The schedule started one run."""
 
 
 class SchedulePaused(ScheduleEvent, tag="collab.schedule.paused"):
-    """No runs for now."""
+    """The schedule was paused."""
 
 
 class ScheduleResumed(ScheduleEvent, tag="collab.schedule.resumed"):
-    """Runs again."""
+    """The schedule was resumed."""
 
 
 class ScheduleEnded(ScheduleEvent, tag="collab.schedule.ended"):
-    """No more runs."""
+    """The schedule ended; there are no more runs."""
 
 
 SCHEDULE_EVENTS: Mapping[ScheduleMove, type[ScheduleEvent]] = {
@@ -178,15 +178,15 @@ class GrantEvent(Event):
 
 
 class GrantCreated(GrantEvent, tag="collab.grant.created"):
-    """A permission was given."""
+    """A permission was granted."""
 
 
 class GrantRevoked(GrantEvent, tag="collab.grant.revoked"):
-    """It was taken back."""
+    """The grant was revoked."""
 
 
 class GrantExpired(GrantEvent, tag="collab.grant.expired"):
-    """Its time is over."""
+    """The grant expired."""
 
 
 GRANT_EVENTS: Mapping[GrantMove, type[GrantEvent]] = {
@@ -196,21 +196,21 @@ GRANT_EVENTS: Mapping[GrantMove, type[GrantEvent]] = {
 
 
 class TokenEvent(Event):
-    """The record holds the hash of the secret; the secret is in no event."""
+    """The record holds the hash of the secret; no event contains the secret."""
 
     payload: Changed[Token]
 
 
 class TokenCreated(TokenEvent, tag="collab.token.created"):
-    """A credential was made."""
+    """A token was created."""
 
 
 class TokenRevoked(TokenEvent, tag="collab.token.revoked"):
-    """It is not valid any more."""
+    """The token was revoked."""
 
 
 class TokenExpired(TokenEvent, tag="collab.token.expired"):
-    """Its time is over."""
+    """The token expired."""
 
 
 TOKEN_EVENTS: Mapping[TokenMove, type[TokenEvent]] = {
@@ -224,39 +224,39 @@ class NodeEvent(Event):
 
 
 class NodeCreated(NodeEvent, tag="collab.node.created"):
-    """A machine is known: this one at first start, another when it joins."""
+    """A node was added: this machine at its first start, another when it joins."""
 
 
 class NodeUpdated(NodeEvent, tag="collab.node.updated"):
-    """Its version, address or key changed."""
+    """The node's version, address or key changed."""
 
 
 class NodeLost(NodeEvent, tag="collab.node.lost"):
-    """It does not answer."""
+    """The node does not respond."""
 
 
 class NodeRecovered(NodeEvent, tag="collab.node.recovered"):
-    """It answers again."""
+    """The node responds again."""
 
 
 class NodeLeft(NodeEvent, tag="collab.node.left"):
-    """It went, or was silent for long."""
+    """The node left, or was silent for too long."""
 
 
 class NodeRemoved(NodeEvent, tag="collab.node.removed"):
-    """It is refused from here on."""
+    """The node was removed; its requests are refused."""
 
 
 class NodeAdmitted(NodeEvent, tag="collab.node.admitted"):
-    """A removed machine was invited again."""
+    """A removed node was admitted again."""
 
 
 class NodePaused(NodeEvent, tag="collab.node.paused"):
-    """It starts no turn and wakes nobody from here on."""
+    """The node was paused: it starts no turns and wakes no agents."""
 
 
 class NodeResumed(NodeEvent, tag="collab.node.resumed"):
-    """It starts turns again."""
+    """The node starts turns again."""
 
 
 NODE_EVENTS: Mapping[NodeMove, type[NodeEvent]] = {

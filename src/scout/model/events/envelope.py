@@ -1,4 +1,4 @@
-"""What every event has in common: one source, one target, a payload, and why it went where it went."""
+"""The common part of every event: one source, one target, a payload, and the routing metadata."""
 
 from typing import Any, Generic, TypeVar
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class PassedOver(Record, omit_defaults=True):
-    """Somebody who was considered and not woken."""
+    """An agent or session that was considered and not woken."""
 
     agent_id: str
     session_id: str | None = None
@@ -21,7 +21,7 @@ class PassedOver(Record, omit_defaults=True):
 
 
 class WakeFact(Record, omit_defaults=True):
-    """A wake decision as it is stored: who, by which rule, from which facts, and who was passed over."""
+    """A stored wake decision: the agent, the rule, the facts, and the candidates passed over."""
 
     agent_id: str | None = None
     session_id: str | None = None
@@ -34,7 +34,7 @@ class WakeFact(Record, omit_defaults=True):
 
 
 class Metadata(Record, omit_defaults=True):
-    """How the event came about. `resolved` is canonical text, `token_id` the credential that was used."""
+    """How the event came about. `resolved`: canonical address; `token_id`: the credential used."""
 
     mentions: tuple[str, ...] = ()
     target_agents: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class Metadata(Record, omit_defaults=True):
 
 
 class Changed(Record, Generic[T], omit_defaults=True):
-    """A record as it is after the change, with the move, who made it and why; replay writes the row."""
+    """The record after a change, with the move, its actor and the reason; replay writes this record."""
 
     record: T
     move: str | None = None
@@ -56,7 +56,7 @@ class Changed(Record, Generic[T], omit_defaults=True):
 
 
 class Event(Record, tag_field="type"):
-    """One fact. `v` is the version of its type; a type whose payload changes overrides it."""
+    """One event. `v` is the version of its type; a type overrides it when its payload changes."""
 
     id: str
     seq: int
@@ -69,7 +69,7 @@ class Event(Record, tag_field="type"):
 
 
 def record_of(event: Event) -> Any:
-    """The record as it is after the fact; the payload itself, where a fact changes none."""
+    """Return the record after the event, or the payload itself if the event changes no record."""
     return getattr(event.payload, "record", event.payload)
 
 
@@ -94,7 +94,7 @@ _FIELDS = (
 
 
 def concerns(event: Event) -> frozenset[str]:
-    """The ids of every agent, conversation and record that a fact is about."""
+    """Return the ids of every agent, conversation and record that an event is about."""
     found = {event.source.id, event.target.id, *event.metadata.target_agents}
     record = record_of(event)
     for name in _FIELDS:
@@ -105,5 +105,5 @@ def concerns(event: Event) -> frozenset[str]:
 
 
 def concerned_agents(event: Event) -> list[str]:
-    """The agents among them, in a fixed order."""
+    """Return the agent ids among them, sorted."""
     return sorted(ident for ident in concerns(event) if ident.startswith("agt_"))

@@ -1,4 +1,4 @@
-"""Every event type that the log can hold, and how a stored event is read."""
+"""Every event type of the log, and the reader for stored events."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 ALL: tuple[type[Event], ...] = classes_in(
     (talk, asks, presence, directory),
     Event,
-    lambda event: event.__struct_config__.tag != event.__name__,  # a base has no name on the wire
+    lambda event: event.__struct_config__.tag != event.__name__,  # a base class has no wire name
 )
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ else:
 
 @functools.cache
 def event_type(event: type[Event]) -> str:
-    """The wire name of an event class."""
+    """Return the wire name of an event class."""
     return str(event.__struct_config__.tag)
 
 
-# (type, version) → how to make the next version of it. A stored event is never rewritten.
+# (type, version) → the function that converts it to the next version. Stored events are never rewritten.
 UPCASTS: Mapping[tuple[str, int], Upcast] = {}
 
 
@@ -44,7 +44,7 @@ class _Header(Record):
 
 
 def read_event(data: bytes | str, upcasts: Mapping[tuple[str, int], Upcast] = UPCASTS) -> Event:
-    """A stored or sent event in its current version; fields that this version does not know are ignored."""
+    """Read a stored or sent event, upgraded to its current version; unknown fields are ignored."""
     header = decode(data, _Header)
     kind = _BY_TYPE.get(header.type)
     if kind is None:

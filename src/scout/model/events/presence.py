@@ -1,4 +1,4 @@
-"""Events of who is there: agents, their reachability, endpoints, sessions."""
+"""Events of agents, their reachability, endpoints and sessions."""
 
 from collections.abc import Mapping
 
@@ -15,27 +15,27 @@ class AgentEvent(Event):
 
 
 class AgentRegistered(AgentEvent, tag="collab.agent.registered"):
-    """An agent exists from here on, under these spellings."""
+    """An agent was registered with these names."""
 
 
 class AgentUpdated(AgentEvent, tag="collab.agent.updated"):
-    """Its config, role or folder changed, or it took a child's index."""
+    """The agent's config, role or folder changed, or it assigned an index to a child."""
 
 
 class AgentSleeping(AgentEvent, tag="collab.agent.sleeping"):
-    """It owes nothing and was idle for its time; its sessions are let go."""
+    """The agent has no open work and reached its idle timeout; its sessions are released."""
 
 
 class AgentWoken(AgentEvent, tag="collab.agent.woken"):
-    """It sleeps no longer."""
+    """The agent is no longer asleep."""
 
 
 class AgentRetired(AgentEvent, tag="collab.agent.retired"):
-    """Its name is a tombstone from here on."""
+    """The agent was retired; its name is now a tombstone."""
 
 
 class AgentRevived(AgentEvent, tag="collab.agent.revived"):
-    """It was brought back on purpose."""
+    """A retired agent was brought back."""
 
 
 AGENT_EVENTS: Mapping[AgentMove, type[AgentEvent]] = {
@@ -47,7 +47,7 @@ AGENT_EVENTS: Mapping[AgentMove, type[AgentEvent]] = {
 
 
 class Reached(Record, omit_defaults=True):
-    """A look at one agent's reachability, through which endpoint and why it changed."""
+    """The reachability of one agent: through which endpoint, and why it changed."""
 
     agent_id: str
     endpoint_id: str | None = None
@@ -60,15 +60,15 @@ class ReachEvent(Event):
 
 
 class AgentHeartbeat(ReachEvent, tag="collab.agent.heartbeat"):
-    """A sign of life, at most every ten minutes per endpoint."""
+    """A heartbeat, recorded at most every ten minutes per endpoint."""
 
 
 class AgentOnline(ReachEvent, tag="collab.agent.online"):
-    """It can be reached again."""
+    """The agent is reachable again."""
 
 
 class AgentOffline(ReachEvent, tag="collab.agent.offline"):
-    """It can no longer be reached."""
+    """The agent is no longer reachable."""
 
 
 class EndpointEvent(Event):
@@ -76,51 +76,51 @@ class EndpointEvent(Event):
 
 
 class EndpointRegistered(EndpointEvent, tag="collab.endpoint.registered"):
-    """A new way to an agent."""
+    """A new endpoint of an agent was registered."""
 
 
 class EndpointUpdated(EndpointEvent, tag="collab.endpoint.updated"):
-    """Its preference, model or policies changed, or it got its session."""
+    """The endpoint's preference, model or policies changed, or its session was set."""
 
 
 class EndpointAttaching(EndpointEvent, tag="collab.endpoint.attaching"):
-    """Scout looks for what runs there."""
+    """Scout is looking for a running program to attach to."""
 
 
 class EndpointWaking(EndpointEvent, tag="collab.endpoint.waking"):
-    """Scout starts a program for it."""
+    """Scout is starting a program for the endpoint."""
 
 
 class EndpointReady(EndpointEvent, tag="collab.endpoint.ready"):
-    """It answers and is free."""
+    """The endpoint responds and is idle."""
 
 
 class EndpointClaimed(EndpointEvent, tag="collab.endpoint.claimed"):
-    """It works."""
+    """The endpoint is working."""
 
 
 class EndpointReleased(EndpointEvent, tag="collab.endpoint.released"):
-    """It is free again."""
+    """The endpoint is idle again."""
 
 
 class EndpointLost(EndpointEvent, tag="collab.endpoint.lost"):
-    """It does not answer; what it did is kept."""
+    """The endpoint does not respond; its previous state is kept."""
 
 
 class EndpointFailed(EndpointEvent, tag="collab.endpoint.failed"):
-    """It broke; the reason and what it did are kept."""
+    """The endpoint failed; the reason and its previous state are kept."""
 
 
 class EndpointStale(EndpointEvent, tag="collab.endpoint.stale"):
-    """No sign of life for too long."""
+    """The endpoint sent no heartbeat for too long."""
 
 
 class EndpointStopped(EndpointEvent, tag="collab.endpoint.stopped"):
-    """It was ended on purpose, for good."""
+    """The endpoint was stopped permanently."""
 
 
 class EndpointRecovered(EndpointEvent, tag="collab.endpoint.recovered"):
-    """Scout tries to get it back."""
+    """Scout is trying to recover the endpoint."""
 
 
 ENDPOINT_EVENTS: Mapping[EndpointMove, type[EndpointEvent]] = {
@@ -146,23 +146,23 @@ class SessionStarted(SessionEvent, tag="collab.session.started"):
 
 
 class SessionReady(SessionEvent, tag="collab.session.ready"):
-    """Its harness answers."""
+    """The session's harness responds."""
 
 
 class SessionUpdated(SessionEvent, tag="collab.session.updated"):
-    """Its class, process or model was seen anew."""
+    """The session's class, process, model, terminal or live turn changed."""
 
 
 class SessionEnded(SessionEvent, tag="collab.session.ended"):
-    """Nothing runs in it any more; the reason is kept."""
+    """The session ended; the reason is kept."""
 
 
 class SessionLost(SessionEvent, tag="collab.session.lost"):
-    """It is out of sight."""
+    """Scout lost contact with the session."""
 
 
 class SessionResumed(SessionEvent, tag="collab.session.resumed"):
-    """It is taken up again."""
+    """The session is being resumed."""
 
 
 SESSION_EVENTS: Mapping[SessionMove, type[SessionEvent]] = {

@@ -1,4 +1,4 @@
-"""Events of conversations: messages, questions, work items, attention."""
+"""Events of conversations, messages, questions, work items and attention items."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from scout.model.work_item import WorkItem
 
 
 class Posted(Record, omit_defaults=True):
-    """A message in the log: what the envelope does not say already."""
+    """A message in the log, without the fields that the envelope already holds."""
 
     message_id: str
     text: str
@@ -27,19 +27,19 @@ class Posted(Record, omit_defaults=True):
 
 
 class MessagePosted(Event, tag="collab.message.posted"):
-    """Somebody said something: from an agent to a conversation."""
+    """An agent posted a message to a conversation."""
 
     payload: Posted
 
 
 class MessageRedacted(Event, tag="collab.message.redacted"):
-    """The body of a message was taken out of history; that it was there stays."""
+    """The body of a message was removed; the message record is kept."""
 
     payload: Changed[Message]
 
 
 def posted(message: Message) -> Posted:
-    """The payload that stores this message."""
+    """Return the payload that stores this message."""
     return Posted(
         message_id=message.id,
         text=message.body,
@@ -55,7 +55,7 @@ def posted(message: Message) -> Posted:
 
 
 def message_of(event: MessagePosted) -> Message:
-    """The message that an event stores."""
+    """Return the message that an event stores."""
     said, beside = event.payload, event.metadata
     return Message(
         id=said.message_id,
@@ -79,13 +79,13 @@ def message_of(event: MessagePosted) -> Message:
 
 
 class AttachmentStored(Event, tag="collab.attachment.stored"):
-    """An agent stored a file; the same bytes stored again by the same agent are no new fact."""
+    """An agent stored a file. If it stores the same bytes again, no event is added."""
 
     payload: Attachment
 
 
 class Opened(Changed[Conversation], omit_defaults=True):
-    """A new conversation and those who are in it from the first."""
+    """A new conversation and its first members."""
 
     members: tuple[Member, ...] = ()
 
@@ -95,17 +95,17 @@ class ConversationEvent(Event):
 
 
 class ConversationCreated(Event, tag="collab.conversation.created"):
-    """A DM, channel, thread or broadcast exists from here on."""
+    """A DM, channel, thread or broadcast was created."""
 
     payload: Opened
 
 
 class ConversationPolicy(ConversationEvent, tag="collab.conversation.policy"):
-    """Its master, its soft mentions or its quiet changed."""
+    """The conversation's master, soft mentions or quiet mode changed."""
 
 
 class ConversationArchived(ConversationEvent, tag="collab.conversation.archived"):
-    """It is out of the lists."""
+    """The conversation was archived and is no longer listed."""
 
 
 class MemberEvent(Event):
@@ -113,11 +113,11 @@ class MemberEvent(Event):
 
 
 class ConversationMember(MemberEvent, tag="collab.conversation.member"):
-    """An agent joined, left, or muted it."""
+    """An agent joined, left or muted the conversation."""
 
 
 class ConversationCursor(MemberEvent, tag="collab.conversation.cursor"):
-    """A member has read further."""
+    """A member's read position moved forward."""
 
 
 class QuestionEvent(Event):
@@ -125,7 +125,7 @@ class QuestionEvent(Event):
 
 
 class QuestionCreated(QuestionEvent, tag="collab.question.created"):
-    """Information is wanted; the responder holds the next move."""
+    """A question was asked; the responder holds the next move."""
 
 
 class QuestionAnswered(QuestionEvent, tag="collab.question.answered"):
@@ -133,15 +133,15 @@ class QuestionAnswered(QuestionEvent, tag="collab.question.answered"):
 
 
 class QuestionClosed(QuestionEvent, tag="collab.question.closed"):
-    """Nobody needs it any more."""
+    """The question is no longer needed."""
 
 
 class QuestionDeclined(QuestionEvent, tag="collab.question.declined"):
-    """The responder will not answer."""
+    """The responder declined to answer."""
 
 
 class QuestionReopened(QuestionEvent, tag="collab.question.reopened"):
-    """It is asked again."""
+    """The question was asked again."""
 
 
 QUESTION_EVENTS: Mapping[QuestionMove, type[QuestionEvent]] = {
@@ -157,11 +157,11 @@ class WorkItemEvent(Event):
 
 
 class WorkItemCreated(WorkItemEvent, tag="collab.work_item.created"):
-    """Work is owned from here on."""
+    """A work item was created and has an owner."""
 
 
 class WorkItemUpdated(WorkItemEvent, tag="collab.work_item.updated"):
-    """A move, a progress report, another holder, an edit: `move` says which."""
+    """A move, a progress report, another holder or an edit; `move` names it."""
 
 
 class AttentionEvent(Event):
@@ -169,31 +169,31 @@ class AttentionEvent(Event):
 
 
 class AttentionCreated(AttentionEvent, tag="collab.attention.created"):
-    """Something needs the human."""
+    """An attention item for a person was created."""
 
 
 class AttentionNotified(AttentionEvent, tag="collab.attention.notified"):
-    """A person was told."""
+    """A person was notified."""
 
 
 class AttentionResolved(AttentionEvent, tag="collab.attention.resolved"):
-    """Approved, or mended."""
+    """The request was approved, or the problem was fixed."""
 
 
 class AttentionDenied(AttentionEvent, tag="collab.attention.denied"):
-    """The human said no."""
+    """The request was denied."""
 
 
 class AttentionAnswered(AttentionEvent, tag="collab.attention.answered"):
-    """The human answered."""
+    """The item was answered."""
 
 
 class AttentionExpired(AttentionEvent, tag="collab.attention.expired"):
-    """Nobody answered in time; a consult's default action was taken."""
+    """The item expired without an answer; a consult takes its default action."""
 
 
 class AttentionDismissed(AttentionEvent, tag="collab.attention.dismissed"):
-    """The human put it away."""
+    """The item was dismissed."""
 
 
 class AllowanceEvent(Event):
@@ -201,11 +201,11 @@ class AllowanceEvent(Event):
 
 
 class AllowanceCreated(AllowanceEvent, tag="collab.allowance.created"):
-    """A person decided once for all later requests of the same shape."""
+    """A person made a standing decision for later requests of the same shape."""
 
 
 class AllowanceRevoked(AllowanceEvent, tag="collab.allowance.revoked"):
-    """A person is asked again."""
+    """The standing decision was revoked; later requests need a person again."""
 
 
 ATTENTION_EVENTS: Mapping[AttentionMove, type[AttentionEvent]] = {

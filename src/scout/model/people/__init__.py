@@ -1,1 +1,1 @@
-"""Users, and what binds and schedules their agents."""
+"""Users, and the bindings and schedules of their agents."""

@@ -1,4 +1,4 @@
-"""A durable link from something outside (a chat, a harness thread, an A2A peer) to what is inside."""
+"""Bindings: durable links from an external chat, harness thread or A2A peer to a conversation or agent."""
 
 from enum import StrEnum
 
@@ -31,7 +31,7 @@ BINDING = Machine(
 
 
 class Surface(StrEnum):
-    """What sort of thing is bound."""
+    """The kind of external system."""
 
     CONNECTOR = "connector"
     HARNESS = "harness"
@@ -39,9 +39,9 @@ class Surface(StrEnum):
 
 
 class Binding(Mutable):
-    """`name` says which connector, harness or peer, `external_id` which chat or task there.
+    """One binding. `name`: the connector, harness or peer; `external_id`: the chat or task there.
 
-    A harness thread is bound by its session's id: the provider's own id stays in the session.
+    A harness thread is bound by its session's id; the provider's id stays in the session.
     """
 
     surface: Surface
@@ -56,7 +56,7 @@ class Binding(Mutable):
 
 
 def check_binding(binding: Binding) -> Binding:
-    """The same binding, or the refusal of one that leads not to one place or holds a provider's id."""
+    """Return the binding; refuse one without exactly one target, or with a provider's id for a harness."""
     if (binding.conversation_id is None) == (binding.agent_id is None):
         raise Refused(BadRequest(problem="a binding leads to either a conversation or an agent"))
     if binding.surface is Surface.HARNESS and prefix_of(binding.external_id) != "ses":
@@ -68,5 +68,5 @@ def check_binding(binding: Binding) -> Binding:
 def move_binding(
     binding: Binding, move: BindingMove, now: Time, *, seen: int | None = None, reason: str = ""
 ) -> Binding:
-    """Close it, or open it again."""
+    """Close or reopen the binding."""
     return moved(BINDING, binding, move, now, seen=seen, reason=reason)

@@ -1,4 +1,4 @@
-"""A cron entry: an ask that is made again and again. When it is next due is computed outside."""
+"""Schedules: cron entries that repeat an ask. The next due time is computed elsewhere."""
 
 from enum import StrEnum
 
@@ -43,14 +43,14 @@ SCHEDULE = Machine(
 
 
 class Missed(StrEnum):
-    """What happens to runs that were due while nothing could run."""
+    """The handling of runs that were due while the daemon could not run them."""
 
     SKIP = "skip"
     ONCE = "once"
 
 
 class Overlap(StrEnum):
-    """What happens when the last run still goes on."""
+    """The handling of a run that is due while the previous one is still running."""
 
     SKIP = "skip"
     QUEUE = "queue"
@@ -58,7 +58,7 @@ class Overlap(StrEnum):
 
 
 class Schedule(Mutable):
-    """`agent_id` is the cron agent that asks, `target` the canonical text of whom, `body` what."""
+    """One schedule. `agent_id`: the cron agent that asks; `target`: a canonical address; `body`: the text."""
 
     owner: str
     agent_id: str
@@ -77,25 +77,25 @@ class Schedule(Mutable):
 
 
 def check_schedule(schedule: Schedule) -> Schedule:
-    """The same schedule, or the refusal of one that is not five fields of cron with a body."""
+    """Return the schedule; refuse one without five cron fields and a body."""
     if len(schedule.cron.split()) != 5 or not schedule.body.strip():
         raise Refused(BadRequest(problem="a schedule needs five cron fields and a body", field="cron"))
     return schedule
 
 
 def is_due_schedule(schedule: Schedule, now: Time) -> bool:
-    """Whether it should fire now."""
+    """Whether the schedule should fire now."""
     due = schedule.next_at is not None and schedule.next_at <= now
     return schedule.state is ScheduleState.ACTIVE and due
 
 
 def firing_key(schedule: Schedule) -> str:
-    """The idempotency key of its next run, so that a run that is repeated fires once."""
+    """Return the idempotency key of the next run, so that a repeated run fires once."""
     return f"{schedule.id}@{schedule.next_at}"
 
 
 def fire_schedule(schedule: Schedule, next_at: Time | None, now: Time) -> Schedule:
-    """One run was made; the next is at `next_at`."""
+    """Record one run; the next is at `next_at`."""
     fired = schedule.fired + 1
     return moved(SCHEDULE, schedule, ScheduleMove.FIRE, now, next_at=next_at, last_at=now, fired=fired)
 
@@ -110,7 +110,7 @@ def reschedule(
     body: str | None = None,
     next_at: Time | None = None,
 ) -> Schedule:
-    """Another time or text; None leaves what was."""
+    """Change the time or the text; None keeps the old value."""
     after = moved(
         SCHEDULE,
         schedule,
@@ -126,15 +126,15 @@ def reschedule(
 
 
 def pause_schedule(schedule: Schedule, now: Time, *, seen: int | None = None) -> Schedule:
-    """No runs until it is resumed."""
+    """Pause the schedule until it is resumed."""
     return moved(SCHEDULE, schedule, ScheduleMove.PAUSE, now, seen=seen, next_at=None)
 
 
 def resume_schedule(schedule: Schedule, next_at: Time, now: Time, *, seen: int | None = None) -> Schedule:
-    """On again from `next_at`."""
+    """Resume the schedule from `next_at`."""
     return moved(SCHEDULE, schedule, ScheduleMove.RESUME, now, seen=seen, next_at=next_at)
 
 
 def end_schedule(schedule: Schedule, reason: str, now: Time, *, seen: int | None = None) -> Schedule:
-    """No more runs."""
+    """End the schedule; there are no more runs."""
     return moved(SCHEDULE, schedule, ScheduleMove.END, now, seen=seen, next_at=None, reason=reason)

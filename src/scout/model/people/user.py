@@ -1,4 +1,4 @@
-"""A person or a group, and the keys by which the outside knows them."""
+"""Users (persons or groups) and their external keys."""
 
 from enum import StrEnum
 
@@ -51,7 +51,7 @@ class UserKind(StrEnum):
 
 
 class User(Mutable):
-    """`name` is the user id of paths (`/<name>/…`) and what `Agent.owner` holds; it never changes."""
+    """One user. `name` is the id in paths (`/<name>/…`) and in `Agent.owner`; it never changes."""
 
     name: str
     kind: UserKind = UserKind.PERSON
@@ -63,7 +63,7 @@ class User(Mutable):
 
 
 class ConnectorKey(Mutable):
-    """(connector, external id) ↔ user. The external id appears nowhere else, never in a path."""
+    """Maps (connector, external id) to a user. The external id appears nowhere else, never in a path."""
 
     connector: str
     external_id: str
@@ -74,14 +74,14 @@ class ConnectorKey(Mutable):
 
 
 class ConnectorTarget(Record):
-    """Where a reply to a connector agent goes."""
+    """The destination of a reply to a connector agent."""
 
     connector: str
     target_id: str
 
 
 def check_user(user: User) -> User:
-    """The same user, or the refusal of a name that cannot begin a path."""
+    """Return the user; refuse a name that cannot start a path."""
     if not is_segment(user.name):
         problem = f"'{user.name:.60}' cannot be a user id: letters, digits and . _ ~ - and no word of paths"
         raise Refused(BadRequest(problem=problem, field="name"))
@@ -89,20 +89,20 @@ def check_user(user: User) -> User:
 
 
 def move_user(user: User, move: UserMove, now: Time, *, seen: int | None = None) -> User:
-    """Delete (the record stays; its keys are freed beside this) or restore."""
+    """Delete or restore the user. The record stays; its keys are freed separately."""
     return moved(USER, user, move, now, seen=seen)
 
 
 def rename_user(user: User, display_name: str | None, now: Time, *, seen: int | None = None) -> User:
-    """What is shown of them; their id never changes."""
+    """Change the display name; the user id never changes."""
     return changed("user", user, now, seen=seen, display_name=display_name)
 
 
 def free_key(key: ConnectorKey, reason: str, now: Time) -> ConnectorKey:
-    """The external id no longer means this user, and may be linked anew."""
+    """Unlink the external id from this user, so that it can be linked again."""
     return moved(KEY, key, KeyMove.FREE, now, reason=reason)
 
 
 def target_of(key: ConnectorKey) -> ConnectorTarget:
-    """`telegram:123456` as connector and target."""
+    """Return the connector and target of a key such as `telegram:123456`."""
     return ConnectorTarget(connector=key.connector, target_id=key.external_id)
