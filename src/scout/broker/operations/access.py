@@ -1,4 +1,4 @@
-"""Aliases, cards, tokens and grants: names that people give, return addresses, credentials and rights."""
+"""Aliases, cards, tokens and grants: user-defined names, return addresses, credentials and permissions."""
 
 from msgspec.structs import replace
 
@@ -73,7 +73,7 @@ from scout.protocol.request import Page
 
 
 def set_alias(tx: Transaction, request: SetAlias) -> AliasView:
-    """Give a name, or give it to another."""
+    """Create an alias, or point an existing one at a new target."""
     owner = _alias_owner(tx)
     name = check_alias(request.name, tx.everybody)
     target = _alias_target(tx, request.target)
@@ -95,7 +95,7 @@ def set_alias(tx: Transaction, request: SetAlias) -> AliasView:
 
 
 def _alias_owner(tx: Transaction) -> str:
-    """Aliases are set by people: an agent's token may not."""
+    """Return the user whose aliases change; an agent's token may not set aliases."""
     owner = tx.actor.user or tx.services.operator
     tx.permit(Deed.SET_ALIAS, Subject(name="aliases", user=owner))
     return owner
@@ -119,7 +119,7 @@ def _alias_target(tx: Transaction, text: str) -> AliasTarget:
 
 
 def _alias_view(tx: Transaction, alias: Alias) -> AliasView:
-    """An alias as it is now: one that no longer means one thing says so, whatever its record says."""
+    """Return the alias's current view; an alias that no longer resolves is shown as broken."""
     target = alias.target
     fault = None if alias.state is AliasState.REMOVED else alias_fault(alias, tx.everybody)
     if fault is not None:
@@ -137,7 +137,7 @@ def _find_alias(tx: Transaction, name: str) -> Alias:
 
 
 def list_aliases(tx: Transaction, request: ListAliases) -> Page[AliasView]:
-    """The user's aliases, newest first."""
+    """List the user's aliases, newest first."""
     wanted = size(request.limit, tx.rules.limits)
     owner = tx.actor.user or tx.services.operator
     bound = before(request.cursor)
@@ -146,19 +146,19 @@ def list_aliases(tx: Transaction, request: ListAliases) -> Page[AliasView]:
 
 
 def show_alias(tx: Transaction, request: ShowAlias) -> AliasView:
-    """One alias."""
+    """Return one alias."""
     return _alias_view(tx, _find_alias(tx, request.name))
 
 
 def remove_alias(tx: Transaction, request: RemoveAlias) -> AliasView:
-    """The name is free again."""
+    """Remove an alias, which frees its name."""
     _alias_owner(tx)
     removed = alias_moves.remove_alias(_find_alias(tx, request.name), tx.now)
     return _alias_view(tx, tx.record(ALIAS_EVENTS[AliasMove.REMOVE], removed, move=AliasMove.REMOVE))
 
 
 def repair_alias(tx: Transaction, request: RepairAlias) -> AliasView:
-    """A broken alias means its old target again, or another, unless an agent has its name."""
+    """Repair a broken alias, with its old target or a new one; refused if an agent has its name."""
     _alias_owner(tx)
     alias = _find_alias(tx, request.name)
     check_alias(alias.name, tx.everybody)
@@ -174,7 +174,7 @@ def repair_alias(tx: Transaction, request: RepairAlias) -> AliasView:
 
 
 def create_card(tx: Transaction, request: CreateCard) -> Card:
-    """A return address for oneself, or for an agent that one controls."""
+    """Create a card (a return address) for the caller, or for an agent that the caller controls."""
     agent_id = tx.resolve(request.agent).agent.id if request.agent else tx.sender
     agent = tx.need(Agent, "agent", agent_id)
     tx.permit(Deed.CONTROL, subject_of(agent))
@@ -195,7 +195,7 @@ def create_card(tx: Transaction, request: CreateCard) -> Card:
 
 
 def _own_session(tx: Transaction, agent: Agent, session_id: str | None) -> str | None:
-    """The session that wants what is sent to a card, if it is one of the agent's."""
+    """Return the session that a card's mail goes to, which must belong to the agent."""
     if session_id is None:
         return None
     session = tx.need(Session, "session", session_id)
@@ -205,14 +205,14 @@ def _own_session(tx: Transaction, agent: Agent, session_id: str | None) -> str |
 
 
 def session_of_card(tx: Transaction, card: Card) -> str | None:
-    """The session that wants what is sent to a card, while it lives; then any session of its agent does."""
+    """Return the session that a card's mail goes to while it is live, else None: any session of the agent."""
     session = tx.get(Session, card.reply_to_session_id)
     live = session is not None and session.state in (SessionState.STARTING, SessionState.LIVE)
     return card.reply_to_session_id if live else None
 
 
 def use_card(tx: Transaction, card_id: str) -> tuple[Card, Agent]:
-    """One use of a card, and the agent it stands for."""
+    """Record one use of a card; return the card and its agent."""
     card = tx.need(Card, "card", card_id)
     try:
         used = card_moves.use_card(card, tx.now)
@@ -225,7 +225,7 @@ def use_card(tx: Transaction, card_id: str) -> tuple[Card, Agent]:
 
 
 def list_cards(tx: Transaction, request: ListCards) -> Page[Card]:
-    """The cards that the caller made, newest first."""
+    """List the cards that the caller created, newest first."""
     wanted = size(request.limit, tx.rules.limits)
     bound = before(request.cursor)
     found = tx.ledger.many(Card, "cards_by", maker=tx.sender, before=bound, limit=wanted + 1)
@@ -233,12 +233,12 @@ def list_cards(tx: Transaction, request: ListCards) -> Page[Card]:
 
 
 def show_card(tx: Transaction, request: ShowCard) -> Card:
-    """One card; who holds its id may look at it."""
+    """Return one card; any caller that knows its id may read it."""
     return shown_card(tx.need(Card, "card", request.card_id), tx.now)
 
 
 def revoke_card(tx: Transaction, request: RevokeCard) -> Card:
-    """Take a card back; doing it again changes nothing."""
+    """Revoke a card; safe to repeat."""
     card = tx.need(Card, "card", request.card_id)
     if card.created_by != tx.sender:
         tx.permit(Deed.ADMINISTER, Subject(name=card.id))
@@ -257,7 +257,7 @@ def _token_view(tx: Transaction, token: Token) -> TokenView:
 
 
 def create_token(tx: Transaction, request: CreateToken) -> Minted:
-    """A new credential of any kind; only the operator makes them."""
+    """Create a credential of any kind; operator only."""
     tx.permit(Deed.ADMINISTER, Subject(name="credentials"))
     agent = tx.resolve(request.agent).agent if request.agent else None
     if agent is None and request.kind is TokenKind.OPERATOR:
@@ -285,7 +285,7 @@ def create_token(tx: Transaction, request: CreateToken) -> Minted:
 
 
 def list_tokens(tx: Transaction, request: ListTokens) -> Page[TokenView]:
-    """Every credential, without its secret."""
+    """List all credentials, without their secrets."""
     tx.permit(Deed.ADMINISTER, Subject(name="credentials"))
     wanted = size(request.limit, tx.rules.limits)
     found = tx.ledger.many(Token, "tokens_all", before=before(request.cursor), limit=wanted + 1)
@@ -293,14 +293,14 @@ def list_tokens(tx: Transaction, request: ListTokens) -> Page[TokenView]:
 
 
 def revoke_token(tx: Transaction, request: RevokeToken) -> TokenView:
-    """End a credential: one's own, or any for the operator; doing it again changes nothing."""
+    """Revoke the caller's own credential, or any as the operator; safe to repeat."""
     token = _own_token(tx, request.token_id)
     over = token.state is not TokenState.ACTIVE
     return _token_view(tx, token if over else tokens.record_revocation(tx, token, request.reason))
 
 
 def rotate_token(tx: Transaction, request: RotateToken) -> Minted:
-    """A new credential in the place of one's own, or of any for the operator."""
+    """Replace the caller's own credential, or any as the operator, with a new one."""
     old = _own_token(tx, request.token_id)
     tokens.record_revocation(tx, old, "rotated")
     fresh = replace(old, id=tx.mint("tok"), revision=1, created_at=tx.now, updated_at=tx.now)
@@ -318,7 +318,7 @@ def _own_token(tx: Transaction, token_id: str) -> Token:
 
 
 def add_grant(tx: Transaction, request: AddGrant) -> Grant:
-    """Allow an agent, or every agent of a user, what the defaults do not."""
+    """Grant an agent, or every agent of a user, a permission beyond the defaults."""
     tx.permit(Deed.ADMINISTER, Subject(name="grants"))
     holder = tx.resolve(request.agent).agent if request.agent else None
     scope = GrantScope(
@@ -343,13 +343,13 @@ def add_grant(tx: Transaction, request: AddGrant) -> Grant:
 
 
 def _conversation_of(tx: Transaction, name: str) -> str:
-    """A channel by its name, or any conversation by its id."""
+    """Return the id of a channel by its name, or of any conversation by its id."""
     found = tx.get(Conversation, name)
     return found.id if found is not None else conversations.channel_named(tx, name).id
 
 
 def list_grants(tx: Transaction, request: ListGrants) -> Page[Grant]:
-    """Every grant, newest first."""
+    """List all grants, newest first."""
     tx.permit(Deed.ADMINISTER, Subject(name="grants"))
     wanted = size(request.limit, tx.rules.limits)
     found = tx.ledger.many(Grant, "grants_all", before=before(request.cursor), limit=wanted + 1)
@@ -357,7 +357,7 @@ def list_grants(tx: Transaction, request: ListGrants) -> Page[Grant]:
 
 
 def revoke_grant(tx: Transaction, request: RevokeGrant) -> Grant:
-    """Take a grant back."""
+    """Revoke a grant."""
     tx.permit(Deed.ADMINISTER, Subject(name="grants"))
     grant = tx.need(Grant, "grant", request.grant_id)
     ended = end_grant(grant, GrantMove.REVOKE, tx.now, reason=request.reason)

@@ -62,13 +62,13 @@ from scout.protocol.request import Page
 from scout.store.ledger import LAST
 
 _NAMES = 20
-_LOOKED_AT = 500  # agents whose descriptions are read for one page
+_LOOKED_AT = 500  # agents whose descriptions are searched per query
 _COUNTED = 1000
 _IDENTITIES = 10_000  # kept in memory
 
 
 async def identify(call: CallContext[CallBroker], request: WhoAmI) -> Identity:
-    """Answer who the caller is, from memory: MCP asks with every message. A rename empties the memory."""
+    """Return the caller's identity from a cache, because MCP asks with every message; a rename clears it."""
     who, known = call.who, call.broker.identities
     key = (who.actor.token_id, who.actor.agent_id, who.caller.project_root)
     if key not in known:
@@ -79,7 +79,7 @@ async def identify(call: CallContext[CallBroker], request: WhoAmI) -> Identity:
 
 
 def who_am_i(tx: Transaction, request: WhoAmI) -> Identity:
-    """Whom the credential stands for."""
+    """Return the identity behind the caller's credential."""
     actor, services = tx.actor, tx.services
     agent = tx.get(Agent, actor.agent_id)
     own = tx.instance(agent, actor.session_id) if agent else None
@@ -108,7 +108,7 @@ def who_am_i(tx: Transaction, request: WhoAmI) -> Identity:
 
 
 def find(tx: Transaction, address: str, deed: Deed = Deed.SEE) -> Agent:
-    """The agent that an address means, live or retired, by whatever harness, if the caller may do this."""
+    """Return the agent at an address, live or retired, through any harness, if `deed` is permitted."""
     try:
         agent = tx.resolve(address).agent
     except Refused as refusal:
@@ -121,11 +121,11 @@ def find(tx: Transaction, address: str, deed: Deed = Deed.SEE) -> Agent:
 
 
 def who(tx: Transaction, request: Who) -> Page[AgentView]:
-    """The agents that the caller sees, newest first."""
+    """List the agents that the caller may see, newest first."""
     wanted = size(request.limit, tx.rules.limits)
     bound, limit = before(request.cursor), wanted + 1
     found: list[Agent] = []
-    # What may not be seen or is not asked for is passed over, so another look may be needed.
+    # Filtering may leave a page short, so read more rows until it is full.
     while len(found) < limit:
         rows = _some(tx, request, bound, limit)
         found += [agent for agent in rows if _is_listed(tx, request, agent)]
@@ -137,7 +137,7 @@ def who(tx: Transaction, request: Who) -> Page[AgentView]:
 
 
 def _described(tx: Transaction, query: str, bound: str) -> list[Agent]:
-    """Those of the next agents whose description has every word of the query."""
+    """Return those of the next agents whose description contains every word of the query."""
     words = query.casefold().split()
     some = tx.ledger.many(Agent, "agents_all", before=bound, limit=_LOOKED_AT)
     return [one for one in some if all(word in (one.config.description or "").casefold() for word in words)]
@@ -147,7 +147,7 @@ def _some(tx: Transaction, request: Who, bound: str, limit: int) -> list[Agent]:
     ledger = tx.ledger
     if request.query:
         prefix = fold(request.query.lstrip("@"))
-        # Only names in use are kept in the index; a retired agent is found by its whole name.
+        # The index holds only names in use; a retired agent is found by its full name.
         names = dict.fromkeys((prefix, *tx.directory.prefixed(prefix, _NAMES)))
         lists = [ledger.many(Agent, "agents_named", name=name, before=bound, limit=limit) for name in names]
         lists.append(_described(tx, request.query, bound))
@@ -172,23 +172,23 @@ def _is_listed(tx: Transaction, request: Who, agent: Agent) -> bool:
 
 
 def is_agent(agent: Agent) -> bool:
-    """Whether it is an agent to people: neither a person, nor a part of Scout."""
+    """Whether this is an agent proper: neither a person nor a part of Scout."""
     return agent.kind not in (Kind.SYSTEM, Kind.CONNECTOR)
 
 
 def count_agents(tx: Transaction) -> int:
-    """How many agents in service the caller sees, among the newest thousand: those that `who` lists."""
+    """Count the agents that `who` lists for the caller, among the newest thousand."""
     known = tx.ledger.many(Agent, "agents_all", before=LAST, limit=_COUNTED)
     return sum(_is_listed(tx, Who(), one) for one in known)
 
 
 def show(tx: Transaction, request: ShowAgent) -> AgentDetail:
-    """One agent."""
+    """Return one agent with its details."""
     return detail_of(tx, find(tx, request.address))
 
 
 def resolve_address(tx: Transaction, request: Resolve) -> Resolved:
-    """What an address means for the caller, or for the agent or directory it looks from."""
+    """Resolve an address from the caller's viewpoint, or from the agent or directory in `from`."""
     caller = _looking_from(tx, request.from_) if request.from_ else tx.caller
     found = resolve(request.address, tx.directory, caller, tx.now)
     agent, choice = found.agent, found.choice
@@ -214,7 +214,7 @@ def resolve_address(tx: Transaction, request: Resolve) -> Resolved:
 
 
 def _looking_from(tx: Transaction, place: str) -> Viewpoint:
-    """An agent whom the caller sees, or a directory, as somebody who looks from there."""
+    """Return the viewpoint of a visible agent or of a directory."""
     try:
         agent = tx.resolve(place).agent
     except Refused:
@@ -235,7 +235,7 @@ def _looking_from(tx: Transaction, place: str) -> Viewpoint:
 
 
 def configure(tx: Transaction, request: ConfigureAgent) -> AgentDetail:
-    """Change an agent's settings, role or folder."""
+    """Change an agent's config, tool role or working directory."""
     agent = find(tx, request.address, Deed.CONTROL)
     changes: dict[str, Any] = {}
     if request.config:
@@ -254,7 +254,7 @@ def configure(tx: Transaction, request: ConfigureAgent) -> AgentDetail:
 
 
 def retire(tx: Transaction, request: RetireAgent) -> AgentDetail:
-    """Take an agent out of service: nothing more is delivered to it, and senders are told."""
+    """Retire an agent: nothing more is delivered to it, and senders are notified."""
     agent = find(tx, request.address, Deed.CONTROL)
     if agent.id in (tx.services.operator_agent, tx.services.system_agent) or agent.kind is Kind.SYSTEM:
         raise Refused(BadRequest(problem=f"Scout cannot do without {agent.path}", field="address"))
@@ -274,17 +274,17 @@ def revive(tx: Transaction, request: ReviveAgent) -> AgentDetail:
     tx.record(AGENT_EVENTS[AgentMove.REVIVE], revived, move=AgentMove.REVIVE)
     break_alias_named(tx, revived)
     broadcast = unread.broadcast_for(tx, revived.id)
-    if broadcast is not None:  # what was said to all meanwhile was not for it
+    if broadcast is not None:  # skip broadcasts sent while it was retired
         unread.mark_read(tx, revived.id, broadcast.id, tx.ledger.last_seq())
     return detail_of(tx, revived)
 
 
 def _find_retired(tx: Transaction, text: str) -> Agent | None:
-    """The retired agent that a handle means; None where it means none, or no handle was given."""
+    """Return the retired agent that a handle names; None if there is none or the text is no handle."""
     try:
         name = lex(text)
     except Refused:
-        return None  # `find` says what is wrong with it
+        return None  # `find` reports the error
     if not isinstance(name, HandleName):
         return None
     found = _retired_matches(tx, wanted_by(name.address))
@@ -294,7 +294,7 @@ def _find_retired(tx: Transaction, text: str) -> Agent | None:
 
 
 def _retired_matches(tx: Transaction, wanted: Wanted) -> list[Agent]:
-    """The retired agents of exactly this name; others only if no live agent has exactly this name."""
+    """Return retired agents of exactly this name; other matches only if no live agent has the exact name."""
     known = tx.ledger.many(Agent, "agents_retired", name=wanted.definition_id, limit=_COUNTED)
     found = closest_matches(wanted, [one for one in known if tx.view.shows(one)])
     exact = [one for one in found if (one.workspace, one.profile) == (wanted.workspace, wanted.profile)]
@@ -314,7 +314,7 @@ def _several_retired(text: str, found: list[Agent]) -> AmbiguousTarget:
 
 
 def _check_handle(tx: Transaction, agent: Agent) -> None:
-    """A handle is unique among live agents: another may have taken it meanwhile."""
+    """Refuse if another live agent has taken the handle; handles are unique among live agents."""
     if agent.definition_id is None:
         return
     wanted = Wanted(
@@ -335,7 +335,7 @@ def _taken(noun: str, name: str, holder: Agent) -> NameTaken:
 
 
 def _check_branch(tx: Transaction, agent: Agent, root: str) -> None:
-    """A project has one agent that was born on a branch: two of them cannot become one project."""
+    """Refuse if another agent of the project has the same birth branch."""
     branch = agent.birth_branch
     holder = tx.ledger.one(Agent, "agent_born", root=root, branch=branch) if branch else None
     if holder is not None and holder.id != agent.id:
@@ -343,7 +343,7 @@ def _check_branch(tx: Transaction, agent: Agent, root: str) -> None:
 
 
 def move_project(tx: Transaction, request: MoveProject) -> Moved:
-    """The agents of a folder that was moved work in its new place."""
+    """Point the agents of a moved project at its new directory."""
     tx.permit(Deed.ADMINISTER, Subject(name=request.old))
     assert tx.place is not None  # the request names it
     new, old = tx.place.project_root, request.old.rstrip("/")
@@ -365,7 +365,7 @@ def move_project(tx: Transaction, request: MoveProject) -> Moved:
 
 
 def register(tx: Transaction, request: RegisterAgent) -> Registered:
-    """Enter an agent, or find the one that this already is."""
+    """Register an agent, or return the existing one."""
     _may_register(tx)
     place = tx.place or tx.here
     config = _requested_config(tx, request)
@@ -392,7 +392,7 @@ def register(tx: Transaction, request: RegisterAgent) -> Registered:
 
 
 def _check_holder(tx: Transaction, holder: Agent, owner: str) -> None:
-    """A handle is unique on its node: what another user's agent is called is taken."""
+    """Refuse a handle that another user's agent has; handles are unique per node."""
     if holder.owner == owner:
         return
     look = Remedy(operation="show", parameters={"address": str(holder.path)}, why="who has it")
@@ -410,7 +410,7 @@ def _may_register(tx: Transaction) -> None:
 
 
 def _root_branch(place: Surroundings | None, request: RegisterAgent) -> str | None:
-    """The agent that bears its project's name, on its main work tree, is the project's root agent."""
+    """Return the branch of the project's root agent: named like the project, in its main work tree."""
     if place is None or place.branch is None or place.workspace or request.workspace or request.profile:
         return None
     return place.branch if segment(request.definition_id) == place.definition else None
@@ -431,7 +431,7 @@ def _requested_config(tx: Transaction, request: RegisterAgent) -> AgentConfig:
 
 
 def _reconfigure(tx: Transaction, agent: Agent, config: AgentConfig) -> Agent:
-    """What a repeated registration says about the agent, said again; what it leaves out stays."""
+    """Apply the settings that a repeated registration gives; omitted settings stay."""
     said = {key: value for key, value in plain(config).items() if value != plain(AgentConfig())[key]}
     merged = checked_config(tx, read_config(said, agent.config), agent.config)
     if merged == agent.config:
@@ -457,7 +457,7 @@ def _registration_result(
 
 
 def _second_clone(tx: Transaction, agent: Agent, elsewhere: Agent) -> str:
-    """Why the agent has a longer name than was asked for, and how to get a shorter one."""
+    """Explain why the agent got a longer name than requested, and how to get a shorter one."""
     own, other = tx.address(agent.id), tx.address(elsewhere.id)
     return (
         f"{other} is the agent of {elsewhere.project_root}, so the agent of this folder is {own}; "
@@ -466,7 +466,7 @@ def _second_clone(tx: Transaction, agent: Agent, elsewhere: Agent) -> str:
 
 
 def parse_addresses(tx: Transaction, request: Parse) -> Parsed:
-    """One answer per text, in their order."""
+    """Parse addresses; one result per text, in order."""
     return Parsed(items=tuple(_parse_one(text, mentions=request.mentions) for text in request.texts))
 
 

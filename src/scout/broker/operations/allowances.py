@@ -1,4 +1,4 @@
-"""Standing decisions of a person: made while deciding or beforehand, used at once, listed and revoked."""
+"""Allowances: a person's standing approvals, created in advance or with a decision; listed and revoked."""
 
 from scout.base.refusal import BadRequest, Refused
 from scout.broker.operations import attention
@@ -37,7 +37,7 @@ _SHOWN = 20
 
 
 def add(tx: Transaction, request: AddAllowance) -> AllowanceView:
-    """Decide beforehand."""
+    """Create an allowance in advance."""
     user = _person(tx)
     given = (request.agent, request.project, request.everywhere or None)
     if sum(one is not None for one in given) != 1:
@@ -78,7 +78,7 @@ def _root(tx: Transaction, request: AddAllowance) -> str | None:
 
 
 def _person(tx: Transaction) -> str:
-    """The user whom a person's own credential stands for; a program decides nothing for later."""
+    """Return the user behind a person's own credential; programs may not create allowances."""
     user = attention.inbox_of(tx)
     if user is None:
         needs = ("the token of a person",)
@@ -101,7 +101,7 @@ def _made(tx: Transaction, **fields: object) -> AllowanceView:
 
 
 def remember(tx: Transaction, item: Attention, request: ApproveAttention) -> Allowance:
-    """What is being approved is approved from now on: the same request, or as much more as is asked for."""
+    """Create an allowance from an approval: for the same request, or as wide as the approval asks."""
     user, wish = _person(tx), item.permission
     if wish is None or wish.observed or wish.cut:
         problem = "only what a program asks to do, and what is known whole, can be let through from now on"
@@ -122,7 +122,7 @@ def remember(tx: Transaction, item: Attention, request: ApproveAttention) -> All
 
 
 def _shape(wish: PermissionRequest, request: ApproveAttention) -> dict[str, object]:
-    """Exactly this, unless the person says: any use of the tool, or of the tool on some files."""
+    """Return what the allowance covers: exactly this request, any use of the tool, or the tool on a path."""
     if request.path is not None:
         return {"kind": AllowanceKind.PATH, "tool": wish.tool, "path": request.path}
     if request.any_use:
@@ -136,7 +136,7 @@ def _shape(wish: PermissionRequest, request: ApproveAttention) -> dict[str, obje
 
 
 def list_allowances(tx: Transaction, request: ListAllowances) -> Page[AllowanceView]:
-    """What is let through, newest first."""
+    """List the user's allowances, newest first."""
     user = _person(tx)
     query = "allowances_all" if request.all else "allowances_open"
     listed = filtered_page(
@@ -150,12 +150,12 @@ def list_allowances(tx: Transaction, request: ListAllowances) -> Page[AllowanceV
 
 
 def get(tx: Transaction, request: GetAllowance) -> AllowanceView:
-    """One standing decision, and what it let through last."""
+    """Return one allowance with the latest requests that it approved."""
     return _view(tx, _own(tx, request.allowance_id), shown=_SHOWN)
 
 
 def revoke(tx: Transaction, request: RevokeAllowance) -> AllowanceView:
-    """The person is asked again; doing it twice changes nothing."""
+    """Revoke an allowance, so that the person is asked again; safe to repeat."""
     found = _own(tx, request.allowance_id)
     if found.state is AllowanceState.REVOKED:
         return _view(tx, found)

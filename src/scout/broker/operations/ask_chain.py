@@ -1,4 +1,4 @@
-"""Inside of which ask another is made; not too often, not too many at once, not in a circle."""
+"""Nested asks: the enclosing ask, rate limit, open-flight limit, loop detection."""
 
 import hashlib
 
@@ -18,13 +18,13 @@ _MINUTE = 60
 
 
 def enclosing_ask(tx: Transaction, within: str | None) -> Ask | None:
-    """The ask that the caller is working on."""
+    """Return the ask that the caller is working on."""
     flight = enclosing_flight(tx, within)
     return tx.need(Ask, "ask", flight.ask_id) if flight else None
 
 
 def enclosing_flight(tx: Transaction, within: str | None) -> Flight | None:
-    """The flight that the caller is working on: named, or its session's, or its only open one."""
+    """Return the flight the caller works on: the named one, else its session's, else its only running one."""
     if within is not None:
         flight = flight_named(tx, within)
         if flight.target != tx.sender:
@@ -40,7 +40,7 @@ def enclosing_flight(tx: Transaction, within: str | None) -> Flight | None:
 
 
 def check_room(tx: Transaction, ask: Ask) -> None:
-    """Not too many at once."""
+    """Enforce the target's limit of open flights."""
     limits = tx.rules.limits
     check_open_flights(ask.resolved or ask.target, len(_open_flights(tx, ask.target)), limits)
 
@@ -64,7 +64,7 @@ def _check_rate(tx: Transaction, sender_id: str, sender: str) -> None:
 
 
 def check_limits(tx: Transaction, ask: Ask, body: str) -> None:
-    """Not too often, not too many at once, not in a circle."""
+    """Enforce the ask rate, the open-flight limit, and the loop and depth limits of the chain."""
     limits = tx.rules.limits
     sender, target = tx.address(ask.sender), tx.address(ask.target)
     _check_rate(tx, ask.sender, sender)
@@ -84,7 +84,7 @@ def check_limits(tx: Transaction, ask: Ask, body: str) -> None:
 
 
 def ancestors_of(tx: Transaction, ask: Ask) -> list[Link]:
-    """The asks inside of which this one is made, oldest first."""
+    """Return the enclosing asks of this one, oldest first."""
     return [_link(tx, tx.need(Ask, "ask", ident)) for ident in ask.chain]
 
 
@@ -103,7 +103,7 @@ def _link(tx: Transaction, ask: Ask) -> Link:
 
 
 def _open_asks(tx: Transaction, ask: Ask) -> list[Link]:
-    """What the asker already waits for, to the same target."""
+    """Return the asker's open asks to the same target."""
     waits = tx.ledger.many(Flight, "flights_open_for", agent=ask.sender, before=LAST, limit=50)
     same = [one for one in waits if one.target == ask.target]
     return [_link(tx, tx.need(Ask, "ask", one.ask_id)) for one in same]

@@ -49,7 +49,7 @@ _DAY = 86_400
 
 
 class Target(NamedTuple):
-    """The agent that an ask is for, what the ask demands, and the name by which the agent was found."""
+    """The agent that an ask is for, what the ask demands, and how the agent was resolved."""
 
     agent: Agent
     wish: Demand

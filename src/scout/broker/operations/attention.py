@@ -1,4 +1,4 @@
-"""The person's one inbox: what agents put into it, and who sees it. `deciding` takes things out of it."""
+"""Attention items: raising, reading and listing what needs a person. `decisions` decides them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -49,7 +49,7 @@ Raising = RaiseAttention | Need | Consult | Notify
 
 
 def view_of(tx: Transaction, item: Attention) -> AttentionView:
-    """An item, how those behind it are called, and whether the caller may decide it."""
+    """Return the item's view: addresses of its agents, and whether the caller may decide it."""
     return extend_record(
         AttentionView,
         count_held(tx, item),
@@ -60,10 +60,10 @@ def view_of(tx: Transaction, item: Attention) -> AttentionView:
 
 
 def requester_of(tx: Transaction, item: Attention) -> Subject:
-    """Who asked for it, by which credential: neither may say yes to it."""
+    """Return the requesting agent and credential; neither may approve the item."""
     raised = item.source.kind is RefKind.AGENT
     agent = tx.agent(item.source.id if raised else item.agent_id)
-    own = item.source.id in tx.services.own_agents  # raised by Scout, in whosever transaction that was
+    own = item.source.id in tx.services.own_agents  # raised by Scout, in any caller's transaction
     first = (
         tx.ledger.facts("events_at", ref=f"attention:{item.id}", after=0, limit=1)
         if raised and not own
@@ -75,7 +75,7 @@ def requester_of(tx: Transaction, item: Attention) -> Subject:
 
 
 def find(tx: Transaction, ident: str) -> Attention:
-    """An item that is for the caller in person, or that the caller raised; to others there is none."""
+    """Return an item that is for the caller in person or that it raised; for others it does not exist."""
     item = tx.need(Attention, "attention item", ident)
     if not may_read_attention(tx.actor, item):
         raise tx.missing("attention item", ident)
@@ -83,12 +83,12 @@ def find(tx: Transaction, ident: str) -> Attention:
 
 
 def get(tx: Transaction, request: GetAttention) -> AttentionView:
-    """One item as it is."""
+    """Return one item."""
     return view_of(tx, find(tx, request.attention_id))
 
 
 def list_attention(tx: Transaction, request: ListAttention) -> AttentionPage:
-    """What needs the caller in person; an agent sees what it raised itself."""
+    """List the items in the caller's inbox; an agent sees the items it raised."""
     user, limits = inbox_of(tx), tx.rules.limits
     if user is None or request.raised or request.all:
         read, is_wanted = _newest_first(tx, request, user), _wanted(tx, request)
@@ -100,7 +100,7 @@ def list_attention(tx: Transaction, request: ListAttention) -> AttentionPage:
 
 
 def _wanted(tx: Transaction, request: ListAttention) -> Callable[[Attention], bool]:
-    """Whether an item is of the kind, agent and flight that is asked for, and the caller may read it."""
+    """Return a filter: the item matches the requested kind, agent and flight, and the caller may read it."""
     agent = tx.resolve(request.agent).agent.id if request.agent else None
 
     def is_wanted(item: Attention) -> bool:
@@ -129,7 +129,7 @@ def in_turn(
     place: str | None = None,
     limit: int | None = None,
 ) -> Page[Attention]:
-    """What is open: the riskiest first, then each agent's oldest, then each agent's next one."""
+    """List open items: highest risk first, then round robin over agents, each agent's oldest first."""
     wanted, (urgency, rank, after) = size(limit, tx.rules.limits), _place_of(place)
     found: list[Attention] = []
     while len(found) <= wanted:
@@ -143,7 +143,7 @@ def in_turn(
 
 
 def _place_of(text: str | None) -> tuple[int, int, str]:
-    """The place in the order that a cursor stands for; none is the beginning."""
+    """Decode a cursor into a position in the order; no cursor is the beginning."""
     match (text or "0 0 -").split(" "):
         case [urgency, rank, after] if urgency.isdecimal() and rank.isdecimal() and len(rank) < _DIGITS:
             return int(urgency[:1]), int(rank), after
@@ -152,7 +152,7 @@ def _place_of(text: str | None) -> tuple[int, int, str]:
 
 
 def needs_of(tx: Transaction, user: str) -> tuple[AgentNeeds, ...]:
-    """How much each agent needs of a user; who needs the riskiest comes first."""
+    """Count each agent's open items for a user, highest risk first."""
     counted: dict[str | None, dict[int, int]] = {}
     for agent_id, urgency, count in tx.ledger.rows("attention_counts", user=user):
         counted.setdefault(agent_id, {})[urgency] = count
@@ -164,7 +164,7 @@ def needs_of(tx: Transaction, user: str) -> tuple[AgentNeeds, ...]:
 
 
 def inbox_of(tx: Transaction) -> str | None:
-    """The user whose inbox the caller reads: the operator's, or that of the person it is."""
+    """Return the user whose inbox the caller reads: the operator's, or the person's own; None for agents."""
     if tx.is_operator:
         return tx.actor.user or tx.services.operator
     return tx.actor.user if is_person_for(tx.actor, tx.actor.user) else None
@@ -174,7 +174,7 @@ def inbox_of(tx: Transaction) -> str | None:
 
 
 def raise_item(tx: Transaction, request: RaiseAttention) -> AttentionView:
-    """Put something before the person; whoever is blocked by it waits."""
+    """Raise an attention item; a flight or work item that it blocks waits for it."""
     return _raised(
         tx,
         request,
@@ -188,13 +188,13 @@ def raise_item(tx: Transaction, request: RaiseAttention) -> AttentionView:
 
 
 def need(tx: Transaction, request: Need) -> AttentionView:
-    """A question that its asker cannot go on without."""
+    """Raise a question that blocks its asker until it is answered."""
     asked = _said(request.question)
     return _raised(tx, request, AttentionKind.QUESTION, **asked, risk=request.risk, options=request.options)
 
 
 def consult(tx: Transaction, request: Consult) -> AttentionView:
-    """A question whose asker goes on."""
+    """Raise a question that does not block its asker."""
     return _raised(
         tx,
         request,
@@ -207,19 +207,19 @@ def consult(tx: Transaction, request: Consult) -> AttentionView:
 
 
 def notify(tx: Transaction, request: Notify) -> AttentionView:
-    """Something to know."""
+    """Raise a notification, which needs no answer."""
     return _raised(tx, request, AttentionKind.NOTIFY, **_said(request.message))
 
 
 def raise_permission(tx: Transaction, wish: PermissionRequest, expires_in: float) -> AttentionView:
-    """What the program of a session wants to do and may not yet."""
+    """Raise a permission request of a session's program."""
     asked = RaiseAttention(title=title_of_request(wish), expires_in=expires_in)
     said = {"title": asked.title, "body": wish.words, "risk": risk_of_permission(wish), "permission": wish}
     return _raised(tx, asked, AttentionKind.PERMISSION, **said)
 
 
 def _said(text: str) -> dict[str, str]:
-    """A text as a title, and as a body where a line does not hold it."""
+    """Return a text as a title, with the full text as body if the title cuts it."""
     title = attention_items.title_of(check_body(text))
     if not title:
         raise Refused(BadRequest(problem="a person is asked something: it needs a text", field="question"))
@@ -256,7 +256,7 @@ def _raised(tx: Transaction, request: Raising, kind: AttentionKind, **said: Any)
 
 
 def _dedupe(tx: Transaction, request: Raising, work: WorkItem | None) -> str | None:
-    """A text of the caller's own; what an item of work begins to wait for is the one item about it."""
+    """Return the dedupe key: the caller's, or the work item's id if the work item starts waiting."""
     if request.dedupe:
         return f"{tx.sender} {request.dedupe}"
     begins = work is not None and work.state in (WorkState.OPEN, WorkState.WORKING)
@@ -270,7 +270,7 @@ def _end(tx: Transaction, seconds: float | None) -> Time | None:
 
 
 def _blocked_flight(tx: Transaction, named: str | None) -> Flight | None:
-    """The flight that the caller works on; one that is named is not over yet."""
+    """Return the flight that the caller works on; refuse a finished one."""
     flight = ask_chain.enclosing_flight(tx, named)
     if flight is not None and flight.state in FLIGHT.terminal:
         FLIGHT.after(flight.state, FlightMove.WAIT)
@@ -278,7 +278,7 @@ def _blocked_flight(tx: Transaction, named: str | None) -> Flight | None:
 
 
 def _blocked_work(tx: Transaction, named: str | None) -> WorkItem | None:
-    """A work item of the caller's, or of one that it controls."""
+    """Return a work item owned by the caller or by an agent that it controls."""
     if named is None:
         return None
     work = tx.need(WorkItem, "work item", named)

@@ -1,4 +1,4 @@
-"""Channels and conversations: who takes part, who is responsible, and whom messages wake."""
+"""Channels and conversations: members, master, and wake policy."""
 
 from collections.abc import Sequence
 
@@ -40,7 +40,7 @@ _NEWEST = (1 << 63) - 1
 
 
 def create(tx: Transaction, request: CreateChannel) -> ChannelView:
-    """Make a channel; the same name of the same user is the same channel."""
+    """Create a channel, or return the user's existing channel of this name."""
     owner, name = tx.actor.user or tx.services.operator, segment(request.name)
     ident = channel_id(owner, name)
     channel = tx.get(Conversation, ident)
@@ -71,7 +71,7 @@ def _let_in(tx: Transaction, channel: Conversation, several: Sequence[Agent]) ->
 
 
 def _addressed(tx: Transaction, address: str) -> Agent:
-    """An agent that the caller may speak to: others are neither let in nor made responsible."""
+    """Return an agent that the caller may address; only such agents can be added or made master."""
     agent = tx.resolve(address).agent
     tx.permit(Deed.ADDRESS, subject_of(agent))
     return agent
@@ -82,7 +82,7 @@ def _shown(tx: Transaction, channel: Conversation) -> ChannelView:
 
 
 def list_channels(tx: Transaction, request: ListChannels) -> Page[ChannelView]:
-    """The channels of the caller's user, newest first."""
+    """List the channels of the caller's user, newest first."""
     wanted = size(request.limit, tx.rules.limits)
     bound = after_number(request.cursor, _NEWEST)
     owner = tx.actor.user or tx.services.operator
@@ -95,7 +95,7 @@ def list_channels(tx: Transaction, request: ListChannels) -> Page[ChannelView]:
 
 
 def _joined(tx: Transaction, before: int) -> list[Conversation]:
-    """The channels that the caller takes part in, newest first."""
+    """Return the channels that the caller is a member of, newest first."""
     rows = tx.ledger.rows("followed_all", agent=tx.sender)
     found = [tx.need(Conversation, "conversation", str(row[0])) for row in rows]
     channels = [one for one in found if one.kind is ConversationKind.CHANNEL and one.archived_at is None]
@@ -104,20 +104,20 @@ def _joined(tx: Transaction, before: int) -> list[Conversation]:
 
 
 def show_channel(tx: Transaction, request: ShowChannel) -> ChannelView:
-    """One channel."""
+    """Return one channel."""
     return _shown(tx, _visible(tx, request.name))
 
 
 def _visible(tx: Transaction, name: str) -> Conversation:
-    """A channel that the caller may know of: its user's agents see it listed, and may join to read it."""
+    """Return a channel visible to the caller: its user's agents see it listed and may join to read it."""
     channel = conversations.channel_named(tx, name)
     return channel if channel.owner == tx.actor.user else conversations.may_read(tx, channel)
 
 
 def join_channel(tx: Transaction, request: JoinChannel) -> ChannelView:
-    """Take part, or let agents that one may address take part."""
+    """Join a channel, or add agents that the caller may address."""
     channel = conversations.channel_named(tx, request.name)
-    if channel.owner != tx.actor.user:  # it is open to the agents of its user; others need a grant
+    if channel.owner != tx.actor.user:  # open to its user's agents; others need a grant
         tx.permit(Deed.ADDRESS, conversations.subject_of_place(channel))
     _let_in(tx, channel, [_addressed(tx, one) for one in request.members])
     if not request.members:
@@ -126,7 +126,7 @@ def join_channel(tx: Transaction, request: JoinChannel) -> ChannelView:
 
 
 def leave_channel(tx: Transaction, request: LeaveChannel) -> ChannelView:
-    """No longer take part; or take others out, which is for who made it and for who controls them."""
+    """Leave a channel, or remove others: allowed for the channel's creator and for their controller."""
     channel = _visible(tx, request.name)
     gone = [agents.find(tx, one) for one in request.members]
     for agent in gone:
@@ -139,7 +139,7 @@ def leave_channel(tx: Transaction, request: LeaveChannel) -> ChannelView:
 
 
 def _without(tx: Transaction, channel: Conversation, agent_id: str) -> Conversation:
-    """The channel once somebody has left: who is not there is not responsible either."""
+    """Record that an agent leaves; this also removes its master role."""
     member = tx.ledger.one(Member, "membership", conversation=channel.id, agent=agent_id)
     if member is not None and member.left_at is None:
         tx.record(ConversationMember, leave(member, tx.now), move="leave", target=channel.id)
@@ -149,7 +149,7 @@ def _without(tx: Transaction, channel: Conversation, agent_id: str) -> Conversat
 
 
 def policy(tx: Transaction, request: ChannelPolicy) -> ChannelView:
-    """Who is responsible, and whom messages wake."""
+    """Change a channel's master and wake policy."""
     channel = _mine(tx, request.name)
     if request.master and request.no_master:
         raise Refused(BadRequest(problem="name a master or none, not both", field="noMaster"))
@@ -168,7 +168,7 @@ def policy(tx: Transaction, request: ChannelPolicy) -> ChannelView:
 
 
 def archive(tx: Transaction, request: ArchiveChannel) -> ChannelView:
-    """Out of the lists."""
+    """Archive a channel, which hides it from lists."""
     channel = _mine(tx, request.name)
     archived = archive_conversation(channel, tx.now)
     if archived is not channel:
@@ -187,13 +187,13 @@ def _mine(tx: Transaction, name: str) -> Conversation:
 
 
 def get_conversation(tx: Transaction, request: GetConversation) -> ConversationView:
-    """One conversation."""
+    """Return one conversation."""
     conversation = tx.need(Conversation, "conversation", request.conversation_id)
     return conversations.conversation_view(tx, ConversationView, conversations.may_read(tx, conversation))
 
 
 def list_conversations(tx: Transaction, request: ListConversations) -> Page[ConversationView]:
-    """The conversations that the caller takes part in, newest first."""
+    """List the conversations that the caller is a member of, newest first."""
     wanted = size(request.limit, tx.rules.limits)
     bound = after_number(request.cursor, _NEWEST)
     mine = tx.ledger.many(Member, "memberships", agent=tx.sender, before=bound, limit=wanted + 1)
@@ -201,7 +201,7 @@ def list_conversations(tx: Transaction, request: ListConversations) -> Page[Conv
     found = [tx.need(Conversation, "conversation", member.conversation_id) for member in listed.items]
     broadcast = broadcast_for(tx, tx.sender) if request.cursor is None else None
     if broadcast is not None and conversations.membership(tx, broadcast.id) is None:
-        found = [broadcast, *found]  # it reaches the caller, although it has read none of it
+        found = [broadcast, *found]  # it reaches the caller, which has read none of it yet
     return Page(
         items=tuple(conversations.conversation_view(tx, ConversationView, one) for one in found),
         next=listed.next,

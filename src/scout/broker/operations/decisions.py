@@ -1,4 +1,4 @@
-"""Taking something out of the person's inbox: decided once; the answer travels back to what is blocked."""
+"""Decide attention items: each is decided once, and the answer goes back to the blocked record."""
 
 from collections.abc import Callable, Sequence
 
@@ -60,27 +60,27 @@ _DECISIONS: dict[AttentionMove, Callable[[str, DecideAttention], Deciding]] = {
 
 
 def answer(tx: Transaction, request: AnswerAttention) -> AttentionView:
-    """Say what was asked for."""
+    """Answer an item."""
     return _decided(tx, request, AttentionMove.ANSWER, request.answer)
 
 
 def approve(tx: Transaction, request: ApproveAttention) -> AttentionView:
-    """Say yes."""
+    """Approve an item."""
     return _decided(tx, request, AttentionMove.APPROVE)
 
 
 def deny(tx: Transaction, request: DenyAttention) -> AttentionView:
-    """Say no."""
+    """Deny an item."""
     return _decided(tx, request, AttentionMove.DENY)
 
 
 def dismiss(tx: Transaction, request: DismissAttention) -> AttentionView:
-    """Put it away."""
+    """Dismiss an item without answering."""
     return _decided(tx, request, AttentionMove.DISMISS)
 
 
 def decide_several(tx: Transaction, request: DecideAttention) -> DecidedItems:
-    """Each by itself: what cannot be decided is told, and hinders none of the others."""
+    """Decide several items independently; an item that cannot be decided is reported and stops no other."""
     if request.move not in _DECISIONS:
         problem = f"a person can {', '.join(_DECISIONS)}, not {request.move}"
         raise Refused(BadRequest(problem=problem, field="move"))
@@ -90,7 +90,7 @@ def decide_several(tx: Transaction, request: DecideAttention) -> DecidedItems:
 
 
 def _chosen(tx: Transaction, request: DecideAttention) -> list[str]:
-    """The items that are named, and those that the agent or the flight waits for now."""
+    """Return the ids of the named items and of the agent's or flight's open items."""
     chosen = list(request.attention_ids)
     if request.agent is not None or request.flight is not None:
         listing = ListAttention(agent=request.agent, flight=request.flight, limit=_AT_ONCE)
@@ -107,7 +107,7 @@ def _one_of(tx: Transaction, request: DecideAttention, ident: str) -> Decided:
         item = _decided(tx, made, request.move, request.answer)
     except Refused as refused:
         if len(tx.events) > known:
-            raise  # half a decision is none: nothing of this act is kept
+            raise  # roll back the whole transaction rather than keep half a decision
         return Decided(attention_id=ident, decided=False, problem=refused.diagnostic.message)
     return Decided(attention_id=item.id, decided=True, item=item)
 
@@ -116,7 +116,7 @@ def _decided(
     tx: Transaction, request: Deciding, move: AttentionMove, text: str | None = None
 ) -> AttentionView:
     item = attention.find(tx, request.attention_id)
-    # A dismissal grants nothing: the one who raised an item and the operator may always take it off the list.
+    # A dismissal grants nothing, so an item's raiser and the operator may always dismiss it.
     if not (move is AttentionMove.DISMISS and (item.source.id == tx.sender or tx.is_operator)):
         tx.permit(Deed.APPROVE, attention.requester_of(tx, item))
     if item.state in ATTENTION.terminal:
@@ -132,7 +132,7 @@ def _decided(
 
 
 def _too_late(tx: Transaction, item: Attention, move: AttentionMove) -> WrongState:
-    """How it was decided, for whoever comes second."""
+    """Return the refusal of a second decision, with the first one."""
     who = tx.address(item.decided_by) if item.decided_by else "nobody in time"
     said = f" '{item.answer}'" if item.answer else ""
     return WrongState(
@@ -147,7 +147,7 @@ def _too_late(tx: Transaction, item: Attention, move: AttentionMove) -> WrongSta
 
 
 def expired(tx: Transaction, item: Attention) -> Attention:
-    """Nobody answered in time: what is blocked goes on, and whoever waits for an answer is told."""
+    """Expire an unanswered item: resume what it blocked, and notify the agent that waits for the answer."""
     over = expire_attention(item, tx.now)
     reason = (
         f"nobody answered in time; goes on with: {over.answer}" if over.answer else "nobody answered in time"
@@ -163,7 +163,7 @@ def expired(tx: Transaction, item: Attention) -> Attention:
 
 
 def _travel(tx: Transaction, item: Attention, move: AttentionMove) -> None:
-    """To the record that it is about, or to whoever raised it."""
+    """Apply a decision to the item's question or work item, or send it to the agent that raised the item."""
     match tx.get(Question, item.source.id), tx.get(WorkItem, item.source.id):
         case Question() as question, _:
             _to_question(tx, question, item, move)
@@ -177,7 +177,7 @@ def _travel(tx: Transaction, item: Attention, move: AttentionMove) -> None:
 
 
 def _words(item: Attention) -> str:
-    """A decision as a sentence."""
+    """Return a decision in words."""
     said = {
         AttentionState.RESOLVED: "approved",
         AttentionState.DENIED: "denied",
@@ -188,7 +188,7 @@ def _words(item: Attention) -> str:
 
 
 def _to_question(tx: Transaction, question: Question, item: Attention, move: AttentionMove) -> None:
-    """An answer answers it. One that was answered: yes closes it, no asks again."""
+    """Answer or decline an open question; close or reopen an answered one."""
     ident, reason = question.id, item.reason
     if question.state is QuestionState.OPEN:
         if move is AttentionMove.ANSWER:
@@ -203,7 +203,7 @@ def _to_question(tx: Transaction, question: Question, item: Attention, move: Att
 
 
 def _to_work(tx: Transaction, item: WorkItem, decided: Attention, move: AttentionMove) -> None:
-    """What waited goes on and hears why; what was done is accepted or given back. Put away, it stays."""
+    """Resume waiting work with the answer; accept or reopen work in review. A dismissal changes nothing."""
     words = _words(decided)
     if move is AttentionMove.DISMISS:
         return
@@ -221,13 +221,13 @@ def _to_work(tx: Transaction, item: WorkItem, decided: Attention, move: Attentio
 
 
 def _tell(tx: Transaction, item: Attention, words: str, flights: Sequence[Flight]) -> None:
-    """As a message to the agent that asked; who waits for this very item hears it there instead.
+    """Send a decision as a message to the agent that asked, unless it long-polls this item.
 
-    A flight that asked goes on with it: in the turn that is under way, or in another.
+    A flight that asked continues with the answer, in its current turn or in a new one.
     """
     asker = item.source.id
     if item.answer and asker in tx.services.own_agents:
-        asker = item.agent_id or asker  # what Scout brought up by itself is about somebody
+        asker = item.agent_id or asker  # an item raised by Scout is about an agent
     if item.source.kind is RefKind.AGENT:
         _tell_agent(tx, item, asker, words, flights)
 
@@ -267,6 +267,6 @@ def _carry(tx: Transaction, message: Message, asker: Party, place: Conversation)
 
 
 def _session(tx: Transaction, item: Attention) -> str | None:
-    """The session that asked, if it is still there."""
+    """Return the id of the session that asked, if it is still live."""
     session = tx.get(Session, item.return_path.session_id)
     return session.id if session is not None and session.state is SessionState.LIVE else None

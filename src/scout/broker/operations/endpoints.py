@@ -1,4 +1,4 @@
-"""Endpoints and sessions: how agents say that they can be reached, and that they still can."""
+"""Endpoints: registration, updates and heartbeats."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ from scout.model.session import Session
 from scout.policy.permit import Deed
 from scout.protocol.endpoints import Heartbeat, RegisterEndpoint, RemoveEndpoint, UpdateEndpoint
 
-# The moves that lead from a new endpoint to the state it says it is in.
+# The moves that lead from a new endpoint to its requested state.
 _FIRST = {
     EndpointState.REGISTERED: (),
     EndpointState.ATTACHING: (EndpointMove.ATTACH,),
@@ -43,19 +43,19 @@ _FIRST = {
     EndpointState.WORKING: (EndpointMove.READY, EndpointMove.CLAIM),
 }
 
-# Transports that lead to another node or to another protocol: their bridges make these endpoints.
+# Transports to another node or protocol; their bridges create these endpoints.
 _MADE_BY_SCOUT = (Transport.MESH, Transport.A2A)
 
 
 def _own(tx: Transaction, agent_id: str) -> Agent:
-    """The agent, if the caller is it or controls it."""
+    """Return the agent if the caller is this agent or controls it."""
     agent = tx.need(Agent, "agent", agent_id)
     tx.permit(Deed.CONTROL, subject_of(agent))
     return agent
 
 
 def register_endpoint(tx: Transaction, request: RegisterEndpoint) -> Endpoint:
-    """A new way to an agent."""
+    """Register a new endpoint of an agent."""
     agent = _own(tx, request.agent_id or tx.sender)
     if agent.lifecycle is Lifecycle.RETIRED:
         raise Refused(routes.retired_target(tx, agent))
@@ -89,7 +89,7 @@ def register_endpoint(tx: Transaction, request: RegisterEndpoint) -> Endpoint:
 
 
 def _session(tx: Transaction, agent: Agent, session_id: str | None) -> Session | None:
-    """A session that an endpoint names is its agent's."""
+    """Return the endpoint's session, which must belong to its agent."""
     session = tx.need(Session, "session", session_id) if session_id else None
     if session is not None and session.agent_id != agent.id:
         raise tx.missing("session", session.id)
@@ -97,7 +97,7 @@ def _session(tx: Transaction, agent: Agent, session_id: str | None) -> Session |
 
 
 def _check_session(tx: Transaction, endpoint: Endpoint, session: Session | None) -> None:
-    """An endpoint is in the harness and on the node of its session; any other is refused."""
+    """Refuse an endpoint whose harness or node differs from its session's."""
     if session is None or (endpoint.harness, endpoint.node) == (session.harness, session.node):
         return
     address = tx.address(endpoint.agent_id)
@@ -116,7 +116,7 @@ def _check_session(tx: Transaction, endpoint: Endpoint, session: Session | None)
 
 
 def _check_way(tx: Transaction, endpoint: Endpoint) -> None:
-    """An endpoint made by request is on this node, over a transport that an agent can offer by itself."""
+    """Refuse an endpoint on another node, or with a transport that only Scout creates."""
     here = tx.services.node
     by_hand = tuple(one for one in Transport if one not in _MADE_BY_SCOUT)
     right = {"agentId": endpoint.agent_id, "node": here, "transport": str(Transport.PULL)}
@@ -133,11 +133,11 @@ def _check_way(tx: Transaction, endpoint: Endpoint) -> None:
 
 
 def update(tx: Transaction, request: UpdateEndpoint) -> Endpoint:
-    """Change an endpoint's settings, then its state by the one move that leads there."""
+    """Change an endpoint's settings, then move it to the requested state."""
     endpoint = tx.need(Endpoint, "endpoint", request.endpoint_id)
     agent = _own(tx, endpoint.agent_id)
     if agent.id == tx.actor.agent_id:
-        endpoint = replace(endpoint, last_seen=tx.now)  # who speaks is there
+        endpoint = replace(endpoint, last_seen=tx.now)  # its own request is a sign of life
     names = ("preferred", "model", "session_id", "wake_policy", "permission_profile")
     changes: dict[str, Any] = {name: getattr(request, name) for name in names}
     given = {name: value for name, value in changes.items() if value is not None}
@@ -154,7 +154,7 @@ def update(tx: Transaction, request: UpdateEndpoint) -> Endpoint:
 
 
 def _move_to(endpoint: Endpoint, wanted: EndpointState) -> EndpointMove:
-    """The move that leads to a state; the table refuses where there is none."""
+    """Return the move that leads to a state; the state table refuses if there is none."""
     for step, following in ENDPOINT.table[endpoint.state].items():
         if following is wanted:
             return step
@@ -164,7 +164,7 @@ def _move_to(endpoint: Endpoint, wanted: EndpointState) -> EndpointMove:
 
 
 def remove_endpoint(tx: Transaction, request: RemoveEndpoint) -> Endpoint:
-    """Stop an endpoint; doing it again changes nothing."""
+    """Stop an endpoint; safe to repeat."""
     endpoint = tx.need(Endpoint, "endpoint", request.endpoint_id)
     _own(tx, endpoint.agent_id)
     if endpoint.state is EndpointState.STOPPED:
@@ -172,16 +172,16 @@ def remove_endpoint(tx: Transaction, request: RemoveEndpoint) -> Endpoint:
     return session_end.stop_endpoint(tx, endpoint, "its endpoint was removed")
 
 
-# -- signs of life -----------------------------------------------------------------------------------
+# -- heartbeats --------------------------------------------------------------------------------------
 
 
 async def receive_heartbeat(call: CallContext[CallBroker], request: Heartbeat) -> Endpoint:
-    """Keep a heartbeat that changes nothing in memory for a while; write one that is news."""
+    """Keep a heartbeat that changes nothing in memory; store one that is news."""
     broker = call.broker
     known = broker.signs_of_life.get(request.endpoint_id)
     endpoint = await call.read(lambda tx: _unchanged(tx, request, known))
     if endpoint is None:
-        broker.signs_of_life.pop(request.endpoint_id, None)  # what is written now is newer
+        broker.signs_of_life.pop(request.endpoint_id, None)  # the stored one is newer
         return await call.write(lambda tx: heartbeat(tx, request))
     broker.signs_of_life[endpoint.id] = endpoint
     broker.cache.refresh(endpoint)
@@ -197,7 +197,7 @@ def _unchanged(tx: Transaction, request: Heartbeat, known: Endpoint | None) -> E
 
 
 def is_quiet(tx: Transaction, endpoint: Endpoint) -> bool:
-    """Whether a sign of life is no news, so that it may stay in memory."""
+    """Whether a heartbeat changes nothing, so that it may stay in memory."""
     _own(tx, endpoint.agent_id)
     after = heard_from(endpoint, tx.now)
     every = tx.rules.periods.heartbeat_event
@@ -206,7 +206,7 @@ def is_quiet(tx: Transaction, endpoint: Endpoint) -> bool:
 
 
 def heartbeat(tx: Transaction, request: Heartbeat) -> Endpoint:
-    """A sign of life that is news: it brings an endpoint back, or the last one is long ago."""
+    """Store a heartbeat that is news: it recovers a stale endpoint, or the last stored one is old."""
     endpoint = tx.need(Endpoint, "endpoint", request.endpoint_id)
     _own(tx, endpoint.agent_id)
     after = heard_from(endpoint, tx.now)

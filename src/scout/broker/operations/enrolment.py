@@ -1,4 +1,4 @@
-"""Sessions that people opened themselves: they enrol as their project's agent, and end with their host."""
+"""Enrolment of sessions that people opened themselves: each becomes a session of its project's agent."""
 
 from msgspec.structs import replace
 
@@ -33,14 +33,13 @@ from scout.store.ledger import LAST
 
 _MANY = 1000
 _LABEL = "host"
-_SESSION = "session"  # the key of what the host calls it
+_SESSION = "session"  # the key of the host's own session id
 
 
 def enrol(tx: Transaction, request: Enrol) -> Enrolled:
-    """The same session again keeps its record and gets a fresh credential; the one before is over.
+    """Enrol a session. Enrolling again keeps its record, revokes its old credential and issues a new one.
 
-    Nothing is started, so any project directory will do. It is done in the name of the person whose
-    host it is.
+    Nothing is started, so any project directory is allowed. The operator is recorded as the actor.
     """
     tx.permit(Deed.ENROL, Subject(name="sessions"))
     tx.actor = replace(tx.actor, agent_id=tx.services.operator_agent)
@@ -66,7 +65,7 @@ def enrol(tx: Transaction, request: Enrol) -> Enrolled:
 
 
 def _known(tx: Transaction, request: Enrol) -> Session | None:
-    """The session that this is: by the name its host gives it, else by its process."""
+    """Return the known session: by the host's session id, else by its process."""
     native = request.native_session_id
     found = tx.everybody.native_session(request.harness, native) if native else None
     if found is None:
@@ -78,7 +77,7 @@ def _known(tx: Transaction, request: Enrol) -> Session | None:
 
 
 def _same_process(tx: Transaction, request: Enrol) -> Session | None:
-    """A process may hold several sessions: those with a name of their own are told apart by it."""
+    """Return the session in the same process; sessions with different native ids are not the same."""
     process = (request.parent_pid, request.parent_started)
     if None in process:
         return None
@@ -160,7 +159,7 @@ def _again(tx: Transaction, session: Session, request: Enrol) -> Session:
 
 
 def _name_apart(tx: Transaction, agent: Agent, session: Session) -> None:
-    """A second live session of one agent gets a name of its own, which ends with it."""
+    """Give a second live session of an agent an alias, which is removed when the session ends."""
     others = tx.ledger.many(Session, "sessions_of", agent=agent.id, before=LAST, limit=_MANY)
     if not any(one.state is SessionState.LIVE and one.id != session.id for one in others):
         return
@@ -191,7 +190,7 @@ def _is_free(tx: Transaction, owner: str, name: str) -> bool:
 
 
 def _way(tx: Transaction, agent: Agent, session: Session) -> Endpoint:
-    """It takes what comes by itself, at its own natural moments."""
+    """Create the session's endpoint, with the pull transport."""
     endpoint = Endpoint(
         id=tx.mint("ept"),
         created_at=tx.now,

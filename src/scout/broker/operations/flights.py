@@ -1,4 +1,4 @@
-"""Flights: looking at them, and the moves that their target, their asker and others make."""
+"""Flights: reading them, and the moves of their target, their asker and others."""
 
 from msgspec.structs import replace
 
@@ -62,7 +62,7 @@ _MANY = 200
 
 
 def flight_named(tx: Transaction, ident: str) -> Flight:
-    """A flight by its id, or the newest of an ask."""
+    """Return a flight by its id, or the newest flight of an ask."""
     if ident.startswith("ask_"):
         flights = tx.ledger.many(Flight, "flights_of_ask", ask=ident)
         if flights:
@@ -77,12 +77,12 @@ def _readable(tx: Transaction, flight: Flight) -> Flight:
 
 
 def get(tx: Transaction, request: GetFlight) -> FlightView:
-    """One flight, for its asker, its target, and who may read them."""
+    """Return one flight, for its asker, its target, and callers that may read the target."""
     return flight_view(tx, _readable(tx, flight_named(tx, request.flight_id)))
 
 
 def get_ask(tx: Transaction, request: GetAsk) -> AskView:
-    """One ask and its flights."""
+    """Return one ask and its flights."""
     ask = tx.need(Ask, "ask", request.ask_id)
     flights = tx.ledger.many(Flight, "flights_of_ask", ask=ask.id)
     _readable(tx, flights[-1])
@@ -91,7 +91,7 @@ def get_ask(tx: Transaction, request: GetAsk) -> AskView:
 
 
 def list_flights(tx: Transaction, request: ListFlights) -> Page[FlightView]:
-    """Flights, newest first: the caller's own unless another is named; the operator sees all."""
+    """List flights, newest first: default the caller's own; the operator sees all."""
     found = filtered_page(
         lambda bound, limit: _some(tx, request, bound, limit),
         lambda flight: request.state in (None, flight.state),
@@ -103,7 +103,7 @@ def list_flights(tx: Transaction, request: ListFlights) -> Page[FlightView]:
 
 
 def _some(tx: Transaction, request: ListFlights, bound: str, limit: int) -> list[Flight]:
-    """The next rows. Open flights have an index, so that the ended ones are not looked through."""
+    """Return the next rows. Open flights have an index, which skips finished ones."""
     is_open = request.open or (request.state is not None and request.state not in FLIGHT.terminal)
     which = "flights_open" if is_open else "flights"
     page = {"before": bound, "limit": limit}
@@ -121,7 +121,7 @@ def _some(tx: Transaction, request: ListFlights, bound: str, limit: int) -> list
 
 
 def _own(tx: Transaction, ident: str) -> Flight:
-    """A flight whose target the credential is: nobody else can say how it goes."""
+    """Return a flight whose target is the caller; only the target may report on it."""
     flight = flight_named(tx, ident)
     agent = tx.need(Agent, "agent", flight.target)
     subject = subject_of(agent)
@@ -130,7 +130,7 @@ def _own(tx: Transaction, ident: str) -> Flight:
 
 
 def start(tx: Transaction, request: StartFlight) -> FlightView:
-    """The target has taken it: so has its delivery been."""
+    """Start a flight, which also acknowledges its delivery."""
     flight = _own(tx, request.flight_id)
     FLIGHT.after(flight.state, FlightMove.START)
     _check_seen(flight, request.revision)
@@ -142,7 +142,7 @@ def start(tx: Transaction, request: StartFlight) -> FlightView:
 
 
 def flight_in_hand(tx: Transaction, ident: str) -> Flight:
-    """The caller's own flight, which it works on by its own word."""
+    """Return the caller's own flight, taken first if it is queued."""
     flight = _own(tx, ident)
     if flight.state is FlightState.QUEUED:
         _take(tx, flight)
@@ -151,13 +151,13 @@ def flight_in_hand(tx: Transaction, ident: str) -> Flight:
 
 
 def _check_seen(flight: Flight, seen: int | None) -> None:
-    """Before the steps that lead to a move: they change the revision themselves."""
+    """Check the revision before the steps of a move, which change it themselves."""
     if seen is not None and seen != flight.revision:
         raise Refused(WrongRevision(noun="flight", id=flight.id, seen=seen, current=flight.revision))
 
 
 def _take(tx: Transaction, flight: Flight) -> None:
-    """What was to be delivered for the flight has been, by its target's own word."""
+    """Acknowledge the flight's deliveries on behalf of its target."""
     holder = tx.actor.session_id or tx.sender
     for delivery in tx.ledger.many(Delivery, "deliveries_of_flight", flight=flight.id):
         leased = delivery
@@ -169,7 +169,7 @@ def _take(tx: Transaction, flight: Flight) -> None:
 
 
 def block(tx: Transaction, request: BlockFlight) -> FlightView:
-    """The target cannot go on before something happens."""
+    """Record that the flight waits for a dependency."""
     flight = _own(tx, request.flight_id)
     owner = _owner_of_next_move(tx, request)
     on = WaitingOn(kind=request.on, ref=request.ref)
@@ -182,7 +182,7 @@ def block(tx: Transaction, request: BlockFlight) -> FlightView:
 
 
 def _tell_next_mover(tx: Transaction, flight: Flight, owner_id: str) -> None:
-    """Whoever a flight waits for learns of it: an agent in its inbox, a person in what needs them."""
+    """Notify the owner of the next move: an agent by mail, a person by an attention item."""
     owner, address = tx.need(Agent, "agent", owner_id), tx.address(flight.target)
     title = attention_items.title_of(f"{address} waits for you: {flight.reason}")
     if owner_id == flight.target:
@@ -216,7 +216,7 @@ def _tell_next_mover(tx: Transaction, flight: Flight, owner_id: str) -> None:
 
 
 def _owner_of_next_move(tx: Transaction, request: BlockFlight) -> str:
-    """An actor is named by address; everything else that has no owner of its own is the operator's."""
+    """Return the owner of the next move: the agent at the address, or the operator for other dependencies."""
     if request.on is WaitingKind.ACTOR:
         if request.ref is None:
             raise Refused(BadRequest(problem="waiting on an actor needs its address", field="ref"))
@@ -225,7 +225,7 @@ def _owner_of_next_move(tx: Transaction, request: BlockFlight) -> str:
 
 
 def resume(tx: Transaction, request: ResumeFlight) -> FlightView:
-    """What it waited for has happened."""
+    """Resume a waiting flight."""
     flight = _own(tx, request.flight_id)
     resumed = resume_flight(flight, tx.now, seen=request.revision)
     tx.record(FLIGHT_EVENTS[FlightMove.RESUME], resumed, move=FlightMove.RESUME, reason=resumed.reason)
@@ -235,7 +235,7 @@ def resume(tx: Transaction, request: ResumeFlight) -> FlightView:
 
 
 def complete(tx: Transaction, request: CompleteFlight) -> FlightView:
-    """The result, by the target's credential."""
+    """Complete a flight with its result; target only."""
     flight = _own(tx, request.flight_id)
     _check_seen(flight, request.revision)
     return flight_view(tx, _answered(tx, flight, check_body(request.output), CompletedBy.COMPLETE))
@@ -251,7 +251,7 @@ def _answered(
 
 
 def fail(tx: Transaction, request: FailFlight) -> FlightView:
-    """It did not work out, says its target."""
+    """Fail a flight; target only."""
     flight = _own(tx, request.flight_id)
     error = FlightError(code=request.code, message=request.reason, remedies=(retry_remedy(flight),))
     failed = fail_flight(flight, error, tx.now, seen=request.revision)
@@ -259,7 +259,7 @@ def fail(tx: Transaction, request: FailFlight) -> FlightView:
 
 
 def cancel(tx: Transaction, request: CancelFlight) -> FlightView:
-    """Not needed any more: by its asker, its target, or who controls the target."""
+    """Cancel a flight; allowed for its asker, its target, and the target's controller."""
     flight = flight_named(tx, request.flight_id)
     if tx.sender not in (flight.requester_id, flight.target):
         tx.permit(Deed.CONTROL, subject_of(tx.need(Agent, "agent", flight.target)))
@@ -272,7 +272,7 @@ def cancel(tx: Transaction, request: CancelFlight) -> FlightView:
 
 
 def reply(tx: Transaction, request: Reply) -> Receipt:
-    """Answer in the same conversation; the first answer to an ask by its target completes it."""
+    """Reply in the same conversation; the target's first reply to an ask completes it."""
     body = check_body(request.body)
     message = _answers(tx, request.in_reply_to)
     question = answers.question_answered_by(tx, message, tx.sender)
@@ -296,7 +296,7 @@ def reply(tx: Transaction, request: Reply) -> Receipt:
 
 
 def _answer_of(tx: Transaction, asked: Message, told: Noticed[Question]) -> Receipt:
-    """The receipt of what was said to a question: it is the answer."""
+    """Return the receipt of a reply that answered a question."""
     return Receipt(
         conversation_id=told.message.conversation_id if told.message else asked.conversation_id,
         message_id=told.message.id if told.message else asked.id,
@@ -306,7 +306,7 @@ def _answer_of(tx: Transaction, asked: Message, told: Noticed[Question]) -> Rece
 
 
 def _answers(tx: Transaction, ident: str | None) -> Message:
-    """The message that is answered: named by itself, its ask or flight; else the open ask, or the latest."""
+    """Return the message to reply to: by message, ask, flight or delivery id; else the open ask or latest."""
     if ident is None:
         return _open_ask(tx) or _latest(tx)
     if ident.startswith(("ask_", "flt_")):
@@ -321,7 +321,7 @@ def _answers(tx: Transaction, ident: str | None) -> Message:
 
 
 def _open_ask(tx: Transaction) -> Message | None:
-    """The ask that the calling session works on; else one of its agent that no other session has."""
+    """Return the ask of the calling session, else an ask of its agent that no other session has."""
     mine = tx.actor.session_id
     found = tx.ledger.many(Flight, "flights_open_to", agent=tx.sender, before=LAST, limit=_MANY)
     taken = [one for one in found if one.started_at is not None]
@@ -333,7 +333,7 @@ def _open_ask(tx: Transaction) -> Message | None:
 
 
 def _latest(tx: Transaction) -> Message:
-    """The latest message that came and was no ask: an ask that is finished is answered only by name."""
+    """Return the latest received message that is no ask; a reply to a finished ask must name it."""
     came = tx.ledger.many(Delivery, "deliveries_to", agent=tx.sender, before=LAST, limit=_MANY)
     for delivery in came:
         if delivery.flight_id is None and delivery.message_id is not None:
@@ -348,7 +348,7 @@ def _asked(tx: Transaction, message: Message) -> Flight | None:
 
 
 def _said(tx: Transaction, request: Reply, body: str, message: Message, ended: Flight | None) -> Receipt:
-    """An answer to a plain message; text after an ask's end is a note that wakes nobody."""
+    """Post a reply to a plain message; a reply to a finished ask becomes a note that wakes nobody."""
     late = ended is not None
     target = tx.need(Agent, "agent", message.reply_to or message.sender)
     heard = not late and target.id not in (tx.sender, *tx.services.own_agents)
@@ -384,7 +384,7 @@ def _said(tx: Transaction, request: Reply, body: str, message: Message, ended: F
 
 
 def _check_heard(tx: Transaction, message: Message, target: Agent) -> None:
-    """Who answers takes part in the conversation, or may speak to whom the answer is for."""
+    """Require that the caller is a member of the conversation or may address the recipient."""
     if target.lifecycle is Lifecycle.RETIRED:
         raise Refused(routes.retired_target(tx, target))
     members = tuple(one.agent_id for one in conversations.members_of(tx, message.conversation_id))

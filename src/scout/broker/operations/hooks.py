@@ -1,4 +1,4 @@
-"""What hosts report of the sessions they enrolled, and what each session is told at that moment."""
+"""Hook events of enrolled sessions, and the context that each session gets in response."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -26,26 +26,26 @@ from scout.protocol.inbox import AckInbox, InboxItem
 from scout.protocol.insight import ShowBrief
 from scout.store.ledger import LAST
 
-MAILS = 3  # handed over at once: a session has a task of its own
+MAILS = 3  # messages handed over at once, so that they do not crowd out the session's own task
 _SOME = 200
 _LOOKED_AT = 20
 _FETCHING = frozenset({HookEvent.STOP, HookEvent.TOOL_USE})
 
 
 def report(tx: Transaction, request: ReportHook) -> HookAnswer:
-    """One moment of an enrolled session, told by the host that enrolled it."""
+    """Handle one hook event of an enrolled session, reported by the host that enrolled it."""
     session = tx.need(Session, "session", request.session_id)
     agent = tx.need(Agent, "agent", session.agent_id)
     subject = replace(subject_of(agent), name=session.id, enrolled_by=session.enrolled_by)
     tx.permit(Deed.FETCH_MAIL if request.event in _FETCHING else Deed.REPORT_HOOK, subject)
     act_as_session(tx, agent, session)
     if request.event is not HookEvent.SESSION_END and session.state is not SessionState.LIVE:
-        SESSION.after(session.state, SessionMove.READY)  # refuses: it has to enrol again
+        SESSION.after(session.state, SessionMove.READY)  # refuses: the session must enrol again
     return _EVENTS[request.event](tx, session, request)
 
 
 def act_as_session(tx: Transaction, agent: Agent, session: Session) -> None:
-    """From here on it is done in the name of the session; the host's credential stays in the log."""
+    """Act as the session for the rest of the transaction; the log keeps the host's credential."""
     tx.actor = replace(
         tx.actor,
         kind=TokenKind.AGENT,
@@ -57,7 +57,7 @@ def act_as_session(tx: Transaction, agent: Agent, session: Session) -> None:
     tx.caller = caller_of(tx.services, tx.actor, agent)
 
 
-# -- the moments -------------------------------------------------------------------------------------
+# -- the events --------------------------------------------------------------------------------------
 
 
 def _started(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
@@ -75,7 +75,7 @@ def _started(tx: Transaction, session: Session, request: ReportHook) -> HookAnsw
 
 
 def _prompted(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
-    """Its model reads what it was given: so what was handed over is taken, and its asks run."""
+    """Acknowledge the mail in a submitted prompt, so that its asks start running."""
     _works(tx, session)
     _withdraw(tx, session)
     typed = bool(request.prompt) and not is_mail(request.prompt)
@@ -87,19 +87,19 @@ def _prompted(tx: Transaction, session: Session, request: ReportHook) -> HookAns
 
 
 def _held(tx: Transaction, session: Session) -> list[Delivery]:
-    """What waits for its agent and was handed to this very session."""
+    """Return the agent's deliveries that are leased to this session."""
     waiting = tx.ledger.many(Delivery, "inbox", agent=session.agent_id, after="", limit=_SOME)
     return [one for one in waiting if one.state is DeliveryState.LEASED and one.leased_by == session.id]
 
 
 def _stopped(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
-    """First the answer of the turn goes out; then there is room for what came meanwhile, or it is idle."""
+    """Send the turn's answer first; then hand over new mail, or mark the endpoint idle."""
     endpoint = _seen(tx, session)
     _withdraw(tx, session)
     ended = live_turn.end(tx, session, request.last_text)
     if ended.context:
         return HookAnswer(context=ended.context, notice=ended.notice)
-    due = () if tx.services.paused else _due(tx, session)  # what is handed over here begins another turn
+    due = () if tx.services.paused else _due(tx, session)  # mail handed over here starts another turn
     told = _handed_over(tx, session, _one_ask(due))
     if not told.context and endpoint is not None and endpoint.state is EndpointState.WORKING:
         routes.record_endpoint_move(tx, endpoint, EndpointMove.RELEASE)
@@ -107,12 +107,12 @@ def _stopped(tx: Transaction, session: Session, request: ReportHook) -> HookAnsw
 
 
 def _used_a_tool(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
-    """Between two tools there is room for plain mail; an ask has a turn of its own."""
+    """Hand over plain mail between two tool calls; an ask gets a separate turn."""
     return _handed_over(tx, session, _due(tx, session, asks=False)[:MAILS])
 
 
 def _due(tx: Transaction, session: Session, *, asks: bool = True) -> list[Unread]:
-    """What the session may be handed now, oldest first."""
+    """Return the mail that may be handed to the session now, oldest first."""
 
     def wanted(one: Delivery) -> bool:
         free = is_due(one, tx.now) and not one.wake and inbox.is_for(one, session.id)
@@ -122,21 +122,21 @@ def _due(tx: Transaction, session: Session, *, asks: bool = True) -> list[Unread
 
 
 def _one_ask(found: Sequence[Unread]) -> list[Unread]:
-    """What is told in one turn: some plain messages, and one ask at most."""
+    """Return the mail for one turn: some plain messages, and at most one ask."""
     deliveries = {one.id for one in group_deliveries([one.delivery for one in found if one.delivery])}
     kept = [one for one in found if one.delivery is None or one.delivery.id in deliveries]
     return kept[:MAILS]
 
 
 def group_deliveries(deliveries: Sequence[Delivery]) -> list[Delivery]:
-    """The same of deliveries alone."""
+    """Return the deliveries for one turn: some plain messages, and at most one ask."""
     asks = [one for one in deliveries if one.flight_id is not None]
     left_out = {one.id for one in asks[1:]}
     return [one for one in deliveries if one.id not in left_out][:MAILS]
 
 
 def _handed_over(tx: Transaction, session: Session, found: Sequence[Unread]) -> HookAnswer:
-    """Lease mail to the session and tell it; what was said to many is read by that."""
+    """Lease mail to the session and render it; group messages are marked as read."""
     items = inbox.lease_and_show(tx, found)
     for one in items:
         if one.conversation_id is not None and one.seq is not None:
@@ -146,7 +146,7 @@ def _handed_over(tx: Transaction, session: Session, found: Sequence[Unread]) -> 
 
 
 def mail_of(tx: Transaction, item: InboxItem) -> Mail:
-    """One thing for a session, as it is told."""
+    """Return an inbox item as mail for a session."""
     delivery, message = item.delivery, item.message
     sender = delivery.sender if delivery else message.sender if message else None
     return Mail(
@@ -160,7 +160,7 @@ def mail_of(tx: Transaction, item: InboxItem) -> Mail:
 
 
 def _asked(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
-    """A program wants to do what it may not: a person says yes or no, here or where it runs."""
+    """Raise a permission request; a person decides it in Scout or at the session's terminal."""
     _works(tx, session)
     wish = request_of(request.tool or session.harness, request.arguments)
     item = attention.raise_permission(tx, wish, request.expires_in)
@@ -183,11 +183,11 @@ _EVENTS: Mapping[HookEvent, Callable[[Transaction, Session, ReportHook], HookAns
 }
 
 
-# -- what every moment says --------------------------------------------------------------------------
+# -- helpers of all events ---------------------------------------------------------------------------
 
 
 def _seen(tx: Transaction, session: Session) -> Endpoint | None:
-    """A sign of life."""
+    """Record a heartbeat of the session's endpoint."""
     endpoint = routes.endpoint_of(tx, session.id)
     if endpoint is None or not endpoints.is_quiet(tx, endpoint):
         return endpoint and endpoints.heartbeat(tx, Heartbeat(endpoint_id=endpoint.id))
@@ -204,7 +204,7 @@ def _works(tx: Transaction, session: Session) -> None:
 
 
 def _withdraw(tx: Transaction, session: Session) -> None:
-    """It goes on, so whatever it asked for was decided at its own terminal."""
+    """Dismiss the session's permission requests: it continues, so they were decided at its terminal."""
     raised = tx.ledger.many(Attention, "attention_by_open", agent=session.agent_id, before=LAST, limit=_SOME)
     for item in raised:
         if item.kind is AttentionKind.PERMISSION and item.return_path.session_id == session.id:

@@ -1,4 +1,4 @@
-"""The inbox of whoever pulls: look, claim for the time of a lease, acknowledge or give back."""
+"""The inbox of pulling agents: list, claim under a lease, acknowledge or give back."""
 
 from collections.abc import Callable, Sequence
 
@@ -44,7 +44,7 @@ from scout.protocol.inbox import (
 )
 from scout.protocol.request import Page
 
-_MAIL = 1000  # as much as is counted
+_MAIL = 1000  # maximum that is read at once
 _REPLIES = 20
 
 
@@ -63,18 +63,18 @@ def _item(tx: Transaction, one: Unread, *, read: bool = False) -> InboxItem:
         told = replace(told, channel=channel, broadcast=to_all)
     if delivery is not None:
         return replace(told, delivery_id=delivery.id, delivery=delivery)
-    assert message is not None  # what has no delivery is a message
+    assert message is not None  # an item without a delivery is a message
     return replace(told, conversation_id=message.conversation_id, seq=message.seq)
 
 
 def _about(tx: Transaction, message: Message | None) -> str:
-    """What an answer answers, in a line."""
+    """Return the first line of the message that an answer replies to."""
     asked = tx.get(Message, message.in_reply_to) if message else None
     return title_of(asked.body) if asked else ""
 
 
 def list_inbox(tx: Transaction, request: ListInbox) -> Page[InboxItem]:
-    """What is unread, oldest first; with `all` everything that ever came, newest first."""
+    """List unread items, oldest first; with `all`, every item ever received, newest first."""
     wanted = size(request.limit, tx.rules.limits)
     if request.all:
         begin = _position(request.cursor, LATEST)
@@ -95,7 +95,7 @@ def _is_read(tx: Transaction, one: Unread) -> bool:
 
 
 def _position(text: str | None, begin: Position) -> Position:
-    """Where a page begins: after a delivery, and after a number of the log."""
+    """Decode a cursor: a delivery id and a log sequence number."""
     place = cursor(text)
     if place is None:
         return begin
@@ -106,7 +106,7 @@ def _position(text: str | None, begin: Position) -> Position:
 
 
 def _after(begin: Position, shown: Sequence[Unread]) -> str:
-    """The cursor of what follows a page."""
+    """Return the cursor of the next page."""
     deliveries = [one.delivery.id for one in shown if one.delivery]
     numbers = [one.message.seq for one in shown if one.delivery is None and one.message]
     place = Position([begin.delivery_id, *deliveries][-1], [begin.seq, *numbers][-1])
@@ -114,10 +114,10 @@ def _after(begin: Position, shown: Sequence[Unread]) -> str:
 
 
 def claim(tx: Transaction, request: ClaimInbox) -> Claimed:
-    """Lease what is due to the caller, and give it what was said to many.
+    """Lease the caller's due deliveries, and return its unread group messages.
 
-    What a program of Scout's carries is not for the taking. A message to many is not leased: it comes again
-    until the cursor has moved past it.
+    Deliveries that the dispatcher carries cannot be claimed. A group message is not leased: it is returned
+    again until the read cursor has moved past it.
     """
     wanted = size(request.limit, tx.rules.limits)
     found = unread.list_unread(tx, tx.sender, wanted, START, lambda one: _is_free(tx, one))
@@ -125,7 +125,7 @@ def claim(tx: Transaction, request: ClaimInbox) -> Claimed:
 
 
 def lease_and_show(tx: Transaction, found: Sequence[Unread]) -> tuple[InboxItem, ...]:
-    """Lease what has a delivery to the caller, and show all of it."""
+    """Lease the items that have a delivery, and return the views of all items."""
     taken = [Unread(one.message, _leased(tx, one.delivery) if one.delivery else None) for one in found]
     return tuple(_item(tx, one) for one in taken)
 
@@ -145,24 +145,24 @@ def _is_mine(tx: Transaction, delivery: Delivery) -> bool:
 
 
 def is_for(delivery: Delivery, session_id: str) -> bool:
-    """Whether a session may take it: it is for no other one, and no other holds it."""
+    """Whether a session may take the delivery: no other session is its target or holds its lease."""
     held = delivery.leased_by if delivery.state is DeliveryState.LEASED else None
     return delivery.session_id in (None, session_id) and held in (None, session_id)
 
 
 def lease_deliveries(tx: Transaction, deliveries: Sequence[Delivery]) -> tuple[InboxItem, ...]:
-    """Lease exactly these to the caller."""
+    """Lease exactly these deliveries to the caller."""
     taken = [_leased(tx, one) for one in deliveries]
     return tuple(_item(tx, Unread(tx.get(Message, one.message_id), one)) for one in taken)
 
 
 def _holder(tx: Transaction) -> str:
-    """Who holds a lease: the session, where the credential is for one."""
+    """Return the lease holder: the session if the credential is for one, else the agent."""
     return tx.actor.session_id or tx.sender
 
 
 def acknowledge(tx: Transaction, request: AckInbox) -> Settled:
-    """Taken. What was taken before stays so; what nobody claimed is claimed by this."""
+    """Acknowledge deliveries, claiming unclaimed ones first; safe to repeat."""
     if not (request.delivery_ids or request.conversation_id):
         raise Refused(
             BadRequest(problem="name deliveries, or a conversation and a number", field="deliveryIds")
@@ -176,7 +176,7 @@ def acknowledge(tx: Transaction, request: AckInbox) -> Settled:
 
 
 def _read(tx: Transaction, conversation_id: str, seq: int) -> ReadTo:
-    """Move the caller's cursor in a conversation of many that it takes part in."""
+    """Advance the caller's read cursor in a group conversation."""
     conversation = conversations.may_read(tx, tx.need(Conversation, "conversation", conversation_id))
     if seq < 1:
         raise Refused(BadRequest(problem="numbers of the log begin with 1", field="seq"))
@@ -193,7 +193,7 @@ def _acked(tx: Transaction, delivery: Delivery) -> Delivery:
 
 
 def record_ack(tx: Transaction, delivery: Delivery) -> Delivery:
-    """Store that the caller took a delivery, and in which session."""
+    """Record the caller's acknowledgement of a delivery, with its session."""
     session_id = tx.actor.session_id
     endpoint = routes.endpoint_of(tx, session_id)
     taken = ack(
@@ -207,7 +207,7 @@ def record_ack(tx: Transaction, delivery: Delivery) -> Delivery:
 
 
 def read_conversation(tx: Transaction, request: MarkRead) -> ConversationView:
-    """The caller has read up to a message, or to the end."""
+    """Mark a conversation as read up to a message, default to the end."""
     conversation = tx.need(Conversation, "conversation", request.conversation_id)
     takes_part = conversations.membership(tx, conversation.id) is not None
     if not takes_part and conversation != unread.broadcast_for(tx, tx.sender):
@@ -226,7 +226,7 @@ def read_conversation(tx: Transaction, request: MarkRead) -> ConversationView:
 
 
 def _take_mail(tx: Transaction, conversation_id: str, seq: int) -> None:
-    """What was delivered there to the caller alone is read as well; an ask is taken by answering it."""
+    """Acknowledge the caller's plain deliveries in the conversation; an ask is acknowledged by its answer."""
     for one in unread.list_unread(tx, tx.sender, _MAIL, wanted=lambda mail: _is_free(tx, mail)):
         message, delivery = one.message, one.delivery
         there = message is not None and message.conversation_id == conversation_id and message.seq <= seq
@@ -235,7 +235,7 @@ def _take_mail(tx: Transaction, conversation_id: str, seq: int) -> None:
 
 
 def give_back(tx: Transaction, request: NackInbox) -> Settled:
-    """Not now: again later, or in the end back to its sender."""
+    """Give deliveries back, to be retried later or finally returned to their sender."""
 
     def again(tx: Transaction, delivery: Delivery) -> Delivery:
         after = nack(
@@ -252,7 +252,7 @@ def give_back(tx: Transaction, request: NackInbox) -> Settled:
 
 
 def hold_longer(tx: Transaction, request: RenewInbox) -> Settled:
-    """Still at it."""
+    """Renew the leases of deliveries."""
     seconds = tx.rules.periods.lease
 
     def longer(tx: Transaction, delivery: Delivery) -> Delivery:
@@ -277,7 +277,7 @@ def _mine(tx: Transaction, ident: str) -> Delivery:
 
 
 def answers_to(tx: Transaction, flight_id: str) -> tuple[str, ...]:
-    """The deliveries to the caller that say how a flight ended, as far as they are unread."""
+    """Return the ids of the caller's unread deliveries that report a flight's end."""
     flight = tx.need(Flight, "flight", flight_id)
     ask = tx.get(Ask, flight.ask_id)
     if ask is None or ask.sender != tx.sender:
@@ -295,7 +295,7 @@ def answers_to(tx: Transaction, flight_id: str) -> tuple[str, ...]:
 
 
 def list_deliveries(tx: Transaction, request: ListDeliveries) -> Page[Delivery]:
-    """The deliveries to one agent, newest first."""
+    """List the deliveries to one agent, newest first."""
     target = tx.sender
     if request.target is not None:
         agent = tx.resolve(request.target).agent
@@ -311,7 +311,7 @@ def list_deliveries(tx: Transaction, request: ListDeliveries) -> Page[Delivery]:
 
 
 def get_delivery(tx: Transaction, request: GetDelivery) -> Delivery:
-    """One delivery, for its sender, its target, and who may read them."""
+    """Return one delivery, for its sender, its target, and callers that may read the target."""
     delivery = tx.need(Delivery, "delivery", request.delivery_id)
     if tx.sender not in (delivery.sender, delivery.target):
         tx.permit(Deed.READ, subject_of(tx.need(Agent, "agent", delivery.target)))
