@@ -1,4 +1,4 @@
-"""The first start: whose machine this is. Later starts find it again, whatever login or host say then."""
+"""First start: create the node and its operator. Later starts reuse them, even if login or host changes."""
 
 from msgspec.structs import replace
 
@@ -17,7 +17,7 @@ _LABEL = "the operator's token file"
 
 
 def begin(tx: Transaction, secret: str, login: str, host: str) -> None:
-    """Make or find the node, the operator, their agents and the credential in the token file."""
+    """Create or find the node, the operator, their agents and the token of the token file."""
     services = tx.services
     node = tx.ledger.one(Node, "local_node") or _node(tx, host)
     services.node, services.paused = node.name, node.paused
@@ -38,7 +38,7 @@ def begin(tx: Transaction, secret: str, login: str, host: str) -> None:
 def _node(tx: Transaction, host: str) -> Node:
     node = Node(id=tx.mint("nod"), created_at=tx.now, updated_at=tx.now, name=node_name(host), local=True)
     tx.services.node = node.name
-    # The broker's own agent is the source of every fact that nobody else is.
+    # The broker's own agent is the source of events that no other agent causes.
     system = _agent(tx, AgentPath.parse("/system/broker"))
     return tx.record(NodeCreated, node, move="create", source=system.id)
 
@@ -68,9 +68,9 @@ def _user(tx: Transaction, name: str) -> User:
 
 
 def _token(tx: Transaction, operator: Agent, secret: str) -> None:
-    """The file decides: a secret that is new there is good, and the one it replaced is over.
+    """Accept the secret in the token file: a new secret becomes valid and revokes the previous one.
 
-    One that was taken back stays so: whoever put it there again has to put another one.
+    A revoked secret stays revoked; the file then needs another one.
     """
     found = tx.ledger.one(Token, "token_hashed", hashed=hash_of(secret))
     if found is not None and found.state is TokenState.ACTIVE:

@@ -1,4 +1,4 @@
-"""Projects that a name nobody answers to may have meant: a folder of that name beside the caller's."""
+"""Suggest projects for an unknown name: directories of that name beside the caller's project or in a root."""
 
 from collections.abc import Iterator
 from pathlib import PurePath
@@ -13,11 +13,11 @@ from scout.model.problems.target import UnknownTarget
 from scout.policy.directory import Viewpoint
 from scout.ports import Surroundings
 
-_LOOKED = 16  # folders in which the name is looked for
+_LOOKED = 16  # maximum directories searched
 
 
 def with_projects(problem: UnknownTarget, services: Services, caller: Viewpoint) -> UnknownTarget:
-    """The same refusal; it offers the projects nearby of this name, and none that are not there."""
+    """Return the refusal with nearby projects of this name, without projects that do not exist."""
     problem = replace(problem, remedies=_usable(problem.remedies, services))
     name = _definition(problem.address)
     found = {place.project_root: place for place in _places(name, services, caller)} if name else {}
@@ -33,7 +33,7 @@ def with_projects(problem: UnknownTarget, services: Services, caller: Viewpoint)
 
 
 def _usable(remedies: tuple[Remedy, ...], services: Services) -> tuple[Remedy, ...]:
-    """A text that looks like a path is offered as a project only where it is a directory."""
+    """Drop remedies whose project path is not a directory."""
     kept = tuple(one for one in remedies if "projectPath" not in one.parameters or _is_there(one, services))
     return kept or (Remedy(operation="who", parameters={}, why="list agents"),)
 

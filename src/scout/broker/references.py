@@ -1,7 +1,7 @@
-"""Ids as people write them: a unique beginning, `last`, `only`, or the agent that has one such record.
+"""Short ids as people write them: a unique prefix, `last`, `only`, or an agent with one such record.
 
-A request names records in a few fields. Before it is answered each of them is made a whole id, from the
-same lists and with the same permissions as the operations that list and show these records.
+Before a request is handled, each of its id fields is expanded to a full id, from the same lists and with the
+same permissions as the operations that list and show these records.
 """
 
 import functools
@@ -66,11 +66,11 @@ R = TypeVar("R", bound=Request[Any])
 ReadRecord = Callable[[Transaction, str], object]
 Listed = Callable[
     [Transaction, str | None, bool], Page[Any]
-]  # of an agent or of all; only those that are open
+]  # arguments: agent (None: all), whether only open records
 
 
 class _Noun(NamedTuple):
-    """What the records are called, how one is read, how they are listed, and the operation that does."""
+    """A record type: its name, how to read one, how to list them, and the listing operation."""
 
     name: str
     record: type[Record]
@@ -82,12 +82,12 @@ class _Noun(NamedTuple):
 def _reader(
     handler: Callable[[Transaction, Any], object], request: type[Request[Any]], field: str
 ) -> ReadRecord:
-    """One record, as the operation that shows it reads it."""
+    """Return a function that reads one record through its show operation."""
     return lambda tx, ident: handler(tx, request(**{field: ident}))
 
 
 def _flights(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
-    """What the caller asked for comes first; without any, whatever it may read."""
+    """Return the flights that the caller asked for; if there are none, all that it may read."""
     wanted = ListFlights(agent=agent, open=is_open, limit=_SHOWN)
     mine = flights.list_flights(tx, replace(wanted, mine=True)) if agent is None else None
     return mine if mine is not None and mine.items else flights.list_flights(tx, wanted)
@@ -130,7 +130,7 @@ def _asks(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
 
 
 def _tokens(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
-    """Those in force: one that has ended is nothing to rotate or revoke."""
+    """Return active tokens only: an ended one cannot be rotated or revoked."""
     found = access.list_tokens(tx, ListTokens(limit=_MANY)).items
     return Page(items=tuple(one for one in found if one.state is TokenState.ACTIVE))
 
@@ -153,7 +153,7 @@ def _agent(tx: Transaction, ident: str) -> object:
     return tx.resolve(ident)
 
 
-# The beginning of an id → what it is the id of.
+# Id prefix → record type.
 _NOUNS: Mapping[str, _Noun] = {
     "agt": _Noun("agent", Agent, _agent),
     "alw": _Noun(
@@ -206,7 +206,7 @@ _NOUNS: Mapping[str, _Noun] = {
     "wrk": _Noun("work item", WorkItem, _reader(work.get, GetWork, "work_item_id"), _work, "work.list"),
 }
 
-# The fields of requests that hold an id → the noun that is meant where the text does not say.
+# Request fields that hold an id → the default prefix.
 _FIELDS: Mapping[str, str] = {
     "flight_id": "flt",
     "ask_id": "ask",
@@ -232,24 +232,24 @@ _FIELDS: Mapping[str, str] = {
     "token_id": "tok",
     "grant_id": "grt",
     "endpoint_id": "ept",
-    "id": "flt",  # of `why`, which takes any id
+    "id": "flt",  # in `why`, which takes any id
     **dict.fromkeys(("ref", "to", "address", "agent", "agent_id", "owner_id", "reviewer_id"), ""),
 }
-# Fields where an agent stands for its one open record of this noun.
+# Fields in which an agent's name means its only open record of this type.
 _OF_AGENTS = frozenset({"id", "flight_id", "session_id", "attention_id", "attention_ids"})
-# Nouns of which an agent's newest is shown when none is open; nothing is done to a record that has ended.
+# Record types for which a read request falls back to an agent's newest record if none is open.
 _SHOWN_AFTERWARDS = frozenset({"flight", "session"})
-# Nouns whose list has only the open ones by default.
+# Record types whose list shows only open records by default.
 _ENDED = frozenset({"attention item", "allowance", "work item"})
 
 
 def needs_expansion(request: Request[Any]) -> bool:
-    """Whether a field of the request holds an id that is not written out."""
+    """Whether a field of the request holds a short id."""
     return any(_is_short(name, text) for name, texts in _named(request) for text in texts)
 
 
 def expand(tx: Transaction, request: R) -> R:
-    """The same request with whole ids, or a refusal with the records that could be meant."""
+    """Return the request with full ids; refuse an ambiguous id with its candidates."""
     changes: dict[str, Any] = {}
     for name, texts in _named(request):
         whole = tuple(_whole(tx, request, name, text) for text in texts)
@@ -258,7 +258,7 @@ def expand(tx: Transaction, request: R) -> R:
 
 
 def _named(request: Request[Any]) -> list[tuple[str, tuple[str, ...]]]:
-    """The fields of a request that hold ids, with what they hold."""
+    """Return the id fields of a request with their values."""
     held = [(name, getattr(request, name)) for name in _fields_of(type(request))]
     texts = [(name, (value,)) for name, value in held if isinstance(value, str)]
     several = [(name, cast(tuple[str, ...], value)) for name, value in held if isinstance(value, tuple)]
@@ -298,13 +298,13 @@ def _whole(tx: Transaction, request: Request[Any], field: str, text: str) -> str
 
 
 def _beginning(tx: Transaction, noun: _Noun, text: str) -> list[Candidate]:
-    """The records whose ids begin like this and that the caller may read."""
+    """Return the records with this id prefix that the caller may read."""
     found = tx.ledger.beginning(noun.record, text, _SHOWN)
     return [Candidate(address=ident) for ident in found if _may_read(tx, noun, ident)]
 
 
 def _may_read(tx: Transaction, noun: _Noun, ident: str) -> bool:
-    """What cannot be read one by one is only the operator's to look for."""
+    """Whether the caller may read the record; types without a reader are for the operator only."""
     if noun.read is None:
         return tx.is_operator
     try:
@@ -323,7 +323,7 @@ def _listed(tx: Transaction, noun: _Noun, agent: str | None, *, is_open: bool) -
 
 
 def _of_agent(tx: Transaction, noun: _Noun, agent: str, *, shown: bool) -> list[Candidate]:
-    """The open records of an agent; to show one, its newest will do."""
+    """Return an agent's open records; for a read request, fall back to its newest record."""
     found = _listed(tx, noun, agent, is_open=True)
     if found or not shown or noun.name not in _SHOWN_AFTERWARDS:
         return found
@@ -331,7 +331,7 @@ def _of_agent(tx: Transaction, noun: _Noun, agent: str, *, shown: bool) -> list[
 
 
 def _title(record: Any) -> str:
-    """A line that tells the record from the others."""
+    """Return a one-line title of the record."""
     text = next(
         (getattr(record, name) for name in ("title", "body", "name") if getattr(record, name, "")), ""
     )
@@ -341,7 +341,7 @@ def _title(record: Any) -> str:
 def _several(
     request: Request[Any], field: str, text: str, noun: _Noun, found: list[Candidate]
 ) -> AmbiguousTarget:
-    """The same request again, once for each of the first that could be meant."""
+    """Return the refusal of an ambiguous id, with the request repeated for the first candidates."""
     own = parameters_of(request)
     key = next(info.encode_name for info in msgspec.structs.fields(type(request)) if info.name == field)
     again = [{**own, key: one.address} for one in found[:3]]

@@ -1,4 +1,4 @@
-"""Briefs and usage: where an agent stands, in one call, and how many tokens were used."""
+"""Briefs and usage: an agent's open obligations in one call, and token accounting."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -33,7 +33,7 @@ from scout.store.ledger import LAST
 _LISTED = 20
 _EVER = 1 << 62
 _COUNTED = 1000
-_BODY = 2000  # of what was asked; the whole is shown with its flight
+_BODY = 2000  # characters of an ask's body; `flight.get` shows all of it
 _STEPS = 5
 _WORK_STEPS = {
     WorkState.OPEN: Remedy(operation="work.start", parameters={"workItemId": ""}),
@@ -46,14 +46,14 @@ _MOST_DAYS = 366
 
 
 async def show_brief(call: CallContext[CallBroker], request: ShowBrief) -> Brief:
-    """Answer with a brief, and count the orientation commands that it saves an agent."""
+    """Return a brief, and count the orientation commands that it saves."""
     shown = await call.read(lambda tx: build_brief(tx, request))
     call.count("orientation_commands_avoided")
     return shown
 
 
 def build_brief(tx: Transaction, request: ShowBrief) -> Brief:
-    """Enough to go on after a lost context: each list is short and found by an index."""
+    """Return enough to continue after a lost context; each list is short and indexed."""
     many, me, page = tx.ledger.many, tx.sender, {"before": LAST, "limit": _LISTED}
     flights = many(Flight, "flights_open_to", agent=me, **page)
     owed = many(Question, "questions_owed", agent=me, **page)
@@ -84,7 +84,7 @@ def build_brief(tx: Transaction, request: ShowBrief) -> Brief:
 
 
 def _awaiting_me(tx: Transaction, me: str) -> list[Flight]:
-    """Flights of others that wait for the caller's next move, among those that are open."""
+    """Return open flights of others that wait for the caller's next move."""
     opened = tx.ledger.many(Flight, "flights_due", now=_EVER, limit=_COUNTED)
     mine = [
         one for one in opened if one.next_move_owner_id == me and me not in (one.target, one.requester_id)
@@ -97,7 +97,7 @@ def _shortened(view: FlightView) -> FlightView:
 
 
 def _steps(told: Brief, me: str) -> Iterator[Remedy]:
-    """What to do next; each list begins with the newest, and whoever waits longest comes first."""
+    """Yield the next steps, longest waiting first; the lists come newest first."""
     for flight in reversed(told.flights):
         if flight.next_move_owner_id in (None, me):
             why = f"{flight.requester_address} waits for the result"
@@ -123,7 +123,7 @@ def _steps(told: Brief, me: str) -> Iterator[Remedy]:
 
 
 def report_usage(tx: Transaction, request: ReportUsage) -> Usage:
-    """Tokens that the caller spent; a flight or session that they are said to belong to is its own."""
+    """Record tokens that the caller spent; a named flight or session must be its own."""
     if request.flight_id is not None:
         _check_own(tx, "flight", request.flight_id, tx.need(Flight, "flight", request.flight_id).target)
     if request.session_id is not None:
@@ -158,7 +158,7 @@ def _check_own(tx: Transaction, noun: str, ident: str, owner: str) -> None:
 
 
 def show_usage(tx: Transaction, request: ShowUsage) -> UsageReport:
-    """Both ledgers since a day, in sum and by what was asked for."""
+    """Return the usage of both ledgers over the last days: totals, and grouped as requested."""
     if not 1 <= request.days <= _MOST_DAYS:
         raise Refused(BadRequest(problem=f"days are 1 to {_MOST_DAYS}", field="days"))
     agent = agents.find(tx, request.agent, Deed.READ) if request.agent else None
@@ -186,7 +186,7 @@ def _date(moment: Time) -> str:
 
 
 def _wanted(tx: Transaction, agent: Agent | None) -> Callable[[str], bool]:
-    """Whose usage is shown: one agent's, or that of everybody whom the caller may read."""
+    """Return a filter by agent: the requested one, or every agent that the caller may read."""
     if agent is not None:
         return lambda agent_id: agent_id == agent.id
 
@@ -199,7 +199,7 @@ def _wanted(tx: Transaction, agent: Agent | None) -> Callable[[str], bool]:
 
 
 def _by_day(days: Iterable[UsageDay], since: Time, count: int) -> tuple[Spent, ...]:
-    """Every day, also those on which nothing was spent: a trend has no holes."""
+    """Return the usage of every day, including days without usage."""
     found: dict[str, list[UsageDay]] = {_date(since.plus(_DAY * number)): [] for number in range(count)}
     for one in days:
         found[one.day].append(one)
@@ -207,7 +207,7 @@ def _by_day(days: Iterable[UsageDay], since: Time, count: int) -> tuple[Spent, .
 
 
 def _by(tx: Transaction, days: Iterable[UsageDay], by: GroupBy) -> tuple[Spent, ...]:
-    """The largest first."""
+    """Return usage by group, largest first."""
     found: dict[str, list[UsageDay]] = {}
     for one in days:
         found.setdefault(_key(tx, one, by), []).append(one)

@@ -1,4 +1,4 @@
-"""A turn of a session that a person has open: for which ask it is, and what becomes of that at its end."""
+"""Turns of a session that a person has open: which ask a turn is for, and what happens when it ends."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -26,21 +26,21 @@ _MANY = 200
 
 
 class Ended(NamedTuple):
-    """What the agent is asked for after a turn, and what the person at the session is shown."""
+    """`context`: the reminder for the agent after a turn. `notice`: the line shown to the person."""
 
     context: str = ""
     notice: str = ""
 
 
 def begin(tx: Transaction, session: Session, taken: Sequence[Delivery]) -> None:
-    """Note for which ask a turn begins; a prompt that hands over none is the person's own."""
+    """Record which ask a turn is for; a prompt without an ask is the person's own."""
     flight_id = next((one.flight_id for one in taken if one.flight_id), None)
     known = session.live_turn or LiveTurn()
     _keep(tx, session, LiveTurn(alone_for=flight_id, reminded=known.reminded))
 
 
 def end(tx: Transaction, session: Session, text: str) -> Ended:
-    """Hand over, remind or wait: each flight that the session has not answered takes its next step."""
+    """End a turn: complete each unanswered flight, remind the agent of it, or make it wait for the person."""
     known, text = session.live_turn or LiveTurn(), make_storable(text)
     steps = [(one, step_after_turn(known, one.id, text)) for one in _running(tx, session)]
     sent = [_hand_over(tx, one, text) for one, step in steps if step is TurnStep.REPLY]
@@ -59,26 +59,26 @@ def _keep(tx: Transaction, session: Session, known: LiveTurn) -> None:
 
 
 def _running(tx: Transaction, session: Session) -> list[Flight]:
-    """What the session took and has not answered, oldest first."""
+    """Return the session's running flights, oldest first."""
     found = tx.ledger.many(Flight, "flights_open_to", agent=session.agent_id, before=LAST, limit=_MANY)
     mine = [one for one in found if one.session_id == session.id and one.state is FlightState.RUNNING]
     return mine[::-1]
 
 
 def _hand_over(tx: Transaction, flight: Flight, text: str) -> str:
-    """Complete a flight with the turn's last text; who gets it."""
+    """Complete a flight with the turn's last text; return the recipient's name."""
     ask = tx.need(Ask, "ask", flight.ask_id)
     flight_state.complete_with_answer(tx, flight, text, CompletedBy.FINAL_TEXT)
     return sender_of(tx, ask.reply_to or ask.sender)
 
 
 def sender_of(tx: Transaction, agent_id: str) -> str:
-    """What a session is told of who speaks to it."""
+    """Return the sender's name as shown to a session: its address, or "you" for the operator."""
     return "you" if agent_id == tx.services.operator_agent else tx.address(agent_id)
 
 
 def _wait_for_user(tx: Transaction, session: Session, flight: Flight) -> None:
-    """The agent was asked for its answer and gave none: the person at the session has the next move."""
+    """Make the flight wait for the person at the session, because a reminder brought no answer."""
     person, ask = tx.services.operator_agent, _mail(tx, flight)
     who = "You wait" if ask.by_user else f"{ask.sender} waits"
     title = f"{who} for an answer of the {session.harness} session in {session.cwd}: {ask.body}"

@@ -1,4 +1,4 @@
-"""The whole at a glance: what needs you, who works, what finished; and the log."""
+"""Status, summary (needs you, running, finished), the log, feeds and search."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -49,23 +49,23 @@ _SHOWN = 20
 _COUNTED = 1000
 _NEWEST = (1 << 63) - 1
 _STRETCH = 500
-_SEARCHED = 10_000  # events that one page of a filtered log looks at
+_SEARCHED = 10_000  # events scanned for one page of a filtered log
 
 
 def status(tx: Transaction, request: ShowStatus) -> Status:
-    """Where the daemon is."""
+    """Return the daemon's status."""
     return replace(tx.services.status, paused=tx.services.paused)
 
 
 def reload_settings(tx: Transaction, request: ReloadSettings) -> SettingsReloaded:
-    """Read the settings file again. Requests that have begun keep the rules they began with."""
+    """Reload the settings file. Running requests keep the old rules."""
     tx.permit(Deed.ADMINISTER, Subject(name=tx.services.node))
     fresh = tx.services.reload()
     return SettingsReloaded(changed=fresh.changed, needs_restart=fresh.needs_restart)
 
 
 def now(tx: Transaction, request: ShowNow) -> Now:
-    """One summary, however long ago the last look was."""
+    """Return a summary since the caller's last check."""
     ledger, me = tx.ledger, tx.actor.agent_id or ""
     user = attention.inbox_of(tx)
     since = request.since or _last_look(tx, me)
@@ -99,14 +99,14 @@ def _last_look(tx: Transaction, me: str) -> Time | None:
 
 
 def mark_seen(tx: Transaction, request: MarkLooked) -> SeenMark:
-    """Remember how far somebody has seen; a look at the future is one at now."""
+    """Record the time of the caller's last check; a time in the future counts as now."""
     at = Time(min(request.at, tx.now))
     mark_look(tx.ledger.connection, tx.sender, at)
     return SeenMark(at=at)
 
 
 def list_nodes(tx: Transaction, request: ListNodes) -> Page[Node]:
-    """The machines that this one knows."""
+    """List the nodes that this one knows."""
     wanted = size(request.limit, tx.rules.limits)
     bound = before(request.cursor)
     found = tx.ledger.many(Node, "nodes_all", before=bound, limit=wanted + 1)
@@ -117,7 +117,7 @@ def list_nodes(tx: Transaction, request: ListNodes) -> Page[Node]:
 
 
 def event_filter(tx: Transaction, request: Watch | ReadLog, look: OpenLedger) -> Callable[[Event], bool]:
-    """Whether a fact is wanted by a filter, and the caller may read of it; `look` opens the store then."""
+    """Return a predicate: an event matches the request and is readable; `look` opens the ledger."""
     agent_id = _agent_id(tx, request)
     reached = filter_for_agent(tx, agent_id, look) if agent_id else None
     ids = {one for one in (_conversation_id(tx, request), request.work) if one}
@@ -150,7 +150,7 @@ def _conversation_id(tx: Transaction, request: Watch | ReadLog) -> str | None:
 
 
 def _inside(subtree: AgentPath, look: OpenLedger) -> Callable[[frozenset[str]], bool]:
-    """Whether one of the agents that a fact concerns lies in a subtree; what was looked up is kept."""
+    """Return a predicate: an event concerns an agent in the subtree; lookups are cached."""
     known: dict[str, bool] = {}
 
     def below(ident: str) -> bool:
@@ -163,9 +163,9 @@ def _inside(subtree: AgentPath, look: OpenLedger) -> Callable[[frozenset[str]], 
 
 
 def readable(tx: Transaction, look: OpenLedger) -> Readable:
-    """The operator reads all; an agent what concerns it, those below it, or where it takes part.
+    """Return a predicate: the operator reads all; an agent reads about itself, its subtree and conversations.
 
-    What needs a person, and what was said in a conversation, is not read by those above.
+    Attention items and messages of descendants stay private.
     """
     if tx.is_operator:
         return lambda event, about: True
@@ -190,7 +190,7 @@ def readable(tx: Transaction, look: OpenLedger) -> Readable:
 
 
 def log(tx: Transaction, request: ReadLog) -> Page[Event]:
-    """The log, oldest first, as far as the caller may read it."""
+    """Return the events that the caller may read, oldest first."""
     wanted = size(request.limit, tx.rules.limits)
     filtered = event_filter(tx, request, lambda: tx.ledger)
     agent_id = _agent_id(tx, request)
@@ -211,7 +211,7 @@ def log(tx: Transaction, request: ReadLog) -> Page[Event]:
 
 
 def _facts(tx: Transaction, agent_id: str | None, after: int) -> Iterable[Event]:
-    """What one page of the log looks at: all of it, or what concerns one agent."""
+    """Return the events scanned for one page: all, or those about one agent."""
     if agent_id is None:
         return tx.ledger.facts("events_after", after=after, limit=_SEARCHED)
     return events_about_after(tx, agent_id, after, _STRETCH)
@@ -226,14 +226,14 @@ def _number(after: int) -> int:
 def _last_of_log(
     tx: Transaction, agent_id: str | None, filtered: Callable[[Event], bool], wanted: int
 ) -> tuple[Event, ...]:
-    """The newest facts that are wanted, oldest first; looked for backwards."""
+    """Return the newest matching events, oldest first; the log is scanned backwards."""
     back = _backwards(tx) if agent_id is None else events_about_before(tx, agent_id, _NEWEST)
     newest = list(islice(filter(filtered, islice(back, _SEARCHED)), wanted))
     return tuple(reversed(newest))
 
 
 def _backwards(tx: Transaction) -> Iterator[Event]:
-    """The log from its end, read a stretch at a time."""
+    """Yield the log from its end, read in chunks."""
     end = tx.ledger.last_seq()
     while end > 0:
         begin = max(end - _STRETCH, 0)
@@ -242,7 +242,7 @@ def _backwards(tx: Transaction) -> Iterator[Event]:
 
 
 def read_feed(tx: Transaction, request: ReadFeed) -> Page[Event]:
-    """What concerns an agent, oldest first: messages, deliveries, flights, sessions, errors."""
+    """Return the events about an agent, oldest first: messages, deliveries, flights, sessions, errors."""
     agent, after = agents.find(tx, request.address, Deed.READ), _number(request.after)
     wanted = size(request.limit, tx.rules.limits)
     found = events_about_after(tx, agent.id, after, wanted + 1)
@@ -253,13 +253,13 @@ def read_feed(tx: Transaction, request: ReadFeed) -> Page[Event]:
 
 
 def _shows(may_read: Readable, event: Event) -> bool:
-    """Whether a fact about an agent that the caller may read is not private to others."""
+    """Whether an event of a readable agent is not private to others."""
     private = isinstance(event, AttentionEvent | MessagePosted)
     return not private or may_read(event, concerns(event))
 
 
 def search(tx: Transaction, request: Search) -> Page[Hit]:
-    """The words of messages and work, newest first, as far as the caller may read them."""
+    """Search messages and work items that the caller may read, newest first."""
     wanted = size(request.limit, tx.rules.limits)
     connection = tx.ledger.connection
     places = None if tx.is_operator else places_of(connection, tx.sender)
@@ -283,7 +283,7 @@ def _hit(found: SearchHit) -> Hit:
 
 
 def events_about_after(tx: Transaction, agent_id: str, after: int, limit: int) -> list[Event]:
-    """The next facts that concern an agent, oldest first."""
+    """Return the next events about an agent, oldest first."""
     named = tx.ledger.facts("concerning", agent=agent_id, after=after, limit=limit)
     said = _messages_to_many(tx, agent_id, "followed_next", "messages_after", limit, after=after)
     found = {event.seq: event for event in (*named, *said)}
@@ -291,7 +291,7 @@ def events_about_after(tx: Transaction, agent_id: str, after: int, limit: int) -
 
 
 def events_about_before(tx: Transaction, agent_id: str, before: int) -> Iterator[Event]:
-    """All of them before a number, newest first; read as far as somebody looks."""
+    """Yield all events about an agent before a sequence number, newest first, read lazily."""
     while True:
         named = tx.ledger.facts("concerning_back", agent=agent_id, before=before, limit=_STRETCH)
         said = _messages_to_many(tx, agent_id, "followed_back", "messages_before", _STRETCH, before=before)
@@ -306,7 +306,7 @@ def events_about_before(tx: Transaction, agent_id: str, before: int) -> Iterator
 def _messages_to_many(
     tx: Transaction, agent_id: str, places: str, messages: str, limit: int, **bound: int
 ) -> list[Event]:
-    """What was said to many: of the conversations that come first, no more than is shown."""
+    """Return group messages to an agent, from at most `limit` conversations and the broadcasts."""
     since = _entered_at(tx, agent_id)
     heads = [(row[0], row[-1]) for row in tx.ledger.rows(places, agent=agent_id, **bound)]
     begun = sorted((one for one in heads if one[1] is not None), key=lambda one: one[1])
@@ -322,12 +322,12 @@ def _messages_to_many(
 
 
 def _entered_at(tx: Transaction, agent_id: str) -> int:
-    """From when on broadcasts reach an agent."""
+    """Return the sequence number of the agent's first event; later broadcasts reach it."""
     return int(tx.ledger.value("first_fact_of", ref=str(Ref.to(agent_id))) or 0)
 
 
 def filter_for_agent(tx: Transaction, agent_id: str, look: Callable[[], Ledger]) -> Callable[[Event], bool]:
-    """Whether a fact was said to many, an agent among them."""
+    """Return a predicate: the event is a group message that reaches the agent."""
     agent = tx.agent(agent_id)
     to_all = broadcast_id(agent.owner) if agent is not None and agent.owner else None
     since = _entered_at(tx, agent_id)

@@ -1,4 +1,4 @@
-"""Questions: information wanted, answered once, apart from chat and from work."""
+"""Questions: requests for information with one answer, separate from chat and work."""
 
 from scout.base.refusal import BadRequest, Refused
 from scout.broker.effects import answers, notices
@@ -34,7 +34,7 @@ _LINE = 120
 
 
 def create(tx: Transaction, request: CreateQuestion) -> QuestionView:
-    """Ask: the responder holds the next move and is told; a flight that is named waits for the answer."""
+    """Ask a question: the responder gets the next move and is notified; a named flight waits for it."""
     asked_in = tx.get(Flight, request.to) if request.to.startswith("flt_") else None
     body = check_body(request.body)
     responder = _responder(tx, asked_in.requester_id if asked_in else request.to)
@@ -60,14 +60,14 @@ def create(tx: Transaction, request: CreateQuestion) -> QuestionView:
 
 
 def _waiting_flight(tx: Transaction, request: CreateQuestion, asked_in: Flight | None) -> Flight | None:
-    """The flight that waits for the answer: the named one, else the sender's own, in which it asks back."""
+    """Return the flight that waits for the answer: the named one, else the caller's own flight in `to`."""
     own = asked_in.id if asked_in and asked_in.target == tx.sender else None
     named = request.flight_id or own
     return flights.flight_in_hand(tx, named) if named else None
 
 
 def _responder(tx: Transaction, address: str) -> Agent:
-    """The agent that is to answer."""
+    """Return the agent that must answer."""
     agent = tx.resolve(address).agent
     tx.permit(Deed.ADDRESS, subject_of(agent))
     if agent.id == tx.sender:
@@ -76,7 +76,7 @@ def _responder(tx: Transaction, address: str) -> Agent:
 
 
 def _conversation(tx: Transaction, request: CreateQuestion, responder: Agent) -> str | None:
-    """Where it is asked, if a conversation is named: both take part in it from here on."""
+    """Return the named conversation, if any; asker and responder become its members."""
     if request.conversation_id is None:
         return None
     conversation = tx.need(Conversation, "conversation", request.conversation_id)
@@ -87,7 +87,7 @@ def _conversation(tx: Transaction, request: CreateQuestion, responder: Agent) ->
 
 
 def _text(question: Question) -> str:
-    """What the responder reads: the question itself, and the answers to choose from."""
+    """Return the text for the responder: the question and its answer options."""
     options = "".join(f"\n- {option}" for option in question.options)
     return f"{question.body}\n{options}" if options else question.body
 
@@ -118,14 +118,14 @@ def _wait(tx: Transaction, flight: Flight, question: Question) -> None:
 
 
 def get(tx: Transaction, request: GetQuestion) -> QuestionView:
-    """One question, for who asked, who is to answer, and who may read them."""
+    """Return one question, for its asker, its responder, and callers that may read them."""
     question = tx.need(Question, "question", request.question_id)
     require_reader(tx, question.responder_id, question.asker_id)
     return question_view(tx, question)
 
 
 def list_questions(tx: Transaction, request: ListQuestions) -> Page[QuestionView]:
-    """Questions, newest first: those of the caller; the operator sees all."""
+    """List the caller's questions, newest first; the operator sees all."""
     query = "questions_owed" if request.owed else "questions_asked" if request.asked else "questions_of"
     values = {"agent": tx.sender}
     if query == "questions_of" and tx.is_operator:
@@ -144,14 +144,14 @@ def list_questions(tx: Transaction, request: ListQuestions) -> Page[QuestionView
 
 
 def _found(tx: Transaction, ident: str, *, by_asker: bool = False) -> Question:
-    """The question, if the caller may move it: its responder, or to put it away or ask again its asker."""
+    """Return the question if the caller is its responder, or with `by_asker` its asker."""
     question = tx.need(Question, "question", ident)
     require_owner(tx, "question", ident, question.asker_id if by_asker else question.responder_id)
     return question
 
 
 def answer(tx: Transaction, request: AnswerQuestion) -> QuestionView:
-    """The first answer; work may begin with it."""
+    """Answer a question; the answer may create a work item."""
     question = _found(tx, request.question_id)
     spawn = None
     if request.spawn_work is not None:
@@ -162,19 +162,19 @@ def answer(tx: Transaction, request: AnswerQuestion) -> QuestionView:
 
 
 def decline(tx: Transaction, request: DeclineQuestion) -> QuestionView:
-    """No answer, and why."""
+    """Decline a question, with a reason."""
     question = _found(tx, request.question_id)
     return _shown(tx, answers.decline(tx, question, request.reason, seen=request.revision))
 
 
 def close(tx: Transaction, request: CloseQuestion) -> QuestionView:
-    """Put away by who asked."""
+    """Close a question; asker only."""
     question = _found(tx, request.question_id, by_asker=True)
     return _shown(tx, answers.close(tx, question, request.reason, seen=request.revision))
 
 
 def reopen(tx: Transaction, request: ReopenQuestion) -> QuestionView:
-    """Asked again, of the same one or another."""
+    """Ask a question again, of the same responder or another."""
     question = _found(tx, request.question_id, by_asker=True)
     responder = _responder(tx, request.to or question.responder_id)
     again = reopen_question(

@@ -76,7 +76,7 @@ _NEWEST = (1 << 63) - 1
 
 
 def send(tx: Transaction, request: Send) -> Receipt:
-    """Store a message and route it; whether anybody is woken is decided here and stored with it."""
+    """Store a message and route it, together with the wake decision."""
     body = check_body(request.body)
     _check_one_place(request)
     card = request.to if request.to is not None and request.to.startswith("crd_") else None
@@ -111,13 +111,13 @@ def send(tx: Transaction, request: Send) -> Receipt:
 
 
 def _notes_of(tx: Transaction, decision: WakeDecision) -> list[str]:
-    """Why whom it is for is not woken now, or another is."""
+    """Explain why the recipient is not woken now, or why another agent is."""
     pause = tx.services.paused if decision.action is WakeAction.WAKE else None
     return [told for told in (wake.explain_decision(tx, decision), pause.words if pause else "") if told]
 
 
 def _check_person_rate(tx: Transaction, target: Agent | None) -> None:
-    """An agent writes so often to a person and no more; people and Scout may."""
+    """Limit how often an agent may message a person; people and Scout are exempt."""
     actor, limits = tx.actor, tx.rules.limits
     if target is None or actor.kind is not TokenKind.AGENT or not attention_items.is_person(target):
         return
@@ -132,7 +132,7 @@ def _check_person_rate(tx: Transaction, target: Agent | None) -> None:
 
 
 def _reply_to(tx: Transaction, address: str | None) -> str | None:
-    """Who wants the answers, if it is an agent that the sender may speak to."""
+    """Return the agent that gets the replies; the sender must be allowed to address it."""
     if address is None:
         return None
     agent = tx.resolve(address).agent
@@ -148,7 +148,7 @@ def _check_one_place(request: Send) -> None:
 
 
 def _by_card(tx: Transaction, card_id: str) -> Targeting:
-    """Whoever holds a card may use it, whether or not they see its agent otherwise."""
+    """Resolve a card's target; its holder needs no permission to see the agent."""
     card, agent = access.use_card(tx, card_id)
     wanted = access.session_of_card(tx, card) or agent.id
     return Targeting(rule="card", target=resolve(wanted, tx.everybody, tx.caller, tx.now))
@@ -169,13 +169,13 @@ def _targeting(tx: Transaction, request: Send) -> Targeting:
 
 
 def _check_subtree(tx: Transaction, path: AgentPath) -> None:
-    """What lies below another user is forbidden, whether or not it is there."""
+    """Require permission for a path below another user, whether or not the agent exists."""
     if tx.ledger.many(Agent, "agents_of_owner", owner=path.user, before=LAST, limit=1):
         tx.permit(Deed.ADDRESS, Subject(name=str(path), path=path))
 
 
 def _create_target(tx: Transaction, request: Send, path: AgentPath) -> Resolution:
-    """Posting to a path that nobody has, with a config, makes its agent first."""
+    """Create the agent at an unused path from the config in the request."""
     tx.permit(Deed.CONTROL, Subject(name=str(path), path=path))
     config = registration.checked_config(tx, read_config(request.create or {}))
     registration.enter_at(tx, path, config)
@@ -195,7 +195,7 @@ def _conversation(tx: Transaction, request: Send, target: Agent | None) -> Conve
         return _with_target(tx, _join(tx, conversations.thread_on(tx, request.thread)), target)
     if request.broadcast:
         return _join(tx, posts.broadcast_conversation(tx, tx.actor.user or tx.services.operator))
-    assert target is not None  # without a place there is a target, or it was refused
+    assert target is not None  # a request without a conversation has a target, or was refused
     return posts.direct_conversation(tx, tx.sender, target.id)
 
 
@@ -204,7 +204,7 @@ def _with_target(tx: Transaction, conversation: Conversation, target: Agent | No
 
 
 def _join(tx: Transaction, conversation: Conversation) -> Conversation:
-    """Who speaks in a conversation takes part in it; a direct one is for its two alone."""
+    """Make the sender a member of the conversation; a direct conversation admits only its two members."""
     if conversation.kind in (ConversationKind.CHANNEL, ConversationKind.BROADCAST):
         if conversation.owner != tx.actor.user:
             subject = Subject(name=conversation.name or conversation.id, conversation_id=conversation.id)
@@ -261,7 +261,7 @@ def _party(found: Resolution) -> Party:
 
 
 def _soft(tx: Transaction, text: str) -> Party | None:
-    """A mention inside a body counts only for somebody whom the sender may speak to."""
+    """Return the mentioned agent if the sender may address it."""
     try:
         agent = tx.resolve(text).agent
     except Refused:
@@ -298,7 +298,7 @@ def _route(
     decision: WakeDecision,
     metadata: Metadata,
 ) -> list[Delivery]:
-    """One delivery for the one who holds the next move; a direct message reaches its partner anyway."""
+    """Deliver to the holder of the next move; a direct message always reaches its partner."""
     holder = decision.holder
     reached = holder.agent_id if holder else _partner(tx, conversation, target)
     if reached is None:
@@ -307,13 +307,13 @@ def _route(
     named = target.id if target is not None else None
     if holder is None or named in (None, reached, tx.sender):
         return [delivery]
-    # Whom a message names finds it in its inbox, although another has the next move.
+    # The named agent also gets it in its inbox, although another agent has the next move.
     also = posts.deliver(tx, message, str(named), rule="named", reason=decision.reason, metadata=metadata)
     return [delivery, also]
 
 
 def _partner(tx: Transaction, conversation: Conversation, target: Agent | None) -> str | None:
-    """Who a message is for, although nobody is woken for it; not oneself."""
+    """Return the recipient of a message that wakes nobody; never the sender."""
     if target is not None:
         return target.id if target.id != tx.sender else None
     return next(iter(conversations.default_recipients(tx, conversation)), None)
@@ -323,7 +323,7 @@ def _partner(tx: Transaction, conversation: Conversation, target: Agent | None) 
 
 
 async def put_blob(call: CallContext[CallBroker], request: PutBlob) -> Attachment:
-    """Store the bytes in a thread, then record who did. The idempotency key stands for the file's hash."""
+    """Store the bytes in a thread, then record the uploader. Idempotency compares the file's hash."""
     stored = await asyncio.to_thread(_store, call.glance(), request)
     hashed = replace(request, data=stored.sha256.encode())
     return await call.write_once(hashed, lambda tx, _: record_upload(tx, stored))
@@ -343,14 +343,14 @@ def _store(tx: Transaction, request: PutBlob) -> Attachment:
 
 
 def record_upload(tx: Transaction, stored: Attachment) -> Attachment:
-    """Note who stored a file: it may read it from now on."""
+    """Record the uploader of a file, which may read it from now on."""
     if not tx.ledger.value("file_uploaded", hashed=stored.sha256, agent=tx.sender):
         tx.append(AttachmentStored, tx.sender, stored)
     return stored
 
 
 def get_blob(tx: Transaction, request: GetBlob) -> Blob:
-    """Return a stored file. One that the caller may not read is refused as if there were none."""
+    """Return a stored file. A file that the caller may not read is reported as not found."""
     if not attachments.may_read(tx, request.sha256):
         raise attachments.missing(request.sha256)
     data = tx.services.blobs.get(request.sha256) if attachments.SHA256.fullmatch(request.sha256) else None
@@ -364,7 +364,7 @@ def get_blob(tx: Transaction, request: GetBlob) -> Blob:
 
 
 def get_message(tx: Transaction, request: GetMessage) -> MessageView:
-    """One message: who took it, who has read it, who answered."""
+    """Return one message with its deliveries, readers and replies."""
     return _shown(tx, _readable(tx, request.message_id))
 
 
@@ -391,7 +391,7 @@ def _shown(tx: Transaction, message: Message) -> MessageView:
 
 
 def list_messages(tx: Transaction, request: ListMessages) -> Page[MessageLine]:
-    """A conversation's messages, oldest first."""
+    """List a conversation's messages, oldest first."""
     conversation = _listed(tx, request)
     if conversation is None:
         return Page(items=())
@@ -426,7 +426,7 @@ def _listed(tx: Transaction, request: ListMessages) -> Conversation | None:
 
 
 def redact_message(tx: Transaction, request: RedactMessage) -> MessageView:
-    """The only change of history: a body is taken out everywhere; that it was there stays."""
+    """Remove a message's body everywhere but keep its record; the only operation that changes history."""
     tx.permit(Deed.ADMINISTER, Subject(name=request.message_id[:60]))
     message = tx.need(Message, "message", request.message_id)
     done = take_out(tx.ledger.connection, message.id, tx.now)
@@ -436,7 +436,7 @@ def redact_message(tx: Transaction, request: RedactMessage) -> MessageView:
 
 
 def latest(tx: Transaction, request: Latest) -> Page[LatestItem]:
-    """The newest message of each conversation: those one last joined, and where something came or went."""
+    """List the newest message of each conversation that the caller recently joined or exchanged mail in."""
     wanted = size(request.limit, tx.rules.limits)
     reach = 4 * wanted
     said = tx.ledger.facts("said_by", ref=str(Ref.to(tx.sender)), limit=reach)

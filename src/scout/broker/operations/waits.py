@@ -24,15 +24,15 @@ from scout.protocol.inbox import AckInbox, Claimed, ClaimInbox
 from scout.protocol.questions import GetQuestion, QuestionView
 
 _PAGE = 500
-_SOON = 0.05  # seconds, the shortest time between two looks at an inbox
-_CREDENTIAL_CHECK = 60.0  # seconds between two looks at a credential: it expires without an event
+_SOON = 0.05  # seconds, minimum time between two inbox checks
+_CREDENTIAL_CHECK = 60.0  # seconds between two credential checks, because expiry causes no event
 
 
 # -- flights -----------------------------------------------------------------------------------------
 
 
 async def wait_for_flight(call: CallContext[CallBroker], request: GetFlight) -> FlightView:
-    """Show a flight once it is finished, asks the caller, or differs from what the caller has seen."""
+    """Show a flight once it is finished, asks the caller, or differs from the revision in `seen`."""
     view = await call.perform(request)
     if _is_pending(call, request, view):
         await _until_settled(call, request, view.id)
@@ -70,7 +70,7 @@ async def _until_settled(
 
 
 def _is_pending(call: CallContext[CallBroker], request: GetFlight, flight: Flight) -> bool:
-    """Whether to wait: not for a flight that asks the caller, who would wait for itself."""
+    """Whether to wait; a flight that asks the caller would make it wait for itself."""
     if request.seen is not None:
         return flight.state not in FLIGHT.terminal and request.seen == flight.revision
     asks_caller = flight.is_asking and flight.next_move_owner_id == call.agent_id

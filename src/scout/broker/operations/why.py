@@ -1,4 +1,4 @@
-"""Why something is as it is, read from the log alone: what was decided, from which facts, what happened."""
+"""Explain a record from the log alone: the wake decisions, their facts, and what happened."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,12 +27,12 @@ from scout.policy.wake import differs
 from scout.protocol.insight import ExplainedDecision, Explanation, Step, Why
 
 _MOST = 500
-_NEAR = 12  # events that one change adds before it routes what it says
+_NEAR = 12  # maximum events between a change and its wake decision
 _AGENT = re.compile(r"agt_[0-9a-z]+")
 
 
 class Outcome(StrEnum):
-    """What became of a wake decision."""
+    """The outcome of a wake decision."""
 
     WOKEN = "woken"
     TOLD = "told"
@@ -65,7 +65,7 @@ _CARRIED = {
 
 
 class _Story(NamedTuple):
-    """The facts about a record, and its own id: what is said right after a fact may be about it."""
+    """The events of a record. `spoken`: messages posted right after an event may be about the record."""
 
     noun: str
     ident: str
@@ -74,7 +74,7 @@ class _Story(NamedTuple):
 
 
 def why(tx: Transaction, request: Why) -> Explanation:
-    """The record's story, each wake decision in it, and the last of them as a sentence."""
+    """Return the record's events, its wake decisions, and the last decision as a sentence."""
     tell = _STORIES.get(request.id.partition("_")[0])
     if tell is None:
         problem = "expected an event, message, ask, flight, delivery, question, work or attention item"
@@ -182,7 +182,7 @@ _STORIES: Mapping[str, Callable[[Transaction, str], _Story]] = {
 
 
 def _decided(tx: Transaction, story: _Story, facts: list[Event]) -> list[Event]:
-    """The facts with a decision: their own, or that of what was said about the record in the same moment."""
+    """Return the record's events and, if `spoken`, the routing events about it of the same moment."""
     found = {one.seq: one for one in facts}
     if story.spoken:
         for fact in facts:
@@ -197,14 +197,14 @@ def _routed(tx: Transaction, fact: Event, ident: str) -> Iterator[Event]:
 
 
 def _duty(wake: WakeFact | None) -> str | None:
-    """The question, work item or flight whose next move a decision was about."""
+    """Return the id of the question, work item or flight whose next move a decision was about."""
     occasion: dict[str, Any] = wake.facts.get("occasion", {}) if wake else {}
     duty: dict[str, Any] = occasion.get("duty") or {}
     return duty.get("id")
 
 
 def _outcome(tx: Transaction, event: Event) -> Outcome:
-    """What became of a decision, from the facts of its delivery."""
+    """Return the outcome of a decision, from the events of its delivery."""
     wake = event.metadata.wake
     action = WakeAction(wake.action) if wake else WakeAction.NOBODY
     if action is not WakeAction.WAKE:
@@ -219,7 +219,7 @@ def _outcome(tx: Transaction, event: Event) -> Outcome:
 
 def _decision(tx: Transaction, event: Event) -> ExplainedDecision:
     wake = event.metadata.wake
-    assert wake is not None  # only facts with a decision are asked for
+    assert wake is not None  # callers pass only events with a decision
     return ExplainedDecision(
         seq=event.seq,
         at=event.time,
@@ -252,7 +252,7 @@ def _step(tx: Transaction, event: Event) -> Step:
 
 
 def _named(tx: Transaction, text: str) -> str:
-    """The same text with addresses instead of ids."""
+    """Replace agent ids in a text with addresses."""
     return _AGENT.sub(lambda found: tx.address(found[0]), text)
 
 
@@ -268,7 +268,7 @@ def _sentence(tx: Transaction, story: _Story, facts: list[Event], decided: list[
 
 def _said(tx: Transaction, event: Event) -> str:
     wake = event.metadata.wake
-    assert wake is not None  # only facts with a decision are told
+    assert wake is not None  # callers pass only events with a decision
     who = tx.address(wake.agent_id)
     said = _WORDS[_outcome(tx, event)].format(who=who, rule=wake.rule)
     if wake.rule == code_of(WakeBudget):
@@ -278,7 +278,7 @@ def _said(tx: Transaction, event: Event) -> str:
 
 
 def _state(story: _Story, facts: list[Event]) -> list[str]:
-    """How the record is after its last change."""
+    """Return the record's state after its last change, in words."""
     own = [record_of(one) for one in facts if one.target.id == story.ident]
     state = getattr(own[-1], "state", None) if own else None
     if state is None:

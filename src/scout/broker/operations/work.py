@@ -1,4 +1,4 @@
-"""Work items: durable, owned, always somebody's move. Who owes the next step is told, nobody else."""
+"""Work items: durable, owned, with one owner of the next move, which is the only agent notified."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ _STEPS = 1000
 
 
 def create(tx: Transaction, request: CreateWork) -> WorkView:
-    """New work: its owner holds the next move and is told."""
+    """Create a work item; its owner gets the next move and is notified."""
     owner = _addressed(tx, request.owner_id) or tx.sender
     for ident in request.blocks:
         _readable(tx, ident)
@@ -88,7 +88,7 @@ def create(tx: Transaction, request: CreateWork) -> WorkView:
 
 
 def _addressed(tx: Transaction, address: str | None) -> str | None:
-    """An agent that the caller may speak to, by its address."""
+    """Return the id of an agent that the caller may address."""
     if address is None:
         return None
     agent = tx.resolve(address).agent
@@ -104,7 +104,7 @@ def _conversation(tx: Transaction, ident: str | None) -> str | None:
 
 
 def assignment(item: WorkItem) -> str:
-    """What an owner reads of the work that is now its own."""
+    """Return the text that notifies an owner of its new work item."""
     marks = [f"due {item.due_at}"] if item.due_at else []
     marks += [item.priority] if item.priority is not Priority.NORMAL else []
     head = f"{item.title} ({', '.join(marks)})" if marks else item.title
@@ -116,7 +116,7 @@ def assignment(item: WorkItem) -> str:
 
 
 def get(tx: Transaction, request: GetWork) -> WorkView:
-    """One item with what relates to it and every step it took, as the log holds them."""
+    """Return one item with its relations and its steps from the log."""
     item = _readable(tx, request.work_item_id)
     facts = tx.ledger.facts("events_at", ref=str(Ref.to(item.id)), after=0, limit=_STEPS)
     steps = tuple(_step(tx, fact) for fact in facts if isinstance(fact, WorkItemEvent))
@@ -154,7 +154,7 @@ def _related_by(tx: Transaction, item: WorkItem) -> tuple[Relation, ...]:
 
 
 def list_work(tx: Transaction, request: ListWork) -> Page[WorkView]:
-    """Work items, newest first: the caller's own unless an owner is named; the operator sees all."""
+    """List work items, newest first: default the caller's own; the operator sees all."""
     settled = request.all or request.state is not None
     query, values = _query(tx, request)
     query = query if settled or query == "work_owed" else f"{query}_open"
@@ -169,7 +169,7 @@ def list_work(tx: Transaction, request: ListWork) -> Page[WorkView]:
 
 
 def _query(tx: Transaction, request: ListWork) -> tuple[str, dict[str, Any]]:
-    """Which of them, of whom."""
+    """Return the ledger query and its parameters."""
     if request.owed:
         return "work_owed", {"agent": tx.sender}
     if request.owner_id is not None:
@@ -183,20 +183,20 @@ def _query(tx: Transaction, request: ListWork) -> tuple[str, dict[str, Any]]:
 
 
 def _owned(tx: Transaction, ident: str) -> WorkItem:
-    """An item, if the caller owns it or controls who does."""
+    """Return an item if the caller owns it or controls its owner."""
     item = tx.need(WorkItem, "work item", ident)
     require_owner(tx, "work item", item.id, item.owner_id)
     return item
 
 
 def start(tx: Transaction, request: StartWork) -> WorkView:
-    """The owner begins."""
+    """Start a work item; owner only."""
     item = start_work(_owned(tx, request.work_item_id), tx.now, seen=request.revision)
     return _shown(tx, notices.record_and_notify(tx, WorkItemUpdated, item, move=WorkMove.START))
 
 
 def progress(tx: Transaction, request: ProgressWork) -> WorkView:
-    """How far it is; what is not said stays as it was."""
+    """Record progress; omitted fields keep their values."""
     item = _owned(tx, request.work_item_id)
     was = item.progress
     stepped = request.done is not None or request.total is not None
@@ -215,7 +215,7 @@ def progress(tx: Transaction, request: ProgressWork) -> WorkView:
 
 
 def wait(tx: Transaction, request: WaitWork) -> WorkView:
-    """It cannot go on: whose move it is now is told."""
+    """Record that the item waits; the new owner of the next move is notified."""
     item = _owned(tx, request.work_item_id)
     on, found = dependencies.describe_dependency(tx, item, request.on, request.ref)
     holder = _addressed(tx, request.next_move_owner_id) or found
@@ -226,7 +226,7 @@ def wait(tx: Transaction, request: WaitWork) -> WorkView:
 
 
 def resume(tx: Transaction, request: ResumeWork) -> WorkView:
-    """What it waited for has happened, says its owner or who held the next move."""
+    """Resume a waiting item; allowed for its owner and the holder of the next move."""
     item = tx.need(WorkItem, "work item", request.work_item_id)
     require_owner(tx, "work item", item.id, item.owner_id, item.next_move_owner_id)
     return _shown(tx, resume_item(tx, item, request.reason, seen=request.revision))
@@ -235,14 +235,14 @@ def resume(tx: Transaction, request: ResumeWork) -> WorkView:
 def resume_item(
     tx: Transaction, item: WorkItem, reason: str, *, seen: int | None = None
 ) -> Noticed[WorkItem]:
-    """The item goes on: its owner holds the next move and is told, unless it is the one who says so."""
+    """Resume an item: its owner gets the next move and is notified, unless it is the caller."""
     again = resume_work(item, tx.now, seen=seen)
     text = f"go on with {item.title}: {reason or 'the wait is over'}\n\nwork item {item.id}"
     return _moved(tx, again, WorkMove.RESUME, text, reason)
 
 
 def submit(tx: Transaction, request: SubmitWork) -> WorkView:
-    """Done, says its owner: the reviewer holds the next move; where nobody is to accept it, it is settled."""
+    """Submit an item: its reviewer gets the next move; without a required acceptance, it is done."""
     item = _owned(tx, request.work_item_id)
     reviewer, summary = _addressed(tx, request.reviewer_id), request.summary
     done = submit_work(item, tx.now, seen=request.revision, reviewer_id=reviewer, summary=summary)
@@ -259,7 +259,7 @@ def submit(tx: Transaction, request: SubmitWork) -> WorkView:
 
 
 def accept(tx: Transaction, request: AcceptWork) -> WorkView:
-    """The reviewer takes it: its owner finds that in its inbox."""
+    """Accept an item as its reviewer; its owner gets a message."""
     item = tx.need(WorkItem, "work item", request.work_item_id)
     require_owner(tx, "work item", item.id, item.reviewer_id or item.requester_id)
     done = accept_work(item, tx.now, seen=request.revision)
@@ -268,7 +268,7 @@ def accept(tx: Transaction, request: AcceptWork) -> WorkView:
 
 
 def reopen(tx: Transaction, request: ReopenWork) -> WorkView:
-    """Back to its owner, who is told what is missing."""
+    """Return an item to its owner, which is notified with the reason."""
     item = tx.need(WorkItem, "work item", request.work_item_id)
     require_owner(tx, "work item", item.id, item.reviewer_id, item.requester_id)
     again = reopen_work(item, request.reason, tx.now, seen=request.revision)
@@ -277,7 +277,7 @@ def reopen(tx: Transaction, request: ReopenWork) -> WorkView:
 
 
 def hand_over(tx: Transaction, request: HandOverWork) -> WorkView:
-    """Another owner, who is told; who waits for this item waits for the new owner."""
+    """Give an item to another owner, which is notified; dependents now wait for the new owner."""
     item = tx.need(WorkItem, "work item", request.work_item_id)
     require_owner(tx, "work item", item.id, item.owner_id, item.requester_id)
     owner = _addressed(tx, request.to) or tx.sender
@@ -286,7 +286,7 @@ def hand_over(tx: Transaction, request: HandOverWork) -> WorkView:
 
 
 def cancel(tx: Transaction, request: CancelWork) -> WorkView:
-    """Put away for good: who worked on it, or wanted it, finds that in its inbox."""
+    """Cancel an item; its owner or requester gets a message."""
     item = tx.need(WorkItem, "work item", request.work_item_id)
     require_owner(tx, "work item", item.id, item.requester_id, item.owner_id)
     cancelled = cancel_work(item, request.reason, tx.now, seen=request.revision)
@@ -295,7 +295,7 @@ def cancel(tx: Transaction, request: CancelWork) -> WorkView:
 
 
 def update(tx: Transaction, request: UpdateWork) -> WorkView:
-    """An edit; in review, another reviewer holds the next move and is told."""
+    """Edit an item; a reviewer changed during review gets the next move and is notified."""
     item = _editable(tx, request.work_item_id)
     given = {
         "title": request.title,
@@ -314,7 +314,7 @@ def update(tx: Transaction, request: UpdateWork) -> WorkView:
 
 
 def relate(tx: Transaction, request: RelateWork) -> WorkView:
-    """How it stands to another item; both show it."""
+    """Relate an item to another; both show the relation."""
     item, other = _editable(tx, request.work_item_id), _readable(tx, request.other)
     related = relate_work(item, request.kind, other.id, tx.now)
     if related is not item:
@@ -340,7 +340,7 @@ def _moved(tx: Transaction, item: WorkItem, move: str, text: str, reason: str) -
 
 
 def _settled(tx: Transaction, item: WorkItem, move: WorkMove, text: str, reason: str) -> Noticed[WorkItem]:
-    """Settled work is nobody's move. Its owner finds it in the inbox; if the owner did it, the requester."""
+    """Record a finished item, without a next move; notify its owner, or its requester if the owner acted."""
     other = item.owner_id if item.owner_id != tx.sender else item.requester_id
     return notices.record_and_notify(tx, WorkItemUpdated, item, move=move, reason=reason, to=other, text=text)
 

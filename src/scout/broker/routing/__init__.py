@@ -1,1 +1,1 @@
-"""Who is meant, through which endpoint they are reached, and who is woken."""
+"""Routing: resolve the recipient, choose its endpoint, decide which agent is woken."""

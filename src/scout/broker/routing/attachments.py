@@ -16,12 +16,12 @@ from scout.ports import Blobs
 from scout.store.ledger import LAST
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
-_PAGE = 100  # messages that are looked at in one query
-_MEDIA_TYPES = mimetypes.MimeTypes()  # made here, for it reads the files of the system
+_PAGE = 100  # messages per query
+_MEDIA_TYPES = mimetypes.MimeTypes()  # created once, because it reads system files
 
 
 def sizes_of(blobs: Blobs, named: Iterable[str]) -> dict[str, int]:
-    """How large the stored files are that a request names by hash, with a name behind a colon."""
+    """Return the sizes of the stored files that a request names as `hash` or `hash:name`."""
     hashes = dict.fromkeys(text.partition(":")[0] for text in named)
     return {sha256: size for sha256 in hashes if (size := blobs.size(sha256)) is not None}
 
@@ -47,7 +47,7 @@ def _messages(tx: Transaction, sha256: str, before: str) -> Sequence[Message]:
 
 
 def _is_shown(tx: Transaction, message: Message) -> bool:
-    """Whether the caller reads the message in its conversation, or in its own inbox."""
+    """Whether the caller may read the message, in its conversation or in its own inbox."""
     most = tx.rules.limits.page_most
     deliveries = tx.ledger.many(Delivery, "deliveries_of_message", message=message.id, limit=most)
     if tx.actor.agent_id in [one.target for one in deliveries]:
@@ -65,12 +65,12 @@ def missing(sha256: str) -> Refused:
 
 
 def find_attachments(tx: Transaction, hashes: Sequence[str]) -> tuple[Attachment, ...]:
-    """The stored files that a message names, each once; their sizes were looked up before."""
+    """Return the stored files that a message names, without duplicates; `tx.files` has their sizes."""
     return tuple({one.sha256: one for one in (_find_attachment(tx, text) for text in hashes)}.values())
 
 
 def _find_attachment(tx: Transaction, text: str) -> Attachment:
-    """A file is named by its hash, with what it is called behind a colon."""
+    """Return the file named as `hash` or `hash:name`."""
     sha256, _, name = text.partition(":")
     size = tx.files.get(sha256)
     if size is None or not may_read(tx, sha256):

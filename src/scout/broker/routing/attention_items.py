@@ -1,4 +1,4 @@
-"""Attention items: what needs a person. At most one open item about one thing."""
+"""Attention items: records that need a person. At most one open item per dedupe key."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -37,20 +37,20 @@ from scout.policy.permit import is_person_for
 from scout.protocol.operations import command_line
 from scout.store.ledger import LAST, Ledger
 
-WAITS = "waiting for a person to decide"  # whoever may read the item is shown its title instead
+WAITS = "waiting for a person to decide"  # readers of the item see its title instead
 _TITLE = 120
-_MANY = 200  # open flights of one agent that are looked at
+_MANY = 200  # maximum open flights read per agent
 _HELD = "held:"
 _ALLOWANCES = 500
 
 
 def is_person(agent: Agent | None) -> bool:
-    """Whether somebody sits behind an agent, and not a program."""
+    """Whether an agent represents a person, not a program."""
     return agent is not None and agent.kind is Kind.CONNECTOR
 
 
 def person_of(tx: Transaction, user: str) -> str:
-    """The agent that stands for a user; the operator's, for one who has none here."""
+    """Return the id of the agent that represents a user; the operator's if the user has none here."""
     if user == tx.services.operator:
         return tx.services.operator_agent
     path = str(AgentPath.root(user, "direct"))
@@ -59,7 +59,7 @@ def person_of(tx: Transaction, user: str) -> str:
 
 
 def title_of(text: str) -> str:
-    """A text in a line."""
+    """Return the first line of a text, shortened to title length."""
     line = next((one.strip() for one in text.splitlines() if one.strip()), "")
     return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"
 
@@ -73,7 +73,7 @@ def open_item(
     options: tuple[str, ...] = (),
     **more: Any,
 ) -> Attention:
-    """An item in a user's inbox; one that is open about the same thing already is that item."""
+    """Open an item in a user's inbox, or return the open one with the same dedupe key."""
     dedupe = more.get("dedupe")
     if dedupe is not None:
         same = tx.ledger.one(Attention, "attention_same", user=user, dedupe=dedupe)
@@ -100,7 +100,7 @@ def _rank(tx: Transaction, item: Attention) -> int:
 
 
 def _check_raising(tx: Transaction, agent_id: str | None) -> None:
-    """An agent raises so much and no more, so that it cannot bury what others raise; people and Scout may."""
+    """Limit how many items an agent raises, so that it cannot bury others'; people and Scout are exempt."""
     actor, ledger, limits = tx.actor, tx.ledger, tx.rules.limits
     if actor.kind is not TokenKind.AGENT or agent_id is None or is_person_for(actor, actor.user):
         return
@@ -112,11 +112,11 @@ def _check_raising(tx: Transaction, agent_id: str | None) -> None:
     check_open_attention(name, opened, limits)
 
 
-# -- what somebody owes ------------------------------------------------------------------------------
+# -- items about records -----------------------------------------------------------------------------
 
 
 class _Matter(NamedTuple):
-    """What a person is to do about a record, and who waits for it."""
+    """What a person must do about a record, and the agent that waits for it."""
 
     kind: AttentionKind
     title: str
@@ -124,7 +124,7 @@ class _Matter(NamedTuple):
 
 
 def sync_item(tx: Transaction, record: Question | WorkItem) -> None:
-    """A person who holds the next move of a record finds it in the inbox; once it moves on, no longer."""
+    """Open an item while a person holds the record's next move, and close it when the record moves on."""
     holder = tx.agent(record.next_move_owner_id)
     matter = _matter(record) if is_person(holder) else None
     asked = _asked(tx, record)
@@ -141,7 +141,7 @@ def _is_same(item: Attention, matter: _Matter, holder: Agent | None) -> bool:
 
 
 def _asked(tx: Transaction, record: Question | WorkItem | Flight) -> Attention | None:
-    """The open item that a record waits for, if it waits for one."""
+    """Return the open item that a record waits for, if any."""
     on = None if isinstance(record, Question) else record.waiting_on
     item = tx.get(Attention, on.ref) if on is not None else None
     return item if item is not None and item.state not in ATTENTION.terminal else None
@@ -150,7 +150,7 @@ def _asked(tx: Transaction, record: Question | WorkItem | Flight) -> Attention |
 def _matter(record: Question | WorkItem) -> _Matter | None:
     if isinstance(record, Question):
         if record.state is not QuestionState.OPEN:
-            return None  # its answer is mail: there is nothing to decide
+            return None  # the answer arrives as mail: nothing to decide
         return _Matter(AttentionKind.QUESTION, title_of(record.body), record.asker_id)
     if record.state is WorkState.REVIEW:
         return _Matter(AttentionKind.REVIEW, title_of(f"review: {record.title}"), record.owner_id)
@@ -189,18 +189,18 @@ def _body(record: Question | WorkItem) -> str:
 
 
 def close_item(tx: Transaction, item: Attention, reason: str = "settled elsewhere") -> None:
-    """What it was about has moved on by another way: nobody is asked any more."""
+    """Dismiss an item whose subject was settled in another way."""
     by, step = tx.services.system_agent, AttentionMove.DISMISS
     gone = decide_attention(item, step, by, tx.now, reason=reason)
     tx.record(ATTENTION_EVENTS[step], gone, move=step, reason=reason, source=by)
     release_blocked(tx, gone)
 
 
-# -- what is blocked ---------------------------------------------------------------------------------
+# -- blocked records ---------------------------------------------------------------------------------
 
 
 def block_on_item(tx: Transaction, item: Attention, flight: Flight | None, work: WorkItem | None) -> None:
-    """What cannot go on waits for exactly this item, and the person has its next move."""
+    """Make the blocked flight and work item wait for this item, with the person as owner of the next move."""
     person, reason = person_of(tx, item.user), WAITS
     if flight is not None and flight.state is FlightState.RUNNING:
         on = WaitingOn(kind=WaitingKind.OPERATOR, ref=item.id)
@@ -213,9 +213,9 @@ def block_on_item(tx: Transaction, item: Attention, flight: Flight | None, work:
 
 
 def release_blocked(tx: Transaction, item: Attention) -> list[Flight]:
-    """What waits for exactly this item goes on; the flights among it.
+    """Resume the flights and the work item that wait for this item; return the flights.
 
-    Others read of them, so the answer is not among their reasons.
+    Their reasons omit the answer, because others can read them.
     """
     step, reason = FlightMove.RESUME, f"{item.id} is {item.state}"
     mine = tx.ledger.many(Flight, "flights_open_to", agent=item.agent_id, before=LAST, limit=_MANY)
@@ -231,7 +231,7 @@ def release_blocked(tx: Transaction, item: Attention) -> list[Flight]:
 
 
 def _block_again(tx: Transaction, decided: Attention, flight: Flight) -> None:
-    """A program that asked for several things at once waits for the next of them."""
+    """Block the flight on the next open item if its program raised several at once."""
     raised = tx.ledger.many(Attention, "attention_by_open", agent=decided.agent_id, before=LAST, limit=_MANY)
     others = [one for one in raised if one.return_path.flight_id == flight.id and one.return_path.request]
     if others:
@@ -243,7 +243,7 @@ def _waits_for(record: Flight | WorkItem, item: Attention) -> bool:
 
 
 def close_items_of(tx: Transaction, flight: Flight) -> None:
-    """A flight that is over waits for no answer; what it asked is put away if nobody else does."""
+    """Close the items of a finished flight, unless another flight waits for the same item."""
     item = _asked(tx, flight)
     if item is not None:
         others = tx.ledger.many(Flight, "flights_open_to", agent=flight.target, before=LAST, limit=_MANY)
@@ -257,9 +257,9 @@ def close_items_of(tx: Transaction, flight: Flight) -> None:
 
 
 def open_alarm(tx: Transaction, alarm: Alarm, user: str | None = None, about: str | None = None) -> Attention:
-    """The item that a rule asks for, with what can be done about it; raised by the broker, whoever acts.
+    """Open an alarm's item with its remedies; the broker is its source in any caller's transaction.
 
-    `about`: the agent that an answer to it is for, if not the one that acts.
+    `about`: the agent that receives the answer; default the caller.
     """
     tries = [f"try: {command_line(remedy)}" for remedy in alarm.remedies]
     return open_item(
@@ -275,25 +275,25 @@ def open_alarm(tx: Transaction, alarm: Alarm, user: str | None = None, about: st
 
 
 def raise_alarm(tx: Transaction, problem: Diagnostic) -> None:
-    """Put a problem before the operator, if it is one of those that a person has to know."""
+    """Open an item for the operator if the problem is an alarm."""
     alarm = alarm_of(problem)
     if alarm is not None:
         open_alarm(tx, alarm)
 
 
 def report_wake_budget(tx: Transaction, conversation_id: str, wakes: Sequence[Time], name: str) -> None:
-    """Say that agents have used up the wakes of a conversation."""
+    """Raise the alarm that agents have used up a conversation's wake budget."""
     try:
         check_wake_budget(conversation_id, wakes, tx.rules.limits, tx.now, name=name)
     except Refused as refusal:
         raise_alarm(tx, refusal.diagnostic)
 
 
-# -- held flights: one open item for each agent ------------------------------------------------------
+# -- held flights: one open item per agent -----------------------------------------------------------
 
 
 def flights_held(ledger: Ledger, agent_id: str) -> list[Flight]:
-    """The flights to an agent that wait for the operator, oldest first."""
+    """Return the held flights of an agent that wait for the operator, oldest first."""
     found = ledger.many(Flight, "flights_open_to", agent=agent_id, before=LAST, limit=_MANY)
     return [one for one in reversed(found) if _waits_for_operator(one)]
 
@@ -304,7 +304,7 @@ def _waits_for_operator(flight: Flight) -> bool:
 
 
 def show_held(tx: Transaction, agent_id: str, why: str, remedies: Sequence[Remedy]) -> None:
-    """See to it that the operator has one open item about what is held for an agent."""
+    """Make sure that there is one open item about the flights held for an agent."""
     agent = tx.need(Agent, "agent", agent_id)
     tries = [f"try: {command_line(remedy)}" for remedy in remedies]
     open_item(
@@ -320,12 +320,12 @@ def show_held(tx: Transaction, agent_id: str, why: str, remedies: Sequence[Remed
 
 
 def has_item(ledger: Ledger, agent_id: str) -> bool:
-    """Whether the operator has an open item about what is held for an agent."""
+    """Whether there is an open item about the flights held for an agent."""
     return bool(ledger.many(Attention, "attention_about", dedupe=f"{_HELD}{agent_id}"))
 
 
 def settle_held(tx: Transaction, agent_id: str) -> None:
-    """Put the item away once nothing is held for the agent any more."""
+    """Close the item when no flight of the agent is held any more."""
     if flights_held(tx.ledger, agent_id):
         return
     for item in tx.ledger.many(Attention, "attention_about", dedupe=f"{_HELD}{agent_id}"):
@@ -333,7 +333,7 @@ def settle_held(tx: Transaction, agent_id: str) -> None:
 
 
 def count_held(tx: Transaction, item: Attention) -> Attention:
-    """The item with how many asks are held now; no fact is written for each of them."""
+    """Return the item with the current number of held asks in its title; the count is not stored."""
     if not (item.dedupe or "").startswith(_HELD) or item.agent_id is None:
         return item
     count = len(flights_held(tx.ledger, item.agent_id))
@@ -345,7 +345,7 @@ def count_held(tx: Transaction, item: Attention) -> Attention:
 
 
 def decide_by_allowance(tx: Transaction, item: Attention) -> Attention:
-    """The same item, decided at once if a standing decision answers it."""
+    """Approve the item at once if an allowance covers it."""
     wish = item.permission
     found = (
         allowance_for(_allowances_about(tx, item.user, wish), wish, asker_of(tx, item), tx.now)
@@ -361,7 +361,7 @@ def decide_by_allowance(tx: Transaction, item: Attention) -> Attention:
 
 
 def _allowances_about(tx: Transaction, user: str, wish: PermissionRequest) -> list[Allowance]:
-    """The standing decisions that could be about a request."""
+    """Return the allowances that may cover a request."""
     subjects = {AllowanceKind.TOOL: wish.tool, AllowanceKind.PATH: ""}
     if wish.command is not None:
         subjects[AllowanceKind.COMMAND] = wish.command
@@ -375,7 +375,7 @@ def _allowances_about(tx: Transaction, user: str, wish: PermissionRequest) -> li
 
 
 def asker_of(tx: Transaction, item: Attention) -> Asker:
-    """Whose program asks: its session says where it works and what it may do."""
+    """Return the asking program's agent, directory and permission profile."""
     agent = tx.agent(item.agent_id)
     session = tx.get(Session, item.return_path.session_id)
     profile = session.permission_profile if session else None

@@ -33,13 +33,13 @@ _NEWEST = (1 << 63) - 1
 
 
 def members_of(tx: Transaction, conversation_id: str, limit: int = _SHOWN) -> list[Member]:
-    """Who takes part."""
+    """Return the current members of a conversation."""
     found = tx.ledger.many(Member, "members_of", conversation=conversation_id, after="", limit=limit)
     return [member for member in found if member.left_at is None]
 
 
 def name_of(tx: Transaction, conversation_id: str) -> str:
-    """What a conversation is called where it is shown: its channel's name, else who takes part."""
+    """Return a conversation's display name: its channel name, else its members."""
     conversation = tx.conversation(conversation_id)
     if conversation is not None and conversation.name:
         return f"#{conversation.name}"
@@ -48,14 +48,14 @@ def name_of(tx: Transaction, conversation_id: str) -> str:
 
 
 def membership(tx: Transaction, conversation_id: str) -> Member | None:
-    """The caller's place in a conversation, if it takes part."""
+    """Return the caller's membership in a conversation, if any."""
     me = tx.actor.agent_id
     member = tx.ledger.one(Member, "membership", conversation=conversation_id, agent=me) if me else None
     return member if member is not None and member.left_at is None else None
 
 
 def may_read(tx: Transaction, conversation: Conversation) -> Conversation:
-    """The same conversation, if the caller may read it."""
+    """Return the conversation if the caller may read it, else refuse."""
     if conversation.kind is ConversationKind.THREAD:
         may_read(tx, tx.need(Conversation, "conversation", conversation.parent_id or ""))
         return conversation
@@ -67,7 +67,7 @@ def may_read(tx: Transaction, conversation: Conversation) -> Conversation:
 
 
 def thread_on(tx: Transaction, message_id: str) -> Conversation:
-    """The thread that hangs on a message; who may read the message may open it."""
+    """Return the thread on a message, created if needed; readers of the message may create it."""
     message = tx.need(Message, "message", message_id)
     parent = may_read(tx, tx.need(Conversation, "conversation", message.conversation_id))
     found = tx.conversation(thread_id(message.id))
@@ -88,7 +88,7 @@ def thread_on(tx: Transaction, message_id: str) -> Conversation:
 
 
 def check_recipients(tx: Transaction, conversation: Conversation, agent: Agent) -> Conversation:
-    """The same conversation; a direct one is for its two, so a third is spoken to in another."""
+    """Return the conversation; refuse a recipient that is not one of a direct conversation's two members."""
     if conversation.kind is ConversationKind.THREAD:
         parent = tx.need(Conversation, "conversation", conversation.parent_id or "")
         check_recipients(tx, parent, agent)
@@ -104,7 +104,7 @@ def check_recipients(tx: Transaction, conversation: Conversation, agent: Agent) 
 
 
 def default_recipients(tx: Transaction, conversation: Conversation) -> list[str]:
-    """Whom a message without a target is for: the other of a direct talk, or who began the thread."""
+    """Return the recipients of a message without a target: the partner, or the author of the root message."""
     if conversation.kind is ConversationKind.DM:
         return [one.agent_id for one in members_of(tx, conversation.id) if one.agent_id != tx.sender]
     if conversation.kind is not ConversationKind.THREAD:
@@ -116,7 +116,7 @@ def default_recipients(tx: Transaction, conversation: Conversation) -> list[str]
 
 
 def subject_of_place(conversation: Conversation) -> Subject:
-    """A conversation as something that a deed is done to."""
+    """Return a conversation as the subject of a permission check."""
     return Subject(
         name=conversation.name or conversation.id,
         conversation_id=conversation.id,
@@ -125,13 +125,13 @@ def subject_of_place(conversation: Conversation) -> Subject:
 
 
 def conversation_view(tx: Transaction, kind: type[V], conversation: Conversation) -> V:
-    """A conversation with who takes part in it, and how much of it is unread for the caller."""
+    """Return a conversation with its members and the caller's unread count."""
     views = tuple(_member_view(tx, conversation, one) for one in members_of(tx, conversation.id))
     return extend_record(kind, conversation, members=views, unread=_counts(tx)[conversation.id])
 
 
 def _counts(tx: Transaction) -> Counter[str]:
-    """How much is unread for the caller, by conversation."""
+    """Return the caller's unread counts by conversation."""
     me = tx.actor.agent_id
     return counts_by_conversation(tx, me) if me else Counter()
 
@@ -145,7 +145,7 @@ def _member_view(tx: Transaction, conversation: Conversation, member: Member) ->
 
 
 def channel_named(tx: Transaction, name: str) -> Conversation:
-    """A channel by its name or id, or the refusal that there is none."""
+    """Return a channel by its name or id, else refuse."""
     owner = tx.actor.user or tx.services.operator
     folded = name if name.startswith("cnv_") else segment(name.removeprefix("channel:").lstrip("#"))
     ident = folded if name.startswith("cnv_") else channel_id(owner, folded)

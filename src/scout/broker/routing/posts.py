@@ -1,4 +1,4 @@
-"""Messages and deliveries as facts: said once, carried to each target on its own."""
+"""Post messages and create deliveries: one message event, one delivery per target."""
 
 from msgspec.structs import replace
 
@@ -34,7 +34,7 @@ _NEWEST = (1 << 63) - 1
 
 
 def direct_conversation(tx: Transaction, one: str, other: str) -> Conversation:
-    """The one direct conversation of two agents; the first to speak makes it."""
+    """Return the direct conversation of two agents, created on first use."""
     ident = dm_id(one, other)
     found = tx.conversation(ident)
     if found is not None:
@@ -44,7 +44,7 @@ def direct_conversation(tx: Transaction, one: str, other: str) -> Conversation:
 
 
 def broadcast_conversation(tx: Transaction, user: str) -> Conversation:
-    """The one conversation in which a user's agents are told something all together."""
+    """Return a user's broadcast conversation, created on first use."""
     ident = broadcast_id(user)
     found = tx.get(Conversation, ident)
     return found or create_conversation(tx, _made(tx, ident, ConversationKind.BROADCAST, owner=user))
@@ -59,14 +59,14 @@ def _made(tx: Transaction, ident: str, kind: ConversationKind, owner: str | None
 def create_conversation(
     tx: Transaction, conversation: Conversation, members: tuple[Member, ...] = ()
 ) -> Conversation:
-    """Store a new conversation with those who are in it from the first."""
+    """Store a new conversation with its initial members."""
     payload = Opened(record=check_kind(conversation), move="create", by=tx.sender, members=members)
     tx.append(ConversationCreated, conversation.id, payload)
     return conversation
 
 
 def new_member(tx: Transaction, conversation_id: str, agent_id: str) -> Member:
-    """The place of an agent in a conversation, not stored yet."""
+    """Return a new membership, not stored yet."""
     return Member(
         id=member_id(conversation_id, agent_id),
         created_at=tx.now,
@@ -77,7 +77,7 @@ def new_member(tx: Transaction, conversation_id: str, agent_id: str) -> Member:
 
 
 def ensure_member(tx: Transaction, conversation_id: str, agent_id: str) -> Member:
-    """An agent's place in a conversation; it takes part from here on, and has read what came before."""
+    """Return an agent's membership, created if needed with all earlier messages marked as read."""
     member = tx.ledger.one(Member, "membership", conversation=conversation_id, agent=agent_id)
     if member is not None and member.left_at is None:
         return member
@@ -88,7 +88,7 @@ def ensure_member(tx: Transaction, conversation_id: str, agent_id: str) -> Membe
 
 
 def newest_message(tx: Transaction, conversation_id: str) -> Message | None:
-    """The last message of a conversation."""
+    """Return the newest message of a conversation."""
     return tx.ledger.one(Message, "messages_before", conversation=conversation_id, before=_NEWEST, limit=1)
 
 
@@ -108,7 +108,7 @@ def post(
     work_item_id: str | None = None,
     metadata: Metadata = Metadata(),
 ) -> Message:
-    """Say something in a conversation."""
+    """Post a message in a conversation."""
     who = sender or tx.sender
     message = Message(
         id=message_id or tx.mint("msg"),
@@ -144,9 +144,9 @@ def deliver(
     decision: WakeFact | None = None,
     metadata: Metadata = Metadata(),
 ) -> Delivery:
-    """Route a message to one target; for `wake` a program may be started, `delegates` expects an answer.
+    """Create a delivery of a message. `wake`: may start a program; `delegates`: expects an answer.
 
-    An ask wakes a sleeping agent, and so does what starts a program; plain mail waits until it is awake.
+    An ask or a `wake` delivery wakes a sleeping agent; plain mail waits until the agent is awake.
     """
     if wake or message.flight_id is not None:
         wake_agent(tx, target, reason or "it was asked")
@@ -186,7 +186,7 @@ def deliver(
 
 
 def receipt_of(tx: Transaction, delivery: Delivery) -> DeliveryReceipt:
-    """What a receipt says of a delivery."""
+    """Return a delivery's entry in a receipt."""
     return DeliveryReceipt(
         delivery_id=delivery.id,
         target=delivery.target,

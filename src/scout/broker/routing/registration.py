@@ -1,4 +1,4 @@
-"""New agents: entered by registration, or because a project without one is asked."""
+"""Create agents: by registration, or for a project that is asked and has none."""
 
 from scout.base.refusal import BadRequest, Refused
 from scout.broker.routing import routes
@@ -27,7 +27,7 @@ from scout.ports import Surroundings
 
 
 def checked_config(tx: Transaction, config: AgentConfig, was: AgentConfig | None = None) -> AgentConfig:
-    """Which program is started is the operator's to say: nobody else could be allowed to."""
+    """Return the config if the caller may set it; only the operator may set a command."""
     if config.command != (was.command if was else ()) and not tx.is_operator:
         needs = ("the operator's token",)
         raise Refused(Forbidden(action="set the command", subject="an agent's config", needs=needs))
@@ -41,22 +41,22 @@ def checked_config(tx: Transaction, config: AgentConfig, was: AgentConfig | None
 
 
 def check_own_folder(tx: Transaction, folder: str) -> None:
-    """Only the operator places an agent outside the allowed roots."""
+    """Refuse a directory outside the allowed roots, unless the caller is the operator."""
     if not tx.is_operator:
         check_directory(folder, tx.services.roots, tx.actor, tx.services.places.home)
 
 
 def check_profile(tx: Transaction, wanted: PermissionProfile | None, was: PermissionProfile | None) -> None:
-    """Only the operator trusts a program with everything."""
+    """Refuse the trusted profile, unless the caller is the operator or it is unchanged."""
     if wanted is PermissionProfile.TRUSTED and wanted is not was and not tx.is_operator:
         needs = ("the operator's token",)
         raise Refused(Forbidden(action="set the profile trusted", subject="a program", needs=needs))
 
 
 def enter(tx: Transaction, decided: Registration, config: AgentConfig, place: Surroundings | None) -> Agent:
-    """Store a new agent under the names that were decided."""
+    """Store a new agent under the decided names."""
     spelling = decided.spelling
-    assert spelling is not None  # a decision without an existing agent spells a new one
+    assert spelling is not None  # a decision without an existing agent has a spelling
     born = spelling.birth_branch
     if born and place and tx.ledger.one(Agent, "agent_born", root=place.project_root, branch=born):
         born = None  # a retired agent keeps its birth branch
@@ -81,7 +81,7 @@ def enter(tx: Transaction, decided: Registration, config: AgentConfig, place: Su
 
 
 def enter_at(tx: Transaction, path: AgentPath, config: AgentConfig) -> Agent:
-    """Store a new agent by its path; an agent path gives it its name as a handle, if that is free."""
+    """Store a new agent at a path; its last segment becomes the handle if that is free."""
     parent = tx.everybody.at_path(path.parent) if path.parent else None
     if path.parent is not None and parent is None:
         raise tx.missing("agent", str(path.parent))
@@ -103,7 +103,7 @@ def enter_at(tx: Transaction, path: AgentPath, config: AgentConfig) -> Agent:
 
 
 def _free_name(tx: Transaction, path: AgentPath) -> str | None:
-    """The handle that a path of this machine's user spells, unless it is reserved or taken."""
+    """Return the handle for an agent path of the operator, unless it is reserved or taken."""
     name = str(path).rpartition("/")[2]
     foreign = path.user != tx.services.operator
     if foreign or path.kind is not Kind.AGENT or fold(name) != name or name in RESERVED:
@@ -113,7 +113,7 @@ def _free_name(tx: Transaction, path: AgentPath) -> str | None:
 
 
 def _take_index(tx: Transaction, parent: Agent, path: AgentPath) -> None:
-    """Numbered children come in their order: the number of a new one is the parent's next."""
+    """Take the parent's next child number; refuse a path with any other number."""
     take = {Kind.SUB: take_sub_index, Kind.SEARCH: take_search_index}.get(path.kind)
     if take is None:
         return
@@ -126,7 +126,7 @@ def _take_index(tx: Transaction, parent: Agent, path: AgentPath) -> None:
 
 
 def break_alias_named(tx: Transaction, agent: Agent) -> None:
-    """An alias never shadows a definition: one that was there first is refused until a person repairs it."""
+    """Break an alias with the new agent's name: an alias never shadows an agent. A person must repair it."""
     alias = tx.ledger.one(Alias, "alias_named", owner=agent.owner, name=agent.definition_id)
     if alias is not None and alias.state is AliasState.ACTIVE:
         reason = f"an agent is now called {agent.definition_id}"
@@ -134,7 +134,7 @@ def break_alias_named(tx: Transaction, agent: Agent) -> None:
 
 
 def base_agent(tx: Transaction, place: Surroundings) -> Agent:
-    """The agent of a project directory; made now if there is none yet."""
+    """Return the agent of a project directory, created if there is none."""
     found = tx.everybody.of_project(place.directory) or tx.everybody.of_project(place.project_root)
     if found is not None:
         return found

@@ -1,4 +1,4 @@
-"""Routes: the endpoint through which an agent is reached now, or the harness that would start it."""
+"""Routes: the endpoint through which an agent is reachable now, or the harness that would start it."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ from scout.policy.reach import Reach, reach_of
 
 
 class AgentRoute(Record):
-    """`runs`: the dispatcher carries it, with `harness`; else the agent takes it from its inbox."""
+    """`runs`: the dispatcher runs turns with `harness`; otherwise the agent pulls from its inbox."""
 
     reach: Reach
     endpoint: Endpoint | None = None
@@ -42,19 +42,19 @@ class AgentRoute(Record):
 
 
 def shared_endpoints(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
-    """Those that are a way for everybody, and were not made for one ask alone."""
+    """Return the endpoints that are not isolated for one ask."""
     return [one for one in endpoints if one.isolated_for is None]
 
 
 def choice_for(tx: Transaction, agent: Agent, wish: Demand) -> Choice:
-    """The endpoint by the one function of all; what was made for one ask is only for who names it."""
+    """Choose the endpoint for a demand; isolated endpoints count only if the demand names a session."""
     endpoints = tx.endpoints(agent.id) if wish.session_id else shared_endpoints(tx.endpoints(agent.id))
     wish = replace(wish, may_start=may_start(tx, agent, wish))
     return choose(agent, lambda: tx.address(agent.id), endpoints, wish, now=tx.now)
 
 
 def may_start(tx: Transaction, agent: Agent, wish: Demand) -> bool:
-    """Whether Scout can start the named harness for an agent that it starts at all, on this node."""
+    """Whether Scout can start the demanded harness for the agent on this node."""
     here = wish.node in (None, tx.services.node)
     return (
         here and wish.harness is not None and is_startable(tx, agent) and not _lacks(tx, agent, wish.harness)
@@ -62,7 +62,7 @@ def may_start(tx: Transaction, agent: Agent, wish: Demand) -> bool:
 
 
 def is_startable(tx: Transaction, agent: Agent) -> bool:
-    """Whether Scout starts programs for an agent: it has a harness, a folder, or a session of Scout's."""
+    """Whether Scout starts programs for an agent: it has a harness, a directory, or a held endpoint."""
     if agent.kind is Kind.CONNECTOR:
         return False
     given = agent.config.harness or agent.project_root or agent.working_dir
@@ -70,7 +70,7 @@ def is_startable(tx: Transaction, agent: Agent) -> bool:
 
 
 def check_harness(tx: Transaction, agent: Agent, wish: Demand) -> None:
-    """Refuse a named harness that nothing attached runs in and that cannot be started here."""
+    """Refuse a demanded harness that no endpoint of the agent uses and that cannot be started here."""
     attached = {one.harness for one in tx.endpoints(agent.id)}
     if wish.harness is None or wish.harness in attached or wish.session_id is not None:
         return
@@ -80,7 +80,7 @@ def check_harness(tx: Transaction, agent: Agent, wish: Demand) -> None:
 
 
 def demand_of(tx: Transaction, ask: Ask) -> Demand:
-    """What a stored ask insists on."""
+    """Return the demand of a stored ask."""
     return Demand(
         session_id=ask.target_session_id,
         harness=ask.harness,
@@ -98,13 +98,13 @@ def route_of(
     harness: str | None = None,
     strict: bool = False,
 ) -> AgentRoute:
-    """The way to an agent. `harness`: only this one; `strict`: that none can run it is a refusal."""
+    """Return the route to an agent. `harness`: only this one; `strict`: refuse if no harness can run it."""
     endpoints = shared_endpoints(tx.endpoints(agent.id))
     endpoint = choice.endpoint if choice else _online(tx, endpoints) or _let_go(endpoints)
     if endpoint is not None and endpoint.transport is Transport.PULL:
         if is_online(endpoint, tx.now, tx.rules.periods.online_within):
             return AgentRoute(reach=_reach(tx, agent, [endpoint], ""), endpoint=endpoint)
-        endpoint = choice = None  # it says nothing of what Scout could start
+        endpoint = choice = None  # an offline pull endpoint does not limit what Scout may start
     named = harness or (endpoint.harness if endpoint else choice.harness if choice else None)
     runner, why_not = _runner(tx, agent, named, strict)
     reach = _reach(tx, agent, [endpoint] if endpoint else endpoints, why_not)
@@ -117,7 +117,7 @@ def _online(tx: Transaction, endpoints: Sequence[Endpoint]) -> Endpoint | None:
 
 
 def is_let_go(endpoint: Endpoint) -> bool:
-    """Whether it leads to a session of Scout's that was let go while its agent slept."""
+    """Whether the endpoint belongs to a session of Scout's that was released while its agent slept."""
     return endpoint.held and endpoint.state is EndpointState.STALE
 
 
@@ -126,7 +126,7 @@ def _let_go(endpoints: Sequence[Endpoint]) -> Endpoint | None:
 
 
 def is_live(tx: Transaction, agent: Agent) -> bool:
-    """Whether an endpoint of it is online."""
+    """Whether an endpoint of the agent is online."""
     return _online(tx, tx.endpoints(agent.id)) is not None
 
 
@@ -147,7 +147,7 @@ def _reach(tx: Transaction, agent: Agent, endpoints: Sequence[Endpoint], why_not
 
 
 def _runner(tx: Transaction, agent: Agent, named: str | None, strict: bool) -> tuple[str | None, str]:
-    """The harness that would run the agent, and why none can."""
+    """Return the harness that would run the agent, and the reason if it cannot."""
     if agent.kind is Kind.CONNECTOR:
         return None, "a person is not started"
     harness = named or agent.config.harness or tx.services.default_harness
@@ -178,7 +178,7 @@ def _runner(tx: Transaction, agent: Agent, named: str | None, strict: bool) -> t
 
 
 def _lacks(tx: Transaction, agent: Agent, harness: str) -> str:
-    """What keeps a harness from running an agent; nothing when it can."""
+    """Return why a harness cannot run an agent; empty if it can."""
     services = tx.services
     if harness not in services.harnesses:
         return f"this Scout has no harness {harness}"
@@ -189,7 +189,7 @@ def _lacks(tx: Transaction, agent: Agent, harness: str) -> str:
 
 
 def _check_folder(tx: Transaction, agent: Agent, harness: str) -> None:
-    """Whether a program may be started in an agent's own folder."""
+    """Refuse if no program may be started in the agent's own directory."""
     folder = agent.config.workspace_dir or agent.working_dir or agent.project_root
     if folder is None:
         return
@@ -198,7 +198,7 @@ def _check_folder(tx: Transaction, agent: Agent, harness: str) -> None:
 
 
 def check_folder(tx: Transaction, folder: str, harness: str, repository: str | None) -> None:
-    """A program is started only below an allowed root; the operator's own repository becomes one."""
+    """Refuse a directory outside the allowed roots; the operator's own repository becomes a root."""
     if not tx.services.harnesses[harness].capabilities.starts_programs:
         return
     allowed = check_directory(folder, tx.services.roots, _person(tx), tx.services.places.home, repository)
@@ -207,19 +207,19 @@ def check_folder(tx: Transaction, folder: str, harness: str, repository: str | N
 
 
 def _person(tx: Transaction) -> Actor:
-    """Whose repository may become a root: the operator's who asks, never the broker's on its own."""
+    """Return the actor for the root check; without a token (the broker itself) it cannot add a root."""
     actor = tx.actor
     return actor if actor.token_id else replace(actor, kind=TokenKind.AGENT)
 
 
 def can_wake_live(services: Services, harness: str | None) -> bool:
-    """Whether sessions of this harness can be woken while a person has them open."""
+    """Whether the harness can wake sessions that a person has open."""
     found = services.harnesses.get(harness or "")
     return found is not None and found.capabilities.live_wake
 
 
 def unknown_harness(services: Services, harness: str, *remedies: Remedy) -> HarnessUnavailable:
-    """The refusal of a harness that this Scout does not have, with the nearest ones."""
+    """Return the refusal of an unknown harness, with the nearest names."""
     near = tuple(Candidate(address=name) for name in ranked(harness, services.harnesses, 3))
     hint = f"this Scout runs {', '.join(services.harnesses)}"
     return HarnessUnavailable(
@@ -228,7 +228,7 @@ def unknown_harness(services: Services, harness: str, *remedies: Remedy) -> Harn
 
 
 def harness_unavailable(tx: Transaction, harness: str, agent: Agent | None = None) -> HarnessUnavailable:
-    """The refusal of a harness that cannot run here."""
+    """Return the refusal of a harness that cannot run here."""
     services = tx.services
     look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
     if harness not in services.harnesses:
@@ -247,7 +247,7 @@ def harness_unavailable(tx: Transaction, harness: str, agent: Agent | None = Non
 
 
 def _none_ready(tx: Transaction, agent: Agent) -> AmbiguousEndpoint:
-    """The refusal where no harness is ready that could run an agent."""
+    """Return the refusal if no harness is ready to run an agent."""
     address = tx.address(agent.id)
     queue = {"to": address, "body": "…", "ifUnreachable": "queue"}
     remedies = (
@@ -262,7 +262,7 @@ def _none_ready(tx: Transaction, agent: Agent) -> AmbiguousEndpoint:
 
 
 def endpoint_of(tx: Transaction, session_id: str | None) -> Endpoint | None:
-    """The endpoint by which a session is reached now."""
+    """Return the current endpoint of a session."""
     if session_id is None:
         return None
     found = tx.ledger.many(Endpoint, "endpoints_of_session", session=session_id)
@@ -272,7 +272,7 @@ def endpoint_of(tx: Transaction, session_id: str | None) -> Endpoint | None:
 def record_endpoint_move(
     tx: Transaction, endpoint: Endpoint, step: EndpointMove, reason: str = ""
 ) -> Endpoint:
-    """One move of an endpoint, and the news of its agent when that changes whether it can be reached."""
+    """Record a move of an endpoint, and its agent's presence if that changes."""
     moved = move_endpoint(endpoint, step, tx.now, reason=reason)
     tx.record(ENDPOINT_EVENTS[step], moved, move=step, reason=reason)
     announce_presence(tx, endpoint, moved, reason)
@@ -280,9 +280,9 @@ def record_endpoint_move(
 
 
 def announce_presence(tx: Transaction, before: Endpoint, after: Endpoint, reason: str = "") -> None:
-    """The first endpoint in use makes its agent online, the last one to leave makes it offline.
+    """Record that an agent is online with its first active endpoint, or offline with its last one gone.
 
-    By their states alone: whoever fell silent was said to be online until it is found stale.
+    Only states count: a silent endpoint keeps its agent online until it is marked stale.
     """
     if (before.state in ACTIVE) is (after.state in ACTIVE):
         return
@@ -296,7 +296,7 @@ def announce_presence(tx: Transaction, before: Endpoint, after: Endpoint, reason
 def record_presence(
     tx: Transaction, endpoint: Endpoint, kind: type[AgentOnline | AgentOffline], reason: str = ""
 ) -> None:
-    """Say that an agent can be reached, or no longer."""
+    """Record that an agent is online or offline."""
     seen = Reached(
         agent_id=endpoint.agent_id, endpoint_id=endpoint.id, last_seen=endpoint.last_seen, reason=reason
     )
@@ -304,13 +304,13 @@ def record_presence(
 
 
 def retired_target(tx: Transaction, agent: Agent) -> RetiredTarget:
-    """The refusal of what is for an agent that is out of service."""
+    """Return the refusal of a request to a retired agent."""
     revive = Remedy(operation="agent.revive", parameters={"address": str(agent.path)})
     return RetiredTarget(address=tx.address(agent.id), agent_id=agent.id, remedies=(revive,))
 
 
 def wake_agent(tx: Transaction, agent_id: str | None, reason: str) -> Agent | None:
-    """Store that an agent sleeps no longer, if it did."""
+    """Record that a sleeping agent is awake; return the agent."""
     agent = tx.agent(agent_id)
     if agent is None or agent.lifecycle is not Lifecycle.SLEEPING:
         return agent

@@ -14,7 +14,7 @@ _MANY = 1000
 def create_agent_token(
     tx: Transaction, agent: Agent, *, session_id: str | None = None, label: str = ""
 ) -> str:
-    """A new credential that stands for an agent; the secret, which nobody can read again."""
+    """Create a token for an agent; return its secret, which is not stored."""
     token = Token(
         id=tx.mint("tok"),
         created_at=tx.now,
@@ -37,13 +37,13 @@ def mint_token(tx: Transaction, token: Token) -> tuple[Token, str]:
 
 
 def revoke_agent_tokens(tx: Transaction, agent: Agent, reason: str) -> None:
-    """End every credential of an agent."""
+    """Revoke all tokens of an agent."""
     for token in tx.ledger.many(Token, "tokens_of_agent", agent=agent.id, limit=_MANY):
         record_revocation(tx, token, reason)
 
 
 def revoke_session_tokens(tx: Transaction, session: Session, reason: str) -> None:
-    """End every credential that was for one session."""
+    """Revoke all tokens of a session."""
     for token in tx.ledger.many(Token, "tokens_of_session", session=session.id, limit=_MANY):
         record_revocation(tx, token, reason)
 
@@ -51,6 +51,3 @@ def revoke_session_tokens(tx: Transaction, session: Session, reason: str) -> Non
 def record_revocation(tx: Transaction, token: Token, reason: str) -> Token:
     revoked = revoke_token(token, reason, tx.now)
     return tx.record(TokenRevoked, revoked, move="revoke", reason=reason)
-
-
-# -- grants ------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
-"""What is unread for an agent, in one place for the inbox, claims, the brief, hooks and turns.
+"""Unread items of an agent, in one place for the inbox, claims, the brief, hooks and turns.
 
-There are two kinds. What is for the agent alone has a delivery: it is leased and acknowledged (see `inbox`).
-What is said to many (a channel, a thread, a broadcast) has none: each member has a cursor, and `mark_read`
-moves it. `list_unread` lists both, oldest first; `count_unread` counts them; a message that is delivered to
-the agent as well counts once, by its delivery.
+There are two kinds. An item for the agent alone has a delivery: it is leased and acknowledged (see `inbox`).
+A group message (in a channel, thread or broadcast) has none: each member has a read cursor, which `mark_read`
+advances. `list_unread` lists both, oldest first; `count_unread` counts them. A group message that is also
+delivered to the agent counts once, as its delivery.
 """
 
 import heapq
@@ -25,29 +25,29 @@ _NEWEST = (1 << 62) - 1
 
 
 class Unread(NamedTuple):
-    """One thing for an agent; without a delivery it is read by the cursor of its conversation."""
+    """One item for an agent; an item without a delivery is a group message, read by its cursor."""
 
     message: Message | None
     delivery: Delivery | None = None
 
     @property
     def at(self) -> Time:
-        """When it came."""
+        """When the item arrived."""
         if self.delivery is not None:
             return self.delivery.created_at
-        assert self.message is not None  # what has no delivery is a message
+        assert self.message is not None  # an item without a delivery is a message
         return self.message.created_at
 
 
 class Position(NamedTuple):
-    """How far a list of both kinds was read."""
+    """A position in a list of both kinds."""
 
     delivery_id: str = ""
     seq: int = 0
 
 
 START = Position()
-LATEST = Position(LAST, _NEWEST)  # where a list that begins with the newest begins
+LATEST = Position(LAST, _NEWEST)  # the start of a newest-first list
 
 
 def _any(_: Delivery) -> bool:
@@ -61,7 +61,7 @@ def list_unread(
     start: Position = START,
     wanted: Callable[[Delivery], bool] = _any,
 ) -> list[Unread]:
-    """What is unread for an agent after a position, oldest first; `wanted` chooses among the deliveries."""
+    """List an agent's unread items after a position, oldest first; `wanted` filters the deliveries."""
     delivered = _list_delivered(tx, agent_id, limit, start.delivery_id, wanted)
     said = [Unread(one) for one in _list_said(tx, agent_id, limit, start.seq)]
     return list(heapq.merge(delivered, said, key=lambda one: one.at))[:limit]
@@ -81,7 +81,7 @@ def _list_delivered(
 
 
 def _list_said(tx: Transaction, agent_id: str, limit: int, after: int) -> list[Message]:
-    """What was said to many: of the conversations whose next message came first, no more than is shown."""
+    """List unread group messages, oldest first; only the `limit` conversations with the oldest are read."""
     places = [place for place in followed_places(tx, agent_id, after) if place.next_seq is not None]
     places.sort(key=lambda place: place.next_seq or 0)
     found: list[Message] = []
@@ -93,7 +93,7 @@ def _list_said(tx: Transaction, agent_id: str, limit: int, after: int) -> list[M
 
 
 def list_read(tx: Transaction, agent_id: str, limit: int, before: Position) -> list[Unread]:
-    """Everything that ever came, newest first, read or not; from before a position."""
+    """List all items ever received before a position, read or not, newest first."""
     mail = tx.ledger.many(Delivery, "deliveries_to", agent=agent_id, before=before.delivery_id, limit=limit)
     delivered = [Unread(tx.get(Message, one.message_id), one) for one in mail]
     said = [Unread(one) for one in _list_said_before(tx, agent_id, limit, before.seq)]
@@ -116,11 +116,11 @@ def _list_said_before(tx: Transaction, agent_id: str, limit: int, before: int) -
     return sorted(found, key=lambda message: -message.seq)[:limit]
 
 
-# -- how far ----------------------------------------------------------------------------------------
+# -- cursors ----------------------------------------------------------------------------------------
 
 
 class Followed(NamedTuple):
-    """A conversation of many, how far an agent has nothing unread there, and what is next for it."""
+    """A group conversation, an agent's read cursor in it, and its next unread message."""
 
     conversation_id: str
     read_seq: int
@@ -128,14 +128,14 @@ class Followed(NamedTuple):
 
 
 def followed_places(tx: Transaction, agent_id: str, after: int = 0) -> list[Followed]:
-    """The conversations of many that an agent takes part in, the broadcasts of its user among them."""
+    """Return an agent's group conversations, including its user's broadcasts."""
     places = [Followed(*row) for row in tx.ledger.rows("followed_of", agent=agent_id, after=after)]
     broadcast = _unjoined_broadcast(tx, agent_id, after)
     return places if broadcast is None else [*places, broadcast]
 
 
 def talks_of(tx: Transaction, agent_id: str) -> list[str]:
-    """Where something may be said to many, an agent among them; a broadcast may still be the first."""
+    """Return the ids of group conversations that reach an agent, including a broadcast not yet created."""
     agent = tx.agent(agent_id)
     places = [str(row[0]) for row in tx.ledger.rows("followed_all", agent=agent_id)]
     to_all = [broadcast_id(agent.owner)] if agent is not None and agent.owner else []
@@ -143,7 +143,7 @@ def talks_of(tx: Transaction, agent_id: str) -> list[str]:
 
 
 def broadcast_for(tx: Transaction, agent_id: str) -> Conversation | None:
-    """The conversation of the broadcasts that reach an agent, if there is one: only agents of this node."""
+    """Return the broadcast conversation that reaches an agent of this node, if there is one."""
     agent = tx.agent(agent_id)
     if agent is None or agent.owner is None or agent.node != tx.services.node:
         return None
@@ -151,7 +151,7 @@ def broadcast_for(tx: Transaction, agent_id: str) -> Conversation | None:
 
 
 def _unjoined_broadcast(tx: Transaction, agent_id: str, after: int = 0) -> Followed | None:
-    """The broadcasts for an agent that has read none yet: from its registration on."""
+    """Return the broadcasts for an agent that has read none yet, counted from its registration."""
     found = broadcast_for(tx, agent_id)
     if found is None or tx.ledger.rows("followed_at", agent=agent_id, conversation=found.id):
         return None
@@ -162,7 +162,7 @@ def _unjoined_broadcast(tx: Transaction, agent_id: str, after: int = 0) -> Follo
 
 
 def read_up_to(tx: Transaction, agent_id: str, conversation_id: str) -> int:
-    """How far an agent has nothing unread in a conversation of many."""
+    """Return an agent's read cursor in a group conversation."""
     rows = tx.ledger.rows("followed_at", agent=agent_id, conversation=conversation_id)
     if rows:
         return int(rows[0][0])
@@ -171,16 +171,16 @@ def read_up_to(tx: Transaction, agent_id: str, conversation_id: str) -> int:
     return broadcast.read_seq if broadcast is not None and is_it else _NEWEST
 
 
-# -- how much ---------------------------------------------------------------------------------------
+# -- counts -----------------------------------------------------------------------------------------
 
 
 def count_unread(tx: Transaction, agent_id: str) -> int:
-    """How much is unread for an agent; up to a thousand of each kind are counted."""
+    """Count an agent's unread items, up to a thousand deliveries and a thousand per conversation."""
     return counts_by_conversation(tx, agent_id).total()
 
 
 def counts_by_conversation(tx: Transaction, agent_id: str) -> Counter[str]:
-    """How much of it lies in each conversation."""
+    """Count an agent's unread items by conversation."""
     rows = tx.ledger.rows("inbox_places", agent=agent_id, limit=_COUNTED)
     counts = Counter[str](row[0] or "" for row in rows)
     for place in followed_places(tx, agent_id):
@@ -194,7 +194,7 @@ def counts_by_conversation(tx: Transaction, agent_id: str) -> Counter[str]:
 
 
 def mark_read(tx: Transaction, agent_id: str, conversation_id: str, seq: int) -> None:
-    """Move an agent's cursor in a conversation of many; it never goes back, nor past what was said."""
+    """Advance an agent's read cursor in a group conversation; never back, nor past the newest message."""
     newest = posts.newest_message(tx, conversation_id)
     seq = min(seq, newest.seq if newest else 0)
     member = tx.ledger.one(Member, "membership", conversation=conversation_id, agent=agent_id)

@@ -1,4 +1,4 @@
-"""Records as they are shown: with what follows from the others."""
+"""Views: records with fields derived from other records."""
 
 from typing import TypeVar
 
@@ -33,17 +33,17 @@ _FEW = 20
 
 
 def extend_record(kind: type[T], record: Record, **more: object) -> T:
-    """A record as a larger one that shows more of it."""
+    """Return a record as a view type with additional fields."""
     return kind(**asdict(record), **more)
 
 
 def agent_view(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | None = None) -> AgentView:
-    """An agent, how it is and what it is called."""
+    """Return an agent with its status and names."""
     return extend_record(AgentView, agent, **_shown(tx, agent, endpoints))
 
 
 def detail_of(tx: Transaction, agent: Agent) -> AgentDetail:
-    """An agent with the ways to reach it."""
+    """Return an agent with its endpoints, sessions, aliases and counts."""
     ledger, user = tx.ledger, tx.actor.user
     endpoints = ledger.many(Endpoint, "endpoints_of", agent=agent.id)
     aliases = ledger.many(Alias, "aliases_for", agent=agent.id, owner=user, limit=_FEW)
@@ -69,7 +69,7 @@ def _shown(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | None) -> d
     within = tx.rules.periods.online_within
     status = agent_status(agent, endpoints, tx.now, flights=flights, attention=needs, within=within)
     if agent.kind is Kind.CONNECTOR and agent.id == tx.actor.agent_id:
-        status = AgentStatus.ONLINE  # a person who asks is there
+        status = AgentStatus.ONLINE  # a person who asks is online
     return {
         "status": status,
         "address": tx.address(agent.id),
@@ -82,11 +82,11 @@ def _shown(tx: Transaction, agent: Agent, endpoints: list[Endpoint] | None) -> d
 
 
 def flight_view(tx: Transaction, flight: Flight) -> FlightView:
-    """A flight, how its target is called, what was asked, and how its delivery fares."""
+    """Return a flight with its addresses, the ask's body, and its delivery attempts."""
     ledger = tx.ledger
     deliveries = ledger.many(Delivery, "deliveries_of_flight", flight=flight.id)
     newest = deliveries[-1] if deliveries else None
-    # The first one carried the ask; a later one may carry a person's answer, which is not the asker's.
+    # The first delivery carries the ask; a later one may carry a person's answer.
     message = ledger.get(Message, deliveries[0].message_id) if deliveries else None
     return extend_record(
         FlightView,
@@ -101,7 +101,7 @@ def flight_view(tx: Transaction, flight: Flight) -> FlightView:
 
 
 def _with_reason(tx: Transaction, record: W) -> W:
-    """A record that waits for a person; whoever may read what is asked is shown it as the reason."""
+    """Show the item's title as the reason of a record that waits for it, if the caller may read the item."""
     on = record.waiting_on
     item = tx.get(Attention, on.ref) if on is not None and (on.ref or "").startswith("att_") else None
     if item is None or not may_read_attention(tx.actor, item):
@@ -110,14 +110,14 @@ def _with_reason(tx: Transaction, record: W) -> W:
 
 
 def _in_line(tx: Transaction, flight: Flight) -> Flight:
-    """A flight that is in line says its place as it is now, which no record holds."""
+    """Show a queued flight's current place in line as its reason; the place is not stored."""
     waits = flight.state is FlightState.QUEUED and flight.phase is not FlightPhase.HELD
     place = tx.services.line.get(flight.id) if waits else None
     return replace(flight, reason=place) if place else flight
 
 
 def question_view(tx: Transaction, question: Question, notes: tuple[str, ...] = ()) -> QuestionView:
-    """A question, how its people are called, and the work that it is about or that came of it."""
+    """Return a question with its addresses and its work item."""
     return extend_record(
         QuestionView,
         question,
@@ -129,7 +129,7 @@ def question_view(tx: Transaction, question: Question, notes: tuple[str, ...] = 
 
 
 def work_view(tx: Transaction, item: WorkItem, **more: object) -> WorkView:
-    """A work item and how its people are called."""
+    """Return a work item with its addresses."""
     holder = item.next_move_owner_id
     return extend_record(
         WorkView,

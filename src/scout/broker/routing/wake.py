@@ -1,4 +1,4 @@
-"""Who is woken by a message or an ask, through which endpoint, and why one is held."""
+"""Wake decisions for messages and asks: which agent, through which endpoint, and why an ask is held."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -41,7 +41,7 @@ _COUNTED = 200
 def find_route(
     tx: Transaction, agent: Agent, wish: Demand, choice: Choice | None, *, queue: bool
 ) -> tuple[routes.AgentRoute, str]:
-    """The route of an ask; or, where it may be queued, the reason why it waits."""
+    """Return the route of an ask, and the reason if it must be queued."""
     try:
         route = routes.route_of(tx, agent, choice, harness=wish.harness, strict=True)
         check_reach(route.reach)
@@ -55,7 +55,7 @@ def find_route(
 def find_route_again(
     tx: Transaction, ask: Ask, agent: Agent, *, queue: bool = False
 ) -> tuple[routes.AgentRoute, str]:
-    """The route of an ask that was made before; `queue` lets it wait even if its asker did not."""
+    """Return the route of an existing ask; `queue` lets it wait even if its asker did not allow that."""
     wish = routes.demand_of(tx, ask)
     queue = queue or ask.if_unreachable is IfUnreachable.QUEUE
     try:
@@ -70,7 +70,7 @@ def find_route_again(
 def decide_ask_wake(
     tx: Transaction, ask: Ask, route: routes.AgentRoute, conversation: Conversation
 ) -> WakeDecision:
-    """Decide who is woken for an ask: its target, within the budget of the conversation."""
+    """Decide whether an ask wakes its target, within the conversation's wake budget."""
     party = Party(agent_id=ask.target, session_id=ask.target_session_id)
     occasion = Occasion(
         cause=Cause.ASK,
@@ -92,7 +92,7 @@ def deliver_ask(
     reason: str,
     waits: bool = False,
 ) -> Delivery:
-    """Record the delivery of an ask; a program is started for it if that was decided."""
+    """Create the delivery of an ask, which starts a program if the decision is to wake."""
     return posts.deliver(
         tx,
         message,
@@ -108,13 +108,13 @@ def deliver_ask(
 
 
 def hold_ask(tx: Transaction, ask: Ask, flight: Flight, decision: WakeDecision, waits: str) -> Flight:
-    """A flight that cannot start now says why, whose move it is and when it is looked at again."""
+    """Hold a flight that cannot start now: with a reason, the owner of the next move, and the next check."""
     if waits:
         until, kind, reason = tx.now.plus(tx.rules.periods.queue_expiry), WaitingKind.PEER, waits
         check = _MINUTE
     elif decision.action is WakeAction.HOLD:
         until, kind, reason = None, WaitingKind.OPERATOR, explain_decision(tx, decision)
-        check = _HOUR  # a budget is free again by then; who starts by hand needs no reminder
+        check = _HOUR  # the budget is free again by then; a manual start needs no reminder
         if decision.rule != code_of(WakeBudget):
             show_held(tx, ask.target, "is started by hand", decision.remedies)
     else:
@@ -126,7 +126,7 @@ def hold_ask(tx: Transaction, ask: Ask, flight: Flight, decision: WakeDecision, 
 
 
 def wake_context(tx: Transaction, conversation: Conversation) -> WakeContext:
-    """A conversation as far as waking looks at it; a thread is ruled by the channel that it hangs on."""
+    """Return the facts about a conversation that wake rules use; a thread follows its channel's policy."""
     rules = conversation
     while rules.kind is ConversationKind.THREAD:
         rules = tx.need(Conversation, "conversation", rules.parent_id or "")
@@ -146,7 +146,7 @@ def wake_context(tx: Transaction, conversation: Conversation) -> WakeContext:
 def decide_who_is_woken(
     tx: Transaction, occasion: Occasion, known: Mapping[str, Reach] | None = None
 ) -> WakeDecision:
-    """Who is woken, told or waited for; within the budget of the conversation."""
+    """Decide which agent is woken, notified or held, within the conversation's wake budget."""
     ids = [one.agent_id for one in (*occasion.targets, *occasion.soft)]
     ids += [occasion.leading.agent_id] if occasion.leading else []
     place, duty = occasion.place, occasion.duty
@@ -165,13 +165,13 @@ def decide_who_is_woken(
 
 
 def _is_asked_by_person(tx: Transaction, occasion: Occasion) -> bool:
-    """Whether no agent causes the wake: a person does."""
+    """Whether a person causes the wake."""
     sender = tx.agent(occasion.sender.agent_id)
     return sender is not None and sender.kind is Kind.CONNECTOR
 
 
 def _within_budget(tx: Transaction, decision: WakeDecision, conversation_id: str) -> WakeDecision:
-    """The decision, held when agents have used up the wakes of the conversation."""
+    """Return the decision, turned into a hold if agents have used up the conversation's wake budget."""
     most = tx.rules.limits.wakes_per_hour
     since = int(tx.now.plus(-_HOUR))
     wanted: dict[str, Any] = {"conversation": conversation_id, "since": since, "limit": most}
@@ -186,7 +186,7 @@ def _within_budget(tx: Transaction, decision: WakeDecision, conversation_id: str
 
 
 def explain_decision(tx: Transaction, decision: WakeDecision) -> str:
-    """Why another has it, or why nobody is woken yet; with the command by which a person changes that."""
+    """Explain a decision; for a hold, with the commands by which a person starts the agent."""
     if decision.action is not WakeAction.HOLD or decision.holder is None:
         return decision.reason
     commands = "; ".join(command_line(remedy) for remedy in decision.remedies)
@@ -205,9 +205,9 @@ def deliver_message(
     *,
     delegates: bool = False,
 ) -> Delivery:
-    """The delivery of a message to whom a decision names; a program is started for it if that was decided.
+    """Create the delivery of a message, which starts a program if the decision is to wake.
 
-    `delegates`: no record says that its holder is to act, so that the message itself is watched.
+    `delegates`: no record tracks the expected answer, so reminders watch the delivery itself.
     """
     holder = decision.holder
     if decision.action is WakeAction.HOLD and decision.rule != code_of(WakeBudget):
@@ -231,7 +231,7 @@ def deliver_message(
 
 
 def _expects_answer(decision: WakeDecision, reached: str) -> bool:
-    """Whether somebody was to act on it, also one who could not be reached then."""
+    """Whether the recipient is expected to act, even if it was unreachable."""
     if decision.holder is None:
         return decision.instead_of is not None and decision.instead_of.agent_id == reached
     return decision.action in (WakeAction.WAKE, WakeAction.HOLD)

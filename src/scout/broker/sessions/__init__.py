@@ -1,1 +1,1 @@
-"""Sessions of harnesses: starting, attaching, keeping and observing them."""
+"""Sessions of harnesses: start, attach, keep warm and observe them."""

@@ -1,4 +1,4 @@
-"""After a restart: every session that the broker held is of unknown reach until it has been looked at."""
+"""Recovery after a restart: the reachability of every held session is unknown until it is checked."""
 
 import asyncio
 import logging
@@ -17,12 +17,12 @@ from scout.ports import Harness
 
 _LOG = logging.getLogger("scout.sessions")
 _MANY = 10_000
-_LOOK = 10.0  # seconds for one look
+_LOOK = 10.0  # seconds for one check
 _AT_ONCE = 8
 
 
 class RestartRecovery:
-    """Checks each session once, in the lane of its agent: before its next turn, not delaying the start."""
+    """Checks each session once, in its agent's lane: before its next turn, without delaying startup."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class RestartRecovery:
         self._places = asyncio.Semaphore(_AT_ONCE)
 
     async def begin(self) -> None:
-        """Mark the state of every session as unknown, then check each."""
+        """Mark the reachability of every held session as unknown, then check each."""
         await self._write(_end_unstarted)
         found: list[Session] = await self._write(_unknown)
         for session in found:
@@ -51,7 +51,7 @@ class RestartRecovery:
 
 
 def _end_unstarted(tx: Transaction) -> None:
-    """End the sessions that never became live and that nothing is about to start."""
+    """End sessions that never became live and have no waking endpoint."""
     for session in tx.ledger.many(Session, "sessions_running", limit=_MANY):
         ways = tx.ledger.many(Endpoint, "endpoints_of_session", session=session.id)
         if not any(one.state is EndpointState.WAKING for one in ways):
@@ -59,7 +59,7 @@ def _end_unstarted(tx: Transaction) -> None:
 
 
 def _unknown(tx: Transaction) -> list[Session]:
-    """The live sessions of held endpoints; one of which nothing is known already stays so."""
+    """Mark the live sessions of held endpoints as of unknown reachability, and return them."""
     found: list[Session] = []
     for endpoint in tx.ledger.many(Endpoint, "endpoints_held", limit=_MANY):
         session = tx.get(Session, endpoint.session_id)
@@ -75,15 +75,15 @@ def _classed(tx: Transaction, session: Session, found: SessionClass) -> Session:
 
 
 async def _why_not(harness: Harness | None, session: Session) -> str:
-    """Why a session cannot go on; empty when it can.
+    """Return why a session cannot continue; empty if it can.
 
-    Its program runs, or its harness can resume it when it is needed, or nothing of it runs between turns.
+    It can if its program runs, its harness can resume it, or it keeps no process between turns.
     """
     if harness is None:
         return f"this Scout has no harness {session.harness} any more"
     can = harness.capabilities
     if not can.keeps_process or (can.resume and session.native_ids):
-        await _warm(harness, session)  # so that an adapter finds its program again now
+        await _warm(harness, session)  # lets the adapter find its program now
         return ""
     if await _warm(harness, session):
         return ""
@@ -93,13 +93,13 @@ async def _why_not(harness: Harness | None, session: Session) -> str:
 async def _warm(harness: Harness, session: Session) -> bool:
     try:
         return await asyncio.wait_for(harness.is_warm(session.id), _LOOK)
-    except Exception:  # noqa: BLE001 (a program that cannot be looked at is none; it is logged)
+    except Exception:  # noqa: BLE001 (a program that cannot be checked counts as gone; it is logged)
         _LOG.exception("looking at %s", session.id)
         return False
 
 
 def _looked(tx: Transaction, ident: str, why_not: str) -> None:
-    """It can be reached again, or it is over; one with a turn under way is followed by who carries that."""
+    """Mark a checked session as resumable, or end it; a session with a running turn is left to its runner."""
     session = tx.need(Session, "session", ident)
     unknown = session.session_class is SessionClass.REACHABILITY_UNKNOWN
     if not unknown or session.state is not SessionState.LIVE:

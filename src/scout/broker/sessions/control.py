@@ -35,12 +35,12 @@ from scout.protocol.sessions import (
     Woken,
 )
 
-_LINES = 20  # of what a program wrote last
-_LOOK = 10.0  # seconds for a look at the sessions of a harness
+_LINES = 20  # of a program's last output
+_LOOK = 10.0  # seconds for a query to a harness
 
 
 class SessionBroker(Dispatching, CallBroker, Protocol):
-    """The broker with what runs sessions, and the checks of harnesses."""
+    """The broker with the dispatcher and the harness checks."""
 
     checks: HarnessChecks
 
@@ -52,7 +52,7 @@ SessionCall = CallContext[SessionBroker]
 
 
 async def show_session(call: SessionCall, request: GetSession) -> SessionView:
-    """Show what the records say of a session, whether its program runs, and what that wrote last."""
+    """Return a session with whether its program runs, and the program's last output."""
     view, readable = await call.read(lambda tx: _read_session(tx, request))
     harness, runs = call.services.harnesses.get(view.harness), call.services.runs
     running = view.running or (harness is not None and await _is_warm(harness, view.id))
@@ -205,7 +205,7 @@ async def stop_session(call: SessionCall, request: StopSession) -> SessionView:
 
 
 async def open_in_terminal(call: SessionCall, request: OpenSession) -> SessionOpened:
-    """Hand a session to a person's terminal; its own program ends first, because a session has one writer."""
+    """Hand a session to a person's terminal and stop its own program, because a session has one writer."""
     name, spec = await call.read(lambda tx: terminals.check_handover(tx, request))
     harness = call.services.harnesses[name]
     command = await harness.open(spec)
@@ -224,7 +224,7 @@ async def open_in_terminal(call: SessionCall, request: OpenSession) -> SessionOp
 
 
 async def wake_agent(call: SessionCall, request: Wake) -> Woken:
-    """Make sure that an agent has a live session, and say which."""
+    """Make sure that an agent has a live session, and return it."""
     woken, opening = await call.write(lambda tx: wake_up.wake(tx, request))
     if opening is None:
         return woken
@@ -235,7 +235,7 @@ async def wake_agent(call: SessionCall, request: Wake) -> Woken:
 
 
 async def _restart_program(call: SessionCall, woken: Woken, opening: SessionOpening) -> Woken:
-    """Start the program of a live session again, unless it runs."""
+    """Restart the program of a live session, unless it is running."""
     harness = call.services.harnesses[opening.harness]
     if await harness.is_warm(opening.spec.session_id):
         return woken
@@ -252,7 +252,7 @@ async def _run_in_lane(call: SessionCall, agent_id: str, work: Callable[[], Any]
     async def carry(_: str) -> None:
         try:
             done.set_result(await work())
-        except Exception as error:  # noqa: BLE001 (it is raised where the work was asked for)
+        except Exception as error:  # noqa: BLE001 (raised in the caller that awaits the work)
             done.set_exception(error)
         finally:
             done.cancel()

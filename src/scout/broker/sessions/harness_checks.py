@@ -1,4 +1,4 @@
-"""The checks of harnesses: one at a time for each, followed by whoever asks, stopped by whoever may."""
+"""Harness checks: one running check per harness, which callers can follow and stop."""
 
 import asyncio
 import logging
@@ -11,11 +11,11 @@ from scout.ports import Harness, Probe
 from scout.protocol.sessions import CheckLine, CheckState, Verdict
 
 _LOG = logging.getLogger("scout.runtimes")
-TURNS = 5  # of a model, in a whole check
+TURNS = 5  # model turns of a full check
 
 
 class CheckWish(NamedTuple):
-    """The harness, how it was found, whether turns of a model are allowed, and the program it is to run."""
+    """The harness, its probe, whether model turns are allowed, and the program to run."""
 
     harness: Harness
     probe: Probe
@@ -27,7 +27,7 @@ PlayCheck = Callable[[CheckWish], AsyncGenerator[CheckLine]]
 
 
 class _Check:
-    """One check: its verdicts so far."""
+    """One check and its verdicts so far."""
 
     def __init__(self) -> None:
         self.lines: list[CheckLine] = []
@@ -36,7 +36,7 @@ class _Check:
 
 
 class HarnessChecks:
-    """The last check of each harness. `play` tries the promises one after another."""
+    """Holds the last check of each harness. `play` runs the checks in order."""
 
     def __init__(self, play: PlayCheck, waiters: Waiters) -> None:
         self._play = play
@@ -44,7 +44,7 @@ class HarnessChecks:
         self._last: dict[str, _Check] = {}
 
     def start(self, wish: CheckWish) -> None:
-        """Begin a check, unless one of this harness runs."""
+        """Start a check, unless one is running for this harness."""
         last = self._last.get(wish.harness.name)
         if last is not None and last.state is CheckState.RUNNING:
             return
@@ -52,7 +52,7 @@ class HarnessChecks:
         check.task = asyncio.get_running_loop().create_task(self._run(check, wish))
 
     async def stop(self, name: str) -> None:
-        """End a check that runs; returns once everything that it started is gone."""
+        """Stop a running check; return when everything it started has ended."""
         task = self._last[name].task if name in self._last else None
         if task is not None:
             task.cancel()
@@ -62,7 +62,7 @@ class HarnessChecks:
         await asyncio.gather(*(self.stop(name) for name in self._last))
 
     def result(self, name: str) -> tuple[CheckState | None, tuple[CheckLine, ...]]:
-        """The state of the last check, and its verdicts."""
+        """Return the state and verdicts of the last check."""
         last = self._last.get(name)
         return (last.state, tuple(last.lines)) if last is not None else (None, ())
 
@@ -74,7 +74,7 @@ class HarnessChecks:
                     check.lines.append(line)
                     self._waiters.tell(check_key(name))
             state = CheckState.FINISHED
-        except Exception as error:  # noqa: BLE001 (whoever follows the check is told; it is logged)
+        except Exception as error:  # noqa: BLE001 (reported as a failed verdict; it is logged)
             _LOG.exception("checking %s", name)
             because = f"the check itself failed: {type(error).__name__}: {error}"
             check.lines.append(CheckLine(line="the check", verdict=Verdict.FAILED, because=because))
@@ -85,10 +85,10 @@ class HarnessChecks:
 
 
 def check_key(name: str) -> str:
-    """What those who follow a check listen for."""
+    """Return the waiter key of a harness's check."""
     return f"check of {name}"
 
 
 def turns_of(harness: Harness) -> int:
-    """How many turns of a model a whole check takes."""
+    """Return the number of model turns in a full check."""
     return TURNS if harness.capabilities.calls_model else 0

@@ -1,4 +1,4 @@
-"""The programs of sessions that people opened: a program that is gone has ended its session, hook or not."""
+"""Processes of enrolled sessions: a session ends when its process is gone, even without a hook event."""
 
 import asyncio
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ _Seen = frozenset[_Process]
 
 
 class HostProcesses:
-    """Which process each enrolled session runs in, by its id and its start time."""
+    """Tracks the processes of enrolled sessions, by pid and start time."""
 
     def __init__(self, broker: Transactions) -> None:
         self._broker = broker
         self._known: dict[str, _Seen] = {}
 
     async def begin(self) -> None:
-        """Know which sessions were open when the broker stopped."""
+        """Load the sessions that were open when the broker stopped."""
         running = await self._broker.read(
             lambda ledger: ledger.many(Session, "sessions_running", limit=_MANY)
         )
@@ -31,7 +31,7 @@ class HostProcesses:
             self.on_session(session)
 
     def on_session(self, session: Session) -> None:
-        """A session began, moved to another process, or ended."""
+        """Update the processes of a session that started, moved to another process, or ended."""
         seen = _processes_of(session)
         if seen:
             self._known[session.id] = seen
@@ -39,7 +39,7 @@ class HostProcesses:
             self._known.pop(session.id, None)
 
     async def check(self) -> None:
-        """End the sessions whose process is gone without a word."""
+        """End the sessions whose process is gone."""
         runs = self._broker.services.runs
         if runs is None or not self._known:
             return
@@ -48,7 +48,7 @@ class HostProcesses:
 
 
 def _processes_of(session: Session) -> _Seen:
-    """The processes without which a live session that a person opened is over, as its host named them."""
+    """Return the processes that a live enrolled session needs, as reported by its host."""
     if session.origin is not SessionOrigin.ENROLLED or session.state is not SessionState.LIVE:
         return frozenset()
     named = ((session.pid, session.pid_started), (session.window_pid, session.window_started))

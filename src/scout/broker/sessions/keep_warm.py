@@ -1,4 +1,4 @@
-"""Agents that are kept warm: a live session although nothing waits for one, and no restart without end."""
+"""Keep-warm agents: keep a live session without pending work, with a limited number of restarts."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ _SHORT = Failed(layer=Layer.SESSION, reason="its session ended soon after it beg
 
 @dataclass
 class _Tries:
-    """How often a session was started under a config. `due`: when the next try may be made, if any.
+    """Start attempts under one config. `due`: when the next attempt may be made, if any.
 
-    `live_since`: when its session was first seen; one that lasts makes the tries before it count no more.
+    `live_since`: when the session was first seen live; a session that lasts resets the count.
     """
 
     config: AgentConfig
@@ -44,7 +44,7 @@ class _Tries:
 
 
 class _Kept(NamedTuple):
-    """Who is kept warm, how it is reached, and the way to a session of it that rests."""
+    """A keep-warm agent, its reach, and the endpoint of its idle session."""
 
     agent: Agent
     reach: Reach
@@ -52,7 +52,7 @@ class _Kept(NamedTuple):
 
 
 class WarmKeeper:
-    """Looks from time to time. The tries are kept in memory: a broker that starts tries again."""
+    """Checks periodically. Attempts are kept in memory only, so a restarted broker tries again."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class WarmKeeper:
         self._tries: dict[str, _Tries] = {}
 
     async def check(self) -> None:
-        """Start what should be there and is not, each in the lane of its agent; nothing during a pause."""
+        """Start missing sessions, each in its agent's lane; nothing is started during a pause."""
         if self._services.paused is not None:
             return
         now = self._services.clock.now()
@@ -83,7 +83,7 @@ class WarmKeeper:
                 await self._see_to(one.agent, tries, now)
 
     async def _is_cold(self, kept: _Kept) -> bool:
-        """Whether a session that rests has no program, although one is to go on between turns."""
+        """Whether an idle session has no process, although its harness keeps one between turns."""
         if kept.rests is None:
             return False
         harness = self._services.harnesses.get(kept.rests.harness or "")
@@ -92,14 +92,14 @@ class WarmKeeper:
         return not await harness.is_warm(kept.rests.session_id or "")
 
     def _tries_of(self, agent: Agent, now: Time) -> _Tries:
-        """What was tried under the config that it has now."""
+        """Return the attempts under the agent's current config."""
         known = self._tries.get(agent.id)
         if known is None or known.config != agent.config:
             known = self._tries[agent.id] = _Tries(agent.config, due=now)
         return known
 
     async def _see_to(self, agent: Agent, tries: _Tries, now: Time) -> None:
-        """It has no session: one that lasted is simply replaced, one that did not was a failed try."""
+        """Replace a missing session; one that lasted resets the count, a short one was a failed attempt."""
         lasted = self._services.rules.periods.back_off_most
         if tries.live_since is not None and now.since(tries.live_since) >= lasted:
             tries.count, tries.due, tries.live_since = 0, now, None
@@ -110,12 +110,12 @@ class WarmKeeper:
             self._dispatcher.enqueue(agent.id, agent.id, self._try)
 
     async def _try(self, agent_id: str) -> None:
-        """One start; counted before it is made."""
+        """Make one start attempt, counted before it runs."""
         tries = self._tries[agent_id]
         tries.count += 1
         try:
             problem = await self._opened(agent_id)
-        except Exception as error:  # noqa: BLE001 (a fault is a failed try; it is logged)
+        except Exception as error:  # noqa: BLE001 (an error is a failed attempt; it is logged)
             problem = build_failure(error, Layer.BROKER)
         finally:
             tries.under_way = False
@@ -136,7 +136,7 @@ class WarmKeeper:
         return problem
 
     async def _failed(self, agent: Agent, tries: _Tries, problem: Failed) -> None:
-        """Again after a growing pause; once the tries are used up the operator is told instead."""
+        """Schedule the next attempt with back-off, or raise an alarm when no attempts are left."""
         tries.live_since = None
         told = _told(Instance(agent=agent).canonical, tries.count, problem)
         following = after_attempt(told, self._services.rules, self._services.clock.now())
@@ -146,7 +146,7 @@ class WarmKeeper:
 
 
 def _kept(ledger: Ledger, services: Services, now: Time) -> list[_Kept]:
-    """Who is kept warm by its own config or by an endpoint's, how it is reached, and what rests."""
+    """Return the agents kept warm by their config or by an endpoint's policy."""
     agents = ledger.many(Agent, "agents_kept_warm", limit=_MANY)
     endpoints = ledger.many(Endpoint, "endpoints_kept_warm", limit=_MANY)
     named = [ledger.get(Agent, one.agent_id) for one in endpoints]
@@ -160,7 +160,7 @@ def _kept(ledger: Ledger, services: Services, now: Time) -> list[_Kept]:
 
 
 def _resting(ledger: Ledger, endpoints: list[Endpoint]) -> Endpoint | None:
-    """The session that Scout holds and that nothing is done in, nor by a person in a terminal."""
+    """Return the held, idle endpoint whose session no person has open in a terminal."""
     for endpoint in reversed(routes.shared_endpoints(endpoints)):
         if endpoint.held and endpoint.state is EndpointState.IDLE:
             session = ledger.get(Session, endpoint.session_id)
@@ -170,14 +170,14 @@ def _resting(ledger: Ledger, endpoints: list[Endpoint]) -> Endpoint | None:
 
 
 def _reach(agent: Agent, endpoints: list[Endpoint], now: Time, periods: Periods) -> Reach:
-    """By the records alone; that no harness can run it is found by trying."""
+    """Return the reach by records alone; whether a harness can run the agent shows when it is started."""
     person = agent.kind is Kind.CONNECTOR
     address = Instance(agent=agent).canonical
     return reach_of(agent, address, routes.shared_endpoints(endpoints), now, periods, person=person)
 
 
 def _opening(tx: Transaction, agent_id: str) -> SessionOpening | Failed | None:
-    """The session to start, if it is still wanted; an endpoint's own policy goes on to its successor."""
+    """Return the session to start, if still needed; the new endpoint inherits the old one's wake policy."""
     agent = tx.need(Agent, "agent", agent_id)
     reach = _reach(agent, tx.endpoints(agent_id), tx.now, tx.rules.periods)
     if reach.live:
@@ -192,7 +192,7 @@ def _opening(tx: Transaction, agent_id: str) -> SessionOpening | Failed | None:
 
 
 def _again(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionOpening:
-    """The program of a session that goes on is started anew."""
+    """Return the opening that restarts the program of an existing session."""
     opening = session_records.opening_of(tx, agent, endpoint)
     opening.fresh = False
     return opening

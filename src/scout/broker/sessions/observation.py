@@ -1,6 +1,6 @@
-"""Looking without touching: what harnesses show, what a session's transcript says, what a flight changed.
+"""Read-only observation: the sessions that harnesses show, transcripts, and the diff of a flight.
 
-The store is only read, in short looks between those at the disk, and nothing that is seen gets into it.
+The store is only read, in short transactions between disk reads; nothing observed is stored.
 """
 
 import asyncio
@@ -32,14 +32,14 @@ from scout.protocol.observation import (
     Topology,
 )
 
-_PAUSE = 0.3  # seconds between two looks at a transcript
+_PAUSE = 0.3  # seconds between two reads of a transcript
 
 
-# ----------------------------------------------------------------------------------- what there is
+# ---------------------------------------------------------------------------------------- topology
 
 
 async def show_topology(call: CallContext[CallBroker], request: ShowTopology) -> Topology:
-    """What the harnesses show, and what of it Scout knows."""
+    """Return the sessions that harnesses show, matched with Scout's records."""
     await call.read(_may_look)
     chosen = [one for one in call.services.harnesses.values() if request.harness in (None, one.name)]
     if not chosen:
@@ -58,10 +58,10 @@ def _may_look(tx: Transaction) -> None:
 
 
 async def _observed(harness: Harness, request: ShowTopology) -> tuple[HarnessObservation, list[Observed]]:
-    """The newest of one harness; one that cannot be looked at says why and hides no other."""
+    """Return the newest sessions of one harness; a harness that fails reports its problem."""
     try:
         every = await harness.observe()
-    except Exception as error:  # noqa: BLE001 (whatever an adapter does; it is said)
+    except Exception as error:  # noqa: BLE001 (any adapter error; it is reported)
         return HarnessObservation(harness=harness.name, found=0, shown=0, problem=str(error)), []
     wanted = [one for one in every if one.live or not request.live]
     shown = wanted[: request.limit]
@@ -76,7 +76,7 @@ def _sighting(tx: Transaction, seen: Observed) -> Sighting:
 
 
 def _attach(seen: Observed) -> Remedy:
-    """How it would be taken up; whose it becomes follows from its folder."""
+    """Return the command that attaches the session; its directory determines its agent."""
     given = {"session": seen.native_id, "harness": seen.harness}
     if seen.cwd is not None:
         given["cwd"] = seen.cwd
@@ -87,7 +87,7 @@ def _attach(seen: Observed) -> Remedy:
 
 
 async def tail_session(call: CallContext[CallBroker], request: TailSession) -> Tail:
-    """Some of a session's transcript, at once or as soon as there is something new."""
+    """Return part of a session's transcript, waiting for new lines if there are none."""
     spec, harness = await call.read(lambda tx: _looked_at(tx, request.session_id))
     clock, periods = call.services.clock, call.services.rules.periods
     end = clock.monotonic() + min(request.wait, periods.long_poll)
@@ -105,7 +105,7 @@ async def tail_session(call: CallContext[CallBroker], request: TailSession) -> T
 
 
 def _looked_at(tx: Transaction, session_id: str) -> tuple[SessionSpec, Harness]:
-    """A session as its harness knows it, for who may read its agent."""
+    """Return a session's spec and harness, if the caller may read its agent."""
     session = tx.need(Session, "session", session_id)
     agent = tx.need(Agent, "agent", session.agent_id)
     if tx.directory.agent(agent.id) is None:
@@ -141,7 +141,7 @@ def _unseen(session: Session, reason: str) -> SessionNotAttachable:
 
 
 async def show_diff(call: CallContext[CallBroker], request: ShowDiff) -> Diff:
-    """What changed during a flight, by the two pictures of its work tree."""
+    """Return the changes of a flight, from the two snapshots of its work tree."""
     flight: Flight = await call.read(lambda tx: _readable(tx, request.flight_id))
     kept = call.services.snapshots
     if kept is None or flight.session_id is None:
@@ -167,7 +167,7 @@ def _readable(tx: Transaction, ident: str) -> Flight:
 
 
 def _no_diff(flight: Flight, reason: str) -> BadRequest:
-    """Why there is nothing to compare, and where else to see what was done."""
+    """Return the refusal with the reason, and commands that show what was done."""
     remedies = [Remedy(operation="flight.get", parameters={"flightId": flight.id}, why="how it stands")]
     if flight.session_id:
         told = {"sessionId": flight.session_id}

@@ -1,4 +1,4 @@
-"""Sessions as records: looked at, begun, taken up, copied, ended. What talks to programs is elsewhere."""
+"""Session records: list, start, attach, fork and stop. `control` talks to the programs."""
 
 from typing import NamedTuple
 
@@ -48,7 +48,7 @@ _MANY = 10_000
 
 
 def list_sessions(tx: Transaction, request: ListSessions) -> Page[ListedSession]:
-    """Sessions, newest first, of the agents that the caller sees."""
+    """List sessions of the agents that the caller may see, newest first."""
     wanted = size(request.limit, tx.rules.limits)
     bound, limit = before(request.cursor), wanted + 1
     if request.agent:
@@ -68,7 +68,7 @@ def list_sessions(tx: Transaction, request: ListSessions) -> Page[ListedSession]
 
 
 def get_session(tx: Transaction, request: GetSession) -> SessionView:
-    """One session of an agent that the caller sees."""
+    """Return one session of an agent that the caller may see."""
     session = tx.need(Session, "session", request.session_id)
     if tx.directory.agent(session.agent_id) is None:
         raise tx.missing("session", request.session_id)
@@ -76,7 +76,7 @@ def get_session(tx: Transaction, request: GetSession) -> SessionView:
 
 
 def view(tx: Transaction, session: Session) -> SessionView:
-    """A session with what the records say of it."""
+    """Return a session with its address, current flight and token use."""
     at_work = _at_work(tx, session)
     return extend_record(
         SessionView,
@@ -89,7 +89,7 @@ def view(tx: Transaction, session: Session) -> SessionView:
 
 
 def may_read(tx: Transaction, session: Session) -> bool:
-    """Whether the caller may see what its program wrote."""
+    """Whether the caller may read the output of the session's program."""
     agent = tx.agent(session.agent_id)
     return agent is not None and tx.allows(Deed.READ, subject_of(agent))
 
@@ -101,7 +101,7 @@ def _at_work(tx: Transaction, session: Session) -> Delivery | None:
 
 
 def _tokens(tx: Transaction, session: Session) -> TokenUse:
-    """What its turns cost, by the reports of its agent since it began."""
+    """Sum the tokens of the session's turns, from its agent's usage reports."""
     found = tx.ledger.many(
         Usage, "usage_of_agent", agent=session.agent_id, since=session.created_at, limit=_MANY
     )
@@ -114,11 +114,11 @@ def _tokens(tx: Transaction, session: Session) -> TokenUse:
     )
 
 
-# -- a new one ---------------------------------------------------------------------------------------
+# -- start and fork ----------------------------------------------------------------------------------
 
 
 def _controlled(tx: Transaction, agent: Agent) -> Agent:
-    """An agent for which the caller may start and end programs."""
+    """Return the agent if the caller controls it and it is not retired."""
     tx.permit(Deed.CONTROL, subject_of(agent))
     if agent.lifecycle is Lifecycle.RETIRED:
         raise Refused(routes.retired_target(tx, agent))
@@ -126,7 +126,7 @@ def _controlled(tx: Transaction, agent: Agent) -> Agent:
 
 
 def start(tx: Transaction, request: StartSession) -> SessionOpening:
-    """A new session for an agent, whatever else it has."""
+    """Create a new session for an agent, regardless of its other sessions."""
     pause.check_not_paused(tx)
     agent = _controlled(tx, tx.resolve(request.agent).agent)
     if request.node not in (None, tx.services.node):
@@ -148,14 +148,14 @@ def start(tx: Transaction, request: StartSession) -> SessionOpening:
 
 
 def _folder(tx: Transaction, harness: str) -> str:
-    """The directory that the request names, in which programs may be started."""
+    """Return the requested directory, if programs may be started in it."""
     assert tx.place is not None  # the request names a directory
     routes.check_folder(tx, tx.place.directory, harness, tx.place.repository)
     return tx.place.directory
 
 
 def fork(tx: Transaction, request: ForkSession) -> SessionOpening:
-    """A copy of a session, which its maker alone reaches, by its id."""
+    """Create a copy of a session, which only the caller can reach, by its id."""
     pause.check_not_paused(tx)
     session = tx.need(Session, "session", request.session_id)
     agent = _controlled(tx, tx.need(Agent, "agent", session.agent_id))
@@ -181,11 +181,11 @@ def _unforkable(tx: Transaction, session: Session) -> SessionNotAttachable:
     return SessionNotAttachable(session_id=session.id, layer=Layer.HARNESS, reason=reason, remedies=(remedy,))
 
 
-# -- one that exists ---------------------------------------------------------------------------------
+# -- attach ------------------------------------------------------------------------------------------
 
 
 class Taking(NamedTuple):
-    """A session about to be taken up. `opening` is none when Scout has it already."""
+    """A session to be attached. `opening` is None if Scout already holds it."""
 
     session: Session
     native: str
@@ -193,7 +193,7 @@ class Taking(NamedTuple):
 
 
 def find_session(tx: Transaction, request: AttachSession) -> tuple[Session | None, str]:
-    """The session that is meant, if Scout knows it, and its harness; another harness is refused."""
+    """Return the requested session, if Scout knows it, and its harness; refuse a different harness."""
     session = tx.get(Session, request.session) if request.session.startswith("ses_") else None
     if session is None and request.session.startswith("ses_"):
         raise tx.missing("session", request.session)
@@ -221,7 +221,7 @@ def _mismatch(tx: Transaction, session: Session, named: str) -> HarnessMismatch:
 
 
 def attach_session(tx: Transaction, request: AttachSession) -> Taking:
-    """The session with a way to it that has yet to be tried; one writer, so none that is in other hands."""
+    """Create the record and endpoint of the session to attach; refuse one that a person has open."""
     session, harness = find_session(tx, request)
     agent = _controlled(tx, _owner(tx, request, session))
     if session is None:
@@ -243,7 +243,7 @@ def attach_session(tx: Transaction, request: AttachSession) -> Taking:
 
 
 def not_attachable(ident: str, reason: str) -> SessionNotAttachable:
-    """A session has one writer."""
+    """Return the refusal of a session that another program has open."""
     return SessionNotAttachable(session_id=ident, layer=Layer.SESSION, reason=reason)
 
 
@@ -254,7 +254,7 @@ def _is_held(tx: Transaction, session: Session) -> bool:
 
 
 def _owner(tx: Transaction, request: AttachSession, session: Session | None) -> Agent:
-    """Whose session it is or becomes; that never changes."""
+    """Return the agent that the session belongs to or will belong to; the owner never changes."""
     named = tx.resolve(request.agent).agent if request.agent else None
     if session is None:
         place = tx.place or tx.here
@@ -269,11 +269,11 @@ def _owner(tx: Transaction, request: AttachSession, session: Session | None) -> 
     return tx.need(Agent, "agent", session.agent_id)
 
 
-# -- an end ------------------------------------------------------------------------------------------
+# -- stop --------------------------------------------------------------------------------------------
 
 
 def stop(tx: Transaction, request: StopSession) -> Session:
-    """A session is over by somebody's word: what ran in it has failed and says so. Twice is once."""
+    """End a session by request; its running turn fails with that reason. Safe to repeat."""
     session = tx.need(Session, "session", request.session_id)
     tx.permit(Deed.CONTROL, subject_of(tx.need(Agent, "agent", session.agent_id)))
     who = tx.address(tx.sender)

@@ -1,4 +1,4 @@
-"""The harnesses of this machine: whether each is ready, what it can do, and what a check of it found."""
+"""The harnesses of this machine: readiness, capabilities and check results."""
 
 import asyncio
 import logging
@@ -21,11 +21,11 @@ from scout.protocol.request import Page
 from scout.protocol.sessions import CheckRuntime, CheckState, ListRuntimes, Runtime, StopCheck
 
 _LOG = logging.getLogger("scout.runtimes")
-_LOOK = 15.0  # seconds for a program to say that it is there
+_LOOK = 15.0  # seconds for a probe
 
 
 async def list_runtimes(call: CallContext[SessionBroker], request: ListRuntimes) -> Page[Runtime]:
-    """Probe all harnesses, or the one that is named, and list them. `wait` follows a running check."""
+    """Probe all harnesses, or the named one, and list them. `wait` follows a running check."""
     services, checks = call.services, call.broker.checks
     if request.check is None:
         every = tuple(services.harnesses.values())
@@ -76,13 +76,13 @@ def _may_check(tx: Transaction) -> None:
 
 
 async def probe_all(services: Services, wanted: Sequence[Harness]) -> None:
-    """Look at each of them now."""
+    """Probe each harness and store the result."""
     for harness, probe in zip(wanted, await asyncio.gather(*map(probe_harness, wanted)), strict=True):
         services.ready[harness.name] = probe
 
 
 def harness_named(services: Services, name: str) -> Harness:
-    """A harness of this Scout, or a refusal with the nearest one."""
+    """Return a harness by name, or refuse with the nearest name."""
     if name in services.harnesses:
         return services.harnesses[name]
     near = ranked(name, services.harnesses, 1)
@@ -94,18 +94,18 @@ def harness_named(services: Services, name: str) -> Harness:
 
 
 async def probe_harness(harness: Harness) -> Probe:
-    """Whether a harness is ready; one that cannot even be asked is not."""
+    """Probe a harness; one whose probe fails is not ready."""
     try:
         return await asyncio.wait_for(harness.probe(), _LOOK)
     except TimeoutError:
         return Probe(ready=False, hint=f"it did not say within {_LOOK:g} s whether it is there")
-    except Exception as error:  # noqa: BLE001 (the others are there without it; it is logged)
+    except Exception as error:  # noqa: BLE001 (one failure must not hide the others; it is logged)
         _LOG.exception("probing %s", harness.name)
         return Probe(ready=False, hint=f"{type(error).__name__}: {error}")
 
 
 def show_runtime(services: Services, checks: HarnessChecks, harness: Harness) -> Runtime:
-    """A harness as the last look at it found it, with the verdicts of its last check."""
+    """Return a harness with its last probe and the verdicts of its last check."""
     probe = services.ready[harness.name]
     facts = msgspec.to_builtins(harness.capabilities)
     profiles = harness.capabilities.native_profiles

@@ -1,4 +1,4 @@
-"""An agent's own session: woken so that it is there, interrupted in what it does."""
+"""Wake an agent's session, and interrupt its turns."""
 
 from scout.base.refusal import Refused, Remedy
 from scout.broker.delivery import pause, preparation, recovery, session_records, turn_record
@@ -22,11 +22,11 @@ from scout.policy.reach import check_reach
 from scout.ports import Failed
 from scout.protocol.sessions import Interrupt, Interrupted, Wake, Woken
 
-Unnamed = tuple[str, str, str]  # a turn that has no flight: its harness, session and run
+Unnamed = tuple[str, str, str]  # a turn without a flight: its harness, session and run
 
 
 def wake(tx: Transaction, request: Wake) -> tuple[Woken, SessionOpening | None]:
-    """The session that is live, perhaps with a program that rests; or one that has yet to be started."""
+    """Return the agent's live session, with an opening if its program or session must be started."""
     agent = agents.find(tx, request.address, Deed.CONTROL)
     if agent.lifecycle is Lifecycle.RETIRED:
         raise Refused(routes.retired_target(tx, agent))
@@ -45,7 +45,7 @@ def wake(tx: Transaction, request: Wake) -> tuple[Woken, SessionOpening | None]:
 
 
 def _harness_in(address: str) -> str | None:
-    """The harness that an address names, as in `@arc#codex`."""
+    """Return the harness in an address such as `@arc#codex`."""
     return parse_handle(address).harness if isinstance(lex(address), HandleName) else None
 
 
@@ -59,7 +59,7 @@ def _woken(tx: Transaction, agent: Agent, endpoint: Endpoint) -> Woken:
 
 
 def _resting(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionOpening | None:
-    """What would start its program, where one goes on between turns and nobody else has the session."""
+    """Return the opening that restarts an idle session's program, if its harness keeps one between turns."""
     harness = tx.services.harnesses.get(endpoint.harness or "")
     session = tx.get(Session, endpoint.session_id)
     if not endpoint.held or harness is None or session is None or session.terminal is not None:
@@ -82,7 +82,7 @@ def _cannot(tx: Transaction, agent: Agent, problem: Failed | None) -> WakeFailed
 
 
 def interrupt(tx: Transaction, request: Interrupt) -> tuple[Interrupted, list[Unnamed]]:
-    """Cancel the flights of the turns that an agent is at; with the turns that have none."""
+    """Cancel the flights of an agent's running turns; also return the turns without a flight."""
     agent = agents.find(tx, request.address, Deed.CONTROL)
     who = tx.address(tx.sender)
     reason = f"interrupted by {who}{f': {request.reason}' if request.reason else ''}"
@@ -103,7 +103,7 @@ def interrupt(tx: Transaction, request: Interrupt) -> tuple[Interrupted, list[Un
 
 
 def _at_work(tx: Transaction, agent: Agent) -> list[tuple[Endpoint, Delivery]]:
-    """The turns under way in sessions that Scout holds."""
+    """Return the running turns in sessions that Scout holds."""
     working = [one for one in tx.endpoints(agent.id) if one.state is EndpointState.WORKING and one.held]
     found = [(one, recovery.delivery_of_endpoint(tx.ledger, one)) for one in working]
     return [(one, delivery) for one, delivery in found if delivery is not None]
