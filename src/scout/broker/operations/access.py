@@ -119,7 +119,7 @@ def _alias_target(tx: Transaction, text: str) -> AliasTarget:
 
 
 def _alias_view(tx: Transaction, alias: Alias) -> AliasView:
-    """Return the alias's current view; an alias that no longer resolves is shown as broken."""
+    """Return the alias's current view; an alias without exactly one target now is shown as broken."""
     target = alias.target
     fault = None if alias.state is AliasState.REMOVED else alias_fault(alias, tx.everybody)
     if fault is not None:

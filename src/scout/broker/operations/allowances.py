@@ -33,7 +33,7 @@ from scout.protocol.request import Page
 _SHOWN = 20
 
 
-# -- making ------------------------------------------------------------------------------------------
+# -- creating ----------------------------------------------------------------------------------------
 
 
 def add(tx: Transaction, request: AddAllowance) -> AllowanceView:
@@ -132,7 +132,7 @@ def _shape(wish: PermissionRequest, request: ApproveAttention) -> dict[str, obje
     return {"kind": AllowanceKind.TOOL, "tool": wish.tool, "arguments": wish.arguments}
 
 
-# -- looking -----------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------------
 
 
 def list_allowances(tx: Transaction, request: ListAllowances) -> Page[AllowanceView]:

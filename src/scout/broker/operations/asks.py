@@ -1,4 +1,4 @@
-"""Asks: make and retry them. An ask that cannot start is refused, or its flight says what it waits for."""
+"""Asks: make and retry them. An ask that cannot start is refused, or its flight records the reason."""
 
 from typing import NamedTuple
 
@@ -334,7 +334,7 @@ def _find_target(tx: Transaction, request: MakeAsk) -> Target:
         wanted = replace(request, target_session_id=session) if session else request
         return _choose_endpoint(tx, wanted, agent)._replace(card=card)
     targeting = decide_target(request.body, request.to, False, tx.resolve)
-    assert targeting.target is not None  # without one it was refused
+    assert targeting.target is not None  # a request without a target was refused
     return _resolved_target(tx, request, targeting.target)
 
 

@@ -1,4 +1,4 @@
-"""Attention items: raising, reading and listing what needs a person. `decisions` decides them."""
+"""Attention items: raise, read and list items that need a person. `decisions` decides them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -45,7 +45,7 @@ _DIGITS = 16
 Raising = RaiseAttention | Need | Consult | Notify
 
 
-# -- looking -----------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------------
 
 
 def view_of(tx: Transaction, item: Attention) -> AttentionView:

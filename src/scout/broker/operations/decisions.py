@@ -159,7 +159,7 @@ def expired(tx: Transaction, item: Attention) -> Attention:
     return over
 
 
-# -- the way back ------------------------------------------------------------------------------------
+# -- returning the decision --------------------------------------------------------------------------
 
 
 def _travel(tx: Transaction, item: Attention, move: AttentionMove) -> None:
@@ -203,7 +203,7 @@ def _to_question(tx: Transaction, question: Question, item: Attention, move: Att
 
 
 def _to_work(tx: Transaction, item: WorkItem, decided: Attention, move: AttentionMove) -> None:
-    """Resume waiting work with the answer; accept or reopen work in review. A dismissal changes nothing."""
+    """Resume waiting work, accept or reopen work in review, submit other work; ignore a dismissal."""
     words = _words(decided)
     if move is AttentionMove.DISMISS:
         return

@@ -61,7 +61,7 @@ def enrol(tx: Transaction, request: Enrol) -> Enrolled:
     )
 
 
-# -- which session -----------------------------------------------------------------------------------
+# -- finding the session -----------------------------------------------------------------------------
 
 
 def _known(tx: Transaction, request: Enrol) -> Session | None:
@@ -186,7 +186,7 @@ def _is_free(tx: Transaction, owner: str, name: str) -> bool:
     return not tx.everybody.find(Wanted(definition_id=name), 1)
 
 
-# -- how it is reached -------------------------------------------------------------------------------
+# -- the endpoint ------------------------------------------------------------------------------------
 
 
 def _way(tx: Transaction, agent: Agent, session: Session) -> Endpoint:

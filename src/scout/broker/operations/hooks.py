@@ -183,7 +183,7 @@ _EVENTS: Mapping[HookEvent, Callable[[Transaction, Session, ReportHook], HookAns
 }
 
 
-# -- helpers of all events ---------------------------------------------------------------------------
+# -- shared by all events ----------------------------------------------------------------------------
 
 
 def _seen(tx: Transaction, session: Session) -> Endpoint | None:

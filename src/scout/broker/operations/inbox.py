@@ -291,7 +291,7 @@ def answers_to(tx: Transaction, flight_id: str) -> tuple[str, ...]:
     return tuple(one.id for one in mail if one.target == tx.sender and _is_free(tx, one))
 
 
-# -- looking -----------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------------
 
 
 def list_deliveries(tx: Transaction, request: ListDeliveries) -> Page[Delivery]:

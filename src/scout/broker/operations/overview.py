@@ -279,7 +279,7 @@ def _hit(found: SearchHit) -> Hit:
     )
 
 
-# -- the events that concern one agent ---------------------------------------------------------------
+# -- events about one agent --------------------------------------------------------------------------
 
 
 def events_about_after(tx: Transaction, agent_id: str, after: int, limit: int) -> list[Event]:

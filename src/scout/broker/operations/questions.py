@@ -114,7 +114,7 @@ def _wait(tx: Transaction, flight: Flight, question: Question) -> None:
     tx.record(FLIGHT_EVENTS[step], waiting, move=step, reason=waiting.reason)
 
 
-# -- looking -----------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------------
 
 
 def get(tx: Transaction, request: GetQuestion) -> QuestionView:

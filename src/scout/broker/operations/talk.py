@@ -182,7 +182,7 @@ def _create_target(tx: Transaction, request: Send, path: AgentPath) -> Resolutio
     return tx.resolve(str(path))
 
 
-# -- where -------------------------------------------------------------------------------------------
+# -- the conversation --------------------------------------------------------------------------------
 
 
 def _conversation(tx: Transaction, request: Send, target: Agent | None) -> Conversation:
@@ -229,7 +229,7 @@ def _retired(tx: Transaction, members: Sequence[str]) -> list[Agent]:
     return [one for one in found if one is not None and one.lifecycle is Lifecycle.RETIRED]
 
 
-# -- whom to wake ------------------------------------------------------------------------------------
+# -- the wake decision -------------------------------------------------------------------------------
 
 
 def _decision(

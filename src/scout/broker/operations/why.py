@@ -91,7 +91,7 @@ def why(tx: Transaction, request: Why) -> Explanation:
     )
 
 
-# -- which facts -------------------------------------------------------------------------------------
+# -- the events --------------------------------------------------------------------------------------
 
 
 def _at(tx: Transaction, ident: str) -> list[Event]:
@@ -178,7 +178,7 @@ _STORIES: Mapping[str, Callable[[Transaction, str], _Story]] = {
 }
 
 
-# -- what was decided --------------------------------------------------------------------------------
+# -- decisions ---------------------------------------------------------------------------------------
 
 
 def _decided(tx: Transaction, story: _Story, facts: list[Event]) -> list[Event]:

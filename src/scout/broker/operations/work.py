@@ -112,7 +112,7 @@ def assignment(item: WorkItem) -> str:
     return "\n\n".join(part for part in (head, item.description, f"begin: {command_line(begin)}") if part)
 
 
-# -- looking -----------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------------
 
 
 def get(tx: Transaction, request: GetWork) -> WorkView:

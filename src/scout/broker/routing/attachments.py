@@ -26,7 +26,7 @@ def sizes_of(blobs: Blobs, named: Iterable[str]) -> dict[str, int]:
     return {sha256: size for sha256 in hashes if (size := blobs.size(sha256)) is not None}
 
 
-# -- who may read -------------------------------------------------------------------------------------
+# -- read permission ----------------------------------------------------------------------------------
 
 
 def may_read(tx: Transaction, sha256: str) -> bool:

@@ -341,7 +341,7 @@ def count_held(tx: Transaction, item: Attention) -> Attention:
     return replace(item, title=f"{item.title}: {asks}") if count else item
 
 
-# -- standing decisions ------------------------------------------------------------------------------
+# -- allowances --------------------------------------------------------------------------------------
 
 
 def decide_by_allowance(tx: Transaction, item: Attention) -> Attention:

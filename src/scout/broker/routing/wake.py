@@ -186,7 +186,7 @@ def _within_budget(tx: Transaction, decision: WakeDecision, conversation_id: str
 
 
 def explain_decision(tx: Transaction, decision: WakeDecision) -> str:
-    """Explain a decision; for a hold, with the commands by which a person starts the agent."""
+    """Explain a decision; a hold includes the commands with which a person can release it."""
     if decision.action is not WakeAction.HOLD or decision.holder is None:
         return decision.reason
     commands = "; ".join(command_line(remedy) for remedy in decision.remedies)

@@ -99,7 +99,7 @@ async def _warm(harness: Harness, session: Session) -> bool:
 
 
 def _looked(tx: Transaction, ident: str, why_not: str) -> None:
-    """Mark a checked session as resumable, or end it; a session with a running turn is left to its runner."""
+    """End a session that cannot continue, unless a turn or terminal uses it, or mark it resumable."""
     session = tx.need(Session, "session", ident)
     unknown = session.session_class is SessionClass.REACHABILITY_UNKNOWN
     if not unknown or session.state is not SessionState.LIVE:

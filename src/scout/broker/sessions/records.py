@@ -44,7 +44,7 @@ from scout.protocol.sessions import (
 _MANY = 10_000
 
 
-# -- looking -----------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------------
 
 
 def list_sessions(tx: Transaction, request: ListSessions) -> Page[ListedSession]:
