@@ -1,1 +1,1 @@
-"""What should happen: pure functions from records to decisions, each with its explanation."""
+"""Decisions as pure functions of records. Each decision carries its explanation."""

@@ -1,4 +1,4 @@
-"""The name under which an agent is shown: it depends on the live agents, never on their sessions."""
+"""The address shown for an agent. It depends on the live agents, never on their sessions."""
 
 from collections.abc import Iterable
 from itertools import combinations
@@ -15,23 +15,23 @@ _ALIASES = 20
 
 
 def agent_address(agent: Agent, directory: Directory, node: str | None = None) -> str:
-    """The shortest handle that means this agent for a caller outside every project, on `node`.
+    """Return the shortest handle that resolves to this agent for a caller outside every project, on `node`.
 
-    Harness and model never stand in it. An agent without a handle is shown by its path.
+    The handle never contains a harness or model. An agent without a handle is shown by its path.
     """
     address = find_address(agent, directory, node)
     return address.canonical if address else str(agent.path)
 
 
 def find_address(agent: Agent, directory: Directory, node: str | None = None) -> Address | None:
-    """The same before it is text; None for an agent that only its path names."""
+    """Return the same as an `Address`; None for an agent that is addressed only by its path."""
     canonical = Instance(agent=agent).address
     spellings = _spellings(canonical) if canonical else []
     return next((one for one in spellings if _means(one, agent, directory, node)), None)
 
 
 def shorter_alias(agent: Agent, address: str, directory: Directory) -> str | None:
-    """The shortest working alias of the agent itself that has fewer characters than its address."""
+    """Return the agent's shortest active alias that is shorter than its address."""
     names = [
         f"@{alias.name}"
         for alias in directory.aliases_of(agent.id, _ALIASES)
@@ -43,7 +43,7 @@ def shorter_alias(agent: Agent, address: str, directory: Directory) -> str | Non
 
 
 def wanted_by(address: Address) -> Wanted:
-    """Which agents a handle asks for, whatever their harness and model."""
+    """Return the query for the agents a handle matches, regardless of harness and model."""
     return Wanted(
         definition_id=address.definition_id,
         workspace=address.workspace_qualifier,
@@ -53,7 +53,7 @@ def wanted_by(address: Address) -> Wanted:
 
 
 def exact_match(wanted: Wanted, directory: Directory) -> tuple[Agent, ...]:
-    """The agents with this very workspace and profile, at most two; one without a node comes first."""
+    """Return at most two agents with exactly this workspace and profile; prefer one without a node."""
     exact = directory.find(replace(wanted, exact=True), 2)
     if len(exact) > 1 and wanted.node is None:
         homeless = directory.find(replace(wanted, exact=True, homeless=True), 2)
@@ -62,7 +62,7 @@ def exact_match(wanted: Wanted, directory: Directory) -> tuple[Agent, ...]:
 
 
 def closest_matches(wanted: Wanted, agents: Iterable[Agent]) -> list[Agent]:
-    """The agents with this very workspace and profile; without any, those that have more than was asked."""
+    """Return the agents with exactly this workspace and profile, or else all agents that match the query."""
     pool = [one for one in agents if _has_qualifiers(one, wanted)]
     exact = [one for one in pool if (one.workspace, one.profile) == (wanted.workspace, wanted.profile)]
     return exact or pool
@@ -74,7 +74,7 @@ def _has_qualifiers(agent: Agent, wanted: Wanted) -> bool:
 
 
 def _spellings(canonical: Address) -> list[Address]:
-    """Every choice of the agent's own qualifiers, the shortest text first."""
+    """Return every combination of the agent's qualifiers, shortest text first."""
     given = [name for name in _DIMENSIONS if getattr(canonical, name)]
     chosen = [kept for count in range(len(given) + 1) for kept in combinations(given, count)]
     texts = [
@@ -85,7 +85,7 @@ def _spellings(canonical: Address) -> list[Address]:
 
 
 def _means(address: Address, agent: Agent, directory: Directory, node: str | None) -> bool:
-    """Whether the handle names this agent by the names of agents alone."""
+    """Whether the handle resolves to this agent, judged by agent names alone."""
     alias = directory.alias(address.definition_id) if address.is_bare else None
     if alias is not None and alias.state is not AliasState.REMOVED:
         return False

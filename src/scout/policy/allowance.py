@@ -1,4 +1,4 @@
-"""Whether a standing decision answers a request: the same shape, for that agent, within its profile."""
+"""Standing permission decisions: whether one matches a request, its agent and its permission profile."""
 
 import json
 import re
@@ -11,14 +11,14 @@ from scout.model.agent import PermissionProfile
 from scout.model.allowance import Allowance, AllowanceKind, AllowanceScope, is_valid_allowance
 from scout.model.permission import PermissionRequest
 
-# Tools that only look, by the names that the harnesses give them.
+# Read-only tools, by the names that the harnesses use.
 _READS = frozenset({"Read", "Grep", "Glob", "LS", "NotebookRead", "WebFetch", "WebSearch", "read", "search"})
-# How long a command may take does not make it another command.
+# Arguments that do not change what a command does.
 _NEUTRAL = frozenset({"timeout"})
 
 
 class Asker(Record):
-    """Whose program asks, where it works, and what its profile lets it do."""
+    """The agent that requests permission: its user, working directory and permission profile."""
 
     user: str
     agent_id: str | None = None
@@ -30,7 +30,7 @@ class Asker(Record):
 def allowance_for(
     allowances: Iterable[Allowance], request: PermissionRequest, asker: Asker, now: Time
 ) -> Allowance | None:
-    """The first standing decision that answers a request; what cannot be seen whole is never answered so."""
+    """Return the first decision that matches a request. Observed or truncated requests match none."""
     if request.observed or request.cut:
         return None
     return next((one for one in allowances if _answers(one, request, asker, now)), None)
@@ -73,7 +73,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _material(arguments: str) -> Any:
-    """Arguments without what changes nothing about what is done."""
+    """Return the arguments without those that do not change the action."""
     if not arguments.startswith("{"):
         return arguments or {}
     fields = cast("dict[str, Any]", json.loads(arguments))
@@ -81,10 +81,10 @@ def _material(arguments: str) -> Any:
 
 
 def is_within_profile(allowance: Allowance, request: PermissionRequest, asker: Asker) -> bool:
-    """Whether a standing decision gives no more than the profile of who asks; the rest a person decides.
+    """Whether a standing decision stays within the asker's permission profile; otherwise a person decides.
 
-    Who may only look is given no command and no change. Who may write in its workspace is given exact
-    commands and requests, and files of its workspace.
+    A read-only profile allows no command and no change. A workspace-write profile allows exact commands and
+    requests, and files in its workspace.
     """
     if asker.profile is PermissionProfile.TRUSTED:
         return True
@@ -102,7 +102,7 @@ def _in_workspace(request: PermissionRequest, asker: Asker) -> bool:
 
 
 def _absolute(path: str | None, asker: Asker) -> str | None:
-    """A path as it is meant; one that climbs has no plain meaning."""
+    """Return the absolute path; None if it contains `.`, `..` or empty segments."""
     if not path or (not path.startswith("/") and not asker.directory):
         return None
     whole = path if path.startswith("/") else f"{(asker.directory or '').rstrip('/')}/{path}"
@@ -110,7 +110,7 @@ def _absolute(path: str | None, asker: Asker) -> str | None:
 
 
 def matches_path(pattern: str, path: str) -> bool:
-    """Whether a whole path is meant by a pattern; only `*`, `?` and `**` stand for anything else."""
+    """Whether a pattern matches the whole path. The only wildcards are `*`, `?` and `**`."""
     return re.fullmatch(_expression(pattern), path, re.DOTALL) is not None
 
 

@@ -1,4 +1,4 @@
-"""Who waits for whom: when one more ask would run in a circle, or make the chain too long."""
+"""Chains of open asks: loop detection and the maximum chain length."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from scout.policy.obligation import Party
 
 
 class Link(Record):
-    """One ask: while it is open, the asker waits for the target. The ids are empty before it is made."""
+    """One ask: while it is open, the asker waits for the target. The ids are empty before it is created."""
 
     asker: Party
     asker_address: str
@@ -22,7 +22,7 @@ class Link(Record):
 
 
 class ChainDecision(Record):
-    """The ask may be made: it would be number `length` of at most `limit` that wait for each other."""
+    """The ask is allowed as number `length` in its chain of waiting asks, of at most `limit`."""
 
     rule: str
     chain: tuple[str, ...]
@@ -33,9 +33,9 @@ class ChainDecision(Record):
 def check_chain(
     lineage: Sequence[Link], ask: Link, limits: Limits, open_asks: Sequence[Link] = ()
 ) -> ChainDecision:
-    """Whether the ask may be made inside of `lineage`, the asks that led to it (oldest first).
+    """Check whether the ask may be made inside `lineage`, the asks that led to it (oldest first).
 
-    `open_asks` are those that its asker already waits for.
+    `open_asks` are the open asks of the same asker.
     """
     above = (*lineage, ask)
     chain = (above[0].asker_address, *(link.target_address for link in above))
@@ -53,12 +53,12 @@ def check_chain(
 
 
 def clarification(lineage: Sequence[Link], asker: Party) -> Link | None:
-    """The open ask in which this asker waits: a question to it belongs into that flight and is no loop."""
+    """Return the open ask in which this asker waits; a question in its flight is not a loop."""
     return next((link for link in reversed(lineage) if link.asker.is_same(asker)), None)
 
 
 def _back_to(ask: Link, lineage: Sequence[Link]) -> Remedy:
-    """A question to the one that waits; an agent that asks itself needs another session."""
+    """Suggest a question to the waiting agent, or a new session for an agent that asks itself."""
     waiting = clarification(lineage, ask.target)
     return _another_session(ask) if waiting is None else _question(waiting)
 

@@ -1,4 +1,4 @@
-"""Which endpoint of an agent takes this: filter without relaxing, then prefer rung by rung."""
+"""Choosing an endpoint of an agent: strict filters first, then ordered preferences."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -15,7 +15,7 @@ from scout.policy.directory import OUTSIDE, Viewpoint
 
 
 class ChoiceAction(StrEnum):
-    """What has to happen before the endpoint can take anything."""
+    """What has to happen before the endpoint can accept a delivery."""
 
     DELIVER = "deliver"
     WAKE = "wake"
@@ -23,9 +23,9 @@ class ChoiceAction(StrEnum):
 
 
 class Demand(Record):
-    """What the caller insists on, and who the caller is.
+    """The caller and its requirements.
 
-    `may_start`: where nothing attached runs in the named harness, a session of it is started.
+    `may_start`: if no attached endpoint uses the named harness, start a session with it.
     """
 
     session_id: str | None = None
@@ -43,7 +43,7 @@ class PassedOverEndpoint(Record):
 
 
 class Choice(Record):
-    """The endpoint that was chosen (None: a session has to be started), by which rule."""
+    """The chosen endpoint (None: start a session) and the rule that decided."""
 
     action: ChoiceAction
     rule: str
@@ -61,9 +61,9 @@ def choose(
     now: Time,
     projects: Mapping[str, str] | None = None,
 ) -> Choice:
-    """Pick the endpoint. `projects` says in which project each session works.
+    """Choose the endpoint. `projects` maps session ids to project roots.
 
-    `address` gives the name of the agent for a refusal; it is looked up only then.
+    `address` returns the agent's name and is called only for a refusal.
     """
     pool = _Pool(agent.id, address, endpoints, projects or {})
     pool.keep("made for another caller", lambda one: one.isolated_for in (None, demand.caller.agent_id))
@@ -78,7 +78,7 @@ def default_harness(
     ready: Collection[str],
     address: str,
 ) -> str:
-    """The harness of a new session: the agent's, the project's, the configured, or the only one ready."""
+    """Return the harness for a new session: agent's, project's, configured, or the only one that is ready."""
     named = agent or project or configured
     if named:
         return named
@@ -88,7 +88,7 @@ def default_harness(
 
 
 class _Pool:
-    """The endpoints still in question, and why the others are not."""
+    """The remaining endpoints, and why the others were rejected."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class _Pool:
         self.endpoints = [one for one in self.endpoints if test(one)]
 
     def demand(self, agent: Agent, demand: Demand) -> None:
-        """Everything the caller named must hold; nothing of it is relaxed."""
+        """Keep the endpoints that meet every requirement of the caller; no requirement is relaxed."""
         self._demand_session(demand)
         if self.endpoints:
             self._demand_harness(demand)
@@ -215,9 +215,9 @@ class _Pool:
         )
 
     def _fresh(self, demand: Demand) -> Choice:
-        """Nothing that could be woken: a new session, in the harness of the old ones if they had one.
+        """Choose a new session, in the harness of the stopped endpoints if they share one.
 
-        Who once pulled was not started by Scout, and says nothing of what it could start.
+        Pull endpoints are ignored: Scout did not start them, so they do not show which harness it can start.
         """
         started = [one for one in self.endpoints if one.transport is not Transport.PULL]
         harnesses = _distinct(one.harness for one in started)
@@ -258,7 +258,7 @@ class _Pool:
 
 
 def _is_open(endpoints: Sequence[Endpoint]) -> bool:
-    """Whether none of them says which harness or model it is, so that any may be asked for."""
+    """Whether no endpoint reports a harness or model, so that any may be requested."""
     return all(one.harness is None and one.model is None for one in endpoints)
 
 

@@ -1,4 +1,4 @@
-"""What the resolver needs to look up. Every method is an indexed lookup: none may scan the fleet."""
+"""The lookups that the resolver needs. Every method is an indexed lookup: none may scan the fleet."""
 
 import functools
 from collections.abc import Collection, Sequence
@@ -16,7 +16,7 @@ from scout.model.session import Session
 
 
 class Viewpoint(Record):
-    """Who resolves. A caller outside every project and node has none of these."""
+    """The caller that resolves an address. Outside every project and node, all fields are empty."""
 
     agent_id: str | None = None
     session_id: str | None = None
@@ -31,10 +31,10 @@ OUTSIDE = Viewpoint()
 
 
 class Wanted(Record):
-    """Which agents are looked for. What is None matches anything, unless `exact`.
+    """A query for agents. None matches any value, unless `exact`.
 
-    `exact`: an absent workspace or profile means an agent without one. `homeless`: an agent without
-    a node. `harness` and `model` match agents with such an instance, and agents with none at all.
+    `exact`: an absent workspace or profile matches only agents without one. `homeless`: agents without
+    a node. `harness` and `model` match agents with such an instance, and agents that have neither.
     """
 
     definition_id: str
@@ -50,31 +50,31 @@ class Wanted(Record):
 
 
 class Directory(Protocol):
-    """The live agents a caller may see, under every name they have."""
+    """The live agents that a caller may see, under all their names."""
 
     def find(self, wanted: Wanted, limit: int) -> tuple[Agent, ...]:
-        """The first agents that match."""
+        """Return the first matching agents."""
         ...
 
     def count(self, wanted: Wanted) -> int:
-        """How many match; asked only to explain, and it may stop at a thousand."""
+        """Return the number of matches, for explanations only; counting may stop at a thousand."""
         ...
 
     def agent(self, agent_id: str) -> Agent | None:
-        """By id, live or retired."""
+        """Return an agent by id, live or retired."""
         ...
 
     def at_path(self, path: AgentPath) -> Agent | None:
-        """By path, live or retired."""
+        """Return an agent by path, live or retired."""
         ...
 
     def at_branch(self, project_root: str, branch: str) -> Agent | None: ...
     def of_project(self, project_root: str) -> Agent | None:
-        """The base agent of a project directory."""
+        """Return the base agent of a project directory."""
         ...
 
     def retired(self, wanted: Wanted) -> Agent | None:
-        """A tombstone under this name."""
+        """Return the retired agent with this name."""
         ...
 
     def endpoints(self, agent_id: str) -> Sequence[Endpoint]: ...
@@ -85,20 +85,20 @@ class Directory(Protocol):
     def aliases_of(self, agent_id: str, limit: int) -> Sequence[Alias]: ...
     def node(self, name: str) -> Node | None: ...
     def near(self, keys: Collection[str], limit: int) -> Sequence[str]:
-        """Definitions and aliases that share one of these keys (see `nearest.keys_of`)."""
+        """Return definitions and aliases that share one of these keys (see `nearest.keys_of`)."""
         ...
 
     def prefixed(self, prefix: str, limit: int) -> Sequence[str]:
-        """Definitions and aliases that begin with this text."""
+        """Return definitions and aliases that begin with this text."""
         ...
 
     def in_workspace(self, workspace: str, limit: int) -> Sequence[Agent]:
-        """Agents of any definition in a workspace of this name."""
+        """Return agents of any definition in the workspace with this name."""
         ...
 
 
 class Instance(Record):
-    """One way an agent presents itself: its endpoints with the same harness and model."""
+    """An instance of an agent: its endpoints with the same harness and model."""
 
     agent: Agent
     harness: str | None = None
@@ -107,7 +107,7 @@ class Instance(Record):
 
     @property
     def address(self) -> Address | None:
-        """The canonical address; None for agents that are known by their path."""
+        """The canonical address; None for agents that are addressed by their path."""
         agent = self.agent
         if agent.definition_id is None:
             return None
@@ -133,7 +133,7 @@ def _named(
     model: str | None,
     node: str,
 ) -> tuple[Address, str]:
-    """An address and its canonical text; asked for at every step of every request."""
+    """Return an address and its canonical text. Cached, because every step of every request needs it."""
     address = Address(
         definition_id=definition,
         workspace_qualifier=workspace,
@@ -146,18 +146,18 @@ def _named(
 
 
 def instance_of(agent: Agent, endpoint: Endpoint | None) -> Instance:
-    """The instance that one endpoint is; without one, the agent with neither harness nor model."""
+    """Return the instance of one endpoint; without an endpoint, the agent with neither harness nor model."""
     return instances_of(agent, [endpoint] if endpoint else [])[0]
 
 
 def is_instance(endpoint: Endpoint) -> bool:
-    """Whether a name may mean this endpoint: not once it stopped or failed, nor if one ask alone has it."""
+    """Whether a name may resolve to this endpoint: not if stopped, failed or isolated for one caller."""
     ended = endpoint.state in (EndpointState.STOPPED, EndpointState.FAILED)
     return not ended and endpoint.isolated_for is None
 
 
 def instances_of(agent: Agent, endpoints: Sequence[Endpoint]) -> tuple[Instance, ...]:
-    """The instances of one agent; without endpoints it has one, with neither harness nor model."""
+    """Return the instances of an agent; without endpoints, one with neither harness nor model."""
     grouped: dict[tuple[str | None, str | None], list[Endpoint]] = {}
     for endpoint in endpoints:
         model = fold(endpoint.model) or None if endpoint.model else None

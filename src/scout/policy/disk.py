@@ -1,4 +1,4 @@
-"""What is removed when runs or pictures take more room on the disk than they may."""
+"""Which folders to remove when runs or pictures exceed their disk limit."""
 
 from collections.abc import Callable, Iterable
 
@@ -8,7 +8,7 @@ from scout.base.record import Record
 class StoredFolder(Record):
     """A folder of a session: one run, or its pictures.
 
-    `ended`: seconds since 1970 at which it was last written to; None while its program runs.
+    `ended`: Unix time of the last write, in seconds; None while its program runs.
     """
 
     session_id: str
@@ -20,7 +20,7 @@ class StoredFolder(Record):
 def choose_removals(
     stored: Iterable[StoredFolder], cap: int, is_needed: Callable[[StoredFolder], bool]
 ) -> tuple[StoredFolder, ...]:
-    """The oldest ended folders that nobody needs, as many as bring the total down to the cap."""
+    """Return the oldest ended folders that are not needed, enough to bring the total down to the cap."""
     folders = tuple(stored)
     excess = sum(one.size for one in folders) - cap
     chosen = list[StoredFolder]()

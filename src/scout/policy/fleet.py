@@ -1,4 +1,4 @@
-"""A directory in memory: the agents of a file, a test or a bench, indexed as a store would."""
+"""An in-memory directory for files, tests and benchmarks, indexed like the store."""
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -15,7 +15,7 @@ from scout.model.session import Session
 from scout.policy.directory import Wanted, instances_of
 from scout.policy.nearest import keys_of
 
-_COUNTED = 1000  # who chooses among a thousand does not ask for the exact number
+_COUNTED = 1000  # counting stops here: exact totals above this do not matter
 
 _Facet = tuple[str | None, ...]
 
@@ -86,7 +86,7 @@ class Fleet:
                 self._near.setdefault(key, set()).add(name)
 
     def _facets_of(self, agent: Agent, endpoints: Sequence[Endpoint]) -> Iterable[_Facet]:
-        """Every single condition of `Wanted` that the agent meets, each under its definition."""
+        """Yield every single condition of `Wanted` that the agent meets, each under its definition."""
         name = agent.definition_id
         yield (name,)
         yield (name, "workspace", agent.workspace)
@@ -111,7 +111,7 @@ class Fleet:
         return sum(1 for _ in islice(self._matching(wanted), _COUNTED))
 
     def _matching(self, wanted: Wanted) -> Iterator[Agent]:
-        """Walk the smallest set that meets one condition and test the others."""
+        """Iterate over the smallest set that meets one condition and test the others."""
         smallest, *others = sorted((self._facets.get(one, {}) for one in _conditions(wanted)), key=len)
         runs = self._running(wanted)
         for agent_id, agent in smallest.items():
@@ -121,7 +121,7 @@ class Fleet:
                 yield agent
 
     def _running(self, wanted: Wanted) -> tuple[dict[str, Agent], ...] | None:
-        """The agents with the asked harness and model, and those that could still take any."""
+        """Return the agents with the requested harness and model, and those with no harness or model yet."""
         if wanted.harness is None and wanted.model is None:
             return None
         name = wanted.definition_id
@@ -179,7 +179,7 @@ class Fleet:
 
 
 def _conditions(wanted: Wanted) -> list[_Facet]:
-    """The single conditions of a wish, except harness and model."""
+    """Return the single conditions of a query, except harness and model."""
     name = wanted.definition_id
     facets: list[_Facet] = []
     if wanted.exact or wanted.workspace is not None:

@@ -1,8 +1,8 @@
-"""A fleet written down as a file: `{"instances": {key: dimensions…}, "aliases": {name: key}}`.
+"""A fleet read from a file: `{"instances": {key: dimensions…}, "aliases": {name: key}}`.
 
-What would this name mean? Instances with the same definition, workspace, profile and node are
-endpoints of one agent. Besides the six dimensions an instance may say `online` (default true),
-`preferred`, `retired`, `path`, `projectRoot` and `birthBranch`; the file may name a `caller`
+It answers which agent a name would resolve to. Instances with the same definition, workspace, profile
+and node are endpoints of one agent. Besides the six dimensions an instance may set `online` (default
+true), `preferred`, `retired`, `path`, `projectRoot` and `birthBranch`; the file may name a `caller`
 (`projectRoot`, `rootBranch`, `node`, `user`, `agent`: a key) and `unreachableNodes`.
 """
 
@@ -53,7 +53,7 @@ class _File(Record):
 
 
 class FleetFile:
-    """The fleet of a file, with the file's own key for every instance."""
+    """The fleet of a file, with the file's key for every instance."""
 
     def __init__(self, data: object) -> None:
         file = decode(data, _File)
@@ -70,7 +70,7 @@ class FleetFile:
         self.caller = self._caller(file.caller)
 
     def key_of(self, endpoint_id: str) -> str:
-        """The file's key for an endpoint or agent."""
+        """Return the file's key for an endpoint or agent."""
         return self._keys[endpoint_id]
 
     def _address(self, key: str, row: Mapping[str, object]) -> Address:
@@ -115,7 +115,7 @@ class FleetFile:
         )
 
     def _path(self, base: Address) -> AgentPath:
-        """A path of its own for each agent, also where two nodes have one of the same name."""
+        """Return a unique path for each agent, even if two nodes have agents with the same name."""
         parts = (base.definition_id, base.workspace_qualifier, base.profile)
         name = ".".join(part for part in parts if part)
         free = name not in PATH_WORDS and self.fleet.at_path(AgentPath.root(_USER, "agent", name)) is None
@@ -178,5 +178,5 @@ class FleetFile:
 
 
 def read_fleet(data: object) -> FleetFile:
-    """Read a fleet from JSON text, bytes or decoded data; a bad file is refused with the field."""
+    """Read a fleet from JSON text, bytes or decoded data; the refusal of a bad file names the field."""
     return FleetFile(data)

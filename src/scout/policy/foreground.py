@@ -1,4 +1,4 @@
-"""Where a message to a person goes: which agent of theirs is in front, which chat is behind it."""
+"""Where a message to a person goes: the user's foreground agent, and the chat behind it."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,13 +10,13 @@ from scout.model.people.user import ConnectorKey, ConnectorTarget, KeyState, tar
 from scout.model.problems.request import NotFound
 from scout.model.problems.target import UnknownTarget
 
-DIRECT = "direct"  # the connector that is built in: it needs no key
+DIRECT = "direct"  # the built-in connector, which needs no key
 FOREGROUND = frozenset({Kind.CONNECTOR, Kind.AGENT, Kind.SUBUSER})
 _RANK = {Lifecycle.ACTIVE: 0, Lifecycle.SLEEPING: 1}
 
 
 class Foreground(Record):
-    """The agent in front (None: there is none), and who was passed over and why."""
+    """The foreground agent (None if there is none), and why other agents were passed over."""
 
     agent_id: str | None
     rule: str
@@ -25,7 +25,7 @@ class Foreground(Record):
 
 
 class Outlet(Record):
-    """Where a reply leaves Scout, through which key, by which rule."""
+    """The chat a reply is sent to, the connector key it uses, and the rule that decided."""
 
     target: ConnectorTarget
     key_id: str | None = None
@@ -34,7 +34,7 @@ class Outlet(Record):
 
 
 def most_recent_foreground(agents: Iterable[Agent]) -> Foreground:
-    """Where a background agent's message to its user goes: active before sleeping, then latest activity."""
+    """Choose the agent for a message to its user: active before sleeping, then latest activity."""
     passed_over: dict[str, str] = {}
     ranked: list[tuple[int, int, str]] = []
     for agent in agents:
@@ -52,7 +52,7 @@ def most_recent_foreground(agents: Iterable[Agent]) -> Foreground:
 
 
 def connector_target(path: AgentPath, keys: Iterable[ConnectorKey], last_key_id: str | None = None) -> Outlet:
-    """`/<u>/telegram` → where a reply goes; of several keys the one that last spoke in the conversation."""
+    """Return the chat behind `/<u>/telegram`. Of several keys, the last one used in the conversation wins."""
     connector, user = path.connector, path.user
     if connector is None or user is None:
         reason = f"a {path.kind} agent has no chat behind it"

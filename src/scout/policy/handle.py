@@ -1,4 +1,4 @@
-"""What a handle means: the alias, else the one agent, then its instance; each step is remembered."""
+"""Resolving a handle: an alias, else a single agent, then its instance. Each step is recorded."""
 
 from collections.abc import Callable, Iterable
 
@@ -33,14 +33,14 @@ _OF_ENDPOINTS = (AmbiguousEndpoint, HarnessMismatch, ModelMismatch)
 
 
 class HandleStep(Record):
-    """One rule that was tried: none, one, or (2) several agents were left after it."""
+    """One rule that was tried, and the number of agents left after it (2 means several)."""
 
     rule: str
     left: int
 
 
 class Resolution(Record):
-    """What an address means for one caller, and which rule decided."""
+    """The result of resolving an address for one caller, and the rule that decided."""
 
     text: str
     form: str
@@ -58,7 +58,7 @@ class Resolution(Record):
 
 
 class Stuck(Exception):  # noqa: N818 (no error: the answer is being made)
-    """No single answer. The diagnostic is made only when somebody will read it: it resolves names too."""
+    """No single result. The diagnostic is built only when needed, because building it resolves names too."""
 
     def __init__(self, explain: Callable[[], Diagnostic]) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Stuck(Exception):  # noqa: N818 (no error: the answer is being made)
 
 
 def minimal(instance: Instance, directory: Directory, now: Time) -> str:
-    """The shortest address of an instance for a caller outside every project and node."""
+    """Return the shortest address of an instance for a caller outside every project and node."""
 
     def means_the_same(shorter: Address) -> bool:
         try:
@@ -82,13 +82,13 @@ def minimal(instance: Instance, directory: Directory, now: Time) -> str:
     if instance.address is None:
         return min((str(instance.agent.path), *(f"@{name}" for name in sorted(usable))), key=len)
     shortest = minimal_text(instance.address, means_the_same, usable)
-    # A broken alias may hide the name, and some endpoints have none but their session's: then the agent's.
+    # A broken alias may hide the name, or only the session id may name an endpoint: use the agent's address.
     hidden = shortest == instance.canonical and not means_the_same(instance.address)
     return agent_address(instance.agent, directory) if hidden else shortest
 
 
 def alias_fault(alias: Alias, directory: Directory) -> str | None:
-    """Why an alias no longer means one thing, if so."""
+    """Return why an alias no longer resolves, or None if it does."""
     if alias.state is AliasState.BROKEN:
         return alias.reason or "it is marked as broken"
     if directory.find(Wanted(definition_id=alias.name), 1):
@@ -104,7 +104,7 @@ def alias_fault(alias: Alias, directory: Directory) -> str | None:
 
 
 class Handles:
-    """One resolution under way: the caller's view and the steps taken so far."""
+    """One resolution in progress: the caller's view and the steps taken so far."""
 
     def __init__(self, text: str, form: str, directory: Directory, caller: Viewpoint, now: Time) -> None:
         self.text = text
@@ -116,7 +116,7 @@ class Handles:
         self.steps: list[HandleStep] = []
 
     def means(self, address: Address, root: str | None = None) -> Resolution:
-        """A handle; `root` is the bare word it was typed as, which may be the root branch."""
+        """Resolve a handle; `root` is the bare word that was typed, which may be the root branch."""
         if address.is_bare:
             alias = self.directory.alias(address.definition_id)
             if alias is not None and alias.state is not AliasState.REMOVED:
@@ -164,7 +164,7 @@ class Handles:
     # -- the one agent ----------------------------------------------------------------------------
 
     def agent(self, address: Address) -> tuple[Agent, str]:
-        """The agent that the address means, and the rule that decided."""
+        """Return the agent that the address resolves to, and the rule that decided."""
         wanted, found = self._matching(wanted_by(address))
         if not found:
             raise Stuck(lambda: self._nothing(address, wanted))
@@ -188,7 +188,7 @@ class Handles:
         return self._tie(pool)
 
     def _matching(self, wanted: Wanted) -> tuple[Wanted, tuple[Agent, ...]]:
-        """Agents of the caller's node; those of other nodes only if none there matches."""
+        """Return matching agents of the caller's node; if there are none, those of other nodes."""
         if self.caller.node and wanted.node is None:
             here = replace(wanted, node=self.caller.node)
             found = self._find("own node", here)
@@ -197,7 +197,7 @@ class Handles:
         return wanted, self._find("matching", wanted)
 
     def _own_clone(self, wanted: Wanted) -> Agent | None:
-        """The agent of the clone in which the caller stands, if it has the name that was typed."""
+        """Return the agent of the caller's clone if it matches the name."""
         project = self.caller.project_root
         own = self.directory.of_project(project) if project is not None else None
         if own is None or own.definition_id != wanted.definition_id:
@@ -206,7 +206,7 @@ class Handles:
         return own if all(text in (None, value) for text, value in asked) else None
 
     def _tie(self, pool: Wanted) -> tuple[Agent, str]:
-        """Several match: only one online, else only one in the caller's project."""
+        """Break a tie: the only agent online, else the only one in the caller's project."""
         project = self.caller.project_root
         rules: list[tuple[str, Wanted]] = [("only one online", replace(pool, online=True))]
         if project is not None:
@@ -227,7 +227,7 @@ class Handles:
         endpoint_id: str | None = None,
         session_id: str | None = None,
     ) -> Resolution:
-        """An agent found by a name that is its own; retired ones are refused."""
+        """Resolve an agent found by a unique name; retired agents are refused."""
         if agent is None:
             raise self.unknown(otherwise)
         if agent.lifecycle is Lifecycle.RETIRED:
@@ -235,7 +235,7 @@ class Handles:
         return self.instance(agent, Demand(session_id=session_id), rule, endpoint_id)
 
     def instance(self, agent: Agent, demand: Demand, rule: str, endpoint_id: str | None = None) -> Resolution:
-        """The instance of one agent: the one the text spells out, else what `choose` picks."""
+        """Return the instance of an agent: an exact harness and model match, else what `choose` picks."""
         exact = demand.session_id is not None or endpoint_id is not None
         whose = (None, self.caller.agent_id) if exact else (None,)
         visible = [one for one in self.directory.endpoints(agent.id) if one.isolated_for in whose]
@@ -264,7 +264,7 @@ class Handles:
         )
 
     def _others(self, agent: Agent, demand: Demand, told: Diagnostic) -> tuple[Candidate, ...]:
-        """Agents of the same definition that have what was asked for: offered, never taken."""
+        """Return agents of the same definition with the requested harness and model, as suggestions only."""
         if told.candidates or agent.definition_id is None or not (demand.harness or demand.model):
             return told.candidates
         wanted = Wanted(definition_id=agent.definition_id, harness=demand.harness, model=demand.model)
@@ -273,7 +273,7 @@ class Handles:
     # -- explaining -------------------------------------------------------------------------------
 
     def _find(self, rule: str, wanted: Wanted) -> tuple[Agent, ...]:
-        """None, one or two agents: whether there are more than two decides nothing."""
+        """Return at most two agents; whether there are more makes no difference."""
         found = self.directory.find(wanted, 2)
         self._step(rule, len(found))
         return found
@@ -292,12 +292,12 @@ class Handles:
         return agent_address(agent, self.directory, self.caller.node)
 
     def _named(self, agents: Iterable[Agent], asked: Demand = Demand()) -> tuple[Candidate, ...]:
-        """Each agent under its address, with the harness and model that were asked for."""
+        """Return each agent's address with the requested harness and model."""
         wanted = [Instance(agent=agent, harness=asked.harness, model=asked.model) for agent in agents]
         return tuple(self._candidate(one, asked) for one in wanted)[:_SHOWN]
 
     def _instances(self, agents: Iterable[Agent], asked: Demand) -> tuple[Candidate, ...]:
-        """Each agent's instances under their addresses, told apart by what was asked for."""
+        """Return each agent's instances by address, distinguished by the requested harness and model."""
         known = ((agent, self.directory.endpoints(agent.id)) for agent in agents)
         found = (
             one

@@ -1,4 +1,4 @@
-"""What a person's own session is told by Scout: short, in plain lines, with the call that answers."""
+"""Texts that Scout shows in a person's live session: short, plain, with the call to reply."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ _USER = "Delivered by Scout: your user sent this from a terminal."
 
 
 class Mail(Record):
-    """One thing for the session. `asks`: its answer is the result of an ask; `by_user`: its user sent it."""
+    """One message for the session. `asks`: the sender waits for a result. `by_user`: the user sent it."""
 
     sender: str
     message_id: str
@@ -21,7 +21,7 @@ class Mail(Record):
 
 
 class Standing(Record):
-    """Who the session is to others, and how much of what it owes."""
+    """The session's address, and how many items it owes or has not read."""
 
     address: str
     project: str | None = None
@@ -32,7 +32,7 @@ class Standing(Record):
 
 
 def opening_lines(standing: Standing, harness: str) -> str:
-    """Three lines at the start of a session: who you are, what you owe, how to reply."""
+    """Return the three lines at the start of a session: your address, what you owe, how to reply."""
     calls = syntax_of(harness)
     place = f" in {standing.project}" if standing.project else ""
     counts = {
@@ -52,7 +52,7 @@ def opening_lines(standing: Standing, harness: str) -> str:
 
 
 def unread_line(unread: int, harness: str) -> str:
-    """That something waits; nothing when nothing does."""
+    """Return the notice of unread messages; empty if there are none."""
     if not unread:
         return ""
     count = "1 unread message" if unread == 1 else f"{unread} unread messages"
@@ -60,25 +60,25 @@ def unread_line(unread: int, harness: str) -> str:
 
 
 def mail_text(mails: Sequence[Mail], harness: str) -> str:
-    """The mail, quoted so that it cannot pose as anything else: the user's first; nothing without mail."""
+    """Return the quoted mail, the user's first; empty without mail. Quoting keeps it from posing as Scout."""
     users = [_one(mail, harness) for mail in mails if mail.by_user]
     others = [_one(mail, harness) for mail in mails if not mail.by_user]
     return "\n\n".join([*([_USER, *users] if users else ()), *([_MAIL, *others] if others else ())])
 
 
 def is_mail(prompt: str) -> bool:
-    """Whether a prompt is mail that Scout put there, and not what a person typed."""
+    """Whether a prompt is mail inserted by Scout, not text typed by a person."""
     return _MAIL in prompt or _USER in prompt
 
 
 def reminder_text(mails: Sequence[Mail], harness: str) -> str:
-    """What the agent still owes an answer to, after a turn that was not the ask's alone."""
+    """Return a reminder of the asks that the last turn left unanswered."""
     head = "Scout: your last turn was not sent to anyone. This still needs your answer:"
     return "\n\n".join([head, *(_one(mail, harness) for mail in mails)])
 
 
 def sent_line(addressees: Sequence[str]) -> str:
-    """What the person at the session is shown when a turn's last text was handed over."""
+    """Return the notice for the person at the session that the turn's last text was sent as the answer."""
     return f"Scout: sent this answer to {', '.join(addressees)}." if addressees else ""
 
 
@@ -90,7 +90,7 @@ def _one(mail: Mail, harness: str) -> str:
 
 
 def _reply_to(message_id: str, harness: str) -> str:
-    """The call that answers exactly this message, as the harness makes it."""
+    """Return the call that replies to this message, in the harness's syntax."""
     if is_shell(harness):
         return f"`scout reply --to {message_id} TEXT`"
     return f"{syntax_of(harness).reply_call} with inReplyTo {message_id}"

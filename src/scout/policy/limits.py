@@ -1,4 +1,4 @@
-"""How much and how long: every number that a decision compares with, and the simple checks."""
+"""Limits, periods and other numbers that decisions depend on, and the checks that use them."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -15,7 +15,7 @@ from scout.model.delivery import Backoff, back_off
 from scout.model.problems.request import RateLimited, TooLarge
 from scout.model.problems.session import AskLoop, WakeBudget, WakeFailed
 
-_SOON = 60.0  # seconds after which it is worth a look whether a person has decided something
+_SOON = 60.0  # retry-after, in seconds, while a person has to decide
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 _MIB = 1024 * 1024
@@ -23,9 +23,9 @@ _ATTACHMENTS = 32  # of one message
 
 
 class Limits(Record):
-    """How many of a thing there may be, and how large one may be (in bytes).
+    """Maximum counts, and maximum sizes in bytes.
 
-    `running_turns`: how many turns of programs run at once; None is one for each core, at least two.
+    `running_turns`: maximum number of turns running at once; None means one per core, at least two.
     """
 
     running_turns: Count | None = None
@@ -56,7 +56,7 @@ class Limits(Record):
 
 
 class Sweeps(Record):
-    """After how many seconds without a change the sweeper looks at a record of each kind."""
+    """Seconds without a change after which the sweeper examines a record, by kind."""
 
     question_open: Seconds = 1800.0
     question_answered: Seconds = 14_400.0
@@ -97,7 +97,7 @@ class Routing(Record):
 
 
 class Rules(Record):
-    """Every setting that a decision depends on: the part of the settings that pure code is handed."""
+    """Every setting that decisions depend on: the part of the settings that pure code receives."""
 
     limits: Limits = Limits()
     periods: Periods = Periods()
@@ -105,7 +105,7 @@ class Rules(Record):
 
     @property
     def back_off(self) -> Backoff:
-        """How failed attempts follow each other."""
+        """The retry schedule for failed attempts."""
         periods = self.periods
         return Backoff(
             first=periods.back_off_first, most=periods.back_off_most, attempts=self.limits.attempts
@@ -113,7 +113,7 @@ class Rules(Record):
 
 
 class Within(Record):
-    """A limit that holds: what was counted, and how much there may be."""
+    """A limit that is not exceeded: the quantity, how much is used, and the limit."""
 
     what: str
     used: int
@@ -121,7 +121,7 @@ class Within(Record):
 
 
 class Alarm(Record):
-    """The attention item that the operator gets; the same `dedupe` is the same item."""
+    """An attention item for the operator. Alarms with the same `dedupe` are one item."""
 
     kind: AttentionKind
     title: str
@@ -131,7 +131,7 @@ class Alarm(Record):
 
 
 class Attempt(Record):
-    """What follows failed attempt number `number`: the next one at `at`, or none, because of `problem`."""
+    """The result of failed attempt `number`: a retry at `at`, or none because of `problem`."""
 
     number: int
     at: Time | None = None
@@ -139,14 +139,14 @@ class Attempt(Record):
 
 
 class Gap(Record):
-    """A jump of the wall clock that the running clock did not see: the machine slept until `ended`."""
+    """A jump of the wall clock beyond the monotonic clock: the machine slept until `ended`."""
 
     seconds: float
     ended: Time
 
 
 class Deadline(Record):
-    """When something is due, and by which rule."""
+    """A due time, and the rule that set it."""
 
     at: Time
     rule: str
@@ -156,12 +156,12 @@ class Deadline(Record):
 
 
 def gap_between(before: Time, now: Time, elapsed: float) -> Gap:
-    """How far the wall clock went ahead of the `elapsed` seconds of a monotonic clock."""
+    """Return how far the wall clock ran ahead of the `elapsed` seconds of a monotonic clock."""
     return Gap(seconds=now.since(before) - elapsed, ended=now)
 
 
 def graced(deadline: Time, gap: Gap | None, periods: Periods) -> Deadline:
-    """The deadline after a gap: nothing is overdue before one grace period after it.
+    """Return the deadline after a gap, at least one grace period after the gap ends.
 
     The grace counts from the end of the gap, so applying it again to the same gap adds nothing.
     """
@@ -174,24 +174,24 @@ def graced(deadline: Time, gap: Gap | None, periods: Periods) -> Deadline:
 
 
 def check_open_flights(address: str, open_flights: int, limits: Limits) -> Within:
-    """Whether the agent may take one more ask."""
+    """Check whether the agent may receive another ask."""
     look = Remedy(operation="flight.list", parameters={"agent": address}, why="what it works on")
     return _room(f"open flights of {address}", "openFlights", open_flights, limits.open_flights, look)
 
 
 def check_fan_out(address: str, children: int, limits: Limits) -> Within:
-    """Whether the agent may have one more live child."""
+    """Check whether the agent may have another live child."""
     look = Remedy(operation="tree", parameters={"address": address}, why="see which children could finish")
     return _room(f"children of {address}", "fanOut", children, limits.fan_out, look)
 
 
 def check_streams(client: str, streams: int, limits: Limits) -> Within:
-    """Whether the client may follow the log once more."""
+    """Check whether the client may open another event stream."""
     return _room(f"streams of {client}", "streams", streams, limits.streams)
 
 
 def check_ask_rate(sender: str, asks: Sequence[Time], limits: Limits, now: Time) -> Within:
-    """Whether the sender may ask again, given the times of its latest asks."""
+    """Check whether the sender may ask again, given the times of its latest asks."""
     what, limit = f"asks per minute by {sender}", limits.asks_per_minute
     recent = _recent(asks, 60, now)
     if len(recent) >= max(limit, 1):
@@ -202,20 +202,20 @@ def check_ask_rate(sender: str, asks: Sequence[Time], limits: Limits, now: Time)
 
 
 def check_attention_rate(agent: str, earlier: Time | None, limits: Limits, now: Time) -> None:
-    """Whether an agent may raise something; `earlier`: when it raised what is as many back as it may."""
+    """Check whether an agent may raise another item. `earlier`: time of the item one full limit back."""
     what = f"attention items per minute by {agent}"
     _check_pace(what, "attentionPerMinute", limits.attention_per_minute, earlier, now)
 
 
 def check_open_attention(agent: str, opened: int, limits: Limits) -> Within:
-    """Whether an agent may have one more open item."""
+    """Check whether an agent may have another open item."""
     look = Remedy(operation="attention", parameters={"raised": True}, why="what it waits for")
     what = f"open attention items of {agent}"
     return _room(what, "openAttention", opened, limits.open_attention, look, retry_after=_SOON)
 
 
 def check_person_rate(sender: str, earlier: Time | None, limits: Limits, now: Time) -> None:
-    """Whether an agent may write to a person again; `earlier` as above."""
+    """Check whether an agent may write to a person again. `earlier`: as in `check_attention_rate`."""
     what = f"messages to a person per minute by {sender}"
     _check_pace(what, "messagesToPersonPerMinute", limits.messages_to_person_per_minute, earlier, now)
 
@@ -230,9 +230,9 @@ def _check_pace(what: str, setting: str, limit: int, earlier: Time | None, now: 
 def check_wake_budget(
     conversation_id: str, wakes: Sequence[Time], limits: Limits, now: Time, *, name: str = ""
 ) -> Within:
-    """Whether an agent may wake somebody in the conversation, given the times of its latest wakes.
+    """Check whether an agent may wake another in the conversation, given the times of its latest wakes.
 
-    `name`: what the conversation is called where it is shown.
+    `name`: the display name of the conversation.
     """
     limit = limits.wakes_per_hour
     recent = _recent(wakes, 3600, now)
@@ -250,7 +250,7 @@ def check_wake_budget(
 
 
 def after_attempt(failed: WakeFailed, rules: Rules, now: Time) -> Attempt:
-    """Try again after a growing pause, or give up once the attempts are used up."""
+    """Retry after a growing pause, or give up when the maximum number of attempts is reached."""
     number = failed.attempts
     if number >= rules.limits.attempts:
         return Attempt(number=number, problem=failed)
@@ -258,7 +258,7 @@ def after_attempt(failed: WakeFailed, rules: Rules, now: Time) -> Attempt:
 
 
 def alarm_of(diagnostic: Diagnostic) -> Alarm | None:
-    """What the operator is told of a runaway, or of an agent that does not stay up although it should."""
+    """Return the operator's alarm for a used-up wake budget, an ask loop, or a failed keep-warm."""
     match diagnostic:
         case WakeBudget(conversation_id=where, name=name):
             title = f"agents used up the wake budget of {name or where}"
@@ -280,14 +280,14 @@ def alarm_of(diagnostic: Diagnostic) -> Alarm | None:
 
 
 def check_attachments(named: Sequence[str]) -> None:
-    """One message names a bounded number of files."""
+    """Check the number of attachments of one message."""
     if len(named) > _ATTACHMENTS:
         problem = f"a message has {len(named)} attachments; the maximum is {_ATTACHMENTS}"
         raise Refused(BadRequest(problem=problem, field="attachments"))
 
 
 def check_attachment(name: str, size: int, limits: Limits) -> Within:
-    """Whether a file of this size may be attached."""
+    """Check whether a file of this size may be attached."""
     if size > limits.attachment:
         remedies = (raise_limit("attachment", limits.attachment),)
         problem = TooLarge(what=f"attachment {name}", size=size, limit=limits.attachment, remedies=remedies)
@@ -296,7 +296,7 @@ def check_attachment(name: str, size: int, limits: Limits) -> Within:
 
 
 def check_attachments_total(used: int, size: int, limit: int) -> Within:
-    """Whether there is room for one more file among all attachments."""
+    """Check whether another file fits into the total size of all attachments."""
     if used + size > limit:
         remedies = (raise_limit("attachmentsTotal", limit),)
         what = "total of all attachments, with this one,"
@@ -314,7 +314,7 @@ def _room(
 
 
 def raise_limit(setting: str, limit: int) -> Remedy:
-    """The command by which the operator doubles a limit."""
+    """Return the command with which the operator doubles a limit."""
     parameters = {"key": f"limits.{setting}", "value": 2 * limit}
     return Remedy(operation="config.set", parameters=parameters, why="the operator can raise the limit")
 
@@ -324,5 +324,5 @@ def _recent(moments: Sequence[Time], window: float, now: Time) -> list[Time]:
 
 
 def _free_at(recent: Sequence[Time], window: float, limit: int) -> Time:
-    """When so many have left the window that there is room for one more."""
+    """Return when enough entries have left the window to allow another."""
     return recent[len(recent) - max(limit, 1)].plus(window)

@@ -1,4 +1,4 @@
-"""What becomes of an ask when a turn of a person's own session ends without an answer to it."""
+"""The next step for an ask when a turn of a person's live session ends without an answer to it."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from scout.model.session import LiveTurn
 
 
 class TurnStep(StrEnum):
-    """Hand over the turn's last text, ask the agent for its answer, or wait for the session's user."""
+    """Send the turn's last text as the answer, remind the agent, or wait for the session's user."""
 
     REPLY = "reply"
     REMIND = "remind"
@@ -14,10 +14,10 @@ class TurnStep(StrEnum):
 
 
 def step_after_turn(turn: LiveTurn, flight_id: str, text: str) -> TurnStep:
-    """The next step for a flight that is still running when a turn ends.
+    """Return the next step for a flight that is still running when a turn ends.
 
-    Only the text of a turn that the ask alone began is its answer: what a person and their agent say to
-    each other is nobody else's.
+    The turn's text is the answer only if the ask alone started the turn. Anything else is a private
+    conversation between a person and their agent.
     """
     if flight_id == turn.alone_for and text.strip():
         return TurnStep.REPLY

@@ -1,23 +1,23 @@
-"""Nearest names: what a mistyped name probably was, found by index keys instead of a scan."""
+"""Suggestions for mistyped names, found by index keys instead of a scan."""
 
 import difflib
 from collections.abc import Iterable
 
-_LENGTH = 48  # longer names are compared by their beginning
+_LENGTH = 48  # longer names are compared by this prefix
 _LIKENESS = 0.6
 
 
 def keys_of(name: str) -> frozenset[str]:
-    """The name and every text with one letter left out.
+    """Return the name and every variant with one letter removed.
 
-    Two names that differ by one letter more, less, other or swapped share at least one key.
+    Two names that differ by one inserted, removed, replaced or swapped letter share at least one key.
     """
     start = name[:_LENGTH]
     return frozenset((start, *(start[:index] + start[index + 1 :] for index in range(len(start)))))
 
 
 def ranked(name: str, found: Iterable[str], limit: int) -> tuple[str, ...]:
-    """The found names, nearest first; those that have little in common are left out."""
+    """Return the found names, nearest first; dissimilar names are left out."""
     likeness = {other: difflib.SequenceMatcher(None, name, other).ratio() for other in found}
     near = (other for other, ratio in likeness.items() if ratio >= _LIKENESS or other.startswith(name))
     return tuple(sorted(near, key=lambda other: (-likeness[other], other))[:limit])

@@ -1,4 +1,4 @@
-"""Who owes what in a record, and which of an agent's sessions is meant."""
+"""Who owes the next move in a record, and for which session of an agent."""
 
 from scout.base.record import Record
 from scout.model.flight import FLIGHT, Flight, FlightState
@@ -13,12 +13,12 @@ class Party(Record, omit_defaults=True):
     session_id: str | None = None
 
     def is_same(self, other: "Party") -> bool:
-        """Whether the other means this one; an agent without a session means any of its sessions."""
+        """Whether `other` includes this party; an agent without a session includes all its sessions."""
         return self.agent_id == other.agent_id and other.session_id in (None, self.session_id)
 
 
 class Obligation(Record, omit_defaults=True):
-    """Who owes what in the question, work item or flight that something is about."""
+    """The owner and next-move owner of a question, work item or flight."""
 
     noun: str
     id: str
@@ -30,7 +30,7 @@ class Obligation(Record, omit_defaults=True):
 
 
 def obligation_of(record: Question | WorkItem | Flight) -> Obligation:
-    """Who owes what in a record: of a question the asker, of a flight the requester is the owner."""
+    """Return the obligation in a record. The asker owns a question, the requester owns a flight."""
     if isinstance(record, Question):
         noun, owner, settled = "question", record.asker_id, record.state in QUESTION.settled
     elif isinstance(record, WorkItem):

@@ -1,4 +1,4 @@
-"""Who may do what: the credential decides, then the defaults, then grants. Paths are compared by segments."""
+"""Permissions: the credential decides, then the defaults, then grants. Paths are compared by segments."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -16,7 +16,7 @@ from scout.model.token import Token, TokenKind, require_valid
 
 
 class Deed(StrEnum):
-    """What is to be done; the first six can be granted. To see an agent or alias is to know its name."""
+    """An action. The first six can be granted. SEE means knowing the name of an agent or alias."""
 
     SEE = "see"
     ADDRESS = "address"
@@ -35,7 +35,7 @@ class Deed(StrEnum):
 
 
 class ActorRelation(StrEnum):
-    """How an actor stands to a subject; also the rule of the permission that rests on it."""
+    """The relation of an actor to a subject; also the rule name of a permission based on it."""
 
     ANY = "by its kind of token"
     SELF = "itself"
@@ -50,7 +50,7 @@ class ActorRelation(StrEnum):
 
 
 class Actor(Record):
-    """Whom the credential stands for. `acts_for`: other agents it may speak as."""
+    """The identity behind a credential. `acts_for`: other agents it may act as."""
 
     kind: TokenKind
     token_id: str
@@ -64,10 +64,10 @@ class Actor(Record):
 
 
 class Subject(Record):
-    """What the deed is done to, as far as a rule looks at it; `name` is how it is shown.
+    """The subject of an action, with the fields that rules use; `name` is its display name.
 
-    `agent_id`, `path`, `node`: the agent it is or belongs to; of a flight, its target; of an
-    approval, who asked for it. `requester_token_id`: the credential that asked for it.
+    `agent_id`, `path`, `node`: the agent it is or belongs to; the target of a flight; the requester of
+    an approval. `requester_token_id`: the credential that made the request.
     """
 
     name: str
@@ -83,12 +83,12 @@ class Subject(Record):
 
     @property
     def owner(self) -> str | None:
-        """The user it belongs to; a path says so itself."""
+        """The user it belongs to; the user in the path takes precedence."""
         return self.path.user if self.path is not None else self.user
 
 
 class Permission(Record):
-    """It is allowed: by which rule or grant, and on which facts."""
+    """An allowed action: the rule or grant that allows it, and its facts."""
 
     deed: Deed
     rule: str
@@ -98,7 +98,7 @@ class Permission(Record):
 
 
 class Allowed(Record):
-    """A program may be started in this directory. `adds_root`: by this it becomes an allowed root."""
+    """A program may start in this directory. `adds_root`: the directory's root becomes an allowed root."""
 
     directory: str
     rule: str
@@ -130,7 +130,7 @@ _DEFAULTS: Mapping[TokenKind, Mapping[Deed, tuple[ActorRelation, ...]]] = {
         Deed.ADDRESS: (ActorRelation.SAME_CONNECTOR,),
         Deed.READ: (ActorRelation.SAME_CONNECTOR,),
         Deed.ACT_AS: (ActorRelation.SAME_CONNECTOR,),
-        # The person who spoke: the broker finds the user by the connector key.
+        # The person in the chat: the broker finds the user by the connector key.
         Deed.APPROVE: (ActorRelation.SAME_USER,),
         Deed.SET_ALIAS: (ActorRelation.SAME_USER,),
     },
@@ -139,7 +139,7 @@ _DEFAULTS: Mapping[TokenKind, Mapping[Deed, tuple[ActorRelation, ...]]] = {
     TokenKind.HOST: {Deed.ENROL: _BY_KIND, Deed.REPORT_HOOK: _ENROLLED, Deed.FETCH_MAIL: _ENROLLED},
 }
 
-# Which grants suffice: whoever may ask may also address, control includes the rest, and all let see.
+# Sufficient grants: `ask` includes `address`, `control` includes all others, and every grant includes `see`.
 _GRANTS: Mapping[Deed, frozenset[Action]] = {
     Deed.SEE: frozenset(Action),
     Deed.ADDRESS: frozenset({Action.ADDRESS, Action.ASK, Action.CONTROL}),
@@ -149,7 +149,7 @@ _GRANTS: Mapping[Deed, frozenset[Action]] = {
     Deed.CONTROL: frozenset({Action.CONTROL}),
 }
 
-# A credential that opens these doors and no other, not even to look.
+# Credentials limited to these operations; all others are refused, reads included.
 _ONLY: Mapping[TokenKind, frozenset[str]] = {TokenKind.HOST: frozenset({"session.enrol", "session.hook"})}
 
 _OPERATOR = "the operator's token"
@@ -165,7 +165,7 @@ _WHOAMI = Remedy(operation="whoami", parameters={}, why="see whose token this is
 
 
 def actor_of(token: Token | None, now: Time, agent: Agent | None = None) -> Actor:
-    """The actor behind a credential, or the refusal of one that is missing, over, or another agent's."""
+    """Return the actor behind a credential; refuse a missing or invalid token, or another agent's."""
     if token is None:
         new = Remedy(operation="token.create", parameters={"kind": "agent"}, why="for the operator")
         needs = ("an agent's token", _OPERATOR)
@@ -187,14 +187,14 @@ def actor_of(token: Token | None, now: Time, agent: Agent | None = None) -> Acto
 
 
 def check_operation(actor: Actor, operation: str) -> None:
-    """Refuse what this kind of credential is not for, whatever the rest of the rules say."""
+    """Refuse an operation that this kind of credential does not allow, regardless of the other rules."""
     if operation not in _ONLY.get(actor.kind, (operation,)):
         needs = ("the token of an enrolled session", "an agent's token", _OPERATOR)
         raise Refused(Forbidden(action=operation, subject="this Scout", needs=needs))
 
 
 def permit(actor: Actor, deed: Deed, subject: Subject, grants: Iterable[Grant], now: Time) -> Permission:
-    """The permission and its rule, or the refusal with the grant or credential that would do."""
+    """Return the permission and its rule, or refuse with the required grant or credential."""
     if deed is not Deed.APPROVE or not _asked_for_it(actor, subject):
         for relation in _DEFAULTS[actor.kind].get(deed, ()):
             if _RELATES[relation](actor, subject):
@@ -228,12 +228,12 @@ _RELATES: Mapping[ActorRelation, Callable[[Actor, Subject], bool]] = {
 
 
 def is_person_for(actor: Actor, user: str | None) -> bool:
-    """Whether an actor is a user in person, and not a program of that user."""
+    """Whether an actor is the user in person, not one of the user's programs."""
     return user is not None and actor.path is not None and actor.path == AgentPath.root(user, "direct")
 
 
 def _equal(one: str | None, other: str | None) -> bool:
-    """Both are there and the same; two unknowns are not."""
+    """Whether both values are set and equal."""
     return one is not None and one == other
 
 
@@ -242,7 +242,7 @@ def _asked_for_it(actor: Actor, subject: Subject) -> bool:
 
 
 def _gives(grant: Grant, actor: Actor, deed: Deed, subject: Subject) -> bool:
-    """Grants are for agents; a guest stays read-only whatever its user was granted."""
+    """Whether a grant allows the action. Grants apply to agents; a guest can only be granted read access."""
     reads = actor.kind is TokenKind.GUEST and deed in (Deed.SEE, Deed.READ)
     if grant.action not in _GRANTS.get(deed, ()) or not (reads or actor.kind is TokenKind.AGENT):
         return False
@@ -259,13 +259,13 @@ def _covers(scope: GrantScope, subject: Subject) -> bool:
 
 
 def _refusal(actor: Actor, deed: Deed, subject: Subject) -> Forbidden | NotOwner:
-    """Which grant would do, else which credential; an agent may always turn to the human."""
+    """Return the refusal with the required grant or credential; an agent can always ask a person."""
     if deed is Deed.COMPLETE_FLIGHT:
         owner, needs = subject.agent_id or "", (f"the token of {subject.path or subject.agent_id}",)
         return NotOwner(noun="flight", id=subject.name, owner_id=owner, needs=needs, remedies=(_WHOAMI,))
     needs, remedy = _NEEDS.get(deed, (_OPERATOR,)), _WHOAMI
     if actor.kind is TokenKind.OPERATOR:
-        needs = tuple(one for one in needs if one != _OPERATOR)  # it has that one
+        needs = tuple(one for one in needs if one != _OPERATOR)  # the actor already has it
     if actor.kind is TokenKind.AGENT:
         wish = {"question": f"please {deed.replace('_', ' ')}: {subject.name}"}
         remedy = Remedy(operation="need", parameters=wish, why="a person may do it")
@@ -276,7 +276,7 @@ def _refusal(actor: Actor, deed: Deed, subject: Subject) -> Forbidden | NotOwner
 
 
 def _grant(actor: Actor, action: Action, subject: Subject) -> Remedy:
-    """The command by which the operator allows exactly this."""
+    """Return the command with which the operator grants exactly this."""
     keys = ("path", "channel", "project", "user")
     values = (subject.path, subject.conversation_id, subject.project_root, subject.owner)
     scope = dict([(key, str(value)) for key, value in zip(keys, values, strict=True) if value][:1])
@@ -287,9 +287,9 @@ def _grant(actor: Actor, action: Action, subject: Subject) -> Remedy:
 def check_directory(
     directory: str, roots: Sequence[str], actor: Actor, home: str, repository: str | None = None
 ) -> Allowed:
-    """Whether a program may be started there: below an allowed root, or in the operator's own repository.
+    """Check whether a program may start here: below an allowed root, or in the operator's repository.
 
-    Paths are real and absolute; `repository` is the git top level that holds the directory.
+    Paths are real and absolute; `repository` is the git top level that contains the directory.
     """
     for root in roots:
         if _is_inside(root, directory):
@@ -304,7 +304,7 @@ def check_directory(
 
 
 def check_project(directory: str, home: str, temporary: Sequence[str] = ()) -> str:
-    """The same directory as a project; the root, the home folder and temporary roots are none."""
+    """Return the directory if it can be a project; refuse `/`, the home folder and temporary roots."""
     if _parts(directory) in [[], *(_parts(one) for one in (home, *temporary))]:
         remedy = Remedy(operation="who", parameters={}, why="list agents and their projects")
         problem = f"{directory} is not a project: use a project folder"
@@ -323,7 +323,7 @@ def _is_inside(root: str, directory: str) -> bool:
 
 
 def _parts(directory: str) -> list[str]:
-    """The names of a real path; what could lead elsewhere is refused, not interpreted."""
+    """Return the segments of a real absolute path; `.` and `..` are refused."""
     parts = [part for part in directory.split("/") if part]
     if not directory.startswith("/") or {".", ".."} & set(parts):
         problem = f"expected a real absolute path, got {directory:.60}"
@@ -332,7 +332,7 @@ def _parts(directory: str) -> list[str]:
 
 
 def may_read_attention(actor: Actor, item: Attention) -> bool:
-    """Whether an item, its question and its answer are shown to an actor."""
+    """Whether an actor may read an item with its question and answer."""
     if actor.kind is TokenKind.OPERATOR:
         return True
     if actor.kind is not TokenKind.AGENT:

@@ -1,6 +1,6 @@
-"""The prompt contract: one template, the same meaning for every harness, only the calls are spelled apart.
+"""The prompt contract: one template with the same meaning for every harness; only the call syntax differs.
 
-A session is told the contract once; each turn begins with the few lines of `turn_text`.
+A session receives the contract once; each turn begins with the few lines of `turn_text`.
 """
 
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ from scout.model.agent import PermissionProfile, ToolRole
 from scout.model.problems.request import NotFound
 from scout.policy.nearest import ranked
 
-LIMIT = 2900  # characters of the contract that are always the same
-TURN_LIMIT = 300  # of a turn's own lines
+LIMIT = 2900  # maximum characters in the fixed part of the contract
+TURN_LIMIT = 300  # of the fixed lines of a turn
 _HEAD = "# Scout contract\n"
 
 SECTIONS = (
@@ -81,7 +81,7 @@ _REPEAT = "\nThis may be a repeat: check what is already done before you do it a
 
 
 class Turn(StrEnum):
-    """Whose turn it is: one that Scout started, or one in a person's live session."""
+    """The kind of turn: started by Scout, or in a person's live session."""
 
     STARTED = "started"
     LIVE = "live"
@@ -98,7 +98,7 @@ _ENDS = {
 
 
 class Syntax(Record):
-    """How the calls of the contract are written."""
+    """The calls of the contract in a harness's syntax."""
 
     delegate_call: str
     follow_call: str
@@ -144,17 +144,17 @@ SYNTAX: Mapping[str, Syntax] = {name: _COMMANDS if name in _SHELL else _MCP for 
 
 
 def is_shell(harness: str) -> bool:
-    """Whether the calls of the contract are commands there, and not tools."""
+    """Whether the harness makes the calls of the contract as shell commands, not as tools."""
     return harness in _SHELL
 
 
 def syntax_of(harness: str) -> Syntax:
-    """How a program calls Scout; one that is not known here speaks to it by tools, or not at all."""
+    """Return the call syntax of a harness; an unknown harness uses tools."""
     return SYNTAX.get(harness, _MCP)
 
 
 class WorkContext(Record):
-    """The work item at hand."""
+    """The current work item."""
 
     id: str
     title: str
@@ -164,9 +164,9 @@ class WorkContext(Record):
 
 
 class PromptContext(Record):
-    """Whom the contract is for, and what is at hand. `body` is quoted, so it cannot pose as the contract.
+    """The agent and its current work. `body` is quoted, so it cannot pose as the contract.
 
-    `instructions`: what the agent's own settings add to the contract.
+    `instructions`: text that the agent's settings add to the contract.
     """
 
     address: str
@@ -191,7 +191,7 @@ class PromptContext(Record):
 
 
 class Contract(Record):
-    """The text that a session is told once, and how much of it is always the same."""
+    """The text that a session receives once, and the length of its fixed part."""
 
     harness: str
     text: str
@@ -199,7 +199,7 @@ class Contract(Record):
 
 
 class TurnText(Record):
-    """What one turn is told: `line` is Scout's own part of it, `context` the work item at hand."""
+    """The text that starts a turn. `line` is Scout's part of it, `context` the current work item."""
 
     text: str
     line: str
@@ -237,7 +237,7 @@ _TURN_PLACEHOLDERS = PromptContext(
 
 
 def contract(context: PromptContext, harness: str) -> Contract:
-    """The contract for a session of an agent."""
+    """Return the contract for a session of an agent."""
     calls = _calls(harness)
     fixed = {**calls, "turn": _TURNS[context.turn].format_map(calls)}
     values = {**fixed, **_values(context), "harness": harness}
@@ -246,7 +246,7 @@ def contract(context: PromptContext, harness: str) -> Contract:
 
 
 def turn_text(context: PromptContext, harness: str) -> TurnText:
-    """What a turn begins with: who speaks, what is at hand, their words, how to answer."""
+    """Return the text that starts a turn: sender, context, message, and how to reply."""
     calls = msgspec.structs.asdict(syntax_of(harness))
     message = "" if context.body is None else quoted(context.body)
     given = {name: _line(value) for name in _FACTS if (value := _fact(context, name))}
@@ -274,7 +274,7 @@ def _fact(context: PromptContext, name: str) -> str | None:
 
 
 def template(harness: str) -> str:
-    """The contract with placeholders and the lines of a turn, as the docs and `scout contract` show them."""
+    """Return the contract and turn lines with placeholders, for the docs and `scout contract`."""
     calls = _calls(harness)
     turns = [f"[{turn}] {text.format_map(calls)}" for turn, text in _TURNS.items()]
     fixed = {**calls, "turn": "\n".join(turns), "harness": harness}
@@ -283,7 +283,7 @@ def template(harness: str) -> str:
 
 
 def fold_contract(text: str) -> str:
-    """A prompt for a reader who knows the contract: one line stands for it, what follows it is kept."""
+    """Return a prompt with the contract replaced by one line; the rest is kept."""
     if not text.startswith(_HEAD):
         return text
     rules, _, rest = text.partition(_TURN_START)
@@ -292,7 +292,7 @@ def fold_contract(text: str) -> str:
 
 
 def _calls(harness: str) -> dict[str, str]:
-    """How this harness spells the calls, or the refusal of one that is not known."""
+    """Return the harness's call syntax; an unknown harness is refused."""
     syntax = SYNTAX.get(harness)
     if syntax is None:
         near = ranked(harness, SYNTAX, 3)
@@ -319,11 +319,11 @@ def _work(work: WorkContext) -> str:
 
 
 def _line(value: str | None) -> str:
-    """One line of visible characters, whatever the value holds: a name cannot begin a section."""
+    """Return the value as one line of visible characters, so that a name cannot begin a section."""
     visible = "".join(letter if letter.isprintable() else " " for letter in value or "")
     return " ".join(visible.split()) or "none"
 
 
 def quoted(body: str) -> str:
-    """Each line of the message behind a quote mark: it cannot begin a section either."""
+    """Return the message with each line quoted, so that it cannot begin a section."""
     return "".join(f"> {line}\n" if line else ">\n" for line in body.splitlines() or [""])

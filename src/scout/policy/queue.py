@@ -1,10 +1,10 @@
-"""Which turn runs next when more wait than may run at once, and what is said to those that wait."""
+"""The order of queued turns when more wait than may run at once, and the status text of their flights."""
 
 from collections.abc import Iterable
 
 from scout.base.record import Record
 
-PATIENCE = 60.0  # seconds after which an agent's turn has waited long enough to rank with a person's
+PATIENCE = 60.0  # seconds after which an agent's waiting turn ranks with a person's
 
 
 class Queued(Record):
@@ -17,22 +17,22 @@ class Queued(Record):
 
 
 def order_queue(waiting: Iterable[Queued], now: float) -> list[Queued]:
-    """A person's turns first, then the longest wait first; nobody is passed over for more than a minute."""
+    """Return a person's turns and those older than `PATIENCE` first, then by longest wait."""
     return sorted(waiting, key=lambda one: (not one.person and now - one.since < PATIENCE, one.since))
 
 
 def place_in_line(place: int, limit: int) -> str:
-    """What a flight says that waits for a slot of the machine."""
+    """Return the status text of a flight that waits for a slot."""
     return f"{ordinal(place)} in line: {limit} turns run at once (limits.runningTurns)"
 
 
 def place_behind_target(place: int) -> str:
-    """What a flight says whose target is at another turn."""
+    """Return the status text of a flight whose target is busy with another turn."""
     return f"{ordinal(place)} in line: its target works on another turn"
 
 
 def ordinal(number: int) -> str:
-    """1st, 2nd, 3rd, 4th, 11th, 21st."""
+    """Return the ordinal: 1st, 2nd, 3rd, 4th, 11th, 21st."""
     teens = 10 < number % 100 < 14
     ending = "th" if teens else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"

@@ -1,4 +1,4 @@
-"""How an agent can be reached now, and what that takes."""
+"""Whether and how an agent can be reached now."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -11,12 +11,12 @@ from scout.model.endpoint import Endpoint, EndpointState, is_online, wake_policy
 from scout.model.problems.target import RetiredTarget, TargetOffline
 from scout.policy.limits import Periods
 
-# Idle or working, but without a sign of life, is as far away as unreachable.
+# An idle or working endpoint without a heartbeat counts as unreachable.
 _SILENT = frozenset({EndpointState.UNREACHABLE, EndpointState.IDLE, EndpointState.WORKING})
 
 
 class WakeAction(StrEnum):
-    """Start a turn; tell a live session at its next natural moment; wait for the operator; nothing."""
+    """Start a turn; deliver to a live session when it is ready; hold for the operator; do nothing."""
 
     WAKE = "wake"
     DELIVER = "deliver"
@@ -25,10 +25,10 @@ class WakeAction(StrEnum):
 
 
 class Reach(Record, omit_defaults=True):
-    """How an agent can be reached. `wakeable`: a session could be started or resumed for it.
+    """How an agent can be reached. `wakeable`: a session can be started or resumed for it.
 
-    A `person` is reached through an inbox and never started. `unreachable`: a way to it is there that does
-    not answer.
+    A `person` is reached through an inbox and never started. `unreachable`: it has an endpoint that does
+    not respond.
     """
 
     agent_id: str
@@ -45,14 +45,14 @@ class Reach(Record, omit_defaults=True):
 
     @property
     def remedy(self) -> Remedy:
-        """The command by which a person brings it up."""
+        """The command with which a person starts or revives it."""
         if self.lifecycle is Lifecycle.RETIRED:
             return Remedy(operation="agent.revive", parameters={"address": self.address})
         harness = {"harness": self.harness} if self.harness else {}
         return Remedy(operation="session.start", parameters={"agent": self.address, **harness})
 
     def obstacle(self, waking: bool) -> str:
-        """Why it cannot be reached, or nothing; a plain message only needs somebody to read it one day."""
+        """Return why it cannot be reached, or an empty text. A plain message can wait until it is read."""
         if self.lifecycle is Lifecycle.RETIRED:
             return "it is retired"
         if waking and not (self.live or self.person or self.wakeable):
@@ -60,7 +60,7 @@ class Reach(Record, omit_defaults=True):
         return ""
 
     def action(self, waking: bool) -> WakeAction:
-        """What it takes to reach it; a manual agent without a live session is started by a person."""
+        """Return the action that reaches it; a person starts a manual agent that has no live session."""
         if not waking or self.person:
             return WakeAction.DELIVER
         manual = self.policy is WakePolicy.MANUAL and not self.live
@@ -78,7 +78,7 @@ def reach_of(
     person: bool = False,
     why_not: str = "",
 ) -> Reach:
-    """An agent's reach from its records; whether a harness could run it is not in them."""
+    """Return an agent's reach from its records. `wakeable` is passed in because records do not tell."""
     online = [one for one in endpoints if is_online(one, now, periods.online_within)]
     latest = max(online or endpoints, key=lambda one: (one.last_seen or 0, one.id), default=None)
     return Reach(
@@ -97,7 +97,7 @@ def reach_of(
 
 
 def check_reach(reach: Reach) -> WakeAction:
-    """How an ask gets to its target, or the refusal of one that nothing can run."""
+    """Return how an ask reaches its target; refuse a target that cannot run."""
     if reach.lifecycle is Lifecycle.RETIRED:
         gone = RetiredTarget(address=reach.address, agent_id=reach.agent_id, remedies=(reach.remedy,))
         raise Refused(gone)
@@ -119,11 +119,11 @@ def check_reach(reach: Reach) -> WakeAction:
 
 
 def _silent_words(reach: Reach) -> str:
-    """What is known of an agent whose way is there and does not answer."""
+    """Return the reason shown for an agent whose endpoint does not respond."""
     return "its session does not answer; it may come back by itself" if reach.unreachable else ""
 
 
 def is_kept_warm(reach: Reach) -> bool:
-    """Whether a session is to be started although nothing waits for it."""
+    """Whether to start a session although no work is waiting."""
     cold = not reach.live and not reach.person
     return reach.policy is WakePolicy.KEEP_WARM and cold and not reach.obstacle(waking=True)

@@ -1,4 +1,4 @@
-"""Which record a registration means: the same again, a second clone, a new agent, or a refusal."""
+"""Deciding a registration: an existing agent, a second clone, a new agent, or a refusal."""
 
 from msgspec.structs import replace
 
@@ -14,9 +14,9 @@ from scout.policy.directory import Directory, Wanted
 
 
 class RegistrationWish(Record):
-    """Who wants to be registered. `root_branch` is given for a project's root agent.
+    """The agent to register. `root_branch` is given for a project's root agent.
 
-    Without a project it is an agent of its own, such as a bot: then a name means the one that has it.
+    Without a project it is standalone, such as a bot, and the name alone identifies it.
     """
 
     owner: str
@@ -31,9 +31,9 @@ class RegistrationWish(Record):
 
 
 class Registration(Record):
-    """The agent that is already there, or the spellings and the role of the one to create.
+    """The existing agent, or the spellings and role of the agent to create.
 
-    `elsewhere`: the agent of another folder that has the plain name.
+    `elsewhere`: the agent of another folder that holds the plain name.
     """
 
     rule: str
@@ -44,7 +44,7 @@ class Registration(Record):
 
 
 def decide_registration(wish: RegistrationWish, directory: Directory) -> Registration:
-    """The same identity from the same project is the same record; another folder is a second clone."""
+    """Match the same identity in the same project to one record; treat another folder as a second clone."""
     spelling = _spelling(wish)
     holder = _holder(wish, spelling, directory)
     project, elsewhere = wish.project_root, None
@@ -59,13 +59,13 @@ def decide_registration(wish: RegistrationWish, directory: Directory) -> Registr
         return Registration(rule="same identity", existing=holder, tool_role=role, elsewhere=elsewhere)
     _check_path(spelling.path, directory)
     if spelling.birth_branch and project and directory.at_branch(project, spelling.birth_branch):
-        spelling = replace(spelling, birth_branch=None)  # the project has its root agent already
+        spelling = replace(spelling, birth_branch=None)  # the project already has a root agent
     role = wish.tool_role or (ToolRole.TL if spelling.birth_branch else ToolRole.DEV)
     return Registration(rule="new", spelling=spelling, tool_role=role, elsewhere=elsewhere)
 
 
 def check_alias(name: object, directory: Directory) -> str:
-    """The folded name of a new alias, or a refusal: reserved words and live definitions are taken."""
+    """Return the folded name of a new alias; refuse reserved words and the names of live definitions."""
     folded = check_name(segment(name))
     if directory.find(Wanted(definition_id=folded), 1):
         other = Remedy(operation="alias.set", parameters={"name": f"my-{folded}", "target": f"@{folded}"})
@@ -90,7 +90,7 @@ def _holder(wish: RegistrationWish, spelling: Spelling, directory: Directory) ->
 
 
 def _check_path(path: AgentPath, directory: Directory) -> None:
-    """A path is unique among live and retired agents: a tombstone is revived, never reused."""
+    """Refuse a path that a live or retired agent holds: a retired agent is revived, never replaced."""
     holder = directory.at_path(path)
     if holder is None:
         return

@@ -1,4 +1,4 @@
-"""What a name means: one resolver for every form, without side effects, explained step by step."""
+"""The resolver for every form of address: no side effects, explained step by step."""
 
 import functools
 
@@ -33,9 +33,9 @@ from scout.policy.handle import Handles, Resolution, Stuck
 def resolve(
     text: object, directory: Directory, caller: Viewpoint, now: Time, *, needs_endpoint: bool = True
 ) -> Resolution:
-    """The one agent and endpoint that the address means for this caller, or a refusal.
+    """Return the one agent and endpoint that the address means for this caller, or refuse.
 
-    Without `needs_endpoint`, an agent whose endpoints differ or do not fit is an answer as well.
+    Without `needs_endpoint`, an agent whose endpoints are ambiguous or do not match is accepted too.
     """
     words = require_text(text)
     forms = _Forms(words, directory, caller, now)
@@ -48,12 +48,12 @@ def resolve(
 
 @functools.lru_cache(maxsize=4096)
 def _read(words: str) -> Name:
-    """The same text is always the same name; a fleet speaks to the same few over and over."""
+    """Parse a name. Cached, because a fleet uses the same few names repeatedly."""
     return lex(words)
 
 
 class _Forms:
-    """Each form of an address, brought down to an agent."""
+    """Resolves each form of address to an agent."""
 
     def __init__(self, text: str, directory: Directory, caller: Viewpoint, now: Time) -> None:
         self.text = text
@@ -86,12 +86,12 @@ class _Forms:
                 return self._project(directory)
             case AliasName(name=alias):
                 return self.handles.alias(self.directory.alias(alias), alias)
-            case _:  # a channel: the one form that names no agent
+            case _:  # a channel, the only form that does not name an agent
                 send = Remedy(operation="send", parameters={"channel": name.name, "body": PLACEHOLDER})
                 raise self.handles.unknown("a channel is not an agent", send)
 
     def bare_branch(self) -> Resolution | None:
-        """A dotted word without `@` is a birth branch of the caller's project, if there is one."""
+        """Resolve a dotted word without `@` as a birth branch of the caller's project, if it is one."""
         text = bare_branch(self.text)
         born = self.handles.born(text) if text else None
         if born is None:

@@ -1,4 +1,4 @@
-"""Refusals of the resolver: the facts, the nearest names and the next command, from what was found."""
+"""Refusals of the resolver: the facts, the nearest names and the next command."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ _NEAREST = 5
 
 
 def unknown(text: str, reason: str, near: Sequence[str], *remedies: Remedy) -> Diagnostic:
-    """Nothing answers; the nearest names and how to find or make one."""
+    """Refuse an unknown address, with the nearest names and the commands to find or create an agent."""
     candidates = tuple(Candidate(address=address) for address in near)
     return UnknownTarget(
         address=text[:200],
@@ -37,7 +37,7 @@ def unknown(text: str, reason: str, near: Sequence[str], *remedies: Remedy) -> D
 
 
 def no_such_qualifier(text: str, address: Address, siblings: tuple[Candidate, ...]) -> Diagnostic:
-    """The definition is known, but not with this workspace, profile or node."""
+    """Refuse a known definition with an unknown workspace, profile or node."""
     asked = (("workspace", address.workspace_qualifier), ("profile", address.profile), ("node", address.node))
     named = " and ".join(f"{name} '{value}'" for name, value in asked if value)
     return UnknownTarget(
@@ -49,7 +49,7 @@ def no_such_qualifier(text: str, address: Address, siblings: tuple[Candidate, ..
 
 
 def ambiguous(text: str, count: int, candidates: tuple[Candidate, ...]) -> Diagnostic:
-    """Several agents answer; each is shown under an address of its own."""
+    """Refuse an address that matches several agents, and list a unique address for each."""
     return AmbiguousTarget(
         address=text[:200],
         count=count,
@@ -60,7 +60,7 @@ def ambiguous(text: str, count: int, candidates: tuple[Candidate, ...]) -> Diagn
 
 
 def two_readings(text: str, readings: Sequence[str]) -> Diagnostic:
-    """The text is a birth branch and a handle of two different agents."""
+    """Refuse a text that is the birth branch of one agent and the handle of another."""
     return AmbiguousTarget(
         address=text[:200],
         count=len(readings),
@@ -77,7 +77,7 @@ def mismatch(
     has_harness: bool,
     candidates: tuple[Candidate, ...],
 ) -> Diagnostic:
-    """Agents of this name exist, but none with the harness, or with the model, that was asked for."""
+    """Refuse a name whose agents all lack the requested harness or model."""
     known = list(endpoints)
     remedies = _try([one.address for one in candidates[:3]])
     if address.harness and not (has_harness and address.model):
@@ -100,7 +100,7 @@ def mismatch(
 
 
 def retired(text: str, agent: Agent) -> Diagnostic:
-    """The name belongs to a tombstone."""
+    """Refuse the name of a retired agent."""
     revive = Remedy(operation="agent.revive", parameters={"address": str(agent.path)})
     return RetiredTarget(
         address=text[:200], agent_id=agent.id, retired_at=agent.updated_at, remedies=(revive,)
@@ -126,9 +126,9 @@ def peer_unreachable(node: Node) -> Diagnostic:
 def alias_broken(
     alias: Alias, fault: str, readings: tuple[Candidate, ...], target: Agent | None, *, is_taken: bool
 ) -> Diagnostic:
-    """The readings, and the commands that repair or remove the alias.
+    """Refuse a broken alias, with its possible targets and the commands that repair or remove it.
 
-    `is_taken`: an agent has the alias's name, so that only another name would do.
+    `is_taken`: an agent holds the alias's name, so the alias cannot be repaired under it.
     """
     repairs = [
         Remedy(operation="alias.repair", parameters={"name": alias.name, "target": one.address})
@@ -143,14 +143,14 @@ def alias_broken(
 
 
 def nearest_names(name: str, directory: Directory) -> list[str]:
-    """Addresses of definitions and aliases that look like the name."""
+    """Return the addresses of definitions and aliases similar to the name."""
     near = directory.near(keys_of(name), _NEAREST * 2)
     longer = directory.prefixed(name, _NEAREST)
     return [f"@{word}" for word in ranked(name, {*near, *longer}, _NEAREST)]
 
 
 def distance(text: str, address: str) -> float:
-    """How far an address is from what was typed: 0 is equal."""
+    """Return the distance between an address and the typed text; 0 means equal."""
     return 1 - difflib.SequenceMatcher(None, text, address).ratio()
 
 

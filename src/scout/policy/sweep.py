@@ -1,4 +1,4 @@
-"""What is overdue: at most one action per record, one nudge per period, to exactly one holder."""
+"""Overdue records: at most one action per record and one nudge per period, to exactly one holder."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -46,7 +46,7 @@ from scout.policy.sweep_actions import (
     WaitFlight,
 )
 
-_LONGEST = 3600.0  # seconds between two looks at a flight that does not move
+_LONGEST = 3600.0  # maximum seconds between checks of an unchanged flight
 
 _IN_FORCE = frozenset(
     {
@@ -59,7 +59,7 @@ _IN_FORCE = frozenset(
 
 
 def due_for(watch: SweepSubject, this: Round) -> Swept | None:
-    """The one action that a record is due for, if any."""
+    """Return the one action that is due for a record, if any."""
     match watch.record:
         case Question() | WorkItem() as record:
             return _owed(record, watch, this)
@@ -96,7 +96,7 @@ def _delegation(one: Delegation, watch: SweepSubject, this: Round) -> SweepNudge
 
 
 class _Late(NamedTuple):
-    """A record whose next move is owed, and by which rule. `same`: the dedupe of a person's item about it."""
+    """An overdue record and the rule that applies. `same`: dedupe key of the attention item about it."""
 
     noun: str
     id: str
@@ -106,11 +106,11 @@ class _Late(NamedTuple):
 
 
 def _nudge(late: _Late, holders: Sequence[str | None], watch: SweepSubject, this: Round) -> SweepNudge | None:
-    """Remind the holder, a period later the owner, a period later the operator; then they have been told."""
+    """Remind the holder, one period later the owner, one period later the operator; then stop."""
     since = late.owed.since
     period: float = getattr(this.periods.sweeps, late.owed.period)
     told, at = 0, since.plus(period)
-    if watch.nudged_at is not None and watch.nudged_at >= since:  # else it has changed: anew, from its holder
+    if watch.nudged_at is not None and watch.nudged_at >= since:  # else it changed: restart with the holder
         told, at = watch.nudges, watch.next_at or watch.nudged_at.plus(period)
     ladder = _ladder(holders, this.operator_id)
     if told >= len(ladder) or not this.is_past(at):
@@ -130,7 +130,7 @@ def _nudge(late: _Late, holders: Sequence[str | None], watch: SweepSubject, this
 
 
 def _ladder(holders: Sequence[str | None], operator_id: str) -> list[tuple[Level, str]]:
-    """Each one once; the last step is the operator's attention, also when the operator is the holder."""
+    """Return each recipient once. The last is the operator, even if the operator is the holder."""
     rungs: dict[str, Level] = {}
     for level, holder in zip((Level.HOLDER, Level.OWNER), holders, strict=True):
         if holder == operator_id:
@@ -149,7 +149,7 @@ def _alarm(late: _Late, title: str) -> Alarm:
 
 
 def _flight(flight: Flight, watch: SweepSubject, this: Round) -> Swept | None:
-    """A silent flight is checked; then it goes on, waits for a sign of life, or has failed."""
+    """Check a silent flight; then resume it, let it wait for a sign of life, or fail it."""
     if flight.state in FLIGHT.terminal:
         return None
     if watch.found is Liveness.DEAD:
@@ -192,11 +192,11 @@ def _waits(flight: Flight, watch: SweepSubject, this: Round) -> WaitFlight:
 
 
 def _held(flight: Flight, on: WaitingOn, watch: SweepSubject, this: Round) -> Swept | None:
-    """Waiting for somebody is a matter of nudges; waiting for a time or a sign of life ends by itself."""
+    """Nudge for a wait on an actor; a wait for a time or a sign of life ends without a nudge."""
     queued = flight.state is FlightState.QUEUED
     late = owed_move(flight)
     if late is not None:
-        by_hand = queued and on.kind is WaitingKind.OPERATOR  # the operator has one item for the agent
+        by_hand = queued and on.kind is WaitingKind.OPERATOR  # the operator has one item per agent
         same = f"held:{flight.target}" if by_hand else ""
         words = _Late("flight", flight.id, f"flight waiting on {on.kind}", late, same)
         nudge = _nudge(words, (flight.next_move_owner_id, flight.requester_id), watch, this)
@@ -215,7 +215,7 @@ def _held(flight: Flight, on: WaitingOn, watch: SweepSubject, this: Round) -> Sw
 
 
 def _awaited(flight: Flight, watch: SweepSubject, this: Round) -> Swept:
-    """Nobody knew whether anything still works on it."""
+    """Resume, fail or recheck a flight that was waiting for a sign of life."""
     if watch.found is Liveness.ALIVE:
         return _goes_on(flight, "found alive", this)
     seen = _last_sign(flight, watch)
@@ -229,7 +229,7 @@ def _last_sign(flight: Flight, watch: SweepSubject) -> Time:
 
 
 def _look(flight: Flight, rule: str, this: Round) -> CheckFlight:
-    """Whether it can be carried now; else ever later."""
+    """Check whether the flight can be delivered now, at growing intervals."""
     return CheckFlight(noun="flight", id=flight.id, rule=rule, next_check=_following(flight, this))
 
 
@@ -238,7 +238,7 @@ def _later(flight: Flight, rule: str, this: Round) -> LookLater:
 
 
 def _following(flight: Flight, this: Round) -> Time:
-    """The longer a flight has not moved, the more rarely it is looked at; never after its wait is over."""
+    """Return the next check: the longer a flight is unchanged, the later, but not after its wait ends."""
     first = this.periods.sweeps.flight_check
     pause = min(max(2 * this.now.since(flight.updated_at), first), _LONGEST)
     until = flight.waiting_on.until if flight.waiting_on else None
@@ -277,7 +277,7 @@ def _delivery(delivery: Delivery, this: Round) -> Swept | None:
 
 
 def _endpoint(endpoint: Endpoint, this: Round) -> MarkStale | None:
-    """Only an endpoint that could expire; a process that the broker holds needs no heartbeat."""
+    """Mark a silent endpoint stale if it can expire; a process held by the broker needs no heartbeat."""
     if endpoint.held or EndpointMove.EXPIRE not in ENDPOINT.accepts(endpoint.state):
         return None
     seen = endpoint.last_seen if endpoint.last_seen is not None else endpoint.updated_at
@@ -291,7 +291,7 @@ def _alias(alias: Alias, watch: SweepSubject) -> Expire | None:
     return Expire(noun="alias", id=alias.id, rule="its session ended") if over else None
 
 
-# What keeps an agent awake, by the fields of `Rest`, in the order in which it is told.
+# Reasons that keep an agent awake, by field of `Rest`; the first that applies is reported.
 _AWAKE = {
     "flights": "a flight to it is open",
     "leased": "it claimed inbox items",
@@ -308,12 +308,12 @@ _NEVER = frozenset({Kind.CONNECTOR, Kind.SYSTEM})
 
 
 def rest_due(agent: Agent, rest: Rest, this: Round) -> Sleep | StayAwake | EndTask | None:
-    """Put it to sleep or end a task that is done, each with the reason; else when it was last active."""
+    """Put an agent to sleep, end a finished task, or note why it stays awake and when it was last active."""
     if agent.lifecycle is not Lifecycle.ACTIVE or agent.kind in _NEVER:
         return None
     task_is_done = agent.kind is Kind.TASK and rest.done and not rest.flights
     if task_is_done and rest.working:
-        return None  # its turn ends soon: the next round looks again
+        return None  # its turn ends soon: the next round checks again
     for field, why in _AWAKE.items():
         if getattr(rest, field):
             return StayAwake(noun="agent", id=agent.id, rule=why, active_at=this.now)

@@ -1,4 +1,4 @@
-"""What the sweeper looks at, and every action that it may find due."""
+"""The records that the sweeper examines, and every action it may return."""
 
 from enum import StrEnum
 
@@ -22,7 +22,7 @@ from scout.policy.limits import Alarm, Gap, Periods, graced
 
 
 class Delegation(Record):
-    """A hard mention or an assignment in a message, not yet followed by a reply, an ask or a work item."""
+    """A hard mention or an assignment in a message, with no reply, ask or work item yet."""
 
     id: str
     target_id: str
@@ -32,7 +32,7 @@ class Delegation(Record):
 
 
 class Liveness(StrEnum):
-    """What a look at a flight has found."""
+    """The result of checking whether a flight is still being worked on."""
 
     ALIVE = "alive"
     DEAD = "dead"
@@ -40,10 +40,10 @@ class Liveness(StrEnum):
 
 
 class Rest(Record, omit_defaults=True):
-    """What may keep an agent awake, and when it was last active.
+    """The facts that may keep an agent awake, and when it was last active.
 
-    `live`: a session that reports by itself. `terminal`: a session of Scout's that a person has open.
-    `unresumable`: a program that runs and would lose what it knows. `by_hand`: a manual agent with a
+    `live`: a session that reports by itself. `terminal`: a Scout session that a person has open.
+    `unresumable`: a running program that would lose its context. `by_hand`: a manual agent with a
     session. `done`: its newest flight is completed.
     """
 
@@ -62,12 +62,12 @@ class Rest(Record, omit_defaults=True):
 
 
 class SweepSubject(Record):
-    """A record that may be due, with what its table does not hold.
+    """A record that may be due, with facts from other tables.
 
-    `nudges`, `nudged_at` and `next_at`: the reminders so far, and when the next one was said to be due.
-    `seen_at`, `found`: a flight's last sign of life and what a look at it found. `address`: what the
-    asker calls a flight's target. `title`: what the record is about. `session_over`: of an alias.
-    `rest`: of an agent.
+    `nudges`, `nudged_at` and `next_at`: the reminders so far, and when the next one is due.
+    `seen_at`, `found`: a flight's last sign of life and the result of the last check. `address`: the
+    asker's address for a flight's target. `title`: the subject of the record. `session_over`: for an
+    alias. `rest`: for an agent.
     """
 
     record: (
@@ -96,7 +96,7 @@ class SweepSubject(Record):
 
 
 class Round(Record):
-    """One round of the sweeper: when, by which periods, after which sleep, and who the operator is."""
+    """One round of the sweeper: time, periods, preceding clock gap, and the operator."""
 
     now: Time
     operator_id: str
@@ -114,7 +114,7 @@ class Level(StrEnum):
 
 
 class Swept(Record, tag_field="action"):
-    """What is to be done about one record, by which rule, and when it is looked at next."""
+    """The action for one record, the rule that decided, and the time of the next check."""
 
     noun: str
     id: str
@@ -123,7 +123,7 @@ class Swept(Record, tag_field="action"):
 
 
 class SweepNudge(Swept, tag="nudge"):
-    """Remind one holder. `alarm` is what a person finds in the inbox: at the last level the operator."""
+    """Remind one holder. `alarm` is the inbox item for a person: at the last level, the operator."""
 
     holder_id: str
     level: Level
@@ -133,7 +133,7 @@ class SweepNudge(Swept, tag="nudge"):
 
     @property
     def stored(self) -> StoredNudge:
-        """The nudge as the log holds it."""
+        """The nudge as stored in the log."""
         return StoredNudge(
             holder_id=self.holder_id,
             about=Ref.to(self.id),
@@ -145,45 +145,45 @@ class SweepNudge(Swept, tag="nudge"):
 
 
 class Expire(Swept, tag="expire"):
-    """Its time is over: a card, grant or token, a session's alias, an attention item, a delivery."""
+    """Expire a card, grant, token, session alias, attention item or delivery."""
 
 
 class Release(Swept, tag="release"):
-    """The lease ran out: the delivery is pending again."""
+    """Return a delivery with an expired lease to pending."""
 
 
 class MarkStale(Swept, tag="mark_stale"):
-    """The endpoint gave no sign of life."""
+    """Mark an endpoint without heartbeats as stale."""
 
 
 class Sleep(Swept, tag="sleep"):
-    """The agent sleeps until somebody needs it."""
+    """Put the agent to sleep until it is needed."""
 
 
 class StayAwake(Swept, tag="stay_awake"):
-    """The agent does not sleep yet; its idle time counts from `active_at`."""
+    """Keep the agent awake; its idle time counts from `active_at`."""
 
     active_at: Time
 
 
 class EndTask(Swept, tag="end_task"):
-    """The agent was there for one task, which is done."""
+    """End an agent whose only task is done."""
 
 
 class LookLater(Swept, tag="look_later"):
-    """Nothing is due yet but the next look."""
+    """Do nothing but schedule the next check."""
 
 
 class CheckFlight(Swept, tag="check_flight"):
-    """Look whether anything still works on it."""
+    """Check whether the flight is still being worked on."""
 
 
 class SweepResume(Swept, tag="resume_flight"):
-    """What held it is over, or it was found alive."""
+    """Resume a flight whose wait has ended, or that was found alive."""
 
 
 class WaitFlight(Swept, tag="wait_flight"):
-    """Nobody knows: it waits for a sign of life of `holder_id`, who has the next move."""
+    """Let a flight of unknown state wait for a sign of life from `holder_id`, which owns the next move."""
 
     waiting_on: WaitingOn
     holder_id: str
@@ -191,6 +191,6 @@ class WaitFlight(Swept, tag="wait_flight"):
 
 
 class SweepFail(Swept, tag="fail_flight"):
-    """It cannot end well any more."""
+    """Fail a flight that can no longer succeed."""
 
     error: FlightError

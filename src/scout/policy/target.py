@@ -1,4 +1,4 @@
-"""Whom a message is for: the structured target first, then the leading mention, never a guess."""
+"""The target of a message: the structured target first, then the leading mention, never a guess."""
 
 from collections.abc import Callable
 
@@ -11,9 +11,9 @@ ResolveAddress = Callable[[str], Resolution]
 
 
 class Targeting(Record):
-    """Who is meant and why; soft mentions are hints, `unresolved` is what the receipt notes.
+    """The target and the rule that decided; soft mentions are hints, `unresolved` is noted in the receipt.
 
-    `leading`: whom the body begins with, also where the target was named beside it.
+    `leading`: the agent mentioned at the start of the body, even if the target was given separately.
     """
 
     rule: str
@@ -24,7 +24,7 @@ class Targeting(Record):
 
 
 def decide_target(body: str, to: str | None, elsewhere: bool, resolve: ResolveAddress) -> Targeting:
-    """The target of a body. `elsewhere`: a channel, conversation or broadcast was named instead of `to`."""
+    """Return the target of a body. `elsewhere`: a channel, conversation or broadcast replaces `to`."""
     mentions = find_mentions(body)
     soft = tuple(mention.address.canonical for mention in mentions.soft if mention.address)
     if to is not None:
@@ -56,7 +56,7 @@ def _mentioned(mention: Mention, resolve: ResolveAddress) -> Resolution:
 def _noted(
     mention: Mention | None, resolve: ResolveAddress
 ) -> tuple[Resolution | None, tuple[Diagnostic, ...]]:
-    """With a structured target a mention that leads nowhere is no reason to refuse."""
+    """Resolve a mention beside a structured target; a mention that fails is noted, not refused."""
     if mention is None:
         return None, ()
     try:

@@ -1,4 +1,4 @@
-"""What Scout and the harnesses spend: estimates, reports in two ledgers, and the daily cap on tokens."""
+"""Token usage of Scout and the harnesses: estimates, reports in two ledgers, and the daily cap."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -29,7 +29,7 @@ _DAY = 86_400_000_000
 
 
 class Estimate(Record):
-    """Tokens that nobody counted."""
+    """An estimated number of tokens."""
 
     tokens: int
     characters: int
@@ -38,7 +38,7 @@ class Estimate(Record):
 
 
 class Overhead(StrEnum):
-    """What Scout adds around a task."""
+    """The overhead that Scout adds to a task."""
 
     ONBOARDING = "onboarding"
     GUIDANCE = "guidance"
@@ -63,7 +63,7 @@ _VALUE = {
 
 
 class About(Record):
-    """What a report belongs to."""
+    """The records that a report belongs to."""
 
     agent_id: str
     model: str | None = None
@@ -76,7 +76,7 @@ class About(Record):
 
 
 class Account(Record):
-    """One ledger: its sums, how much of them was counted exactly, and its counters."""
+    """One ledger: its totals, the number of exactly counted tokens, and its counters."""
 
     totals: Totals
     exact_tokens: int
@@ -84,7 +84,7 @@ class Account(Record):
 
 
 class BudgetDecision(Record):
-    """Go on, or wait until the day is over; `spent` of `cap` tokens is what it rests on."""
+    """Continue, or wait until the end of the day, based on `spent` of `cap` tokens."""
 
     rule: str
     spent: int
@@ -94,7 +94,7 @@ class BudgetDecision(Record):
 
 
 def estimate_tokens(text: str) -> Estimate:
-    """A token for four ASCII characters, and one for each other character."""
+    """Estimate one token per four ASCII characters, and one per other character."""
     ascii_characters = len(text.encode("ascii", "ignore"))
     others = len(text) - ascii_characters
     return Estimate(tokens=-(-ascii_characters // _CHARACTERS_PER_TOKEN) + others, characters=len(text))
@@ -111,7 +111,7 @@ def overhead(
     value_class: ValueClass | None = None,
     counters: Counters = Counters(),
 ) -> Usage:
-    """A report of Scout's own words, estimated from their length."""
+    """Return a report of Scout's own text, estimated from its length."""
     report = Usage(
         id=usage_id,
         category=UsageLedger.PROTOCOL_OVERHEAD,
@@ -136,7 +136,7 @@ def execution(
     source: UsageSource = UsageSource.PROVIDER_EXACT,
     counters: Counters = Counters(),
 ) -> Usage:
-    """A report of the harness's work; anything but the provider's own count is marked as an estimate."""
+    """Return a report of the harness's work; any count but the provider's is marked as an estimate."""
     report = Usage(
         id=usage_id,
         category=UsageLedger.HARNESS_EXECUTION,
@@ -152,7 +152,7 @@ def execution(
 
 
 def accounts(days: Iterable[UsageDay]) -> dict[UsageLedger, Account]:
-    """Both ledgers, apart from each other: there is no sum over both."""
+    """Return both ledgers separately; they are never added up."""
     listed = tuple(days)
     sums = totals(listed)
     return {
@@ -166,9 +166,9 @@ def accounts(days: Iterable[UsageDay]) -> dict[UsageLedger, Account]:
 
 
 def decide_budget(address: str, spent_by_agent: int, spent: int, limits: Limits, now: Time) -> BudgetDecision:
-    """Whether a flight of the agent may start, given the tokens of today's harness execution.
+    """Decide whether a flight of the agent may start, given today's harness execution tokens.
 
-    Scout's own words are inside of the harness's prompts: adding that ledger would count them twice.
+    Scout's text is part of the harness's prompts: adding that ledger would count it twice.
     """
     mine, all_agents = limits.agent_tokens_per_day, limits.tokens_per_day
     if mine is not None and spent_by_agent >= mine:

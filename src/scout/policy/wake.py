@@ -1,4 +1,4 @@
-"""Whom to wake: the fewest, at most one, and why that one. Nothing is woken here."""
+"""Which agent to wake: at most one, and why. This module wakes nothing."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -20,7 +20,7 @@ from scout.policy.reach import Reach, WakeAction
 
 
 class Cause(StrEnum):
-    """What happened. A plain `send` starts nothing; everything else may."""
+    """What happened. A plain `send` starts no turn; any other cause may."""
 
     SEND = "send"
     WAKE = "wake"
@@ -33,7 +33,7 @@ class Cause(StrEnum):
 
 
 class Role(StrEnum):
-    """Why somebody is considered, in the order of consideration; also the rule of the decision."""
+    """Why an agent is considered, in order of consideration; also the rule of the decision."""
 
     TARGET = "explicit target"
     MENTION = "leading mention"
@@ -47,7 +47,7 @@ class Role(StrEnum):
 
 
 class WakeContext(Record, omit_defaults=True):
-    """The conversation it happens in. `others`: the agents that take part, besides the sender."""
+    """The conversation. `others`: the number of participating agents besides the sender."""
 
     conversation_id: str
     kind: ConversationKind
@@ -59,7 +59,7 @@ class WakeContext(Record, omit_defaults=True):
 
 
 class Occasion(Record, omit_defaults=True):
-    """What a decision is about. `suggestion`: what a model-assisted router said, if one was asked."""
+    """The input of a decision. `suggestion`: the choice of a model-assisted router, if it was asked."""
 
     cause: Cause
     sender: Party
@@ -74,7 +74,7 @@ class Occasion(Record, omit_defaults=True):
 
 
 class Considered(Record):
-    """Somebody who was considered; `why_not` is empty for the one who was chosen."""
+    """An agent that was considered; `why_not` is empty for the chosen agent."""
 
     role: Role
     party: Party
@@ -90,7 +90,7 @@ class Considered(Record):
 
 
 class WakeFacts(Record, omit_defaults=True):
-    """Everything the decision rested on: deciding again from it gives the same decision."""
+    """All facts of the decision: deciding again from them gives the same result."""
 
     occasion: Occasion
     reaches: tuple[Reach, ...]
@@ -98,9 +98,9 @@ class WakeFacts(Record, omit_defaults=True):
 
 
 class WakeDecision(Record):
-    """At most one holder. `instead_of`: who should have had it; `reason`: why that one has not.
+    """At most one holder. `instead_of`: the intended holder, if unreachable; `reason`: why.
 
-    The targets and mentions of the message stay as they were, in `facts`.
+    The targets and mentions of the message are kept unchanged in `facts`.
     """
 
     action: WakeAction
@@ -114,14 +114,14 @@ class WakeDecision(Record):
 
     @property
     def woken(self) -> Party | None:
-        """The one for whom a turn is started, if any."""
+        """The agent for which a turn is started, if any."""
         return self.holder if self.action is WakeAction.WAKE else None
 
     @property
     def stored(self) -> WakeFact:
-        """The decision as it stands in the event's metadata."""
+        """The decision as stored in the event's metadata."""
         holder, missed = self.holder, self.instead_of
-        # As it will be read back, so that replay finds it equal.
+        # Encode and decode, so that a replay compares equal.
         facts = decode(encode(self.facts), dict[str, Any])
         return WakeFact(
             agent_id=holder.agent_id if holder else None,
@@ -138,7 +138,7 @@ class WakeDecision(Record):
 def decide_wake(
     occasion: Occasion, reaches: Mapping[str, Reach], routing: Routing = Routing()
 ) -> WakeDecision:
-    """The one who is woken, told or waited for, or nobody. `reaches` is by agent id."""
+    """Choose the agent to wake, notify or hold for the operator, if any. `reaches` is by agent id."""
     silence = _silence(occasion)
     considered: list[Considered] = []
     for role, party in _candidates(occasion, reaches, routing):
@@ -151,7 +151,7 @@ def decide_wake(
 
 
 def may_suggest(facts: WakeFacts) -> bool:
-    """Whether a router may be asked: the rules found nobody, and what it says would be listened to."""
+    """Whether to ask a router: the rules found nobody, and its suggestion would be used."""
     occasion = facts.occasion
     if _silence(occasion):
         return False
@@ -164,7 +164,7 @@ def may_suggest(facts: WakeFacts) -> bool:
 def budgeted(
     decision: WakeDecision, wakes: Sequence[Time], limits: Limits, now: Time, *, name: str = ""
 ) -> WakeDecision:
-    """The same decision, or one held for the operator when agents have used up the conversation's wakes."""
+    """Return the decision, or hold it for the operator when agents have used up the conversation's wakes."""
     place = decision.facts.occasion.place
     if decision.action is not WakeAction.WAKE or place is None:
         return decision
@@ -188,7 +188,7 @@ def _candidates(
 
 
 def _explicit(occasion: Occasion) -> list[tuple[Role, Party]]:
-    """Structured targets win over mentions; soft mentions count where the channel says so."""
+    """Return structured targets, else the leading mention; soft mentions where the channel allows them."""
     named = [(Role.TARGET, party) for party in occasion.targets]
     if not named and occasion.leading is not None:
         named = [(Role.MENTION, occasion.leading)]
@@ -199,7 +199,7 @@ def _explicit(occasion: Occasion) -> list[tuple[Role, Party]]:
 
 
 def _responsible(occasion: Occasion, reaches: Mapping[str, Reach]) -> list[tuple[Role, Party]]:
-    """Who owes the next step, then who should hear that it is not done."""
+    """Return the next-move owner, then the owners to notify if that agent cannot act."""
     duty, place = occasion.duty, occasion.place
     holders: list[tuple[Role, str | None]] = []
     if place is not None:
@@ -215,7 +215,7 @@ def _responsible(occasion: Occasion, reaches: Mapping[str, Reach]) -> list[tuple
 
 
 def _is_lost(agent_id: str | None, occasion: Occasion, reaches: Mapping[str, Reach]) -> bool:
-    """Whether somebody else owns the next move and cannot make it."""
+    """Whether an agent other than the sender owns the next move and cannot be reached."""
     if agent_id is None or _is_sender(Party(agent_id=agent_id), occasion):
         return False
     reach = reaches.get(agent_id)
@@ -227,7 +227,7 @@ def _is_sender(party: Party, occasion: Occasion) -> bool:
 
 
 def _suggested(occasion: Occasion, routing: Routing) -> list[tuple[Role, Party]]:
-    """The model-assisted router speaks last, in a channel of several agents, and only when it is on."""
+    """Return the router's suggestion: last, only in a channel of several agents, and only when enabled."""
     duty, place, party = occasion.duty, occasion.place, occasion.suggestion
     if party is None or place is None or not routing.model_assisted or not _is_waking(occasion):
         return []
@@ -237,7 +237,7 @@ def _suggested(occasion: Occasion, routing: Routing) -> list[tuple[Role, Party]]
 
 
 def _silence(occasion: Occasion) -> str:
-    """The rule by which nobody at all is woken. Asks, questions and work have a holder of their own."""
+    """Return the rule that wakes nobody, if one applies. Asks, questions and work always have a holder."""
     if occasion.kind in (MessageKind.STATUS, MessageKind.FINAL):
         return f"{occasion.kind} wakes nobody"
     if occasion.place is None or occasion.cause not in (Cause.SEND, Cause.WAKE):
@@ -248,7 +248,7 @@ def _silence(occasion: Occasion) -> str:
 
 
 def _is_waking(occasion: Occasion, role: Role | None = None) -> bool:
-    """Whether a turn may be started for this, and not only a live session told."""
+    """Whether a turn may be started for this, rather than only notifying a live session."""
     if occasion.cause is not Cause.SEND or occasion.kind is MessageKind.QUESTION:
         return True
     if role is Role.TARGET and occasion.leading is not None:
@@ -299,7 +299,7 @@ _BUDGET = code_of(WakeBudget)
 
 
 def in_words(wake: WakeFact) -> str:
-    """A decision in a line: what is done, to whom, by which rule, and who was passed over."""
+    """Return a decision in one line: action, agent, rule, and the agents passed over."""
     session = f" in {wake.session_id}" if wake.session_id else ""
     whom = f" {wake.agent_id}{session}" if wake.agent_id else ""
     instead = f", instead of {wake.instead_of}" if wake.instead_of else ""
@@ -308,7 +308,7 @@ def in_words(wake: WakeFact) -> str:
 
 
 def differs(stored: WakeFact) -> str:
-    """What today's policy decides from the facts of a stored decision; nothing when that is the same."""
+    """Return what today's policy decides from a stored decision's facts; empty if it is the same."""
     try:
         facts = decode(stored.facts, WakeFacts)
     except Refused as refusal:
@@ -316,7 +316,7 @@ def differs(stored: WakeFact) -> str:
     reaches = {reach.agent_id: reach for reach in facts.reaches}
     today = decide_wake(facts.occasion, reaches, facts.routing).stored
     if stored.rule == _BUDGET and today.action == WakeAction.WAKE:
-        # How often others were woken before is not in the facts: what was held is a wake but for that.
+        # Earlier wakes are not in the facts: without the budget, a held decision is a wake.
         today = replace(today, action=WakeAction.HOLD, rule=_BUDGET)
     words = in_words(today)
     return "" if words == in_words(stored) else words
