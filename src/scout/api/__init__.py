@@ -1,1 +1,1 @@
-"""Scout over HTTP: a bare ASGI application whose routes are read off the operation table."""
+"""Scout over HTTP: a bare ASGI application whose routes come from the operation table."""

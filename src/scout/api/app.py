@@ -1,4 +1,4 @@
-"""The application: one request in, one answer out, the same facts and refusals as on every surface."""
+"""The ASGI application: one request, one response, with the same records and refusals as every surface."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ from scout.protocol.request import Request
 from scout.protocol.scout import Credential, Gate, Scout
 
 _LOG = logging.getLogger("scout.api")
-_SHORT = 64 * 1024  # bytes of a body that are read on the loop itself
+_SHORT = 64 * 1024  # bytes of a body that are decoded on the event loop
 _DESCRIPTIONS = frozenset({b"/openapi.json", b"/docs"})
 
 
@@ -72,13 +72,13 @@ class Application:
             answer = self._refused(problem(wrong.diagnostic, 415))
         except (Gone, ConnectionError):
             return
-        except Exception as error:  # noqa: BLE001 (a fault of ours is answered and logged, whatever it is)
+        except Exception as error:  # noqa: BLE001 (every internal error is answered and logged)
             answer = self._fault(scope["method"], scope["raw_path"], error)
         if answer is not None:
             await sent(answer, send)
 
     def stop(self) -> None:
-        """End what waits: streams and long polls are told that the daemon stops."""
+        """End streams and long polls with the reason that the daemon is stopping."""
         stopping = self._ending()
         if not stopping.done():
             stopping.set_result(Busy(reason="the daemon is stopping"))
@@ -92,7 +92,7 @@ class Application:
         if path in self._open:
             if method not in {"GET", "HEAD"}:
                 raise WrongMethod(method, ("GET", "HEAD"))
-            # Describing every operation takes a while the first time: not on the event loop.
+            # Building the description of all operations is slow the first time: keep it off the event loop.
             return await asyncio.to_thread(self._open[path]) if path in _DESCRIPTIONS else self._open[path]()
         for mount in self._mounts:
             if mount.paths.fullmatch(path):
@@ -111,7 +111,7 @@ class Application:
     async def _mounted(
         self, mount: Mount, credential: Credential, scope: Scope, receive: Receive, send: AsgiSend
     ) -> Response | None:
-        """What another surface answers; it ends when the credential does, also in the middle of a stream."""
+        """Run a mounted surface. The request ends when its credential ends, even during a stream."""
         scout = await self._door.admit(credential)
         watched = WatchedResponse(send)
         working = asyncio.ensure_future(mount(scout, scope, receive, watched))
@@ -131,7 +131,7 @@ class Application:
         raise Refused(Unauthenticated(reason="the token has ended", needs=("another token",)))
 
     async def _call(self, scout: Scout, request: Request[Any], receive: Receive) -> object:
-        """The result; who waits for it and goes away, or meets the end of the daemon, waits no longer."""
+        """Return the result. A long poll ends early if the client disconnects or the daemon stops."""
         if not getattr(request, "wait", 0):
             return await scout.call(request)
         working = asyncio.ensure_future(scout.call(request))
@@ -198,7 +198,7 @@ def _credential(headers: dict[bytes, bytes]) -> Credential:
 
 
 def _said(headers: dict[bytes, bytes], name: bytes) -> str | None:
-    """What a header says. An empty one was meant to say something, so it is not taken for none."""
+    """Return the value of a header; an empty value is refused, not treated as absent."""
     raw = headers.get(name)
     if raw is not None and not 1 <= len(raw) <= 4096:
         raise Refused(BadRequest(problem="expected a header of 1 to 4096 bytes", field=name.decode()))
@@ -206,7 +206,7 @@ def _said(headers: dict[bytes, bytes], name: bytes) -> str | None:
 
 
 def _watch(found: RouteMatch, scope: Scope, headers: dict[bytes, bytes]) -> Watch:
-    """A stream goes on after the last event that its client has seen, whatever else it asks for."""
+    """Return the stream request. `Last-Event-ID` overrides the `after` parameter."""
     if scope["method"] == "HEAD":
         raise WrongMethod("HEAD", ("GET",))
     query, seen = scope["query_string"], headers.get(b"last-event-id")

@@ -1,4 +1,4 @@
-"""The few shapes of ASGI that Scout uses, and how a whole answer is sent."""
+"""The ASGI types that Scout uses, and sending a complete response."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ JSON: Headers = ((b"content-type", b"application/json"),)
 
 
 class Mount(Protocol):
-    """Another surface below this one: it answers what its paths match, for whoever was admitted."""
+    """Another surface below this one: it answers the paths it matches, for an admitted caller."""
 
     paths: re.Pattern[bytes]
 
@@ -24,11 +24,11 @@ class Mount(Protocol):
 
 
 class Gone(Exception):  # noqa: N818 (a fact about the client, not a fault)
-    """The client went away before it was answered: there is nobody to tell."""
+    """The client disconnected before the response."""
 
 
 class Response(NamedTuple):
-    """A whole response."""
+    """A complete response."""
 
     body: bytes
     status: int = 200
@@ -36,7 +36,7 @@ class Response(NamedTuple):
 
 
 class WatchedResponse:
-    """A way to send that knows whether an answer has begun, and can end it."""
+    """A `send` that tracks whether a response has started, and can finish it."""
 
     def __init__(self, send: AsgiSend) -> None:
         self._send = send
@@ -49,13 +49,13 @@ class WatchedResponse:
         await self._send(message)
 
     async def finish(self) -> None:
-        """End an answer that was left open."""
+        """Finish a response that is still open."""
         if not self._complete:
             await self._send({"type": "http.response.body", "body": b""})
 
 
 async def sent(answer: Response, send: AsgiSend) -> None:
-    """Send the answer."""
+    """Send the response."""
     length = (b"content-length", b"%d" % len(answer.body))
     headers = [*answer.headers, length]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})

@@ -1,4 +1,4 @@
-"""The browsable page of the operations: plain HTML, no scripts, nothing from elsewhere."""
+"""The browsable page of all operations: plain HTML, no scripts, no external resources."""
 
 import base64
 import functools
@@ -29,7 +29,7 @@ _HEADERS = (
 
 @functools.cache
 def page(version: str) -> Response:
-    """The page, made once from the OpenAPI document."""
+    """Return the page, built once from the OpenAPI document."""
     described = document(version)
     groups: dict[str, list[str]] = {}
     for path, methods in described["paths"].items():

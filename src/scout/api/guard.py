@@ -1,7 +1,7 @@
-"""Who may reach the daemon at all: browsers of other pages, and names that are not ours, may not.
+"""Host and Origin checks: requests from other sites and for foreign host names are refused.
 
-A page on the internet can make a browser send requests to loopback, and can point a name of its own at
-127.0.0.1. Neither may learn or change anything, so Host and Origin are checked before anything else.
+A page on the internet can make a browser send requests to loopback, and can point its own host name at
+127.0.0.1. Neither may read or change anything, so Host and Origin are checked before anything else.
 """
 
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from scout.model.problems.request import Forbidden
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
-# Given twice, these would let two readers of one request disagree about it.
+# If repeated, these could be interpreted differently by two readers of the same request.
 _ONCE = frozenset(
     {
         b"authorization",
@@ -29,11 +29,11 @@ _ONCE = frozenset(
         b"sec-fetch-site",
     }
 )
-_OWN_SITE = frozenset({b"same-origin", b"none"})  # `same-site` is another port of this machine
+_OWN_SITE = frozenset({b"same-origin", b"none"})  # `same-site` could be another port of this machine
 
 
 def header_values(scope: Scope) -> dict[bytes, bytes]:
-    """The headers by name; those that must be unique are refused when they are not."""
+    """Return the headers by name; a repeated header that must be unique is refused."""
     found: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
         if name in found and name in _ONCE:
@@ -44,7 +44,7 @@ def header_values(scope: Scope) -> dict[bytes, bytes]:
 
 
 class Guard:
-    """Lets through what names this machine; `hosts` are further names it was told to listen on."""
+    """Admits requests that name this machine; `hosts` are additional names it listens on."""
 
     def __init__(self, hosts: Collection[str] = ()) -> None:
         self._hosts = LOOPBACK | {host.lower() for host in hosts}
@@ -61,7 +61,7 @@ class Guard:
         seen = (host, origin, port)
         if seen in self._known:
             return
-        if port is not None:  # a browser cannot open the unix socket, so no Host can mislead it
+        if port is not None:  # a browser cannot open the unix socket, so its Host needs no check
             self._check_host(host)
         if origin is not None:
             self._check_origin(origin, host, port)
@@ -83,7 +83,7 @@ class Guard:
 def _name(url: bytes) -> str | None:
     try:
         parts = urlsplit(url.decode("ascii"))
-        _ = parts.port  # refuses what is no number
+        _ = parts.port  # raises ValueError if it is not a number
         strange = parts.path or parts.query or parts.fragment or "@" in parts.netloc
         return None if strange else parts.hostname
     except ValueError:

@@ -1,4 +1,4 @@
-"""HTTP itself: uvicorn's protocol, with a bound on the head of a request and our form of refusal."""
+"""uvicorn's HTTP protocol with a size limit for the request head, timeouts, and Scout's form of refusal."""
 
 import asyncio
 from typing import Any, cast
@@ -14,9 +14,9 @@ _BODY_SECONDS = 30.0
 
 
 class _Whole:
-    """A transport that sends the head of an answer together with what follows it at once.
+    """A transport that sends the response head together with the data that immediately follows.
 
-    uvicorn writes them one after the other: each write is a system call, and wakes the other side.
+    uvicorn writes them separately: each write is a system call and wakes the other side.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -30,7 +30,7 @@ class _Whole:
             self._transport.write(held + data)
         else:
             self._held = data
-            self._loop.call_soon(self._flush)  # a head alone, as that of a stream, waits for nothing
+            self._loop.call_soon(self._flush)  # a head without a body, as of a stream, is sent at once
 
     def close(self) -> None:
         self._flush()
@@ -46,7 +46,7 @@ class _Whole:
 
 
 class Protocol(HttpToolsProtocol):
-    """The parser takes a head of any size; this one does not."""
+    """uvicorn's protocol with a limit on the size of the request head."""
 
     _head = 0
     _late: asyncio.TimerHandle | None = None
@@ -77,7 +77,7 @@ class Protocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def _expect(self, seconds: float | None) -> None:
-        """The next part of the request comes within so many seconds, or the connection is closed."""
+        """Close the connection unless the next part of the request arrives within this many seconds."""
         if self._late is not None:
             self._late.cancel()
         self._late = self.loop.call_later(seconds, self.transport.close) if seconds is not None else None
@@ -88,11 +88,11 @@ class Protocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._count(len(name) + len(value))
-        super().on_header(name, value.rstrip(b" \t"))  # the parser leaves what HTTP says is no part of it
+        super().on_header(name, value.rstrip(b" \t"))  # the parser keeps trailing whitespace
 
     def send_400_response(self, msg: str) -> None:
         if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:  # pyright: ignore[reportUnnecessaryComparison] (uvicorn says None is no cycle, and begins with None)
-            self.transport.close()  # an answer is under way: a second one would be read as part of it
+            self.transport.close()  # a response is in progress: a second one would be read as part of it
             return
         answer = problem(BadRequest(problem="this is not HTTP, or its head is too large"))
         lines = [b"HTTP/1.1 400 Bad Request", b"connection: close", b"content-length: %d" % len(answer.body)]

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus: counts only, never a name."""
+"""Metrics for Prometheus: counts only, never a name."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ _HEADERS = ((b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),)
 
 
 def metrics(counters: Mapping[str, float]) -> Response:
-    """The counters in the text format; what ends in `_total` only ever grows."""
+    """Return the counters in the text format; names that end in `_total` are counters, others gauges."""
     lines = [line for name, value in sorted(counters.items()) for line in _lines(name, value)]
     return Response("".join(lines).encode(), headers=_HEADERS)
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document, read off the operation table: what is not in it cannot be called."""
+"""The OpenAPI document, generated from the operation table."""
 
 import functools
 import re
@@ -34,13 +34,13 @@ _KEY = "#/components/parameters/IdempotencyKey"
 
 @functools.cache
 def openapi(version: str) -> Response:
-    """The document as it is sent."""
+    """Return the document as a response."""
     return Response(encode(document(version)))
 
 
 @functools.cache
 def document(version: str) -> dict[str, Any]:
-    """The document. It is made once: nothing in it changes while Scout runs."""
+    """Return the document. It is built once, because it does not change while Scout runs."""
     routes = Routes().all
     shapes, schemas = _schemas(routes)
     paths: dict[str, dict[str, Any]] = defaultdict(dict)
@@ -94,7 +94,7 @@ def _parameter(name: str, place: str, kind: dict[str, Any], *, required: bool) -
     plain = dict(kind)
     says = plain.pop("description", "")
     plain.pop("default", None)
-    if "anyOf" in plain:  # a query cannot say null
+    if "anyOf" in plain:  # a query cannot express null
         choices = [one for one in plain.pop("anyOf") if one != {"type": "null"}]
         plain |= choices[0] if len(choices) == 1 else {"anyOf": choices}
     if place == "path":
@@ -130,7 +130,7 @@ def _refusals(route: HttpRoute) -> dict[str, Any]:
 
 @functools.cache
 def _codes() -> dict[int, list[str]]:
-    """Which codes come with which status."""
+    """Return the diagnostic codes of each HTTP status."""
     found: dict[int, list[str]] = defaultdict(list)
     for diagnostic in ALL:
         found[status_of(diagnostic)].append(code_of(diagnostic))
@@ -147,7 +147,7 @@ def _refusal(status: int, codes: list[str]) -> dict[str, Any]:
 
 
 def _schemas(routes: tuple[HttpRoute, ...]) -> tuple[list[tuple[dict[str, Any], ...]], dict[str, Any]]:
-    """For each route the schemas of its fields and of its answer, and the records that these refer to."""
+    """Return the schemas of each route's fields and result, and the records they refer to."""
     kinds = [kind for route in routes for kind in (route.request, result_of(route.request))]
     template = _REFERENCE + "{name}"
     found, records = msgspec.json.schema_components(kinds, schema_hook=_schema_of, ref_template=template)
@@ -164,7 +164,7 @@ def _schema_of(kind: type) -> dict[str, Any]:
 
 
 def _with_synonyms(schemas: dict[str, Any]) -> dict[str, Any]:
-    """The answers' schemas with the names that other integrations use."""
+    """Return the response schemas, extended by the field names that other integrations use."""
     for kind in schemas.values():
         properties: dict[str, Any] = kind.get("properties", {})
         for own, seed in SYNONYMS.items():
@@ -174,13 +174,13 @@ def _with_synonyms(schemas: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(name: str) -> str:
-    """A name that a reference may hold; a page of one of all events is a page of events."""
+    """Return a name that is valid in a reference; a page over the union of all events is a page of events."""
     if " | " in name:
         name = f"{name.partition('[')[0]}_Event"
     return _UNNAMEABLE.sub("_", name).strip("_")
 
 
-# What can stand in a header, with other characters percent-encoded.
+# Characters allowed in a header; all others are percent-encoded.
 _ENCODED = "^([!-$&-~]|%[0-9A-Fa-f]{2})([ -$&-~]|%[0-9A-Fa-f]{2})*$"
 
 _PARAMETERS: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""A request read off the path, the query or the body. Whatever is wrong with it is refused by name."""
+"""Decoding a request from the path, query or body. A refusal names the field that is wrong."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from scout.protocol.request import Request
 
 
 class WrongMedia(Exception):  # noqa: N818 (an answer, not a fault)
-    """The body is of a kind that Scout does not read."""
+    """The media type of the body is not supported."""
 
     def __init__(self, kind: bytes) -> None:
         super().__init__(kind)
@@ -25,7 +25,7 @@ class WrongMedia(Exception):  # noqa: N818 (an answer, not a fault)
 
 
 async def body_of(receive: Receive, headers: dict[bytes, bytes], limit: int) -> bytes:
-    """The body, as long as it is no larger than the limit."""
+    """Return the body; refuse one larger than the limit."""
     declared = headers.get(b"content-length", b"0")
     _check_size(int(declared) if declared.isdigit() else 0, limit)
     message = await receive()
@@ -44,7 +44,7 @@ async def body_of(receive: Receive, headers: dict[bytes, bytes], limit: int) -> 
 
 
 def read(found: RouteMatch, query: bytes, body: bytes, key: bytes | None) -> Request[Any]:
-    """The request, with its idempotency key from either place."""
+    """Return the request, with the idempotency key from the header or the body."""
     route = found.route
     if route.has_body:
         _no_query(query)
@@ -104,14 +104,14 @@ def _from_body(found: RouteMatch, body: bytes) -> Request[Any]:
         try:
             return decode(body or b"{}", route.request)
         except Refused:
-            pass  # again, slowly: with the names of other integrations, and naming what is wrong
+            pass  # retry on the slow path, which accepts other integrations' names and reports the field
     fields = decode(body or b"{}", dict[str, Any])
     _not_inside(route, fields)
     return _convert(route, {**_own(route, fields), **_inside(found)}, strict=True)
 
 
 def _own(route: HttpRoute, fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields under our names; an unknown one is refused with the nearest known one."""
+    """Return the fields under Scout's names; refuse an unknown field with the nearest known ones."""
     renamed = own_names(fields, route.known)
     for name in renamed:
         if name not in route.known:

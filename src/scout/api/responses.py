@@ -1,4 +1,4 @@
-"""Answers as they are sent: records with the seeds' names beside ours, refusals as problem documents."""
+"""Responses: records with additional names for other integrations, refusals as problem documents."""
 
 import functools
 import math
@@ -23,18 +23,18 @@ _CLOSE = (b"connection", b"close")
 
 
 def encoded(result: object) -> bytes:
-    """A result as JSON: every record in it also under the names that other integrations use."""
+    """Return a result as JSON; records also carry the names that other integrations use."""
     return encode(_named(result))
 
 
 def problem(diagnostic: Diagnostic, status: int | None = None, headers: Headers = ()) -> Response:
-    """A refusal as an answer."""
+    """Return a refusal as a response."""
     document = problem_document(diagnostic, status)
     return Response(encode(document), document["status"], (_PROBLEM, *_headers(diagnostic), *headers))
 
 
 def problem_document(diagnostic: Diagnostic, status: int | None = None) -> dict[str, Any]:
-    """The facts of a refusal as RFC 9457 has them, beside our own names; remedies also as commands."""
+    """Return a refusal as an RFC 9457 document with Scout's own fields; remedies include commands."""
     facts = render(diagnostic)
     return {
         "type": f"urn:scout:diagnostic:{diagnostic.code}",
@@ -47,7 +47,7 @@ def problem_document(diagnostic: Diagnostic, status: int | None = None) -> dict[
 
 
 def internal(reference: str) -> Response:
-    """What a client learns of a fault of ours: where to find it in the log."""
+    """Return the response to an internal error, with the reference to search for in the log."""
     said = f"internal error; search the daemon log for {reference}"
     document: dict[str, Any] = {
         "type": f"urn:scout:diagnostic:{INTERNAL}",
@@ -75,7 +75,7 @@ def _named(value: object) -> object:
 
 def _record(record: Record) -> object:
     if isinstance(record, Status):
-        return record  # says exactly what `scout status` says
+        return record  # unchanged, so that it equals the output of `scout status`
     kind = type(record)
     fields = to_wire(record)
     for name, wire in _inner(kind):
@@ -88,7 +88,7 @@ def _record(record: Record) -> object:
 
 @functools.cache
 def _inner(kind: type[Record]) -> tuple[tuple[str, str], ...]:
-    """The fields in which other records may stand, and their wire names."""
+    """Return the fields that may contain other records, with their wire names."""
     fields = msgspec.structs.fields(kind)
     return tuple((field.name, field.encode_name) for field in fields if _holds_records(field.type))
 
@@ -119,7 +119,7 @@ def _headers(diagnostic: Diagnostic) -> Headers:
         case RateLimited(retry_after=seconds) | Busy(retry_after=seconds):
             return ((b"retry-after", b"%d" % max(1, math.ceil(min(seconds, 86_400)))),)
         case TooLarge():
-            return (_CLOSE,)  # the rest of the body is not waited for
+            return (_CLOSE,)  # the rest of the body is not read
         case _ if status_of(type(diagnostic)) == 401:
             return ((b"www-authenticate", b'Bearer realm="scout"'),)
         case _:

@@ -1,4 +1,4 @@
-"""The routes, read off the operation table and matched on the path as it was sent.
+"""The routes, generated from the operation table and matched on the raw path.
 
 An encoded slash therefore stays inside its segment: `/v1/agents/%2Fu1%2Ftelegram` is one agent.
 """
@@ -17,11 +17,11 @@ from scout.protocol.request import Request
 
 _PARAMETER = re.compile(r"\{(\w+)\}")
 _LIMIT = 1024 * 1024
-_ATTACHMENT_LIMIT = 14 * 1024 * 1024  # ten mebibytes as base64, and room for the rest
+_ATTACHMENT_LIMIT = 14 * 1024 * 1024  # 10 MiB as base64, plus the other fields
 
 
 class HttpRoute(NamedTuple):
-    """One operation as it is called over HTTP; the names are those on the wire."""
+    """The HTTP route of one operation; names are wire names."""
 
     request: type[Request[Any]]
     method: str
@@ -48,7 +48,7 @@ class RouteMatch(NamedTuple):
 
 
 class WrongMethod(Exception):  # noqa: N818 (an answer, not a fault)
-    """The path exists, under other methods."""
+    """The path exists, but not with this method."""
 
     def __init__(self, method: str, allowed: Iterable[str]) -> None:
         super().__init__(method)
@@ -58,7 +58,7 @@ class WrongMethod(Exception):  # noqa: N818 (an answer, not a fault)
 
 
 class _Node:
-    """A place in the tree of paths: the next segment by its text, or any segment."""
+    """A node in the path tree: children by segment text, or one for any segment."""
 
     def __init__(self) -> None:
         self.next: dict[bytes, _Node] = {}
@@ -76,7 +76,7 @@ class Routes:
             self._place(route)
 
     def find(self, method: str, raw_path: bytes) -> RouteMatch:
-        """The route of a path; refused with the nearest one when there is none."""
+        """Return the route of a path; an unknown path is refused with the nearest ones."""
         node, segments = self._root, list[bytes]()
         for segment in raw_path[1:].split(b"/"):
             step = node.next.get(segment)
@@ -111,7 +111,7 @@ class Routes:
 
 
 def route_of(request: type[Request[Any]]) -> HttpRoute:
-    """The route of a request class."""
+    """Return the route of a request class."""
     method, _, template = request.route.partition(" ")
     fields = {field.encode_name: field for field in msgspec.structs.fields(request)}
     inside = tuple(_PARAMETER.findall(template))
@@ -133,7 +133,7 @@ def route_of(request: type[Request[Any]]) -> HttpRoute:
 
 
 def _kinds(kind: Any) -> set[Any]:
-    """The plain types that a field may hold."""
+    """Return the plain types that a field may hold."""
     if hasattr(kind, "__metadata__"):
         return _kinds(kind.__origin__)
     origin = get_origin(kind)

@@ -1,4 +1,4 @@
-"""The log as server-sent events: one task per stream, a comment when nothing happens, a reason at the end."""
+"""The log as server-sent events: one task per stream, keep-alive comments, and a reason at the end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,13 +16,13 @@ _HEADERS: Headers = (
     (b"x-accel-buffering", b"no"),
 )
 _COMMENT = b": still here\n\n"
-_STUCK = 60.0  # a client that took nothing for so long is not reading
-_BEGIN = 0.05  # within which a broker has looked at the filters and refused, or listens
+_STUCK = 60.0  # seconds after which a client that accepts no data is disconnected
+_BEGIN = 0.05  # seconds within which the broker has refused the filters or started listening
 _KEPT = 1024 * 1024
 
 
 class Frames:
-    """Events as they are sent; streams that follow the same events share the work."""
+    """Encoded events, cached so that streams of the same events share the work."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[Event, bytes]] = {}
@@ -51,9 +51,9 @@ async def follow(
     stopping: "asyncio.Future[Diagnostic]",
     fault: Callable[[Exception], Response],
 ) -> None:
-    """Send events until the client goes, the stream is dropped, or the daemon stops.
+    """Send events until the client disconnects, the stream is dropped, or the daemon stops.
 
-    A stream that is refused at once is refused as any request is; what comes later is told in the stream.
+    An immediate refusal is an ordinary HTTP response; a later one is sent as an event in the stream.
     """
     following = _Following(events, receive, stopping)
     try:
@@ -65,7 +65,7 @@ async def follow(
             last = _dropped(refused.diagnostic)
         except TimeoutError:
             raise ConnectionError("the client takes nothing") from None
-        except Exception as error:  # noqa: BLE001 (headers are sent: all that is left is to say it and end)
+        except Exception as error:  # noqa: BLE001 (headers are sent: report the error in the stream and end it)
             last = _frame("dropped", fault(error).body)
         async with asyncio.timeout(_STUCK):
             await send({"type": "http.response.body", "body": last})
@@ -74,7 +74,7 @@ async def follow(
 
 
 async def _told(following: "_Following", send: AsgiSend, frames: Frames, comment: float) -> bytes:
-    """Tell every event; the last words, when there are no more."""
+    """Send every event, and return the final frame."""
     words = b": following\n\n"
     while True:
         async with asyncio.timeout(_STUCK):
@@ -92,7 +92,7 @@ async def _told(following: "_Following", send: AsgiSend, frames: Frames, comment
 
 
 class _Following:
-    """What one stream waits for: the next event, the end of its client, the end of the daemon."""
+    """The conditions one stream waits for: the next event, a disconnect, or the daemon stopping."""
 
     def __init__(
         self, events: AsyncIterator[Event], receive: Receive, stopping: "asyncio.Future[Diagnostic]"
@@ -103,18 +103,18 @@ class _Following:
         self.stopping = stopping
 
     async def begin(self) -> None:
-        """Give the broker the time to look at the filters; its refusal is raised."""
+        """Wait briefly for the broker to check the filters, and raise its refusal."""
         await asyncio.wait({self._next}, timeout=_BEGIN)
         if self._next.done() and isinstance(self._next.exception(), Refused):
             self._next.result()
 
     async def news(self, seconds: float) -> None:
-        """Until something happens, or for so long."""
+        """Wait until an event, a disconnect or a stop, at most this many seconds."""
         waiting = {self._next, self.gone, self.stopping}
         await asyncio.wait(waiting, timeout=seconds, return_when="FIRST_COMPLETED")
 
     def take(self) -> Event | None:
-        """The event that came, if one did; the next one is asked for."""
+        """Return the event that arrived, if any, and request the next one."""
         if not self._next.done():
             return None
         event = self._next.result()
@@ -122,7 +122,7 @@ class _Following:
         return event
 
     async def let_go(self) -> None:
-        """Leave nothing behind that listens."""
+        """Cancel the pending tasks and close the event source."""
         for waiting in (self._next, self.gone):
             waiting.cancel()
         await asyncio.gather(self._next, self.gone, return_exceptions=True)
@@ -136,7 +136,7 @@ class _Following:
 
 
 async def disconnected(receive: Receive) -> None:
-    """Comes back when the client is gone."""
+    """Wait until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
