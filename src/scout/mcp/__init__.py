@@ -1,1 +1,1 @@
-"""Scout over MCP: each agent's own door, with short tools that teach the right verb."""
+"""Scout over MCP: one URL per agent, with short tools that guide to the right operation."""

@@ -1,4 +1,4 @@
-"""Where MCP is served: one URL for whoever holds a token, and one per agent."""
+"""The MCP URLs: one for every token holder, and one per agent."""
 
 import re
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from scout.base.outside import text_of
 
-# Matched on the path as it was sent: an encoded slash stays inside its segment.
+# Matched on the raw path: an encoded slash stays inside its segment.
 PATHS = re.compile(rb"/mcp|/agents/(?P<role>[^/]+)/(?P<name>[^/]+)/mcp")
 
 
@@ -18,7 +18,7 @@ class Named(NamedTuple):
 
 
 def named(raw_path: bytes) -> Named | None:
-    """What a URL names; None for the one that leaves it to the token."""
+    """Return the role and agent in a URL; None for the shared URL, where the token decides."""
     found = PATHS.fullmatch(raw_path)
     if found is None or found["role"] is None:
         return None
@@ -26,5 +26,5 @@ def named(raw_path: bytes) -> Named | None:
 
 
 def path_of(role: str, name: str) -> str:
-    """An agent's own URL, below the daemon's."""
+    """Return the path of an agent's own MCP URL."""
     return f"/agents/{role}/{quote(name, safe='@')}/mcp"

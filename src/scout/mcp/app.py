@@ -1,4 +1,4 @@
-"""MCP as one ASGI application, in both generations of the protocol: with sessions, and without."""
+"""MCP as one ASGI application, for both generations of the protocol: with sessions, and without."""
 
 import asyncio
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ _LIMIT = 1024 * 1024
 
 
 class McpSurface:
-    """Answers the requests that it is given together with a view of Scout; `run` holds its sessions."""
+    """Answers MCP requests, each with a view of Scout; `run` keeps the sessions open."""
 
     def __init__(self, version: str, offer: Offer = OFFER) -> None:
         self.backends = Backends()
@@ -53,18 +53,18 @@ class McpSurface:
         self._manager = StreamableHTTPSessionManager(server, max_request_body_size=_LIMIT)
 
     async def run(self, started: asyncio.Event) -> None:
-        """Hold sessions until `stop`."""
+        """Keep sessions open until `stop`."""
         async with self._manager.run():
             started.set()
             await self._stopping.wait()
 
     def stop(self) -> None:
-        """End what waits, and every session."""
+        """End all waits and sessions."""
         self._following.close()
         self._stopping.set()
 
     async def __call__(self, scout: Scout, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        """One HTTP request of somebody who was admitted; a URL that is not theirs is refused."""
+        """Handle one HTTP request of an admitted caller; a URL of another agent is refused."""
         _check_size(scope)
         caller = await identify(scout, named(scope["raw_path"]), self.backends)
         gone = asyncio.Event()
@@ -80,29 +80,29 @@ class McpSurface:
         state = {**scope.get("state", {}), "caller": caller, "gone": gone}
         try:
             await self._manager.handle_request({**scope, "state": state, "user": _user(caller)}, heard, send)
-        except asyncio.CancelledError:  # the credential has ended, and with it what it holds
+        except asyncio.CancelledError:  # the credential has ended: end its session too
             gone.set()
             await self._end_session(scope)
             raise
 
     async def _end_session(self, scope: Mapping[str, Any]) -> None:
-        """End the session that a request belongs to, with the calls that run in it."""
+        """End the session that a request belongs to, with its running calls."""
         ident = dict(scope["headers"]).get(b"mcp-session-id", b"").decode("latin-1")
-        held = self._manager._server_instances  # pyright: ignore[reportPrivateUsage] (the SDK ends a session only for a request of its client)
+        held = self._manager._server_instances  # pyright: ignore[reportPrivateUsage] (the SDK ends a session only when its client requests it)
         session = held.get(ident)
         if session is not None:
             await session.terminate()
 
 
 def _check_size(scope: Mapping[str, Any]) -> None:
-    """A body that says that it is too large is refused before it is read; the SDK counts the others."""
+    """Refuse a body whose declared length is too large before reading it; the SDK counts the others."""
     declared = dict(scope["headers"]).get(b"content-length", b"")
     if declared.isdigit() and int(declared) > _LIMIT:
         raise Refused(TooLarge(what="request", size=int(declared), limit=_LIMIT))
 
 
 async def _whole_body(receive: Any) -> list[dict[str, Any]]:
-    """The messages that carry the body, as far as one may be long; JSON with a key given twice is refused."""
+    """Return the messages of the body, up to the size limit; JSON with a repeated key is refused."""
     messages: list[dict[str, Any]] = [await receive()]
     size = len(messages[-1].get("body", b""))
     while messages[-1].get("more_body") and size <= _LIMIT:
@@ -114,7 +114,7 @@ async def _whole_body(receive: Any) -> list[dict[str, Any]]:
 
 
 def _user(caller: McpCaller) -> AuthenticatedUser:
-    """Whose session it is: no other credential, and nobody else by the same one, may go on with it."""
+    """Return the owner of the session: only the same credential and agent may resume it."""
     identity = caller.identity
     return AuthenticatedUser(
         AccessToken(token="", client_id=identity.token_id, scopes=[], subject=identity.agent_id)

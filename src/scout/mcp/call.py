@@ -1,4 +1,4 @@
-"""One call under way: who makes it, how it tells of progress, and when nobody waits for it any more."""
+"""One call in progress: its caller, its progress reports, and the events that end its wait."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,22 +16,22 @@ from scout.protocol.scout import Scout
 
 T = TypeVar("T")
 
-STEP = 15.0  # after which a caller that asked for progress hears again that nothing happened
-UNASKED = 50.0  # how long a wait is that says nothing: hosts give up a silent call after a minute
-LONGEST = 240.0  # Codex gives up a call after 300, whatever progress it hears of
+STEP = 15.0  # seconds between progress reports while nothing changes
+UNASKED = 50.0  # default wait in seconds: hosts give up a silent call after a minute
+LONGEST = 240.0  # maximum wait in seconds: Codex gives up a call after 300 despite progress reports
 
 
 class Ends(NamedTuple):
-    """What ends a wait before its time: the client is gone, or the daemon stops."""
+    """The events that end a wait early: the client disconnected, or the daemon stops."""
 
     gone: asyncio.Event
     stopping: asyncio.Event
 
 
 class Call(NamedTuple):
-    """A tool that is called, or a prompt that is taken.
+    """A tool call or a prompt request.
 
-    `tell` reports progress to a caller that asked for it; `patient` says whether it did.
+    `tell` reports progress to a caller that asked for it; `patient` is whether it did.
     """
 
     caller: McpCaller
@@ -47,7 +47,7 @@ class Call(NamedTuple):
         return self.caller.scout
 
     async def ask(self, request: Request[T]) -> T:
-        """An answer that may take its time: not waited for when there is nobody left to give it to."""
+        """Return the result; stop waiting if the client disconnects or the daemon stops."""
         working = asyncio.ensure_future(self.scout.call(request))
         gone = asyncio.ensure_future(self.ends.gone.wait())
         stopping = asyncio.ensure_future(self.ends.stopping.wait())

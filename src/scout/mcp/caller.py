@@ -1,4 +1,4 @@
-"""Who calls: read off the credential of each request, never off anything the caller says."""
+"""The caller: determined by the credential of each request, never by the caller's own claims."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from scout.protocol.scout import Scout
 
 
 class Backend(NamedTuple):
-    """One agent's side of MCP: what it is, kept between requests."""
+    """The MCP identity of one agent, kept between requests."""
 
     agent_name: str
     birth_branch: str | None
@@ -23,7 +23,7 @@ class Backend(NamedTuple):
 
 
 class McpCaller(NamedTuple):
-    """One request's somebody: their view of Scout, who they are, what they may call."""
+    """The caller of one request: its view of Scout, identity and role."""
 
     scout: Scout
     identity: Identity
@@ -35,13 +35,13 @@ class McpCaller(NamedTuple):
 
 
 class Backends:
-    """Each agent's backend, built once: by project and birth branch, or by id where there is no branch."""
+    """The backend of each agent, built once: by project and birth branch, or by id without a branch."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str | None, str], Backend] = {}
 
     def of(self, identity: Identity) -> Backend:
-        """The backend of whom a credential stands for; made anew when its record has changed."""
+        """Return the backend of an identity; it is rebuilt when its record has changed."""
         made = _backend(identity)
         key = (made.project_root, made.birth_branch) if made.birth_branch else (None, made.agent_id)
         if self._kept.get(key) != made:
@@ -53,7 +53,7 @@ class Backends:
 
 
 async def identify(scout: Scout, url: Named | None, backends: Backends) -> McpCaller:
-    """The caller, if the URL is its own."""
+    """Return the caller; refuse a URL that belongs to another agent or role."""
     identity = await scout.call(WhoAmI())
     role = role_of(identity)
     if url is not None:
@@ -68,7 +68,7 @@ async def identify(scout: Scout, url: Named | None, backends: Backends) -> McpCa
 
 
 def role_of(identity: Identity) -> ToolRole:
-    """The operator has every tool, an agent those of its record; nobody else speaks MCP."""
+    """Return the role: every tool for the operator, an agent's own role; other tokens are refused."""
     if identity.kind == TokenKind.OPERATOR:
         return ToolRole.HOST
     if identity.kind == TokenKind.AGENT and identity.role is not None:
@@ -89,6 +89,6 @@ def _backend(identity: Identity) -> Backend:
 
 
 def caller_of(ctx: Any) -> McpCaller:
-    """The caller of the HTTP request that a message came with."""
+    """Return the caller of the HTTP request that carried a message."""
     caller: McpCaller = ctx.request.scope["state"]["caller"]
     return caller

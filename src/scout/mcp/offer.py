@@ -1,4 +1,4 @@
-"""What a server offers: its tools, resources and prompts. The protocol around them is always the same."""
+"""The tools, resources and prompts that a server offers. The protocol around them is always the same."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
@@ -26,16 +26,16 @@ Context = ServerRequestContext[Any, Any]
 
 
 class Method(NamedTuple):
-    """A method of the protocol that only some offers answer."""
+    """A protocol method that only some offers handle."""
 
     params: type[RequestParams]
     handler: Callable[[Context, Any], Awaitable[Any]]
 
 
 class Offer(NamedTuple):
-    """`touched` says which resources and lists a fact of the log changes for an agent.
+    """The content of a server. `touched` returns the resources and lists that an event changes for an agent.
 
-    `schema_of` names the tools some of whose arguments are headers as well.
+    `schema_of` returns the input schema of tools that also pass arguments as headers.
     """
 
     instructions: str

@@ -1,4 +1,4 @@
-"""Prompts a person picks in a host: delegate, review, hand over."""
+"""Prompts that a person picks in a host: delegate, review, hand over."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What can be read and followed: an agent's brief and inbox, each flight, each work item."""
+"""Resources to read and subscribe to: an agent's brief and inbox, flights, work items."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -40,7 +40,7 @@ _OWN: Mapping[str, Request[Any]] = {BRIEF: ShowBrief(), INBOX: ListInbox()}
 
 
 async def listed(scout: Scout) -> list[Resource]:
-    """The caller's own, then the newest open flights and work items."""
+    """Return the caller's brief and inbox, then the newest open flights and work items."""
     flights = await scout.call(ListFlights(open=True))
     work = await scout.call(ListWork())
     return [
@@ -52,7 +52,7 @@ async def listed(scout: Scout) -> list[Resource]:
 
 
 async def read(scout: Scout, uri: str) -> list[TextResourceContents | Any]:
-    """A resource as JSON; a refusal is an error with the diagnostic as its data."""
+    """Return a resource as JSON; a refusal is an error with the diagnostic as its data."""
     try:
         found = await scout.call(_request(uri))
     except Refused as refused:
@@ -63,7 +63,7 @@ async def read(scout: Scout, uri: str) -> list[TextResourceContents | Any]:
 
 
 def touched(event: Event, agent_id: str | None) -> list[ServerEvent]:
-    """The resources and lists that a fact changes, for the agent that follows it."""
+    """Return the resources and lists that an event changes for the subscribed agent."""
     match record_of(event):
         case Flight(id=ident) as one:
             return [ResourceUpdated(FLIGHTS + ident), ResourceUpdated(BRIEF), *_listing(one)]
@@ -71,7 +71,7 @@ def touched(event: Event, agent_id: str | None) -> list[ServerEvent]:
             return [ResourceUpdated(WORK + ident), ResourceUpdated(BRIEF), *_listing(one)]
         case Delivery(target=target) if target == agent_id:
             return [ResourceUpdated(INBOX), ResourceUpdated(BRIEF)]
-        case Agent(id=ident) if ident == agent_id:  # with its role its tools may be others
+        case Agent(id=ident) if ident == agent_id:  # a new role may change its tools
             return [ToolsListChanged(), ResourceUpdated(BRIEF)]
         case Posted() if agent_id not in (event.source.id, *event.metadata.target_agents):
             return [ResourceUpdated(INBOX), ResourceUpdated(BRIEF)]
@@ -82,7 +82,7 @@ def touched(event: Event, agent_id: str | None) -> list[ServerEvent]:
 
 
 def _listing(record: Flight | WorkItem) -> list[ServerEvent]:
-    """What is new is listed, and what is over not any longer."""
+    """Return a list change when a record is created or a flight finishes."""
     over = isinstance(record, Flight) and record.finished_at is not None
     return [ResourcesListChanged()] if over or record.revision == 1 else []
 

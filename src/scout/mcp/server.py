@@ -1,4 +1,4 @@
-"""The MCP server: what each message of the protocol means, whatever is offered."""
+"""The MCP server: a handler for each protocol message, independent of the offer."""
 
 import asyncio
 from typing import Any
@@ -30,7 +30,7 @@ from scout.mcp.tools.forms import FormRequest
 
 
 def made(version: str, offer: Offer, following: Following, stopping: asyncio.Event) -> Server[Any]:
-    """The server of an offer; who calls comes with each request."""
+    """Return the server of an offer; the caller comes with each request."""
 
     async def call_tool(ctx: Context, params: CallToolRequestParams) -> Any:
         try:
@@ -85,7 +85,7 @@ def made(version: str, offer: Offer, following: Following, stopping: asyncio.Eve
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
     )
-    server.middleware.clear()  # nobody collects spans here
+    server.middleware.clear()  # tracing spans are not collected
     server.extensions[tasks.TASKS] = {}
     server.add_request_handler("tasks/get", tasks.TaskParams, tasks.get)
     server.add_request_handler("tasks/update", tasks.UpdateParams, tasks.update)

@@ -1,4 +1,4 @@
-"""Subscriptions: the log as the caller's own credential sees it, told as resources that changed."""
+"""Subscriptions: log events visible to the caller's credential, reported as resource changes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -19,11 +19,11 @@ from scout.protocol.overview import Watch
 SubscriptionContext = ServerRequestContext[Any, Any]
 Touched = Callable[[Event, str | None], list[ServerEvent]]
 _STATE = "scout.subscriptions"
-_BEGIN = 0.05  # within which a broker has refused to be followed, or listens
+_BEGIN = 0.05  # seconds within which the broker has refused or started listening
 
 
 class Following:
-    """Who follows what, in both generations: by session, or by one long request."""
+    """The subscriptions in both protocol generations: by session, or by one long request."""
 
     def __init__(self, touched: Touched) -> None:
         self._touched = touched
@@ -32,7 +32,7 @@ class Following:
     # -- sessions ----------------------------------------------------------------------------------
 
     async def subscribe(self, ctx: SubscriptionContext, uri: str) -> None:
-        """Tell this session when a resource changes; one watcher serves all its subscriptions."""
+        """Notify this session when a resource changes; one watcher serves all its subscriptions."""
         state, ending = _session(ctx)
         wanted: set[str] | None = state.get(_STATE)
         if wanted is None:
@@ -52,7 +52,7 @@ class Following:
         wanted.add(uri)
 
     async def unsubscribe(self, ctx: SubscriptionContext, uri: str) -> None:
-        """Say no more about it."""
+        """Stop notifying about a resource."""
         state, _ = _session(ctx)
         state.get(_STATE, set[str]()).discard(uri)
 
@@ -61,14 +61,12 @@ class Following:
     async def listen(
         self, ctx: SubscriptionContext, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
-        """Tell of changes in the answer to this request, until the client goes or the daemon stops."""
+        """Report changes in the response to this request until the client disconnects or the daemon stops."""
         bus = InMemorySubscriptionBus()
         handler = ListenHandler(bus)
         task = await _started(self._watch(caller_of(ctx), bus.publish))
         self._open.add(handler)
-        task.add_done_callback(
-            lambda _: handler.close()
-        )  # what is not followed any more is not pretended to be
+        task.add_done_callback(lambda _: handler.close())  # end the response when the watcher ends
         try:
             return await handler(ctx, params)
         finally:
@@ -76,12 +74,12 @@ class Following:
             await _ended(task)
 
     def close(self) -> None:
-        """End every stream with its last frame."""
+        """End every stream with its final frame."""
         for handler in tuple(self._open):
             handler.close()
 
     async def _watch(self, caller: McpCaller, tell: Callable[[ServerEvent], Awaitable[None]]) -> None:
-        """Tell of what changes. Who fell too far behind is told by the refusal from where to go on."""
+        """Report changes. After falling too far behind, resume from the position that the refusal gives."""
         request = Watch()
         while True:
             events = caller.scout.watch(request)
@@ -99,7 +97,7 @@ class Following:
 
 
 async def _started(watching: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-    """The watcher, once it listens; its refusal is an error of the request."""
+    """Start the watcher; its refusal is an error of the request."""
     task = asyncio.get_running_loop().create_task(watching)
     await asyncio.wait({task}, timeout=_BEGIN)
     if task.done() and isinstance(problem := task.exception(), Refused):
@@ -114,6 +112,6 @@ async def _ended(task: "asyncio.Task[None]") -> None:
 
 
 def _session(ctx: SubscriptionContext) -> tuple[dict[str, Any], AsyncExitStack]:
-    """What lives as long as the session does, and what is done at its end."""
-    connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage] (the SDK says to clean up there and gives handlers no other way to it)
+    """Return the session's state and its exit stack."""
+    connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage] (the SDK requires cleanup there and gives handlers no other access)
     return connection.state, connection.exit_stack

@@ -1,4 +1,4 @@
-"""What a tool does where it is more than one request: long waits, and answers made of several."""
+"""Tools that need more than one request: long waits and combined results."""
 
 import asyncio
 from typing import Any
@@ -18,13 +18,13 @@ from scout.protocol.request import Page
 
 
 async def who_am_i(call: Call, _: WhoAmI) -> dict[str, Any]:
-    """The identity that came with this request, with the role that decides its tools."""
+    """Return the caller's identity, with the role that decides its tools."""
     identity: Identity = call.caller.identity
     return {**compact(identity), "role": str(call.caller.role)}
 
 
 async def ask(call: Call, request: MakeAsk) -> dict[str, Any]:
-    """A task where the client follows those; else the receipt, and what to call to get the result."""
+    """Return a task if the client supports tasks, else the receipt and the call that gets the result."""
     receipt: AskReceipt = await call.scout.call(request)
     if request.reply_mode is ReplyMode.INLINE and speaks_tasks(call.session):
         return await started(call, receipt.flight_id)
@@ -35,12 +35,12 @@ async def ask(call: Call, request: MakeAsk) -> dict[str, Any]:
 
 
 async def show_flight(call: Call, request: GetFlight) -> dict[str, Any]:
-    """A flight, and how to wait for it while it is open."""
+    """Return a flight, and the call to wait for it while it is open."""
     return flight_facts(await call.scout.call(request))
 
 
 async def wait_for_flight(call: Call, request: GetFlight) -> dict[str, Any]:
-    """Until it is finished, for as long as was asked; each change of it is progress."""
+    """Wait until the flight is finished, up to the requested time; each change is reported as progress."""
     view = await call.scout.call(GetFlight(flight_id=request.flight_id))
     now = asyncio.get_running_loop().time
     until, steps = now() + min(request.wait or UNASKED, LONGEST), 0
@@ -53,7 +53,7 @@ async def wait_for_flight(call: Call, request: GetFlight) -> dict[str, Any]:
 
 
 async def inbox(call: Call, request: ListInbox | ClaimInbox) -> Page[dict[str, Any]]:
-    """What waits. Taken by this very call: what is taken does not come again."""
+    """Return the inbox. Claimed items are acknowledged by this call and are not delivered again."""
     if isinstance(request, ClaimInbox):
         claimed = await call.scout.call(request)
         for taken in acknowledgements(claimed.items):
@@ -64,7 +64,7 @@ async def inbox(call: Call, request: ListInbox | ClaimInbox) -> Page[dict[str, A
 
 
 async def list_channels(call: Call, request: ListChannels) -> Page[dict[str, Any]]:
-    """The channels of the caller, who else is there, and how much it has not read."""
+    """Return the caller's channels with their members and unread counts."""
     page = await call.scout.call(request)
     return Page(items=tuple(_channel(one) for one in page.items), next=page.next)
 
@@ -75,7 +75,7 @@ def _channel(channel: ChannelView) -> dict[str, Any]:
 
 
 async def feed(call: Call, request: ReadFeed) -> Page[dict[str, Any]]:
-    """What concerned an agent, each fact in a few words."""
+    """Return the events that concern an agent, in short form."""
     page = await call.scout.call(request)
     return Page(items=tuple(_fact(one) for one in page.items), next=page.next)
 

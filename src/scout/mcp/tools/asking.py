@@ -1,8 +1,8 @@
-"""Asking the person: in the inbox, and at the client where it can show a form. The first answer wins.
+"""Asking a person: in the inbox, and in a form if the client supports forms. The first answer wins.
 
-Only the inbox decides. A client runs under the agent's own credential, so an answer that comes from it could
-be the agent's own: it is handed to the agent, marked as what it is, and the item is withdrawn by the agent
-that raised it. No record ever says that the person decided it.
+Only the inbox decides. A client runs under the agent's credential, so an answer from it could come from
+the agent itself: it is returned to the agent, marked as answered at the client, and the agent withdraws
+the item it raised. No record ever states that the person decided it.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _SHOWN = ("id", "state", "title", "answer", "reason", "decidedBy", "expiresAt")
 
 
 async def need(call: Call, request: Need) -> dict[str, Any]:
-    """The answer, or the open question after as long as a caller waits."""
+    """Return the answer, or the open question when the wait times out."""
     item = await _item(call, request)
     if not offers_forms(call.session.client_capabilities):
         return await _decided(call, item)
@@ -36,7 +36,7 @@ async def need(call: Call, request: Need) -> dict[str, Any]:
 
 
 async def _item(call: Call, request: Need) -> AttentionView:
-    """The item that a retry goes on with, or a new one; what comes back from a client is only looked up."""
+    """Return the item that a retry resumes, or a new one; state returned by a client is only looked up."""
     ident = call.params.request_state
     if ident is None:
         return await call.scout.call(request)
@@ -49,7 +49,7 @@ async def _item(call: Call, request: Need) -> AttentionView:
 async def _first(
     call: Call, item: AttentionView, asked: Coroutine[Any, Any, dict[str, Any]]
 ) -> dict[str, Any]:
-    """Whichever answers first: the inbox, or the form that the client shows meanwhile."""
+    """Return the first answer, from the inbox or from the client's form."""
     shown = asyncio.ensure_future(asked)
     inbox = asyncio.ensure_future(_decided(call, item))
     try:
@@ -59,7 +59,7 @@ async def _first(
             return await _withdrawn(call, item, said)
         told = await inbox
         shown.cancel()
-        await asyncio.wait({shown})  # the form is taken back before the answer ends the stream
+        await asyncio.wait({shown})  # the form is withdrawn before the result ends the stream
         return told
     finally:
         shown.cancel()
@@ -80,7 +80,7 @@ async def _decided(call: Call, item: AttentionView) -> dict[str, Any]:
 
 
 async def _withdrawn(call: Call, item: AttentionView, answer: str) -> dict[str, Any]:
-    """What the client says, unless the person decided in the inbox before that."""
+    """Return the client's answer, unless the person decided in the inbox first."""
     try:
         reason = "answered at the agent's own client"
         item = await call.scout.call(DismissAttention(attention_id=item.id, reason=reason))
@@ -92,5 +92,5 @@ async def _withdrawn(call: Call, item: AttentionView, answer: str) -> dict[str, 
 
 
 def _said(shown: "asyncio.Future[dict[str, Any]]") -> str | None:
-    """The form's answer; none from a client that offered forms and then failed to show one."""
+    """Return the form's answer; None if the client failed to show the form."""
     return None if isinstance(shown.exception(), MCPError) else answer_of(shown.result()[_ANSWER])

@@ -1,4 +1,4 @@
-"""Calling Scout's tools: the role decides which, and whatever goes wrong is an answer."""
+"""Calling Scout's tools: the role decides which are available; every failure is a tool result."""
 
 import logging
 import secrets
@@ -25,12 +25,12 @@ _LOG = logging.getLogger("scout.mcp")
 
 
 def listed(caller: McpCaller) -> list[ListedTool]:
-    """The tools of the caller's role."""
+    """Return the tools of the caller's role."""
     return _LISTED[caller.role]
 
 
 async def called(call: Call) -> CallToolResult | NewTask:
-    """What a tool answers; a refusal is an answer too."""
+    """Return the result of a tool; a refusal is a result too."""
     offered, params = tools_of(call.caller.role), call.params
     try:
         tool = _tool(params.name, call.caller, offered)
@@ -40,17 +40,17 @@ async def called(call: Call) -> CallToolResult | NewTask:
         return refused(problem.diagnostic, offered)
     except (MCPError, FormRequest):
         raise
-    except Exception:  # noqa: BLE001 (a fault of ours is answered and logged, whatever it is)
+    except Exception:  # noqa: BLE001 (every internal error is answered and logged)
         return _fault(params.name)
     if isinstance(result, NewTask):
         return result
-    if isinstance(result, dict):  # an act says itself what is told
+    if isinstance(result, dict):  # an act chooses the fields itself
         return answered(cast("dict[str, Any]", result), tool.line(result))
     return answered(compact(result, tool.shows), tool.line(result))
 
 
 def _fault(name: str) -> CallToolResult:
-    """What a caller learns of a fault of ours: where to find it in the log."""
+    """Return the result for an internal error, with the reference to search for in the log."""
     reference = f"err_{secrets.token_hex(6)}"
     _LOG.exception("%s: the tool %s", reference, name[:60])
     said = f"internal error; search the daemon log for {reference}"
@@ -59,7 +59,7 @@ def _fault(name: str) -> CallToolResult:
 
 
 def _tool(name: str, caller: McpCaller, offered: tuple[Tool, ...]) -> Tool:
-    """The tool, if the caller's role has it."""
+    """Return the tool; refuse it if the caller's role does not have it."""
     if name in TOOLS:
         if TOOLS[name] in offered:
             return TOOLS[name]

@@ -1,4 +1,4 @@
-"""What only the client can give: a form that its person fills in, in both generations of the protocol."""
+"""Forms that the client shows to its person, in both generations of the protocol."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +32,7 @@ _RESULTS: Mapping[type[Any], type[Any]] = {
 
 
 class FormRequest(Exception):  # noqa: N818 (an answer, not a fault)
-    """A call that cannot go on before the client makes it again with what it is asked for."""
+    """A call that the client has to repeat with the requested input."""
 
     def __init__(self, result: InputRequiredResult) -> None:
         super().__init__("the client is asked")
@@ -40,7 +40,7 @@ class FormRequest(Exception):  # noqa: N818 (an answer, not a fault)
 
 
 def has_sessions(call: Call) -> bool:
-    """Whether a request can be sent to the client while its own is under way."""
+    """Whether the server can send a request to the client while the client's own request is running."""
     return call.session.protocol_version not in MODERN_PROTOCOL_VERSIONS
 
 
@@ -51,7 +51,7 @@ def offers_forms(offered: ClientCapabilities | None) -> bool:
 
 
 def check_offered(call: Call, needed: ClientCapabilities) -> None:
-    """Refuse a client that does not offer what a call needs."""
+    """Refuse a client without the capabilities that a call needs."""
     if not call.session.check_client_capability(needed):
         facts = {"requiredCapabilities": needed.model_dump(by_alias=True, mode="json", exclude_none=True)}
         raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "the client must offer more for this", facts)
@@ -60,7 +60,7 @@ def check_offered(call: Call, needed: ClientCapabilities) -> None:
 async def ask_client(
     call: Call, requests: Mapping[str, InputRequest], state: str | None = None
 ) -> dict[str, Any]:
-    """What the client answers: asked at once where it has a session, and else by its own next call."""
+    """Return the client's responses: requested directly in a session, else taken from its repeated call."""
     if has_sessions(call):
         about = ServerMessageMetadata(related_request_id=call.request_id)
         return {
@@ -75,14 +75,14 @@ async def ask_client(
 
 
 def form(message: str, options: tuple[str, ...] = ()) -> ElicitRequest:
-    """A question with one answer, free or one of some."""
+    """Return a form with one answer, as free text or one of the options."""
     choice: dict[str, Any] = {"enum": [*options]} if options else {}
     schema = {"type": "object", "properties": {_ANSWER: {"type": "string", **choice}}, "required": [_ANSWER]}
     return ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=schema))
 
 
 def answer_of(result: object) -> str | None:
-    """The answer to a form; what was filled in another way is passed on as it is."""
+    """Return the answer to a form; content without an answer field is returned as JSON."""
     if not isinstance(result, ElicitResult) or result.action != "accept" or not result.content:
         return None
     if _ANSWER in result.content:

@@ -1,4 +1,4 @@
-"""What a tool answers: the facts without empty ones, and a line of text; refusals with the next call."""
+"""Tool results: compact facts and a line of text; refusals include the next call."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
@@ -16,15 +16,15 @@ from scout.protocol.request import Page
 
 
 def answered(facts: Mapping[str, Any], line: str) -> CallToolResult:
-    """A result as it is sent."""
+    """Return a tool result."""
     return CallToolResult(content=[TextContent(text=line)], structured_content=dict(facts))
 
 
 def compact(value: Any, shows: tuple[str, ...] = ()) -> Any:
-    """The sent form without what is empty or not so; of a record or each item of a page only `shows`."""
+    """Return the wire form without empty or false values, limited to the fields in `shows` if given."""
     facts: Any = _kept(plain(value))
     if isinstance(value, Page):
-        facts.setdefault("items", [])  # a model may be shown the facts alone: that there is nothing is one
+        facts.setdefault("items", [])  # a model may see only the facts, so an empty list is stated
     if not shows or not isinstance(facts, dict):
         return facts
     found = cast("dict[str, Any]", facts)
@@ -34,7 +34,7 @@ def compact(value: Any, shows: tuple[str, ...] = ()) -> Any:
 
 
 def refused(diagnostic: Diagnostic, tools: Iterable[Tool]) -> CallToolResult:
-    """A refusal as a tool error: the facts of every surface, each remedy as the caller's next call."""
+    """Return a refusal as a tool error: the same facts as on every surface, and remedies as tool calls."""
     offered = tuple(tools)
     facts = render(diagnostic)
     remedies = [_step(remedy, offered) for remedy in remedies_of(diagnostic)]
@@ -48,7 +48,7 @@ def refused(diagnostic: Diagnostic, tools: Iterable[Tool]) -> CallToolResult:
 
 
 def next_call(tool: str, **arguments: Any) -> dict[str, Any]:
-    """A call that the caller may make as it stands."""
+    """Return a call that the caller can make unchanged."""
     return {"tool": tool, "arguments": arguments}
 
 
@@ -88,7 +88,7 @@ def _kept(value: Any) -> Any:
 
 
 def flight_facts(view: FlightView) -> dict[str, Any]:
-    """Its state and result, and how to wait for it while it is open."""
+    """Return the state and result of a flight, and the call to wait for it while it is open."""
     shown = {
         "flightId": view.id,
         "askId": view.ask_id,

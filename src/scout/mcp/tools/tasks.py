@@ -1,6 +1,6 @@
-"""The tasks extension: an ask that the client follows by itself. A task is a flight, and only that.
+"""The tasks extension: an ask that the client follows itself. A task is a view of a flight.
 
-What a task is, who may see it and how it ends is read off the flight each time; nothing is kept here.
+Its content, visibility and result are derived from the flight each time; nothing is stored here.
 """
 
 from typing import Any
@@ -37,49 +37,49 @@ from scout.protocol.questions import AnswerQuestion, DeclineQuestion, GetQuestio
 from scout.protocol.request import Request
 
 TASKS = "io.modelcontextprotocol/tasks"
-_POLL = 1000  # milliseconds after which it is worth to ask again
-_OURS = frozenset(code_of(one) for one in ALL)  # an agent that gives up says why in words of its own
+_POLL = 1000  # recommended poll interval, in milliseconds
+_OURS = frozenset(code_of(one) for one in ALL)  # Scout's own codes; agents' failures have others
 
 
 class NewTask(dict[str, Any]):
-    """The answer to a call that goes on as a task."""
+    """The response to a call that continues as a task."""
 
 
 class TaskParams(RequestParams):
-    """Which task."""
+    """The task id."""
 
     task_id: str
 
 
 class UpdateParams(TaskParams):
-    """Answers to what a task asks."""
+    """Answers to a task's questions."""
 
     input_responses: dict[str, Any] = {}
 
 
 def speaks_tasks(session: ServerSession) -> bool:
-    """Whether a client follows tasks; only the generation without sessions has them."""
+    """Whether a client supports tasks; only the protocol generation without sessions has them."""
     offered = session.client_capabilities
     has = offered is not None and offered.extensions is not None and TASKS in offered.extensions
     return has and session.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 def check_tasks(session: ServerSession) -> None:
-    """Refuse a client that does not speak tasks."""
+    """Refuse a client that does not support tasks."""
     if not speaks_tasks(session):
         facts: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
         raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, f"the client must offer {TASKS}", facts)
 
 
 async def started(call: Call, flight_id: str) -> NewTask:
-    """A flight that is there, as the task that a call became."""
+    """Return an existing flight as the task of a call."""
     view = await call.scout.call(GetFlight(flight_id=flight_id))
     status = "working" if view.finished_at is None else _over(view)["status"]
     return NewTask(resultType="task", **_task(view, status))
 
 
 async def get(ctx: Any, params: TaskParams) -> dict[str, Any]:
-    """How a task stands; when it is over with its result, when it asks with its question."""
+    """Return the state of a task, with its result when finished, or its question when it needs input."""
     caller = _caller(ctx, params)
     view = await _called(caller, GetFlight(flight_id=params.task_id))
     if view.finished_at is not None:
@@ -93,7 +93,7 @@ async def get(ctx: Any, params: TaskParams) -> dict[str, Any]:
 
 
 async def update(ctx: Any, params: UpdateParams) -> dict[str, Any]:
-    """Answer what a task asks; an answer to anything else is left alone."""
+    """Answer a task's question; answers to other questions are ignored."""
     caller = _caller(ctx, params)
     view = await _called(caller, GetFlight(flight_id=params.task_id))
     ref = _ref(view)
@@ -106,7 +106,7 @@ async def update(ctx: Any, params: UpdateParams) -> dict[str, Any]:
 
 
 async def cancel(ctx: Any, params: TaskParams) -> dict[str, Any]:
-    """Cancel the flight; one that is over stays as it is."""
+    """Cancel the flight; a finished flight is left unchanged."""
     caller = _caller(ctx, params)
     try:
         await caller.scout.call(CancelFlight(flight_id=params.task_id, reason="its task was cancelled"))
@@ -116,7 +116,7 @@ async def cancel(ctx: Any, params: TaskParams) -> dict[str, Any]:
     return {}
 
 
-# -- what a flight is as a task ------------------------------------------------------------------------
+# -- a flight as a task --------------------------------------------------------------------------------
 
 
 def _task(view: FlightView, status: str) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def _task(view: FlightView, status: str) -> dict[str, Any]:
 
 
 def _over(view: FlightView) -> dict[str, Any]:
-    """What the other agent gave, be it a failure, is a result; what never came to that is an error."""
+    """Return the outcome: the agent's result or failure is a result; a failure of Scout is an error."""
     if view.state is FlightState.CANCELLED:
         return {"status": "cancelled"}
     facts = flight_facts(view)
@@ -144,7 +144,7 @@ def _over(view: FlightView) -> dict[str, Any]:
     return {"status": "completed", "result": result.model_dump(by_alias=True, mode="json", exclude_none=True)}
 
 
-# -- what a flight asks --------------------------------------------------------------------------------
+# -- questions of a flight -----------------------------------------------------------------------------
 
 
 def _ref(view: FlightView) -> str:
@@ -152,7 +152,7 @@ def _ref(view: FlightView) -> str:
 
 
 def _asks(caller: McpCaller, view: FlightView) -> bool:
-    """Whether the answer is the caller's own to give: no agent answers for the person."""
+    """Whether the caller itself has to answer: no agent answers for the person."""
     return view.is_asking and view.next_move_owner_id == caller.identity.agent_id
 
 
@@ -186,11 +186,11 @@ def _result(given: Any) -> ElicitResult:
         raise MCPError(INVALID_PARAMS, "an answer is an action with its content") from None
 
 
-# -- who asks ------------------------------------------------------------------------------------------
+# -- the caller ----------------------------------------------------------------------------------------
 
 
 def _caller(ctx: Any, params: TaskParams) -> McpCaller:
-    """Who asks, if it speaks tasks and names the same one in its header."""
+    """Return the caller if it supports tasks and its header names the same task."""
     check_tasks(ctx.session)
     if decode_header_value(ctx.request.headers.get(MCP_NAME_HEADER)) != params.task_id:
         raise MCPError(HEADER_MISMATCH, f"the header {MCP_NAME_HEADER} is not the task's id")

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Argument(NamedTuple):
-    """An argument: the field of the request that it fills, and its own words where the field's do not fit.
+    """An argument: the request field that it sets, and its description where the field's does not fit.
 
-    Without a field it is a word that `read` turns into other arguments.
+    Without a field, `read` converts it into other arguments.
     """
 
     field: str
@@ -27,11 +27,11 @@ class Argument(NamedTuple):
 
 
 class Tool(NamedTuple):
-    """`requests` by the move that the argument `by` names, under "" without one; where the only move is
+    """A tool: its arguments, requests and result.
 
-    `by` itself, the argument is a yes or no. `fixed` is what every call fills in.
-    `read` turns other words for the same call into these arguments; `optional` arguments it fills in itself.
-    `shows` names the fields of a result that are told, all of them unless said; `line` says it in a line.
+    `requests`: by the value of the argument `by`, or "" without it; if `by` is the only value, the argument
+    is a boolean. `fixed`: fields that every call sets. `read` converts other arguments into these and fills
+    in the `optional` ones. `shows`: result fields to return (default all). `line`: the result in one line.
     """
 
     name: str
@@ -133,7 +133,7 @@ def arguments(*names: str, **others: Argument) -> dict[str, Argument]:
     return {**{name: Argument(name) for name in names}, **others}
 
 
-# Bounds that the daemon checks and names; a caller has nothing of them but their length.
+# Bounds that the daemon checks and reports; in a schema they would only cost tokens.
 _LEFT_OUT = {"default", "maxLength", "minLength", "title"}
 
 
