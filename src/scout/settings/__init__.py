@@ -1,1 +1,1 @@
-"""Settings: where Scout lives, what each setting is, and which layer set it."""
+"""Settings: Scout's paths, every setting, and the layer that set it."""

@@ -1,4 +1,4 @@
-"""Changing `config.toml`: one key, and every other line stays as its owner wrote it."""
+"""Editing `config.toml`: change one key and keep every other line."""
 
 import contextlib
 import fcntl
@@ -19,7 +19,7 @@ _FIXED = frozenset({"home", "config", "runtime", "socket"})
 
 
 def set_value(path: str, key: str, text: str) -> Any:
-    """Write one setting into the file and return its value; `none` takes an optional one out."""
+    """Write one setting to the file and return its value; `none` removes an optional setting."""
     setting = _setting(key)
     try:
         value = setting.read(text)
@@ -35,7 +35,7 @@ def set_value(path: str, key: str, text: str) -> Any:
 
 
 def add_root(settings: Settings, directory: str) -> Settings:
-    """Allow programs below a directory, in the file and in the settings that are returned."""
+    """Add a directory to the allowed roots, in the file and in the returned settings."""
     root = os.path.realpath(directory)
     if root == "/" or not Path(root).is_dir():
         why = "is the whole disk" if root == "/" else "is no directory"
@@ -121,7 +121,7 @@ def _bytes(path: str) -> bytes:
 
 @contextlib.contextmanager
 def _locked(path: str) -> Generator[None]:
-    """Two writers at once take turns; the folder is the lock, since the file itself is replaced."""
+    """Lock the file's folder against other writers; the file cannot be the lock because it is replaced."""
     try:
         folder = Path(path).parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ def _locked(path: str) -> Generator[None]:
 
 
 def _replace(path: str, text: str) -> None:
-    """All or nothing, readable by its owner only; a link to the file stays a link."""
+    """Replace the file atomically, readable only by its owner; a symbolic link to the file is kept."""
     real = os.path.realpath(path)
     try:
         handle, new = tempfile.mkstemp(dir=Path(real).parent, prefix=".config-")

@@ -1,4 +1,4 @@
-"""The folders of Scout on the disk: made for their owner alone, and only on this machine's own disks."""
+"""Scout's folders on disk: private to their owner, and only on local disks."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from scout.settings.record import Settings
 _MOUNTS = Path("/proc/self/mountinfo")
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
-# The store needs locks and shared memory that work, which these do not promise.
+# These do not guarantee the locks and shared memory that the store needs.
 NETWORK = frozenset(
     {
         *("afs", "beegfs", "ceph", "cifs", "coda", "davfs", "glusterfs", "gpfs", "lustre", "ncpfs"),
@@ -22,7 +22,7 @@ NETWORK = frozenset(
 
 
 def prepare(settings: Settings) -> None:
-    """Make the folders, mode 0700; refused where they cannot be private or the disk is another machine's."""
+    """Create the folders with mode 0700; refuse folders that cannot be private, and network disks."""
     if _MOUNTS.exists():
         refuse_network(settings.home, _MOUNTS.read_text(errors="surrogateescape"))
     parents = (str(Path(settings.config).parent), settings.runtime)
@@ -35,14 +35,14 @@ def prepare(settings: Settings) -> None:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder and all that are missing above it, each of them mode 0700."""
+    """Create a folder and its missing parents, each with mode 0700."""
     if not folder.is_dir():
         make_private(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def refuse_network(home: str, mounts: str) -> None:
-    """Refuse a data folder on a network file system; `mounts` is the system's table."""
+    """Refuse a data folder on a network file system; `mounts` is the system's mount table."""
     if (kind := file_system(os.path.realpath(home), mounts)) in NETWORK:
         problem = f"{home} is on a network file system ({kind}), where the store cannot be kept safe"
         why = "after setting SCOUT_HOME to a folder on a disk of this machine"
@@ -51,7 +51,7 @@ def refuse_network(home: str, mounts: str) -> None:
 
 
 def file_system(path: str, mounts: str) -> str | None:
-    """The type of the file system that holds a real path; of mounts on one place the last one counts."""
+    """Return the file system type of a real path; if mounts share a mount point, the last one counts."""
     best, found = -1, None
     for line in mounts.splitlines():
         place, _, kind = line.partition(" - ")
@@ -78,7 +78,7 @@ def _own(folder: str) -> None:
 
 
 def _check_config(file: Path) -> None:
-    """Refuse a configuration that somebody else wrote, or may write: it names programs that Scout starts."""
+    """Refuse a config file that other users own or can write: it names programs that Scout starts."""
     try:
         seen = file.stat()
     except FileNotFoundError:

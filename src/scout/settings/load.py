@@ -20,7 +20,7 @@ _SHOW = Remedy(operation="config", parameters={}, why="every setting, its value 
 
 
 class Loaded(Record):
-    """The settings, which layer set each, and what was wrong: a wrong value leaves the one below it."""
+    """The settings, the source of each, and the problems; an invalid value falls back to the layer below."""
 
     settings: Settings
     sources: dict[str, str]
@@ -28,7 +28,7 @@ class Loaded(Record):
 
 
 class _Given(Record):
-    """A value that a layer gives: `name` is what the key is called there."""
+    """A value from one layer; `name` is the key's name there."""
 
     key: str
     value: Any
@@ -39,7 +39,7 @@ class _Given(Record):
 
 
 def load(flags: Mapping[str, str] = {}, environ: Mapping[str, str] | None = None) -> Loaded:
-    """The settings; `flags` are given by key (`port`, `limits.openFlights`). The first problem is refused."""
+    """Return the settings; refuse on the first problem. `flags` are by key (`port`, `limits.openFlights`)."""
     loaded = read(flags, environ)
     if loaded.problems:
         raise Refused(loaded.problems[0])
@@ -47,7 +47,7 @@ def load(flags: Mapping[str, str] = {}, environ: Mapping[str, str] | None = None
 
 
 def read(flags: Mapping[str, str] = {}, environ: Mapping[str, str] | None = None) -> Loaded:
-    """The settings with all problems, for whoever wants to show both."""
+    """Return the settings together with all problems."""
     environ = os.environ if environ is None else environ
     home, config = where.folders(environ)
     given, problems = _written(config)
@@ -66,7 +66,7 @@ def read(flags: Mapping[str, str] = {}, environ: Mapping[str, str] | None = None
 
 
 def parse(text: bytes, path: str) -> dict[str, Any]:
-    """The tables of a TOML text, or a refusal that names the line."""
+    """Return the tables of a TOML text; a refusal names the line."""
     try:
         return tomllib.loads(text.decode())
     except UnicodeDecodeError as error:
@@ -79,17 +79,17 @@ def parse(text: bytes, path: str) -> dict[str, Any]:
 
 
 def problems_in(data: dict[str, Any], path: str) -> tuple[BadRequest, ...]:
-    """What is wrong with the values of a config file."""
+    """Return the problems of the values in a config file."""
     return tuple(_layered(_of_file(data, path))[2])
 
 
 def nearest(key: str, known: tuple[str, ...] = tuple(SETTINGS)) -> list[str]:
-    """The known keys that this one may have been meant to be, nearest first."""
+    """Return the known keys that are most similar, nearest first."""
     return difflib.get_close_matches(key[:80], known, n=3)
 
 
 def flat(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The dotted keys of a file; an empty table that is no section is a key too."""
+    """Yield the dotted keys of a file; an empty table that is not a section counts as a key."""
     rest = list(reversed(data.items()))
     while rest:
         key, value = rest.pop()
@@ -124,7 +124,7 @@ def _written(config: str) -> tuple[list[_Given], tuple[BadRequest, ...]]:
         problem = f"{config} cannot be read: {error.strerror}"
         return [], (BadRequest(problem=problem, field="config.toml", remedies=(_SHOW,)),)
     except Refused as refusal:
-        assert isinstance(refusal.diagnostic, BadRequest)  # `parse` refuses with nothing else
+        assert isinstance(refusal.diagnostic, BadRequest)  # the only refusal of `parse`
         return [], (refusal.diagnostic,)
 
 
@@ -136,7 +136,7 @@ def _of_file(data: dict[str, Any], path: str) -> list[_Given]:
 
 
 def _environment(environ: Mapping[str, str]) -> Iterator[_Given]:
-    """An empty variable counts as not set; one of a known family must be known."""
+    """Yield the values in the environment. Empty variables are ignored; a section's unknown ones are not."""
     keys = {row.environment: row.key for row in SETTINGS.values()}
     for name, text in sorted(environ.items()):
         if text and (name in keys or name.startswith(_FAMILIES)):
@@ -166,7 +166,7 @@ def _unknown(given: _Given) -> BadRequest:
 
 
 def _put(given: _Given, key: str) -> Remedy:
-    """The value under the key that was meant, or that key's default where it does not fit."""
+    """Suggest the value under the intended key, or that key's default if the value is invalid there."""
     row = SETTINGS[key]
     try:
         text = row.written(row.check(given.value))
@@ -187,5 +187,5 @@ def _wrong(given: _Given, expected: str) -> BadRequest:
 
 
 def _real(root: str, environ: Mapping[str, str]) -> str:
-    """A root as it is compared with real paths."""
+    """Return a root as a real path."""
     return os.path.realpath(where.user_home(environ) + root[1:] if root.startswith("~") else root)

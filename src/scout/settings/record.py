@@ -1,4 +1,4 @@
-"""The one record of settings, and the table of its keys."""
+"""The settings record and the table of its keys."""
 
 import math
 import os
@@ -17,17 +17,17 @@ from scout.settings import where
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Word = Annotated[str, msgspec.Meta(min_length=1)]
 Folder = Annotated[str, msgspec.Meta(pattern=r"^(/|~/|~$)[^\x00]*$")]
-# Several of these are separated by blanks: they have colons inside.
+# Lists of URLs are separated by blanks, because URLs contain colons.
 Url = Annotated[str, msgspec.Meta(pattern=r"^https?://[^\s/]+\S*$", extra={"between": " "})]
-# The name of a variable; a star at its end stands for any rest.
+# The name of an environment variable; a trailing star matches any suffix.
 Variable = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$")]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 _LOOPBACK = re.compile(r"localhost|::1|127(\.\d{1,3}){3}")
-_MOST_SECONDS = 1e9  # thirty years; what is larger would leave the range of stored times
+_MOST_SECONDS = 1e9  # thirty years; larger values exceed the range of stored times
 _MOST = 2**53
 
-# What the daemon reads once, when it starts: sockets, sinks, the log, and sizes given to its parts.
+# Settings that the daemon reads only at startup: sockets, sinks, log, buffer sizes.
 _AT_START = frozenset(
     {
         "host", "port", "router", "environment", "logLevel",
@@ -38,7 +38,7 @@ _AT_START = frozenset(
 
 
 class Notifying(Record):
-    """How a person hears that something needs them. The secret that signs webhooks is only in its file."""
+    """Notifications for a person. The secret that signs webhooks is stored only in its file."""
 
     desktop: bool = True
     webhooks: tuple[Url, ...] = ()
@@ -46,7 +46,7 @@ class Notifying(Record):
 
 
 class Settings(Record):
-    """Everything that can be set. `home` holds the data, `runtime` the socket, `config` is the file."""
+    """All settings. `home` holds the data, `runtime` the socket; `config` is the config file."""
 
     home: str
     config: str
@@ -106,7 +106,7 @@ class Settings(Record):
 
 
 class Setting(Record):
-    """One key: its type, its default, and its names in the environment and among the flags."""
+    """One key: its type, its default, its environment variable and its flag."""
 
     key: str
     kind: Any
@@ -126,7 +126,7 @@ class Setting(Record):
         return f"--{_words(self.key, '-')}"
 
     def check(self, value: object) -> Any:
-        """The value as this setting takes it; a ValueError says what was expected."""
+        """Return the validated value; a ValueError says what was expected."""
         try:
             read = msgspec.convert(value, self.kind)
         except msgspec.ValidationError as error:
@@ -138,7 +138,7 @@ class Setting(Record):
         return read
 
     def read(self, text: str) -> Any:
-        """The same from text, as the environment, flags and `config set` give it."""
+        """Return the value of a text from the environment, a flag or `config set`."""
         text.encode()  # text that is not UTF-8 is a ValueError too
         kinds = _kinds(self.kind)
         if inspect.NoneType in kinds and text.lower() == "none":
@@ -148,7 +148,7 @@ class Setting(Record):
         return self.check(next(read for kind, read in _READERS.items() if kind in kinds)(text))
 
     def written(self, value: Any) -> str:
-        """The value as `read` takes it."""
+        """Return the value as text that `read` accepts."""
         if isinstance(value, bool) or value is None:
             return str(value).lower()
         if isinstance(value, float):
@@ -157,14 +157,14 @@ class Setting(Record):
 
     @property
     def _between(self) -> str:
-        """What stands between several values of a list."""
+        """The separator between the values of a list."""
         item = cast("inspect.VarTupleType", inspect.type_info(self.kind)).item_type
         extra: dict[str, str] = getattr(item, "extra", None) or {}
         return extra.get("between", os.pathsep)
 
 
 def nested(values: dict[str, Any]) -> dict[str, Any]:
-    """Dotted keys as tables in tables."""
+    """Return dotted keys as nested tables."""
     tables: dict[str, Any] = {}
     for key, value in values.items():
         *sections, name = key.split(".")
@@ -194,7 +194,7 @@ def _words(key: str, between: str) -> str:
 
 
 def _rows(record: type[Record], above: str = "") -> Iterator[Setting]:
-    """The keys of a record and of the records in it; the rules are sections of their own."""
+    """Yield the keys of a record and its nested records, except `Rules`, whose sections are top-level."""
     for field in msgspec.structs.fields(record):
         key, kind = f"{above}{field.encode_name}", cast(object, field.type)
         if isinstance(kind, type) and issubclass(kind, Record):
@@ -214,7 +214,7 @@ SECTIONS = frozenset(
 
 
 def values_of(settings: Settings) -> dict[str, Any]:
-    """The value of each key."""
+    """Return the value of each key."""
     tables = plain(settings)
     tables |= tables["rules"]
     return {key: _value_at(tables, key) for key in SETTINGS}

@@ -1,4 +1,4 @@
-"""Where Scout lives, by the standard library alone: the command line asks this on every call."""
+"""Paths and addresses of Scout. Standard library only, because every command line call loads this."""
 # ruff: noqa: PTH100, PTH112, PTH120, PTH123, PLC0415 (pathlib costs more than all of this; most imports wait)
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ HOST = "127.0.0.1"
 PORT = 7432
 AUTOSTART = True
 
-_SOCKET_BYTES = 100  # the system's own limit is 104 or 108
+_SOCKET_BYTES = 100  # the system limit is 104 or 108
 _TRUTHS = {"1": True, "true": True, "0": False, "false": False}
 _WORDS = (b"autostart", b"host", b"port", b"\\")  # a key may be written with escapes
 
 
 class Where:
-    """What a client needs to find the daemon."""
+    """The paths and addresses that a client needs to find the daemon."""
 
     __slots__ = ("autostart", "config", "home", "host", "port", "runtime", "socket", "token_file")
 
@@ -39,7 +39,7 @@ class Where:
 
 
 def find(environ: Mapping[str, str], platform: str = sys.platform) -> Where:
-    """The folders, the socket and how to start; what cannot be read is left for `load` to refuse."""
+    """Return the folders, the socket and the start options; invalid values are left for `load` to refuse."""
     home, config = folders(environ, platform)
     file = _table(config)
     return Where(
@@ -53,7 +53,7 @@ def find(environ: Mapping[str, str], platform: str = sys.platform) -> Where:
 
 
 def folders(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[str, str]:
-    """The data folder and the config file: `SCOUT_HOME` for both, else the platform's folders."""
+    """Return the data folder and the config file: `SCOUT_HOME` for both, else the platform's folders."""
     if own := environ.get("SCOUT_HOME"):
         home = _absolute(own, environ)
         return home, f"{home.rstrip('/')}/config.toml"
@@ -67,7 +67,7 @@ def folders(environ: Mapping[str, str], platform: str = sys.platform) -> tuple[s
 
 
 def user_home(environ: Mapping[str, str]) -> str:
-    """The person's own folder."""
+    """Return the user's home folder."""
     home = environ.get("HOME", "")
     if home.startswith("/"):
         return os.path.abspath(home)
@@ -77,9 +77,9 @@ def user_home(environ: Mapping[str, str]) -> str:
 
 
 def socket_path(home: str, environ: Mapping[str, str]) -> str:
-    """In the data folder, or under the runtime folder when that path is too long for a socket.
+    """Return the socket in the data folder, or in the runtime folder if that path is too long for a socket.
 
-    The real path decides, so that two spellings of one folder never lead to two sockets.
+    It depends on the real path, so that two spellings of one folder never lead to two sockets.
     """
     real = os.path.realpath(home)
     if _fits(path := f"{real.rstrip('/')}/scout.sock"):
@@ -94,14 +94,14 @@ def socket_path(home: str, environ: Mapping[str, str]) -> str:
 
 
 def truth(text: str) -> bool:
-    """Yes or no, as an environment variable or a flag says it."""
+    """Parse a boolean from an environment variable or a flag."""
     if (word := text.lower()) not in _TRUTHS:
         raise ValueError("expected true, false, 1 or 0")
     return _TRUTHS[word]
 
 
 def whole(text: str) -> int:
-    """A whole number in plain digits."""
+    """Parse a whole number in plain digits."""
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= 18):
         raise ValueError("expected a whole number")
@@ -109,7 +109,7 @@ def whole(text: str) -> int:
 
 
 def port(text: str) -> int:
-    """A port; 0 lets the system choose one."""
+    """Parse a port; 0 lets the system choose one."""
     if _port_or_none(number := whole(text)) is None:
         raise ValueError("expected a port, 0 to 65535")
     return number
@@ -120,7 +120,7 @@ def _port_or_none(value: object) -> object:
 
 
 def _pick(text: str | None, read: Callable[[str], T], written: object, default: T) -> T:
-    """The environment before the file before the default."""
+    """Return the value from the environment, else from the file, else the default."""
     if text:
         try:
             return read(text)
@@ -130,7 +130,7 @@ def _pick(text: str | None, read: Callable[[str], T], written: object, default: 
 
 
 def _table(config: str) -> dict[str, object]:
-    """The config file, read only when it can matter here: its parser is slow to import."""
+    """Return the config file, parsed only if it sets a key needed here: the parser is slow to import."""
     try:
         with open(config, "rb") as file:
             data = file.read()
@@ -153,7 +153,7 @@ def _absolute(path: str, environ: Mapping[str, str]) -> str:
 
 
 def _xdg(environ: Mapping[str, str], name: str, default: str) -> str:
-    """The XDG rule: a relative folder counts as not set."""
+    """Return an XDG folder; a relative path counts as not set."""
     folder = environ.get(name, "")
     return os.path.abspath(folder) if folder.startswith("/") else default
 
