@@ -1,4 +1,4 @@
-"""Scout over HTTP: the same operations, from the other end of the wire."""
+"""Scout over HTTP: a client for every operation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["BlockingScout", "Scout"]
 
 
 def __getattr__(name: str) -> object:
-    """The clients are loaded when they are asked for: the command line needs only a small part of this."""
+    """Load the clients on first use: the command line needs only a small part of this package."""
     if name == "Scout":
         from scout.client.client import Scout  # noqa: PLC0415 (start-up time is part of the contract)
 

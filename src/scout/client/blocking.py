@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class BlockingScout:
-    """Takes what `Scout` takes; each method waits for its answer. Close it, or use it with `with`."""
+    """Takes the arguments of `Scout`; each method blocks until it has a result. Close it, or use `with`."""
 
     def __init__(self, **options: Any) -> None:
         self._loop = asyncio.new_event_loop()
@@ -54,7 +54,7 @@ class BlockingScout:
         return self._run(self._scout.call(request))
 
     def watch(self, request: Watch | None = None) -> Iterator[Event]:
-        """The events of the log as they are committed."""
+        """Yield the events of the log as they are committed."""
         stream = self._scout.watch(request)
         try:
             while True:
@@ -63,23 +63,23 @@ class BlockingScout:
             self._run(_close(stream))
 
     def whoami(self) -> Identity:
-        """The identity behind the token."""
+        """Return the identity behind the token."""
         return self._run(self._scout.whoami())
 
     def who(self, query: str | None = None, *, online: bool = False) -> Page[AgentView]:
-        """The agents that can be seen, newest first."""
+        """Return the visible agents, newest first."""
         return self._run(self._scout.who(query, online=online))
 
     def show(self, address: str) -> AgentDetail:
-        """One agent and the ways to reach it."""
+        """Return one agent and the ways to reach it."""
         return self._run(self._scout.show(address))
 
     def resolve(self, address: str) -> Resolved:
-        """What an address means, and why."""
+        """Resolve an address and explain the result."""
         return self._run(self._scout.resolve(address))
 
     def register(self, name: str, **details: Any) -> Registered:
-        """Enter an agent in the directory."""
+        """Register an agent in the directory."""
         return self._run(self._scout.register(name, **details))
 
     def send(self, to: str | None, body: str, *, attachments: Sequence[str] = (), **how: Any) -> Receipt:
@@ -87,7 +87,7 @@ class BlockingScout:
         return self._run(self._scout.send(to, body, attachments=attachments, **how))
 
     def ask(self, to: str | None, body: str, **how: Any) -> AskReceipt:
-        """Ask for something to be done and tracked."""
+        """Ask an agent to do work, tracked as a flight."""
         return self._run(self._scout.ask(to, body, **how))
 
     def reply(self, body: str, in_reply_to: str | None = None) -> Receipt:
@@ -95,27 +95,27 @@ class BlockingScout:
         return self._run(self._scout.reply(body, in_reply_to))
 
     def flight(self, flight_id: str) -> FlightView:
-        """A flight as it is now."""
+        """Return a flight as it is now."""
         return self._run(self._scout.flight(flight_id))
 
     def wait(self, flight_id: str, timeout: float | None = None) -> FlightView:
-        """The flight when it is finished, or as it is after `timeout` seconds."""
+        """Return the flight when it is finished, or as it is after `timeout` seconds."""
         return self._run(self._scout.wait(flight_id, timeout))
 
     def cancel(self, flight_id: str, reason: str = "") -> FlightView:
-        """Cancel a flight that nobody needs any more."""
+        """Cancel a flight that is no longer needed."""
         return self._run(self._scout.cancel(flight_id, reason))
 
     def retry(self, flight_id: str) -> AskReceipt:
-        """Try a failed or cancelled ask again, in a new flight."""
+        """Retry a failed or cancelled ask in a new flight."""
         return self._run(self._scout.retry(flight_id))
 
     def inbox(self, *, everything: bool = False) -> Page[InboxItem]:
-        """The unread items of your inbox; nothing is claimed."""
+        """Return the unread items of your inbox; nothing is claimed."""
         return self._run(self._scout.inbox(everything=everything))
 
     def claim(self, limit: int | None = None, wait: float = 0) -> Claimed:
-        """Claim the items of your inbox for the time of a lease."""
+        """Claim the items of your inbox for the duration of a lease."""
         return self._run(self._scout.claim(limit, wait))
 
     def ack(self, *delivery_ids: str) -> Settled:
@@ -123,11 +123,11 @@ class BlockingScout:
         return self._run(self._scout.ack(*delivery_ids))
 
     def nack(self, *delivery_ids: str, problem: str = "", retry_after: float | None = None) -> Settled:
-        """Refuse deliveries for now."""
+        """Reject deliveries for now."""
         return self._run(self._scout.nack(*delivery_ids, problem=problem, retry_after=retry_after))
 
     def search(self, query: str) -> Page[Hit]:
-        """Messages and work that hold these words, newest first."""
+        """Search messages and work for these words, newest first."""
         return self._run(self._scout.search(query))
 
 

@@ -98,10 +98,10 @@ class Scout(Verbs):
                 return answer.status_code, answer.content
 
     async def watch(self, request: Watch | None = None) -> AsyncIterator[Event]:
-        """The events of the log as they are committed, each once and in order.
+        """Yield the events of the log as they are committed, each once and in order.
 
-        A lost connection is resumed where it broke. The stream ends only when the caller stops, or when the
-        daemon refuses or stays away.
+        After a lost connection the stream resumes where it broke. It ends only when the caller stops, or when
+        the daemon refuses or stays unreachable.
         """
         wish = request or Watch()
         last, failures = "" if wish.after is None else str(wish.after), 0

@@ -32,7 +32,7 @@ _OF_A_DAEMON = ("SCOUT_URL", "SCOUT_SOCKET", "SCOUT_TOKEN")
 
 
 class NoToken(Exception):  # noqa: N818 (each client has its own refusal for it)
-    """There is no credential to use: `reason` says why, `needs` what would help."""
+    """No credential is available: `reason` says why, `needs` what would help."""
 
     def __init__(self, reason: str, *needs: str) -> None:
         super().__init__(reason)
@@ -40,7 +40,7 @@ class NoToken(Exception):  # noqa: N818 (each client has its own refusal for it)
 
 
 class Environment:
-    """What the environment variables say. With `home`, only that data folder counts."""
+    """The environment variables of a client. With `home`, only that data folder counts."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ, home: str | None = None) -> None:
         if home is not None:
@@ -52,7 +52,7 @@ class Environment:
 
     @property
     def address(self) -> DaemonAddress:
-        """`SCOUT_URL` if set, else the socket: `SCOUT_SOCKET`, or the one of the data folder.
+        """`SCOUT_URL` if set, else the socket: `SCOUT_SOCKET`, or the socket in the data folder.
 
         A ValueError says what is wrong with `SCOUT_URL`.
         """
@@ -66,7 +66,7 @@ class Environment:
         return self.environ.get("SCOUT_TOKEN", "").strip()
 
     def find_token(self) -> str:
-        """`SCOUT_TOKEN`, else that of the enrolled session, else the operator's, which no session may use."""
+        """Return `SCOUT_TOKEN`, else the enrolled session's token, else (outside sessions) the operator's."""
         if self.given_token:
             return self.given_token
         if self.session:
@@ -88,7 +88,7 @@ class Environment:
 
 
 def build_headers(token: str, act_as: str | None = None, directory: str = "") -> dict[str, str]:
-    """Credential, identity and directory, as every request carries them."""
+    """Return the headers with credential, identity and directory that every request carries."""
     headers = {"Authorization": f"Bearer {token}"}
     if act_as:
         headers["Scout-As"] = quote(act_as)
@@ -98,7 +98,7 @@ def build_headers(token: str, act_as: str | None = None, directory: str = "") ->
 
 
 def current_directory() -> str:
-    """The working directory; empty if it was removed."""
+    """Return the working directory; empty if it was removed."""
     try:
         return os.getcwd()  # noqa: PTH109 (pathlib would be loaded for this)
     except OSError:

@@ -34,7 +34,7 @@ class DaemonAddress:
 
     @classmethod
     def of_url(cls, url: str) -> DaemonAddress:
-        """The address in an http or https URL. Its path is ignored."""
+        """Return the address in an http or https URL. Its path is ignored."""
         scheme, _, rest = url.partition("://")
         host, _, port = rest.partition("/")[0].rpartition(":")
         if scheme not in ("http", "https") or not host or not port.isdecimal():
@@ -46,7 +46,7 @@ class DaemonAddress:
         return self.socket or f"{'https' if self.tls else 'http'}://{self.host}:{self.port}"
 
     def connect(self, timeout: float) -> socket.socket:
-        """Open a connection. An OSError says that nothing listens there."""
+        """Open a connection. An OSError means that nothing listens there."""
         if not self.socket:
             return self._connect_tcp(timeout)
         line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -76,12 +76,12 @@ class HttpResponse:
         self.status, self.headers, self.body = status, headers, body
 
     def decode(self) -> Any:
-        """The JSON value of the body; None if it is empty or not JSON."""
+        """Return the JSON value of the body; None if it is empty or not JSON."""
         return decode_json(self.body)
 
 
 def decode_json(data: bytes) -> Any:
-    """A JSON value; None if there is none."""
+    """Return a JSON value; None if the data is empty or not JSON."""
     try:
         return json.loads(data) if data else None
     except ValueError:
@@ -94,13 +94,13 @@ def is_object(value: Any) -> bool:
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """A decoded JSON value as an object; anything else is an empty one."""
+    """Return a decoded JSON value if it is an object, else an empty object."""
     found: Any = value if is_object(value) else {}
     return found
 
 
 def build_target(route: str, parameters: Mapping[str, Any]) -> tuple[str, str, bytes]:
-    """Method, target and body of a request: names in the route's path, the rest as query (GET) or JSON."""
+    """Return method, target and body: names in the route's path, the rest as query (GET) or JSON."""
     method, _, path = route.partition(" ")
     rest = {name: value for name, value in parameters.items() if value is not None}
     for name in list(rest):
@@ -160,9 +160,9 @@ def stream(
     body: bytes = b"",
     opened: Callable[[socket.socket], None] = lambda _: None,
 ) -> Iterator[HttpResponse | SseEvent]:
-    """The head of the response first (with its body, unless it is a stream), then the stream's events.
+    """Yield the response first (with its body, unless it is a stream), then the stream's events.
 
-    `opened` is given the connection, so that another thread can end it.
+    `opened` receives the connection, so that another thread can end it.
     """
     from scout.client.sse import read_events  # noqa: PLC0415 (most commands follow no stream)
 

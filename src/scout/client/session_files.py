@@ -1,4 +1,4 @@
-"""The session that a program runs in: its file under SCOUT_HOME, found by its name or by the processes above.
+"""The session that a program runs in: its file under SCOUT_HOME, found by session id or parent processes.
 
 It imports only small parts of the standard library, because hooks run at every prompt of their host.
 """
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh", "env", "timeout"})
 _MOST_SHELLS = 6
 _MOST_PARENTS = 16
-_NATIVE_IDS = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")  # where hosts name their sessions
+_NATIVE_IDS = ("CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")  # variables in which hosts give their session ids
 
 
 def find_session_token(runtime: str, environ: Mapping[str, str] = os.environ) -> str | None:
-    """The token of the enrolled session in which this runs, if there is one."""
+    """Return the token of the enrolled session that this program runs in, if any."""
     folder = f"{runtime}/hosts"
     try:
         names = [name for name in os.listdir(folder) if name.endswith(".json")]
@@ -42,7 +42,7 @@ def find_session_token(runtime: str, environ: Mapping[str, str] = os.environ) ->
 
 
 def _list_parents(pid: int) -> Iterator[tuple[int, str]]:
-    """A process and those above it, each with its start time."""
+    """Yield a process and its ancestors, each with its start time."""
     for _ in range(_MOST_PARENTS):
         _, parent, started = _read_process(pid)
         yield pid, started
@@ -52,7 +52,7 @@ def _list_parents(pid: int) -> Iterator[tuple[int, str]]:
 
 
 def find_host_process(environ: Mapping[str, str] = os.environ) -> tuple[int, str]:
-    """The pid and start time of the host: the nearest process above this one that is not a shell."""
+    """Return the pid and start time of the host: the nearest ancestor process that is not a shell."""
     told = environ.get("CLAUDE_PID", "")
     pid = int(told) if told.isdecimal() else os.getppid()
     for _ in range(_MOST_SHELLS):
@@ -64,7 +64,7 @@ def find_host_process(environ: Mapping[str, str] = os.environ) -> tuple[int, str
 
 
 def find_window(pid: int, cwd: str) -> tuple[int, str] | None:
-    """The window of a session whose host is a server that outlives windows; None for other hosts.
+    """Return the window of a session whose host is a server that outlives windows; None for other hosts.
 
     Codex runs the sessions of all windows in one server. The window is the youngest program of the same
     name that has a terminal and runs in the session's folder.
@@ -101,19 +101,19 @@ def _read_command_line(pid: int) -> bytes:
 
 
 def _read_stat(pid: int) -> tuple[str, list[str]]:
-    """The name of a process and the fields after it in /proc."""
+    """Return the name of a process and the fields that follow it in /proc."""
     with open(f"/proc/{pid}/stat", "rb") as file:
         name, _, rest = file.read().decode("utf-8", "replace").partition("(")[2].rpartition(")")
     return name, rest.split()
 
 
 def process_start(pid: int) -> str:
-    """When a process began, in the units of the system."""
+    """Return the start time of a process, in the system's units."""
     return _read_process(pid)[2]
 
 
 def _read_process(pid: int) -> tuple[str, int, str]:
-    """Its name, its parent and its start time."""
+    """Return the name, parent and start time of a process."""
     try:
         name, fields = _read_stat(pid)
     except OSError:
@@ -122,7 +122,7 @@ def _read_process(pid: int) -> tuple[str, int, str]:
 
 
 def _ask_ps(pid: int) -> tuple[str, int, str]:
-    """The same where there is no /proc."""
+    """Return the same from `ps`, for systems without /proc."""
     import subprocess  # noqa: PLC0415 (slow to load)
 
     ask = ["ps", "-o", "ppid=,lstart=,comm=", "-p", str(pid)]

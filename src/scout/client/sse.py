@@ -1,4 +1,4 @@
-"""Server-sent events: the lines of a stream, read as events."""
+"""Parsing server-sent events."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SseParser:
 
 
 def read_events(chunks: Iterable[bytes]) -> Iterator[SseEvent]:
-    """The events of a stream that arrives in chunks, each as soon as it is complete."""
+    """Yield the events of a stream that arrives in chunks, each as soon as it is complete."""
     parser, rest = SseParser(), b""
     for chunk in chunks:
         *lines, rest = (rest + chunk).split(b"\n")

@@ -1,4 +1,4 @@
-"""The main verbs as methods: each makes one request of `scout.protocol` and returns its typed answer."""
+"""The main operations as methods: each makes one request of `scout.protocol` and returns its typed result."""
 
 import time
 from collections.abc import Sequence
@@ -29,30 +29,30 @@ _POLL = 30.0  # seconds of one long poll
 
 
 class Verbs:
-    """What most programs need of Scout. Every other operation goes through `call`."""
+    """The operations that most programs need. All others go through `call`."""
 
     async def call(self, request: Request[T]) -> T:
-        """The answer to a request."""
+        """Return the result of a request."""
         raise NotImplementedError
 
     async def whoami(self) -> Identity:
-        """The identity behind the token."""
+        """Return the identity behind the token."""
         return await self.call(WhoAmI())
 
     async def who(self, query: str | None = None, *, online: bool = False) -> Page[AgentView]:
-        """The agents that can be seen, newest first."""
+        """Return the visible agents, newest first."""
         return await self.call(Who(query=query, online=online))
 
     async def show(self, address: str) -> AgentDetail:
-        """One agent and the ways to reach it."""
+        """Return one agent and the ways to reach it."""
         return await self.call(ShowAgent(address=address))
 
     async def resolve(self, address: str) -> Resolved:
-        """What an address means, and why."""
+        """Resolve an address and explain the result."""
         return await self.call(Resolve(address=address))
 
     async def register(self, name: str, **details: Any) -> Registered:
-        """Enter an agent in the directory; `details` are the fields of `RegisterAgent`."""
+        """Register an agent in the directory; `details` are the fields of `RegisterAgent`."""
         return await self.call(RegisterAgent(definition_id=name, **details))
 
     async def send(
@@ -92,7 +92,7 @@ class Verbs:
         if_unreachable: IfUnreachable = IfUnreachable.REFUSE,
         within: str | None = None,
     ) -> AskReceipt:
-        """Ask for something to be done and tracked; `wait` with the receipt's flight gives the result."""
+        """Ask an agent to do tracked work; `wait` on the receipt's flight returns the result."""
         return await self.call(
             MakeAsk(
                 to=to,
@@ -112,11 +112,11 @@ class Verbs:
         return await self.call(Reply(body=body, in_reply_to=in_reply_to))
 
     async def flight(self, flight_id: str) -> FlightView:
-        """A flight as it is now."""
+        """Return a flight as it is now."""
         return await self.call(GetFlight(flight_id=flight_id))
 
     async def wait(self, flight_id: str, timeout: float | None = None) -> FlightView:  # noqa: ASYNC109 (a budget of the wait, not of the work)
-        """The flight when finished or asking you something, or as it is after `timeout` seconds.
+        """Return the flight when finished or asking you something, or as it is after `timeout` seconds.
 
         The work is never cancelled.
         """
@@ -130,19 +130,19 @@ class Verbs:
                 return flight
 
     async def cancel(self, flight_id: str, reason: str = "") -> FlightView:
-        """Cancel a flight that nobody needs any more."""
+        """Cancel a flight that is no longer needed."""
         return await self.call(CancelFlight(flight_id=flight_id, reason=reason))
 
     async def retry(self, flight_id: str) -> AskReceipt:
-        """Try a failed or cancelled ask again, in a new flight."""
+        """Retry a failed or cancelled ask in a new flight."""
         return await self.call(RetryFlight(flight_id=flight_id))
 
     async def inbox(self, *, everything: bool = False) -> Page[InboxItem]:
-        """The unread items of your inbox; nothing is claimed."""
+        """Return the unread items of your inbox; nothing is claimed."""
         return await self.call(ListInbox(all=everything))
 
     async def claim(self, limit: int | None = None, wait: float = 0) -> Claimed:
-        """Claim the items of your inbox for the time of a lease."""
+        """Claim the items of your inbox for the duration of a lease."""
         return await self.call(ClaimInbox(limit=limit, wait=wait))
 
     async def ack(self, *delivery_ids: str) -> Settled:
@@ -150,9 +150,9 @@ class Verbs:
         return await self.call(AckInbox(delivery_ids=delivery_ids))
 
     async def nack(self, *delivery_ids: str, problem: str = "", retry_after: float | None = None) -> Settled:
-        """Refuse deliveries for now."""
+        """Reject deliveries for now."""
         return await self.call(NackInbox(delivery_ids=delivery_ids, problem=problem, retry_after=retry_after))
 
     async def search(self, query: str) -> Page[Hit]:
-        """Messages and work that hold these words, newest first."""
+        """Search messages and work for these words, newest first."""
         return await self.call(Search(query=query))

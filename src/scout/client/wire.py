@@ -28,21 +28,21 @@ class UnknownCode(BadRequest, tag="unknown_code"):
 
 
 def encode_request(request: Request[Any]) -> tuple[str, str, bytes]:
-    """Method, target and body of a request."""
+    """Return method, target and body of a request."""
     fields = plain(request)
-    fields.pop("idempotencyKey", None)  # it travels as a header
+    fields.pop("idempotencyKey", None)  # sent as a header
     return build_target(type(request).route, fields)
 
 
 def decode_response(request: Request[T], status: int, body: bytes) -> T:
-    """The result of a request in its type. A refusal is raised."""
+    """Return the typed result of a request, or raise the refusal."""
     if status >= 400:
         raise decode_refusal(status, body)
     return decode(body, result_of(type(request)))
 
 
 def decode_refusal(status: int, body: bytes) -> Refused:
-    """The refusal that a problem document describes."""
+    """Return the refusal that a problem document describes."""
     try:
         document = decode(body, dict[str, Any])
     except Refused:
@@ -75,12 +75,12 @@ def _decode_list(document: Mapping[str, Any], name: str, kind: type[T]) -> tuple
 
 
 def report_no_daemon(where: str, why: str) -> Refused:
-    """A refusal: no daemon listens there."""
+    """Return the refusal for a daemon that does not listen."""
     up = Remedy(operation="up", parameters={}, why="start the daemon")
     return Refused(Busy(reason=f"no daemon answers at {where}: {why}", remedies=(up,)))
 
 
 def report_lost(where: str, why: str) -> Refused:
-    """A refusal: the connection broke each time."""
+    """Return the refusal for a connection that broke on every attempt."""
     doctor = Remedy(operation="doctor", parameters={})
     return Refused(Busy(reason=f"the connection to {where} broke: {why}", remedies=(doctor,)))
