@@ -87,7 +87,7 @@ class BlockingScout:
         return self._run(self._scout.send(to, body, attachments=attachments, **how))
 
     def ask(self, to: str | None, body: str, **how: Any) -> AskReceipt:
-        """Ask an agent to do work, tracked as a flight."""
+        """Create an ask, tracked as a flight."""
         return self._run(self._scout.ask(to, body, **how))
 
     def reply(self, body: str, in_reply_to: str | None = None) -> Receipt:

@@ -92,7 +92,7 @@ class Verbs:
         if_unreachable: IfUnreachable = IfUnreachable.REFUSE,
         within: str | None = None,
     ) -> AskReceipt:
-        """Ask an agent to do tracked work; `wait` on the receipt's flight returns the result."""
+        """Create an ask, tracked as a flight; `wait` on the receipt's flight returns the result."""
         return await self.call(
             MakeAsk(
                 to=to,

@@ -68,7 +68,7 @@ async def identify(scout: Scout, url: Named | None, backends: Backends) -> McpCa
 
 
 def role_of(identity: Identity) -> ToolRole:
-    """Return the role: every tool for the operator, an agent's own role; other tokens are refused."""
+    """Return the tool role: `host` for the operator, the recorded role for an agent; others are refused."""
     if identity.kind == TokenKind.OPERATOR:
         return ToolRole.HOST
     if identity.kind == TokenKind.AGENT and identity.role is not None:

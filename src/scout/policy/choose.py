@@ -15,7 +15,7 @@ from scout.policy.directory import OUTSIDE, Viewpoint
 
 
 class ChoiceAction(StrEnum):
-    """What has to happen before the endpoint can accept a delivery."""
+    """The step required before the endpoint can accept a delivery."""
 
     DELIVER = "deliver"
     WAKE = "wake"

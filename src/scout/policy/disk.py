@@ -1,4 +1,4 @@
-"""Which folders to remove when runs or pictures exceed their disk limit."""
+"""Choosing the folders to remove when runs or pictures exceed their disk limit."""
 
 from collections.abc import Callable, Iterable
 

@@ -1,4 +1,4 @@
-"""Who owes the next move in a record, and for which session of an agent."""
+"""Obligations in a record: its owner, its next-move owner, and the session concerned."""
 
 from scout.base.record import Record
 from scout.model.flight import FLIGHT, Flight, FlightState

@@ -25,7 +25,7 @@ class WakeAction(StrEnum):
 
 
 class Reach(Record, omit_defaults=True):
-    """How an agent can be reached. `wakeable`: a session can be started or resumed for it.
+    """The reachability of an agent. `wakeable`: a session can be started or resumed for it.
 
     A `person` is reached through an inbox and never started. `unreachable`: it has an endpoint that does
     not respond.

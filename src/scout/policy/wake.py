@@ -1,4 +1,4 @@
-"""Which agent to wake: at most one, and why. This module wakes nothing."""
+"""The wake decision: at most one agent, and the reason. This module wakes nothing itself."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -20,7 +20,7 @@ from scout.policy.reach import Reach, WakeAction
 
 
 class Cause(StrEnum):
-    """What happened. A plain `send` starts no turn; any other cause may."""
+    """The cause of a decision. A plain `send` starts no turn; any other cause may."""
 
     SEND = "send"
     WAKE = "wake"

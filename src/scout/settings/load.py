@@ -136,7 +136,7 @@ def _of_file(data: dict[str, Any], path: str) -> list[_Given]:
 
 
 def _environment(environ: Mapping[str, str]) -> Iterator[_Given]:
-    """Yield the values in the environment. Empty variables are ignored; a section's unknown ones are not."""
+    """Yield the values in the environment; skip empty variables, but keep unknown ones of a section."""
     keys = {row.environment: row.key for row in SETTINGS.values()}
     for name, text in sorted(environ.items()):
         if text and (name in keys or name.startswith(_FAMILIES)):
