@@ -81,7 +81,7 @@ class _Words(_Tidy):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Accept each word for showing one record (`show`, `get`, …) below every noun."""
+        """Accept synonyms of `show` and `list` below every noun."""
         if args[0] not in self.names():
             if self.name == "agent" and args[0] in LOOKS[0]:
                 return "show", _load("show"), args[1:]

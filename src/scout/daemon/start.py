@@ -36,7 +36,7 @@ class Running:
         self.home = str(told.get("home", ""))
 
     def facts(self) -> dict[str, str | int]:
-        """As `scout status --json` shows them."""
+        """Return the fields that `scout status --json` shows."""
         names = ("url", "socket", "pid", "version", "node", "home")
         return {name: getattr(self, name) for name in names}
 

@@ -62,7 +62,7 @@ class ProgramTurn(Protocol):
         ...
 
     def events(self) -> AsyncIterator[HarnessEvent]:
-        """The events of the turn from its beginning; the last one is its end."""
+        """Yield the events of the turn from its beginning; the last one is its end."""
         ...
 
 

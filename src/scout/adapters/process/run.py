@@ -205,7 +205,7 @@ async def clear(run: Run, grace: float) -> bool:
 
 
 async def _ladder(run: Run, grace: float) -> None:
-    """SIGTERM, a bounded wait, SIGKILL, a bounded wait. Processes that appear meanwhile are included."""
+    """Send SIGTERM, wait, send SIGKILL, wait. Waits are bounded; new processes are included."""
     members = run.members()
     leader = run.process
     if leader is None or not members:

@@ -14,7 +14,7 @@ _PATIENCE = 10.0  # seconds
 
 
 def signature(secret: str, seconds: int, body: bytes) -> str:
-    """`t=<seconds>,v1=<HMAC-SHA256 of "<seconds>.<body>" in hex>`."""
+    """Return `t=<seconds>,v1=<HMAC-SHA256 of "<seconds>.<body>" in hex>`."""
     mac = hmac.new(secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256)
     return f"t={seconds},v1={mac.hexdigest()}"
 

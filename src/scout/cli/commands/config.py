@@ -56,7 +56,7 @@ def command(context: click.Context, as_json: bool) -> None:
 @click.argument("value")
 @_json
 def set_command(key: str, value: str, as_json: bool) -> None:
-    """Write KEY = VALUE into the config file. `none` takes an optional setting out."""
+    """Write KEY = VALUE into the config file. `none` removes an optional setting."""
     try:
         set_value(read().settings.config, key, value)
     except Refused as refusal:

@@ -49,10 +49,10 @@ def command(
     act_as: str | None,
     as_json: bool,
 ) -> None:
-    """Say what each ADDRESS means, and why. Nothing is changed.
+    """Show what each ADDRESS means, and why. Nothing is changed.
 
-    The daemon is asked, or, with --fleet, the same resolver with the agents of a file, offline; there every
-    instance is listed with its shortest address when no address is given.
+    With --fleet, addresses are resolved offline, with the agents of a file instead of the daemon's. Without
+    an ADDRESS, this lists every instance of the file with its shortest address.
     """
     if fleet is None:
         _ask_daemon(addresses, origin, explain, Options(act_as=act_as, as_json=as_json))

@@ -46,7 +46,7 @@ def command(
 ) -> None:
     """Connect Scout to the programs you work in: the MCP server, and hooks where they have them.
 
-    Without HOST, every one that is found on this machine. The exact change is shown and asked for.
+    Without HOST, sets up every host found on this machine. Shows the exact change and asks before writing.
     """
     run_guarded(
         lambda: _setup(
@@ -322,6 +322,6 @@ def statusline(host: str) -> None:
 def mcp(host: str) -> None:
     """Run as a stdio MCP server: the host's session gets Scout's tools.
 
-    The session enrols by itself, with the token that `scout setup` made, or speaks as SCOUT_TOKEN says.
+    The session enrols by itself, with the token that `scout setup` made, or uses SCOUT_TOKEN.
     """
     click.get_current_context().exit(relay(["--host", host]))

@@ -141,7 +141,7 @@ def backup_command(file: Path, as_json: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @_JSON
 def restore_command(file: Path, as_json: bool) -> None:
-    """Put FILE in the place of the store, after checking it. The old store is kept beside it.
+    """Replace the store with FILE, after checking it. The old store is kept beside it.
 
     The daemon must not run: `scout down` first.
     """
