@@ -60,7 +60,7 @@ def environment(tree: Path, home: Path) -> dict[str, str]:
     bin_folder = tree / "bin"
     bin_folder.mkdir()
     for name, words in {"scout": "-m scout", "python": ""}.items():
-        (bin_folder / name).write_text(f'#!/bin/sh\nexec {sys.executable} {words} "$@"\n')
+        (bin_folder / name).write_text(f"#!/bin/sh\nexec '{sys.executable}' {words} \"$@\"\n")
         (bin_folder / name).chmod(0o755)
     return {
         "HOME": str(home),

@@ -129,7 +129,7 @@ def test_a_token_does_not_open_the_url_of_another(stage: Stage, host: Host) -> N
     stage.agent("bow")
     with stage.playing(host, "arc", "<<tool whoami>> <<say done>>", path="/agents/dev/bow/mcp") as run:
         run.ended()
-        assert "needs the token of @bow" in host.problems(run)
+        assert "required: the token of @bow" in host.problems(run)
     offered = [name for one in stage.model.of(host.dialect) for name in one.heard.offered]
     assert not any("scout" in name for name in offered)
 
