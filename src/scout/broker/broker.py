@@ -40,7 +40,19 @@ from scout.model.problems.session import DirectoryNotAllowed
 from scout.model.usage import Counters
 from scout.policy.limits import Rules
 from scout.policy.usage import estimate_tokens
-from scout.ports import Blobs, Clock, Harness, Ids, KeptRuns, Places, Router, Sink, Snapshots, Surroundings
+from scout.ports import (
+    Blobs,
+    Clock,
+    Harness,
+    Ids,
+    KeptRuns,
+    Places,
+    Router,
+    Sink,
+    Snapshots,
+    Surroundings,
+    TreePorts,
+)
 from scout.protocol.agents import Identity
 from scout.protocol.overview import Status
 from scout.protocol.scout import Credential
@@ -81,6 +93,7 @@ class Broker:
         router: Router | None = None,
         snapshots: Snapshots | None = None,
         runs: KeptRuns | None = None,
+        trees: TreePorts | None = None,
         play_check: PlayCheck | None = None,
     ) -> None:
         self._database = database
@@ -101,6 +114,7 @@ class Broker:
             is_awaited=self.waiters.is_awaited,
             snapshots=snapshots,
             runs=runs,
+            trees=trees,
         )
         self._allow_root = allow_root
         self.hub = Hub(rules.limits.stream_buffer)

@@ -21,6 +21,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import NamedTuple
 
+from scout.ports import GitFailed
 from scout.settings.folder import make_private
 from scout.tree.git import Repository, small_text
 
@@ -69,10 +70,6 @@ _BLOCK = 512  # bytes, the unit of `ulimit -f`
 _LIMITED = ("/bin/sh", "-c", f'ulimit -f {_LARGEST // _BLOCK}; exec "$@"', "sh")
 _ANSWER = 1 << 20
 _LISTED = 64 << 20
-
-
-class GitFailed(Exception):  # noqa: N818 (named like the problem that a person reads)
-    """A git command failed; the message is for a person."""
 
 
 class Output(NamedTuple):

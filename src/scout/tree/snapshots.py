@@ -16,11 +16,11 @@ from scout.base.codec import decode, encode
 from scout.base.record import Record
 from scout.base.refusal import Refused
 from scout.policy.disk import StoredFolder
-from scout.ports import Change
+from scout.ports import Change, GitFailed
 from scout.ports.folders import measure, remove_folder
 from scout.settings.folder import make_private
 from scout.tree.git import Repository, find_repository
-from scout.tree.isolated_git import GitFailed, Output, open_git
+from scout.tree.isolated_git import Output, open_git
 
 _SAFE = re.compile(r"\w[\w.-]*", re.ASCII)
 _NAME, _REMOVED = "snapshots", "removed-pictures"

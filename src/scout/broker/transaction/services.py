@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from scout.base.time import Time
 from scout.model.node import Pause
 from scout.policy.limits import Rules
-from scout.ports import Blobs, Clock, Harness, Ids, KeptRuns, Places, Probe, Snapshots
+from scout.ports import Blobs, Clock, Harness, Ids, KeptRuns, Places, Probe, Snapshots, TreePorts
 from scout.protocol.overview import Status
 
 
@@ -29,6 +29,7 @@ class Services:
     """`node`, `operator` and the agents of this machine are known once the broker has started.
 
     `ready`: the result of the last check of each harness; without `runs`, processes are not inspected.
+    Without `trees`, agents are not spawned.
     `paused`: nothing is started now. `line`: the place of each queued flight as text, by its id.
     """
 
@@ -44,6 +45,7 @@ class Services:
     read_settings: Callable[[], LiveSettings]
     snapshots: Snapshots | None = None
     runs: KeptRuns | None = None
+    trees: TreePorts | None = None
     node: str = ""
     operator: str = ""
     operator_agent: str = ""
