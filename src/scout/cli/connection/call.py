@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from scout import __version__
-from scout.cli.connection.refusal import RefusalError, remedy
+from scout.cli.connection.refusal import RefusalError, remedy, repeat_typed
 from scout.cli.connection.text import note
 from scout.client.environment import Environment, NoToken, build_headers, current_directory
 from scout.client.http import Lost, as_object, build_target, exchange, quote, stream
