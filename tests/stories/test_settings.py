@@ -54,6 +54,12 @@ def test_a_limit_and_the_default_harness_are_in_force_at_once(shell: Shell) -> N
         ("harness", "claud", "there is no harness 'claud'", "scout config set harness claude"),
         ("harness", "zzz", "there is no harness 'zzz'", "scout runtimes"),
         (
+            "limits.openFlight",
+            "9",
+            "the nearest is limits.openFlights",
+            "scout config set limits.openFlights 9",
+        ),
+        (
             "logLevel",
             "debgu",
             "expected one of debug, error, info, warning",

@@ -25,7 +25,7 @@ def set_value(path: str, key: str, text: str, check: Callable[[Any], None] | Non
 
     `check` may refuse a well-formed value.
     """
-    setting = _setting(key)
+    setting = _setting(key, text)
     try:
         value = setting.read(text)
     except ValueError as error:
@@ -58,16 +58,18 @@ def add_root(settings: Settings, directory: str) -> Settings:
     return msgspec.structs.replace(settings, roots=tuple(dict.fromkeys((*settings.roots, root))))
 
 
-def _setting(key: str) -> Setting:
+def _setting(key: str, text: str) -> Setting:
     if key in SETTINGS:
         return SETTINGS[key]
     near = nearest(key)
+    again = [Remedy(operation="config.set", parameters={"key": one, "value": text[:200]}) for one in near[:1]]
     problem = f"no setting is called {key[:80]}" + (f"; the nearest is {near[0]}" if near else "")
     if key in _FIXED:
         problem = f"{key} is no setting: SCOUT_HOME in the environment says where Scout keeps its files"
     remedy = Remedy(operation="config", parameters={}, why="every setting")
     candidates = tuple(Candidate(address=one) for one in near)
-    raise Refused(BadRequest(problem=problem, field="key", candidates=candidates, remedies=(remedy,)))
+    remedies = (*again, remedy) if key not in _FIXED else (remedy,)
+    raise Refused(BadRequest(problem=problem, field="key", candidates=candidates, remedies=remedies))
 
 
 def _put(path: str, key: str, value: Any) -> None:

@@ -37,6 +37,8 @@ def decide(move: str, words: list[str], of: str | None, given: dict[str, Any], m
     named, text = _parted(words)
     field = _TEXT.get(move, "reason")
     given = {**given, **({field: text} if text else {})}
+    if move == "answer" and not text:
+        raise RefusalError.of("bad_request", "there is no answer; give it as text: scout answer blue")
     line = manner.line()
     if of is not None:
         return _decide_all(line, move, of, given, manner)

@@ -157,8 +157,10 @@ def text_of(words: list[str], manner: Options) -> str:
         return _read(manner.file)
     if words == ["-"]:
         return _decoded(sys.stdin.buffer.read(), "standard input")
-    if words:
+    if words and any(word.strip() for word in words):
         return " ".join(words)
+    if words:
+        raise _unclear("the text is empty, so nothing is sent")
     if is_interactive():
         return _edit_body()
     raise _unclear("there is no text: give it as an argument, as - for standard input, or with --file FILE")
