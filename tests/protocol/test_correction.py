@@ -87,6 +87,22 @@ def test_a_reserved_name_is_replaced_by_a_free_one(request_: Request[Any], comma
     assert command_line(told.remedies[-1]) == command
 
 
+def test_a_folder_with_a_reserved_name_keeps_it() -> None:
+    with pytest.raises(Refused) as refused:
+        check_name("root")
+    found = corrected(MakeAsk(project_path="/root", body="x"), refused.value.diagnostic)
+    assert found == ["scout agent register --project /root my-root"]
+
+
+def test_a_refused_folder_is_named_by_the_callers_field() -> None:
+    problem = BadRequest(problem="/nope is not there", field="projectPath", remedies=(project("/nop"),))
+    request = StartSession(agent="@b", cwd="/nope")
+    told = correct_remedies(request, problem)
+    assert told.message == "/nope is not there (at cwd)"
+    assert [command_line(one) for one in told.remedies] == ["scout session start --agent @b --cwd /nop"]
+    assert corrected(MakeAsk(project_path="/nope", body="x"), problem) == ["scout ask --project /nop x"]
+
+
 def test_a_missing_option_is_added_and_the_target_stays_as_it_was_typed() -> None:
     given = {"to": "@both.node:mini", "body": PLACEHOLDER, "harness": "codex"}
     problem = AmbiguousEndpoint(

@@ -14,6 +14,7 @@ from scout.base.time import Time
 
 T = TypeVar("T")
 _NO_SUCH_WORD = "Invalid enum value "  # the beginning of msgspec's message
+_MISSING = re.compile(r"Object missing required field (`[^`]+`)")
 _LONGEST = 60  # characters that are compared with the allowed words
 
 
@@ -82,6 +83,8 @@ def decode(data: object, kind: type[T], *, strict: bool = True) -> T:
 
 def _explain(kind: Any, problem: str, field: str) -> BadRequest:
     """Return the refusal of a value; for a word that is not among those allowed, with these words."""
+    if missing := _MISSING.fullmatch(problem):
+        return BadRequest(problem=f"the field {missing[1]} is missing", field=field)
     got = problem.removeprefix(_NO_SUCH_WORD)
     allowed = allowed_words(kind, field) if got != problem else ()
     if not allowed:

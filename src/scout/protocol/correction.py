@@ -26,6 +26,7 @@ _TARGETS = frozenset({"to", "projectPath", "targetSessionId", "channel", "conver
 _NOT_REPEATED = frozenset({"idempotencyKey", "wait", "seen"})
 # The fields that name one agent, in which a harness may be named too.
 _AGENTS = ("address", "agent", "to", "target", "agentId")
+_FOLDER = "projectPath"  # the field under which a refused folder is named
 _FILE, _SEE = "message.txt", "See the attachment."  # a text that is too long for a body
 # The operation that lists the records of a noun.
 _LISTS = {
@@ -63,6 +64,7 @@ def correct_remedies(request: Request[Any], problem: Diagnostic) -> Diagnostic:
     attached = _attach_body(request.operation, own) if isinstance(problem, TooLarge) else ()
     if attached:
         return replace(problem, remedies=attached)
+    problem = _name_folder(request, own, problem)
     refused = str(getattr(problem, "address", "") or getattr(problem, "text", ""))
     corrected = [*_name_harness(request, own, problem), *_respell_setting(request, own, problem)]
     corrected += [_correct(request.operation, own, refused, remedy) for remedy in problem.remedies]
@@ -109,6 +111,17 @@ def _attaching_call(operation: str, own: dict[str, Any]) -> Remedy | None:
     if operation == "flight.complete":
         return Remedy(operation="reply", parameters={"inReplyTo": own["flightId"], "body": _SEE})
     return Remedy(operation="send", parameters={"to": own["to"], "body": _SEE}) if "to" in own else None
+
+
+def _name_folder(request: Request[Any], own: dict[str, Any], problem: Diagnostic) -> Diagnostic:
+    """Return the refusal of a folder under the name of the caller's field, with the folder offered there."""
+    fields = {one.name: one.encode_name for one in msgspec.structs.fields(type(request))}
+    field = fields.get(request.folder_field, _FOLDER)
+    if not isinstance(problem, BadRequest) or problem.field != _FOLDER or field == _FOLDER:
+        return problem
+    offered = [one.parameters[_FOLDER] for one in problem.remedies if _FOLDER in one.parameters]
+    again = [Remedy(operation=request.operation, parameters={**own, field: one}) for one in offered]
+    return replace(problem, field=field, remedies=tuple(again))
 
 
 def _name_harness(request: Request[Any], own: dict[str, Any], problem: Diagnostic) -> list[Remedy]:
@@ -171,6 +184,9 @@ def _rename(operation: str, own: dict[str, Any], problem: ReservedName) -> Diagn
         return problem
     offer = problem.remedies[-1]
     free = str(_proposed_address(offer)).removeprefix("@")
+    if own[named[0]].startswith("/"):  # a folder keeps its name; its agent gets another one
+        parameters = {"definitionId": free, "projectRoot": own[named[0]]}
+        return replace(problem, remedies=(replace(offer, operation="agent.register", parameters=parameters),))
     renamed = replace(offer, operation=operation, parameters={**own, named[0]: free})
     return replace(problem, remedies=(renamed,))
 
