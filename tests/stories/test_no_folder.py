@@ -1,5 +1,7 @@
 """An agent without a project folder: its program runs in an empty folder, and its owner is told."""
 
+from typing import Any
+
 import pytest
 
 from scout.daemon.start import start
@@ -13,7 +15,7 @@ def test_an_agent_that_is_registered_in_the_home_folder_says_where_its_program_r
     with a_shell() as shell:
         person = shell.folder / "person"
         person.mkdir()
-        own = {"HOME": str(person)}
+        own: dict[str, Any] = {"HOME": str(person)}
         scout = Daemon(shell.home, start(str(shell.home), environ={**shell.environ, **own})[0])
         refused = shell.type("agent", "register", "lister", "--project", ".", cwd=person, **own)
         assert f"{person} is not a project" in refused.stderr
