@@ -1,10 +1,12 @@
-from typing import Any
+from enum import StrEnum
+from typing import Annotated, Any, Literal
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scout.base.codec import decode, encode, plain, render, schema, stored
+from scout.base.codec import allowed_words, decode, encode, plain, render, schema, stored
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.base.time import Time
@@ -50,7 +52,11 @@ def test_each_form_is_read_back(data: object) -> None:
     [
         (b'{"name": "nail", "seenAt": 0, "size": "big"}', "size", "Expected `int`, got `str`"),
         ({"name": "nail", "seenAt": 0, "size": "big"}, "size", "Expected `int`, got `str`"),
-        (b'{"name": "nail", "seenAt": 0, "parts": [{"name": "n"}]}', "parts[0]", "required field `seenAt`"),
+        (
+            b'{"name": "nail", "seenAt": 0, "parts": [{"name": "n"}]}',
+            "parts[0]",
+            "the field `seenAt` is missing",
+        ),
         (b'{"name": "bolt", "seenAt": 0}', "", "a name begins with n"),
         (b'{"name": "nail"', "", "truncated"),
         (b"\xff", "", "invalid"),
@@ -106,3 +112,41 @@ def test_the_schema_of_a_record_names_its_own_types() -> None:
     assert thing["properties"]["seenAt"] == {"type": "string", "format": "date-time"}
     assert thing["properties"]["name"] == {"type": "string"}
     assert thing["required"] == ["name", "seenAt"]
+
+
+class Colour(StrEnum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Paint(Record):
+    colour: Annotated[Colour | None, msgspec.Meta(description="which")] = None
+    size: Literal["big", "small"] = "big"
+    shades: tuple[Colour, ...] = ()
+    by_room: dict[str, Colour] = {}
+    inner: "Paint | None" = None
+
+
+@pytest.mark.parametrize(
+    ("data", "field", "problem", "near"),
+    [
+        ({"colour": "rad"}, "colour", "expected one of red, blue; got 'rad'", ["red"]),
+        ({"size": "bigg"}, "size", "expected one of big, small; got 'bigg'", ["big"]),
+        ({"shades": ["red", "bleu"]}, "shades[1]", "expected one of red, blue; got 'bleu'", ["blue"]),
+        ({"inner": {"colour": "zzz"}}, "inner.colour", "expected one of red, blue; got 'zzz'", []),
+        ({"byRoom": {"hall": "rad"}}, "byRoom[...]", "Invalid enum value 'rad'", []),
+    ],
+)
+def test_a_wrong_word_is_refused_with_those_allowed(
+    data: Any, field: str, problem: str, near: list[str]
+) -> None:
+    with pytest.raises(Refused) as refused:
+        decode(data, Paint)
+    told = refused.value.diagnostic
+    assert isinstance(told, BadRequest)
+    assert (told.field, told.problem, [one.address for one in told.candidates]) == (field, problem, near)
+
+
+def test_the_words_that_a_type_allows() -> None:
+    assert allowed_words(Colour) == ("red", "blue")
+    assert allowed_words(Paint, "nothing.colour") == allowed_words(str) == ()

@@ -22,7 +22,7 @@ MOST = 70  # modules beyond those of a bare interpreter
 _HOOK = '{"session_id": "0", "cwd": "/", "hook_event_name": "Notification"}'
 
 EVERYDAY = [
-    (), ("now",), ("who",), ("whoami",), ("status",), ("show", "@arc"), ("feed", "@arc"),
+    (), ("now",), ("who",), ("whoami",), ("brief",), ("status",), ("show", "@arc"), ("feed", "@arc"),
     ("attention",), ("approve", "last"), ("deny", "last"), ("answer", "last", "blue"), ("dismiss", "last"),
     ("inbox",), ("latest",), ("send", "@arc", "hello"), ("ask", "@arc", "hello"), ("@arc", "hello"),
     ("ask", "@arc", "hello", "--no-wait"), ("wait", "last"), ("reply", "--to", "MESSAGE", "Yes."),

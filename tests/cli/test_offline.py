@@ -358,6 +358,24 @@ def test_a_mistyped_command_is_offered_again_ready_to_paste() -> None:
     assert result.stderr.endswith("Error: No such command 'pares'.\ntry: scout parse @arc 'a b'\n")
 
 
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("aks @arc hi", ["scout ask @arc hi"]),
+        ("hwo", ["scout who"]),
+        ("run @arc hi there", ["scout ask @arc 'hi there'", "scout session start --agent @arc"]),
+        ("kill @arc", ["scout session stop @arc", "scout flight cancel @arc", "scout down --stop"]),
+        ("stop", ["scout down", "scout session stop", "scout interrupt --help"]),
+        ("new", ["scout agent register --help", "scout session start --help"]),
+    ],
+)
+def test_an_unknown_command_is_answered_with_commands_that_can_be_pasted(
+    typed: str, offered: list[str]
+) -> None:
+    lines = run(*typed.split()).stderr.splitlines()
+    assert [line.removeprefix("try: ") for line in lines if line.startswith("try: ")] == offered
+
+
 def test_without_a_fleet_the_daemon_is_asked() -> None:
     result = run("resolve", "@arc")
     assert result.exit_code == Family.UNREACHABLE.exit_code

@@ -81,7 +81,7 @@ def test_an_argument_that_is_unknown_is_refused_by_its_name(tool: Any) -> None:
         ({"move": "fly", "workItemId": "w"}, "expected one of start, progress"),
         ({"workItemId": "w", "to": "x"}, "has no argument 'to' here"),
         ({"move": "hand_over", "workItemId": "w", "percent": 3}, "has no argument 'percent' here"),
-        ({"move": "hand_over", "workItemId": "w"}, "missing required field `to`"),
+        ({"move": "hand_over", "workItemId": "w"}, "the field `to` is missing"),
         ({"workItemId": "a\0b"}, "NUL"),
         ({"workItemId": "w", "revision": 2**70}, "64 bits"),
         ({"workItemId": "w", "move": "progress", "percent": float("nan")}, "finite"),

@@ -56,6 +56,4 @@ def test_what_the_budget_held_is_a_wake_today() -> None:
 
 
 def test_facts_that_cannot_be_read_are_said() -> None:
-    assert differs(WakeFact(rule="owner")).startswith(
-        "cannot be decided again: Object missing required field"
-    )
+    assert differs(WakeFact(rule="owner")).startswith("cannot be decided again: the field")

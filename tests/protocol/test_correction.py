@@ -1,21 +1,27 @@
 """Remedies repeat the caller's own request with the correction, and nothing in them has to be made up."""
 
+import base64
+import hashlib
 from typing import Any
 
 import pytest
 
-from scout.base.refusal import PLACEHOLDER, BadRequest, Diagnostic, Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, BadRequest, Candidate, Diagnostic, Refused, Remedy
 from scout.identity.reserved import check_name
 from scout.model.problems.request import NotFound, TooLarge
+from scout.model.problems.session import HarnessUnavailable, Missing
 from scout.model.problems.target import AmbiguousEndpoint, UnknownTarget
 from scout.protocol.access import SetAlias
-from scout.protocol.agents import RegisterAgent, Resolve, ShowAgent
-from scout.protocol.asks import MakeAsk
+from scout.protocol.agents import ConfigureAgent, RegisterAgent, Resolve, ShowAgent
+from scout.protocol.asks import CompleteFlight, MakeAsk
+from scout.protocol.attention import Notify
 from scout.protocol.channels import CreateChannel
-from scout.protocol.correction import correct_remedies, remedies_of
+from scout.protocol.correction import attach_file, correct_remedies, remedies_of
 from scout.protocol.operations import command_line
+from scout.protocol.questions import CreateQuestion
 from scout.protocol.request import Request
-from scout.protocol.talk import Send
+from scout.protocol.sessions import StartSession, Wake
+from scout.protocol.talk import Reply, Send
 
 
 def unknown(address: str, *remedies: Remedy) -> UnknownTarget:
@@ -81,6 +87,22 @@ def test_a_reserved_name_is_replaced_by_a_free_one(request_: Request[Any], comma
     assert command_line(told.remedies[-1]) == command
 
 
+def test_a_folder_with_a_reserved_name_keeps_it() -> None:
+    with pytest.raises(Refused) as refused:
+        check_name("root")
+    found = corrected(MakeAsk(project_path="/root", body="x"), refused.value.diagnostic)
+    assert found == ["scout agent register --project /root my-root"]
+
+
+def test_a_refused_folder_is_named_by_the_callers_field() -> None:
+    problem = BadRequest(problem="/nope is not there", field="projectPath", remedies=(project("/nop"),))
+    request = StartSession(agent="@b", cwd="/nope")
+    told = correct_remedies(request, problem)
+    assert told.message == "/nope is not there (at cwd)"
+    assert [command_line(one) for one in told.remedies] == ["scout session start --agent @b --cwd /nop"]
+    assert corrected(MakeAsk(project_path="/nope", body="x"), problem) == ["scout ask --project /nop x"]
+
+
 def test_a_missing_option_is_added_and_the_target_stays_as_it_was_typed() -> None:
     given = {"to": "@both.node:mini", "body": PLACEHOLDER, "harness": "codex"}
     problem = AmbiguousEndpoint(
@@ -89,7 +111,8 @@ def test_a_missing_option_is_added_and_the_target_stays_as_it_was_typed() -> Non
         remedies=(Remedy(operation="ask", parameters=given),),
     )
     told = correct_remedies(MakeAsk(project_path="/p", body="x", idempotency_key="k", wait=5), problem)
-    assert [command_line(one) for one in told.remedies] == ["scout ask --project /p --harness codex x"]
+    found = [f"scout ask --project /p --harness {one} x" for one in ("claude", "codex")]
+    assert [command_line(one) for one in told.remedies] == found
 
 
 def test_an_option_without_a_target_of_the_callers_brings_its_own() -> None:
@@ -134,3 +157,118 @@ def test_a_long_text_is_read_from_standard_input() -> None:
 )
 def test_a_refusal_always_names_a_next_command(problem: Diagnostic, command: str) -> None:
     assert [command_line(one) for one in remedies_of(problem)] == [command]
+
+
+# -- harnesses ---------------------------------------------------------------------------------------
+
+
+def both(address: str, *candidates: str) -> AmbiguousEndpoint:
+    ask = {"to": address, "body": PLACEHOLDER, "harness": "claude"}
+    return AmbiguousEndpoint(
+        address=address,
+        harnesses=("claude", "codex"),
+        candidates=tuple(Candidate(address=one) for one in candidates),
+        remedies=(Remedy(operation="ask", parameters=ask), Remedy(operation="who", parameters={})),
+    )
+
+
+def corrected(request: Request[Any], problem: Diagnostic) -> list[str]:
+    return [command_line(one) for one in correct_remedies(request, problem).remedies]
+
+
+BOTH = ("@b.harness:claude", "@b.harness:codex")
+
+
+@pytest.mark.parametrize(
+    ("request_", "found"),
+    [
+        (MakeAsk(to="@b", body="x"), [f"scout ask --harness {one} @b x" for one in ("claude", "codex")]),
+        (
+            StartSession(agent="@b"),
+            [f"scout session start --agent @b --harness {one}" for one in ("claude", "codex")],
+        ),
+        (Wake(address="short"), [f"scout wake {one}" for one in BOTH]),
+        (Resolve(address="@b"), [f"scout resolve {one}" for one in BOTH]),
+        (Send(channel="c", body="x"), ["scout ask --harness claude @b x"]),
+    ],
+)
+def test_a_harness_is_named_as_an_option_or_in_the_address(request_: Request[Any], found: list[str]) -> None:
+    assert corrected(request_, both("@b", *BOTH)) == [*found, "scout who"]
+
+
+def test_a_path_cannot_name_a_harness() -> None:
+    assert corrected(Wake(address="/me/b"), both("/me/b")) == ["scout who"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "found"),
+    [
+        (StartSession(agent="@b", harness="clode"), "scout session start --agent @b --harness claude"),
+        (RegisterAgent(definition_id="b", config={"harness": "clode", "model": "m"}),
+         "scout agent register --config harness=claude --config model=m b"),
+        (Wake(address="@b#clode"), "scout wake '@b#claude'"),
+        (MakeAsk(to="@b.harness:clode", body="x"), "scout ask @b.harness:claude x"),
+    ],
+)  # fmt: skip
+def test_a_misspelt_harness_is_replaced_where_it_was_given(request_: Request[Any], found: str) -> None:
+    near = (Candidate(address="claude"),)
+    problem = HarnessUnavailable(harness="clode", missing=Missing.BINARY, known=("claude",), candidates=near)
+    assert corrected(request_, problem) == [found]
+
+
+def test_a_misspelt_harness_that_the_caller_did_not_give_is_not_corrected() -> None:
+    near = (Candidate(address="claude"),)
+    problem = HarnessUnavailable(harness="clode", missing=Missing.BINARY, candidates=near)
+    assert corrected(Wake(address="@b"), problem) == []
+
+
+# -- settings of an agent ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("config", "field", "near", "found"),
+    [
+        ({"wakePolicy": "on_demnd"}, "wakePolicy", "on_demand", "wakePolicy=on_demand"),
+        ({"wakePolic": "manual"}, "wakePolic", "wakePolicy", "wakePolicy=manual"),
+    ],
+)
+def test_a_misspelt_setting_is_replaced(config: dict[str, Any], field: str, near: str, found: str) -> None:
+    problem = BadRequest(problem="no", field=field, candidates=(Candidate(address=near),))
+    request = ConfigureAgent(address="@b", config={**config, "model": "m"})
+    assert corrected(request, problem) == [f"scout agent config --set {found} --set model=m @b"]
+    assert corrected(ConfigureAgent(address="@b"), problem) == []
+
+
+# -- a long text -------------------------------------------------------------------------------------
+
+LONG = "é" * 200_000
+HASH = hashlib.sha256(LONG.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("request_", "typed", "file"),
+    [
+        (Send(to="@b", body=LONG), "scout send --attach {} @b 'See the attachment.'", "message.txt"),
+        (MakeAsk(to="@b", body=LONG, attachments=("a" * 64,)),
+         f"scout ask --attach {'a' * 64} --attach {{}} @b 'See the attachment.'", "message.txt"),
+        (Reply(body=LONG), "scout reply --attach {} 'See the attachment.'", "message.txt"),
+        (CompleteFlight(flight_id="flt_1", output=LONG),
+         "scout reply --to flt_1 --attach {} 'See the attachment.'", "message.txt"),
+        (CreateQuestion(to="@b", body=LONG), "scout send --attach {} @b 'See the attachment.'", "message.txt"),
+    ],
+)  # fmt: skip
+def test_a_long_text_is_stored_and_attached(request_: Request[Any], typed: str, file: str) -> None:
+    problem = TooLarge(what="body", size=400_000, limit=1, remedies=(resolve(PLACEHOLDER),))
+    put, send = correct_remedies(request_, problem).remedies
+    assert put.operation == "attachment.put"
+    assert base64.b64decode(put.parameters["data"]).decode() == LONG
+    assert command_line(put) == "scout attachment put message.txt"
+    assert command_line(send) == typed.format(f"{HASH}:{file}")
+    (by_hand,) = attach_file((put, send))
+    assert (command_line(by_hand), by_hand.why) == (typed.format(file), "write the text to message.txt first")
+
+
+def test_a_long_text_that_nothing_can_carry_is_only_explained() -> None:
+    problem = TooLarge(what="body", size=400_000, limit=1, remedies=(resolve(PLACEHOLDER),))
+    assert corrected(Notify(message=LONG), problem) == []
+    assert attach_file((resolve("@b"),)) == (resolve("@b"),)

@@ -39,6 +39,34 @@ def end(scout: Daemon, token: dict[str, Any], how: str) -> None:
     eventually(lambda: scout.call("GET", "/v1/whoami", token=token["secret"]).status == 401, 20)
 
 
+@pytest.mark.parametrize("typed", ["revoke only", "revoke last", "rotate last"])
+def test_a_person_does_not_lock_themselves_out(typed: str) -> None:
+    with a_shell() as shell:
+        start_daemon(shell)
+        file = shell.home / "token"
+        refused = shell.type("token", *typed.split())
+        assert f"this is the token in {file}" in refused.stderr
+        shell.say("who")
+
+        # It is replaced by removing the file, as the refusal says.
+        before = file.read_text()
+        file.unlink()
+        shell.say("restart")
+        assert file.read_text() != before
+        assert shell.type("who", SCOUT_TOKEN=before.strip()).returncode == 6
+        assert shell.data("token", "list")["items"][1]["state"] == "revoked"
+
+        # The old secret, put back, does not start Scout, and the way out is said.
+        shell.say("down")
+        file.write_text(before)
+        stuck = shell.type("up")
+        assert f"the token in {file} was revoked" in stuck.stderr
+        assert f"after `rm {file}`" in stuck.stderr
+        file.unlink()
+        shell.say("up")
+        shell.say("who")
+
+
 @pytest.mark.parametrize("how", ["revoked", "expired"])
 def test_an_mcp_connection_over_http_ends_with_its_token(tmp_path: Path, how: str) -> None:
     with daemon(tmp_path / "home") as scout:

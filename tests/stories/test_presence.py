@@ -91,6 +91,29 @@ def test_a_quiet_heartbeat_counts_at_once(tmp_path: Path) -> None:
                 beat(way)
 
 
+def test_a_quiet_heartbeat_decides_which_of_two_agents_is_meant(tmp_path: Path) -> None:
+    clock = tmp_path / "clock"
+    with daemon(tmp_path / "home", SCOUT_TEST_CLOCK_FILE=str(clock)) as scout:
+        made = [
+            scout.call("POST", "/v1/agents", {"definitionId": "worker", "profile": profile}).json
+            for profile in ("one", "two")
+        ]
+        ways = [
+            scout.call("POST", "/v1/endpoints", {"state": "idle"}, token=one["token"]).json["id"]
+            for one in made
+        ]
+        for seconds, beats in ((40, 0), (80, 0), (95, 1), (120, 0), (165, 1)):
+            # The first was heard from 80 seconds after the start, and the second never again.
+            move(clock, seconds)
+            found = scout.call("GET", "/v1/resolve?address=@worker").json
+            if beats:
+                assert found.get("rule") == "only one online", (seconds, found)
+                assert found["agentId"] == made[0]["agent"]["id"]
+            else:
+                beat = scout.call("POST", f"/v1/endpoints/{ways[0]}/heartbeat", {}, token=made[0]["token"])
+                assert beat.status == 200
+
+
 def test_a_card_has_expired_as_soon_as_its_time_is_over(tmp_path: Path) -> None:
     clock = tmp_path / "clock"
     with daemon(tmp_path / "home", SCOUT_TEST_CLOCK_FILE=str(clock)) as scout:

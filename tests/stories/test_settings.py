@@ -1,10 +1,13 @@
 """A setting that is changed while the daemon runs is in force for the next request."""
 
+import shlex
 from collections.abc import Generator
 
 import pytest
 
 from tests.cli.running import Shell, a_shell, start_daemon
+from tests.daemon.daemons import Daemon
+from tests.stories.refusals import code_of, tries
 
 pytestmark = pytest.mark.slow
 
@@ -43,6 +46,94 @@ def test_a_limit_and_the_default_harness_are_in_force_at_once(shell: Shell) -> N
     assert asked.returncode == 0, asked.stderr
     assert "hello" in asked.stdout
     assert shell.data("status")["pid"] == pid
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem", "offered"),
+    [
+        ("harness", "claud", "there is no harness 'claud'", "scout config set harness claude"),
+        ("harness", "zzz", "there is no harness 'zzz'", "scout runtimes"),
+        (
+            "limits.openFlight",
+            "9",
+            "the nearest is limits.openFlights",
+            "scout config set limits.openFlights 9",
+        ),
+        (
+            "logLevel",
+            "debgu",
+            "expected one of debug, error, info, warning",
+            "scout config set logLevel debug",
+        ),
+        (
+            "router",
+            "no-such-program -x",
+            "there is no program 'no-such-program'",
+            "scout config set router none",
+        ),
+        ("router", "'", "cannot be read as a command line", "scout config set router none"),
+        ("roots", "/no/such/folder", "/no/such/folder is no directory", "scout config set roots ''"),
+        ("roots", "/usr:/no/such/folder", "/no/such/folder is no directory", "scout config set roots /usr"),
+    ],
+)
+def test_a_setting_that_names_what_does_not_exist_is_refused(
+    shell: Shell, key: str, value: str, problem: str, offered: str
+) -> None:
+    before = (shell.home / "config.toml").read_text()
+    refused = shell.type("config", "set", key, value)
+    assert refused.returncode == 2
+    assert problem in refused.stderr
+    assert tries(refused.stderr)[0] == offered
+    assert (shell.home / "config.toml").read_text() == before
+    shell.say(*shlex.split(offered)[1:])
+
+
+def test_a_harness_that_does_not_exist_is_named_wherever_it_was_set(shell: Shell) -> None:
+    shown = shell.type("config", SCOUT_HARNESS="clode")
+    assert shown.returncode == 2
+    assert "there is no harness 'clode'" in shown.stderr
+    assert "environment SCOUT_HARNESS" in shown.stderr
+
+    (shell.home / "config.toml").write_text(f"harness = 'claud'\nroots = ['{shell.folder}/work']\n")
+    assert "there is no harness 'claud'" in shell.type("doctor").stdout
+    shell.say("restart")
+    refused = shell.type("ask", "--project", ".", "hello", cwd=shell.project("bow"))
+    assert "it is the default in the settings" in refused.stderr
+    assert tries(refused.stderr)[0] == "scout config set harness claude"
+
+    own = shell.project("cat")
+    (own / ".scout" / "project.toml").write_text("name = 'cat'\nharness = 'codx'\n")
+    refused = shell.type("ask", "--project", ".", "hello", cwd=own)
+    assert f"there is no harness 'codx': it is named in .scout/project.toml of {own}" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("agent config @arc --set harness=claud", "scout agent config --set harness=claude @arc"),
+        ("agent config @arc --set wakePolicy=on_demnd", "scout agent config --set wakePolicy=on_demand @arc"),
+        ("agent config @arc --set wakePolic=manual", "scout agent config --set wakePolicy=manual @arc"),
+        ("agent register bow --harness claud", "scout agent register --harness claude bow"),
+        ("session start --agent @arc --harness ecko", "scout session start --agent @arc --harness echo"),
+        ("ask '@arc#ecko' hello", "scout ask '@arc#echo' hello"),
+        ("wake '@arc#ecko'", "scout wake '@arc#echo'"),
+    ],
+)
+def test_a_misspelt_word_is_corrected_in_the_callers_command(shell: Shell, typed: str, offered: str) -> None:
+    shell.say("agent", "register", "arc", "--harness", "echo", cwd=shell.project("arc"))
+    refused = shell.type(*shlex.split(typed))
+    assert refused.returncode != 0
+    assert tries(refused.stderr)[0] == offered, refused.stderr
+    again = shell.type(*shlex.split(offered)[1:])
+    assert code_of(again.stderr) != "bad_request", again.stderr
+    assert "there is no harness" not in again.stderr
+
+
+def test_a_word_that_is_none_of_the_allowed_ones_is_refused_with_them_over_http(shell: Shell) -> None:
+    scout = Daemon(shell.home, start_daemon(shell))
+    told = scout.call("POST", "/v1/agents", {"definitionId": "bow", "wakePolicy": "on_demnd"}).json
+    assert told["problem"] == "expected one of manual, on_demand, keep_warm; got 'on_demnd'"
+    assert [one["address"] for one in told["candidates"]] == ["on_demand"]
 
 
 def test_a_setting_of_the_sockets_needs_a_restart_and_a_wrong_file_changes_nothing(shell: Shell) -> None:

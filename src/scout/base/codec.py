@@ -1,15 +1,21 @@
 """Encode and decode records as JSON, and derive their JSON Schema. Invalid input raises only `Refused`."""
 
+import difflib
 import functools
+import re
 from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar
 
 import msgspec
+from msgspec import inspect
 
-from scout.base.refusal import BadRequest, Diagnostic, Refused
+from scout.base.refusal import BadRequest, Candidate, Diagnostic, Refused
 from scout.base.time import Time
 
 T = TypeVar("T")
+_NO_SUCH_WORD = "Invalid enum value "  # the beginning of msgspec's message
+_MISSING = re.compile(r"Object missing required field (`[^`]+`)")
+_LONGEST = 60  # characters that are compared with the allowed words
 
 
 class _Text(Protocol):
@@ -72,7 +78,50 @@ def decode(data: object, kind: type[T], *, strict: bool = True) -> T:
         return msgspec.convert(data, type=kind, strict=strict, dec_hook=_from_wire)
     except (msgspec.ValidationError, msgspec.DecodeError, UnicodeError, RecursionError) as error:
         problem, _, field = str(error).partition(" - at ")
-        raise Refused(BadRequest(problem=problem, field=field.strip("`$."))) from None
+        raise Refused(_explain(kind, problem, field.strip("`$."))) from None
+
+
+def _explain(kind: Any, problem: str, field: str) -> BadRequest:
+    """Return the refusal of a value; for a word that is not among those allowed, with these words."""
+    if missing := _MISSING.fullmatch(problem):
+        return BadRequest(problem=f"the field {missing[1]} is missing", field=field)
+    got = problem.removeprefix(_NO_SUCH_WORD)
+    allowed = allowed_words(kind, field) if got != problem else ()
+    if not allowed:
+        return BadRequest(problem=problem, field=field)
+    near = difflib.get_close_matches(got.strip("'")[:_LONGEST], allowed, n=3)
+    return BadRequest(
+        problem=f"expected one of {', '.join(allowed)}; got {got}",
+        field=field,
+        candidates=tuple(Candidate(address=one) for one in near),
+    )
+
+
+def allowed_words(kind: Any, field: str = "") -> tuple[str, ...]:
+    """Return the words that a type allows in a field such as `config.kind`; empty if it allows others."""
+    found = _bare_type(inspect.type_info(kind))
+    for name in re.findall(r"[^.\[\]]+|\[\d+\]", field):
+        found = _bare_type(_inner_type(found, name))
+    if isinstance(found, inspect.EnumType):
+        return tuple(str(one.value) for one in found.cls)
+    return tuple(map(str, found.values)) if isinstance(found, inspect.LiteralType) else ()
+
+
+def _inner_type(kind: inspect.Type, name: str) -> inspect.Type:
+    """Return the type of a field of a record or of an item of a list; any for what has no fixed fields."""
+    if isinstance(kind, inspect.StructType):
+        return next((one.type for one in kind.fields if one.encode_name == name), inspect.AnyType())
+    return kind.item_type if isinstance(kind, inspect.ListType | inspect.VarTupleType) else inspect.AnyType()
+
+
+def _bare_type(kind: inspect.Type) -> inspect.Type:
+    """Return a type without its notes and without null."""
+    while isinstance(kind, inspect.Metadata | inspect.UnionType):
+        if isinstance(kind, inspect.Metadata):
+            kind = kind.type
+        else:
+            kind = next(one for one in kind.types if not isinstance(one, inspect.NoneType))
+    return kind
 
 
 def render(diagnostic: Diagnostic) -> dict[str, Any]:

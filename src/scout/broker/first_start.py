@@ -1,7 +1,10 @@
 """First start: create the node and its operator. Later starts reuse them, even if login or host changes."""
 
+import shlex
+
 from msgspec.structs import replace
 
+from scout.base.refusal import Refused, Remedy
 from scout.broker.effects import reminders
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import AgentPath
@@ -11,6 +14,7 @@ from scout.model.events.directory import NodeCreated, NodeUpdated, TokenCreated,
 from scout.model.events.presence import AgentRegistered
 from scout.model.node import Node, update_node
 from scout.model.people.user import User, check_user
+from scout.model.problems.request import Unauthenticated
 from scout.model.token import Token, TokenKind, TokenState, hash_of, revoke_token
 
 _LABEL = "the operator's token file"
@@ -73,6 +77,8 @@ def _token(tx: Transaction, operator: Agent, secret: str) -> None:
     A revoked secret stays revoked; the file then needs another one.
     """
     found = tx.ledger.one(Token, "token_hashed", hashed=hash_of(secret))
+    if found is not None:
+        tx.services.file_token = found.id
     if found is not None and found.state is TokenState.ACTIVE:
         return
     for old in tx.ledger.many(Token, "tokens_of_agent", agent=operator.id, limit=1000):
@@ -80,7 +86,7 @@ def _token(tx: Transaction, operator: Agent, secret: str) -> None:
             gone = revoke_token(old, "the token file was changed", tx.now)
             tx.record(TokenRevoked, gone, move="revoke", reason=gone.reason)
     if found is not None:
-        return
+        raise Refused(_revoked(tx))
     token = Token(
         id=tx.mint("tok"),
         created_at=tx.now,
@@ -93,3 +99,11 @@ def _token(tx: Transaction, operator: Agent, secret: str) -> None:
         created_by=tx.sender,
     )
     tx.record(TokenCreated, token, move="create")
+    tx.services.file_token = token.id
+
+
+def _revoked(tx: Transaction) -> Unauthenticated:
+    file = f"{tx.services.status.home}/token"
+    remedy = Remedy(operation="up", parameters={}, why=f"after `rm {shlex.quote(file)}`: a new token is made")
+    reason = f"the token in {file} was revoked"
+    return Unauthenticated(reason=reason, needs=("another token in that file",), remedies=(remedy,))

@@ -20,6 +20,7 @@ from scout.broker.transaction.idempotency import run_once
 from scout.broker.transaction.streams import Hub
 from scout.broker.transaction.transaction import Transaction
 from scout.model.events.envelope import Event
+from scout.model.problems.request import TooLarge
 from scout.model.problems.target import UnknownTarget
 from scout.policy.limits import check_attachments, check_streams
 from scout.policy.permit import check_operation
@@ -59,7 +60,7 @@ class LocalScout:
             self._broker.tally("refused")
             self._call().count("diagnostics_generated", refusal.diagnostic.message)
             problem = await self._with_projects(refusal.diagnostic)
-            raise Refused(correct_remedies(request, problem)) from None
+            raise Refused(await self._correct_remedies(request, problem)) from None
 
     async def _answer(self, request: Request[Any]) -> Any:
         check_operation(self.who.actor, request.operation)
@@ -139,6 +140,11 @@ class LocalScout:
             return {}
         check_attachments(named)
         return await asyncio.to_thread(attachments.sizes_of, self._broker.services.blobs, named)
+
+    async def _correct_remedies(self, request: Request[Any], problem: Diagnostic) -> Diagnostic:
+        if isinstance(problem, TooLarge):  # a long text is hashed
+            return await asyncio.to_thread(correct_remedies, request, problem)
+        return correct_remedies(request, problem)
 
     async def _with_projects(self, problem: Diagnostic) -> Diagnostic:
         """Add the projects nearby to the refusal of an unknown name: one of them may be meant."""

@@ -62,6 +62,7 @@ FLAGS: dict[str, dict[str, tuple[str, str]]] = {
     "now": {"--since": ("since", "text")},
     "status": {},
     "whoami": {},
+    "brief": {},
     "who": {"--online": ("online", "flag"), "--all": ("all", "flag"), **_PAGE},
     "inbox": {"--all": ("all", "flag"), **_PAGE},
     "attention": {"--all": ("all", "flag"), **_PAGE},

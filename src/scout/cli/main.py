@@ -21,6 +21,7 @@ from scout.cli.connection.catalogue import (
     MODULES,
     OPERATIONS_OF,
     SAME_AS,
+    suggest_commands,
 )
 from scout.cli.connection.refusal import RefusalError
 from scout.cli.connection.text import note, note_text, out
@@ -150,13 +151,19 @@ class _Scout(_Tidy):
 
     def offers(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Return the commands for a word's meaning, else the nearest spelling of a command or synonym."""
+        from scout.policy.nearest import keys_of
+
         if args[0] in MEANINGS:
-            return [f"try: {line}" for line in MEANINGS[args[0]]]
+            return [f"try: {line}" for line in suggest_commands(args[0], args[1:])]
         known = {**{name: (name,) for name in COMMANDS}, **SAME_AS}
         begun = [name for name in COMMANDS if len(args[0]) > 2 and name.startswith(args[0])]
-        meant = begun or difflib.get_close_matches(args[0], [*known, *MEANINGS], n=1, cutoff=0.75)
+        slips = [name for name in known if len(args[0]) > 2 and keys_of(name) & keys_of(args[0])]
+        near = difflib.get_close_matches(
+            args[0], slips or [*known, *MEANINGS], n=1, cutoff=0.6 if slips else 0.75
+        )
+        meant = begun or near
         if meant and meant[0] in MEANINGS:
-            return [f"try: {line}" for line in MEANINGS[meant[0]]]
+            return [f"try: {line}" for line in suggest_commands(meant[0], args[1:])]
         return [f"try: {shlex.join(['scout', *known[meant[0]], *args[1:]])}"] if meant else []
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -189,14 +196,15 @@ def _write_error(error: click.ClickException) -> None:
     message = error.format_message()
     note_text(f"Error: {message}")
     if "\ntry: " not in message:
-        note(f"try: {context.command_path if context is not None else 'scout'} --help")
+        typed = ["scout", *(word for word in sys.argv[1:2] if word in COMMANDS)]
+        note(f"try: {context.command_path if context is not None else ' '.join(typed)} --help")
 
 
 @click.group(
     cls=_Scout,
     invoke_without_command=True,
     context_settings=_SETTINGS,
-    epilog="\b\nExamples:\n  scout                                 # what needs you, who works, what is new\n"
+    epilog="\b\nExamples:\n  scout                                 # what needs you, who works, news\n"
     "  scout ask --project ../talkie 'Review this.'\n  scout @arc 'Review the last commit.'\n\n"
     "All commands: scout help all. One command: scout help COMMAND.\n\n"
     'Shell completion: eval "$(_SCOUT_COMPLETE=bash_source scout)" (or zsh_source, fish_source).',

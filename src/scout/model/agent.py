@@ -165,7 +165,7 @@ def project_id(node: str, project_root: str) -> str:
     return derived("prj", node, project_root)
 
 
-_KEYS = tuple(field.encode_name for field in msgspec.structs.fields(AgentConfig))
+CONFIG_KEYS = tuple(field.encode_name for field in msgspec.structs.fields(AgentConfig))
 
 
 def read_config(data: object, base: AgentConfig | None = None) -> AgentConfig:
@@ -180,8 +180,8 @@ def _check_key(key: str) -> None:
     if key == "connectorUserId":
         problem = "connectorUserId does not belong in a config: a connector key holds the external id"
         raise Refused(BadRequest(problem=problem, field=key))
-    if key not in _KEYS:
-        nearest = difflib.get_close_matches(key, _KEYS, n=3)
-        problem = f"unknown config key '{key:.60}'; known are {', '.join(_KEYS)}"
+    if key not in CONFIG_KEYS:
+        nearest = difflib.get_close_matches(key, CONFIG_KEYS, n=3)
+        problem = f"unknown config key '{key:.60}'; known are {', '.join(CONFIG_KEYS)}"
         candidates = tuple(Candidate(address=name) for name in nearest)
         raise Refused(BadRequest(problem=problem, field=f"{key:.60}", candidates=candidates))

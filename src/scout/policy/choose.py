@@ -270,11 +270,13 @@ def _ambiguous(address: str, harnesses: Sequence[str], agent_id: str | None = No
     texts = [f"{address}.harness:{harness}" for harness in harnesses if address.startswith("@")]
     asks = [{"to": address, "body": PLACEHOLDER, "harness": harness} for harness in harnesses]
     look = Remedy(operation="runtimes", parameters={}, why="see which harnesses are ready")
+    reach = Remedy(operation="show", parameters={"address": address}, why="how it is reached")
+    more = (reach,) if harnesses and not texts else ()  # only a handle can name a harness
     return AmbiguousEndpoint(
         address=address,
         harnesses=tuple(harnesses),
         agent_id=agent_id,
         retry=next(iter(texts), ""),
         candidates=tuple(Candidate(address=text) for text in texts),
-        remedies=tuple(Remedy(operation="ask", parameters=ask) for ask in asks) or (look,),
+        remedies=(*(Remedy(operation="ask", parameters=ask) for ask in asks), *more) or (look,),
     )

@@ -29,13 +29,14 @@ class AgentView(Agent):
 
 
 class AgentDetail(AgentView):
-    """An agent with its endpoints, sessions, open work and aliases."""
+    """An agent with its endpoints, sessions, open work and aliases. `notes`: what its owner should know."""
 
     endpoints: tuple[Endpoint, ...] = ()
     sessions: tuple[Session, ...] = ()
     open_flights: int = 0
     unread: int = 0
     aliases: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Identity(Record):

@@ -4,20 +4,30 @@ The pure rooms know which address would work or which option is missing, but not
 the two meet, so that a remedy can be pasted as it stands.
 """
 
+import base64
+import hashlib
+from collections.abc import Sequence
 from typing import Any, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from scout.base.codec import plain
-from scout.base.refusal import PLACEHOLDER, Diagnostic, Remedy
+from scout.base.refusal import PLACEHOLDER, BadRequest, Diagnostic, Remedy
 from scout.identity.problem import ReservedName
 from scout.identity.segment import fold
-from scout.model.problems.request import NotFound
+from scout.model.agent import CONFIG_KEYS
+from scout.model.problems.request import NotFound, TooLarge
+from scout.model.problems.session import HarnessUnavailable
+from scout.model.problems.target import AmbiguousEndpoint
 from scout.protocol.request import Request
 
 _TARGETS = frozenset({"to", "projectPath", "targetSessionId", "channel", "conversationId", "broadcast"})
 _NOT_REPEATED = frozenset({"idempotencyKey", "wait", "seen"})
+# The fields that name one agent, in which a harness may be named too.
+_AGENTS = ("address", "agent", "to", "target", "agentId")
+_FOLDER = "projectPath"  # the field under which a refused folder is named
+_FILE, _SEE = "message.txt", "See the attachment."  # a text that is too long for a body
 # The operation that lists the records of a noun.
 _LISTS = {
     "agent": "who",
@@ -51,10 +61,120 @@ def correct_remedies(request: Request[Any], problem: Diagnostic) -> Diagnostic:
     own = parameters_of(request)
     if isinstance(problem, ReservedName):
         return _rename(request.operation, own, problem)
+    attached = _attach_body(request.operation, own) if isinstance(problem, TooLarge) else ()
+    if attached:
+        return replace(problem, remedies=attached)
+    problem = _name_folder(request, own, problem)
     refused = str(getattr(problem, "address", "") or getattr(problem, "text", ""))
-    corrected = [_correct(request.operation, own, refused, remedy) for remedy in problem.remedies]
-    whole = {_key(one): one for one in reversed(corrected) if PLACEHOLDER not in one.parameters.values()}
-    return replace(problem, remedies=tuple(reversed(whole.values())))
+    corrected = [*_name_harness(request, own, problem), *_respell_setting(request, own, problem)]
+    corrected += [_correct(request.operation, own, refused, remedy) for remedy in problem.remedies]
+    whole: dict[str, Remedy] = {}
+    for one in corrected:
+        if PLACEHOLDER not in one.parameters.values():
+            whole.setdefault(_key(one), one)
+    return replace(problem, remedies=tuple(whole.values()))
+
+
+def attach_file(remedies: Sequence[Remedy]) -> tuple[Remedy, ...]:
+    """Return the remedies of a long text for a caller that types commands: it attaches a file by its name."""
+    return tuple(_with_file(one) for one in remedies if one.operation != "attachment.put")
+
+
+def _with_file(remedy: Remedy) -> Remedy:
+    named = [*remedy.parameters.get("attachments", ())]
+    if not named or not named[-1].endswith(f":{_FILE}"):
+        return remedy
+    parameters = {**remedy.parameters, "attachments": [*named[:-1], _FILE]}
+    return replace(remedy, parameters=parameters, why=f"write the text to {_FILE} first")
+
+
+def _attach_body(operation: str, own: dict[str, Any]) -> tuple[Remedy, ...]:
+    """Return the calls that send a long text as an attachment: store it, then send its hash."""
+    text = str(own.get("body") or own.get("output") or "")
+    sent = _attaching_call(operation, own)
+    if not text or sent is None:
+        return ()
+    data = text.encode()
+    file = f"{hashlib.sha256(data).hexdigest()}:{_FILE}"
+    put = {"name": _FILE, "data": base64.b64encode(data).decode()}
+    attached = {**sent.parameters, "body": _SEE, "attachments": [*own.get("attachments", ()), file]}
+    return (
+        Remedy(operation="attachment.put", parameters=put, why="store the text"),
+        replace(sent, parameters=attached, why="then attach it"),
+    )
+
+
+def _attaching_call(operation: str, own: dict[str, Any]) -> Remedy | None:
+    """Return the call that carries an attachment in place of a refused one."""
+    if operation in ("ask", "send", "reply"):
+        return Remedy(operation=operation, parameters=own)
+    if operation == "flight.complete":
+        return Remedy(operation="reply", parameters={"inReplyTo": own["flightId"], "body": _SEE})
+    return Remedy(operation="send", parameters={"to": own["to"], "body": _SEE}) if "to" in own else None
+
+
+def _name_folder(request: Request[Any], own: dict[str, Any], problem: Diagnostic) -> Diagnostic:
+    """Return the refusal of a folder under the name of the caller's field, with the folder offered there."""
+    fields = {one.name: one.encode_name for one in msgspec.structs.fields(type(request))}
+    field = fields.get(request.folder_field, _FOLDER)
+    if not isinstance(problem, BadRequest) or problem.field != _FOLDER or field == _FOLDER:
+        return problem
+    offered = [one.parameters[_FOLDER] for one in problem.remedies if _FOLDER in one.parameters]
+    again = [Remedy(operation=request.operation, parameters={**own, field: one}) for one in offered]
+    return replace(problem, field=field, remedies=tuple(again))
+
+
+def _name_harness(request: Request[Any], own: dict[str, Any], problem: Diagnostic) -> list[Remedy]:
+    """Return the caller's request with a harness that works: one of several, or the nearest name."""
+    if isinstance(problem, AmbiguousEndpoint):
+        named = dict(zip(problem.harnesses, (one.address for one in problem.candidates), strict=False))
+        given = [_with_harness(request, own, one, named.get(one)) for one in problem.harnesses]
+    elif isinstance(problem, HarnessUnavailable):
+        near = [one.address for one in problem.candidates]
+        given = [_respell_harness(own, problem.harness, one) for one in near]
+    else:
+        return []
+    return [Remedy(operation=request.operation, parameters=one) for one in given if one is not None]
+
+
+def _with_harness(
+    request: Request[Any], own: dict[str, Any], harness: str, address: str | None
+) -> dict[str, Any] | None:
+    """Return the parameters with a harness: as an option, or else as part of the agent's address."""
+    if "harness" in request.__struct_fields__:
+        return {**own, "harness": harness}
+    field = next((name for name in _AGENTS if name in own), None)
+    return {**own, field: address} if field is not None and address else None
+
+
+def _respell_harness(own: dict[str, Any], misspelt: str, harness: str) -> dict[str, Any] | None:
+    """Return the parameters with another harness where they hold the misspelt one."""
+    if own.get("harness") == misspelt:
+        return {**own, "harness": harness}
+    config: Any = own.get("config")
+    if isinstance(config, dict) and cast("dict[str, Any]", config).get("harness") == misspelt:
+        return {**own, "config": {**config, "harness": harness}}
+    for field in (name for name in _AGENTS if isinstance(own.get(name), str)):
+        for mark in ("#", ".harness:"):
+            if f"{mark}{misspelt}" in own[field]:
+                return {**own, field: own[field].replace(f"{mark}{misspelt}", f"{mark}{harness}")}
+    return None
+
+
+def _respell_setting(request: Request[Any], own: dict[str, Any], problem: Diagnostic) -> list[Remedy]:
+    """Return the caller's request with the nearest key, or the nearest value, of an agent's setting."""
+    given: Any = own.get(request.settings_field) if request.settings_field else None
+    if not isinstance(problem, BadRequest) or not isinstance(given, dict) or problem.field not in given:
+        return []
+    config = cast("dict[str, Any]", given)
+    field, near = problem.field, [one.address for one in problem.candidates]
+    if field in CONFIG_KEYS:
+        fixed = [{**config, field: value} for value in near]
+    else:
+        fixed = [{key if name == field else name: value for name, value in config.items()} for key in near]
+    return [
+        Remedy(operation=request.operation, parameters={**own, request.settings_field: one}) for one in fixed
+    ]
 
 
 def _rename(operation: str, own: dict[str, Any], problem: ReservedName) -> Diagnostic:
@@ -64,6 +184,9 @@ def _rename(operation: str, own: dict[str, Any], problem: ReservedName) -> Diagn
         return problem
     offer = problem.remedies[-1]
     free = str(_proposed_address(offer)).removeprefix("@")
+    if own[named[0]].startswith("/"):  # a folder keeps its name; its agent gets another one
+        parameters = {"definitionId": free, "projectRoot": own[named[0]]}
+        return replace(problem, remedies=(replace(offer, operation="agent.register", parameters=parameters),))
     renamed = replace(offer, operation=operation, parameters={**own, named[0]: free})
     return replace(problem, remedies=(renamed,))
 

@@ -122,8 +122,9 @@ def command_line(remedy: Remedy) -> str:
             words += [_typed(one) for one in _values(value)]
         elif value is True:
             flags.append(parameter.option)
-        else:
-            flags += [part for one in _values(value) for part in (parameter.option, one)]
+        else:  # a value that is too long to type, such as the content of a file, is left out
+            typed = [one for one in _values(value) if len(one) <= _LONGEST_WORD]
+            flags += [part for one in typed for part in (parameter.option, one)]
     guard = ["--"] if any(word.startswith("-") and word != _STANDARD_INPUT for word in words) else []
     return shlex.join(["scout", *operation.words, *flags, *guard, *words])
 

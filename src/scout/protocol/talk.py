@@ -174,6 +174,7 @@ class PutBlob(Write[Attachment]):
     operation: ClassVar[str] = "attachment.put"
     route: ClassVar[str] = "POST /v1/attachments"
     status: ClassVar[int] = 201
+    words: ClassVar[tuple[str, ...]] = ("name",)
     permission: ClassVar[str] = "the operator and all agents"
 
     name: Annotated[Words, says("file name")]

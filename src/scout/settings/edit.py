@@ -5,12 +5,14 @@ import fcntl
 import os
 import tempfile
 import tomllib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
+from scout.base.codec import allowed_words
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.settings.load import flat, nearest, parse, problems_in
 from scout.settings.record import SETTINGS, Setting, Settings
@@ -18,17 +20,24 @@ from scout.settings.record import SETTINGS, Setting, Settings
 _FIXED = frozenset({"home", "config", "runtime", "socket"})
 
 
-def set_value(path: str, key: str, text: str) -> Any:
-    """Write one setting to the file and return its value; `none` removes an optional setting."""
-    setting = _setting(key)
+def set_value(path: str, key: str, text: str, check: Callable[[Any], None] | None = None) -> Any:
+    """Write one setting to the file and return its value; `none` removes an optional setting.
+
+    `check` may refuse a well-formed value.
+    """
+    setting = _setting(key, text)
     try:
         value = setting.read(text)
     except ValueError as error:
-        parameters = {"key": key, "value": setting.written(setting.default)}
-        remedy = Remedy(operation="config.set", parameters=parameters, why="the default")
+        near = get_close_matches(text[:60], allowed_words(setting.kind), n=1)
+        parameters = {"key": key, "value": near[0] if near else setting.written(setting.default)}
+        why = "the nearest" if near else "the default"
+        remedy = Remedy(operation="config.set", parameters=parameters, why=why)
         raise Refused(
             BadRequest(problem=f"{key} = {text[:60]!r}: {error}", field=key, remedies=(remedy,))
         ) from None
+    if check is not None:
+        check(value)
     with _locked(path):
         _put(path, key, value)
     return value
@@ -49,16 +58,18 @@ def add_root(settings: Settings, directory: str) -> Settings:
     return msgspec.structs.replace(settings, roots=tuple(dict.fromkeys((*settings.roots, root))))
 
 
-def _setting(key: str) -> Setting:
+def _setting(key: str, text: str) -> Setting:
     if key in SETTINGS:
         return SETTINGS[key]
     near = nearest(key)
+    again = [Remedy(operation="config.set", parameters={"key": one, "value": text[:200]}) for one in near[:1]]
     problem = f"no setting is called {key[:80]}" + (f"; the nearest is {near[0]}" if near else "")
     if key in _FIXED:
         problem = f"{key} is no setting: SCOUT_HOME in the environment says where Scout keeps its files"
     remedy = Remedy(operation="config", parameters={}, why="every setting")
     candidates = tuple(Candidate(address=one) for one in near)
-    raise Refused(BadRequest(problem=problem, field="key", candidates=candidates, remedies=(remedy,)))
+    remedies = (*again, remedy) if key not in _FIXED else (remedy,)
+    raise Refused(BadRequest(problem=problem, field="key", candidates=candidates, remedies=remedies))
 
 
 def _put(path: str, key: str, value: Any) -> None:

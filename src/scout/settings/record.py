@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, cast
 import msgspec
 from msgspec import inspect
 
-from scout.base.codec import plain
+from scout.base.codec import allowed_words, plain
 from scout.base.record import Record
 from scout.policy.limits import Rules
 from scout.settings import where
@@ -130,6 +130,8 @@ class Setting(Record):
         try:
             read = msgspec.convert(value, self.kind)
         except msgspec.ValidationError as error:
+            if words := allowed_words(self.kind):
+                raise ValueError(f"expected one of {', '.join(words)}") from None
             raise ValueError(f"{str(error)[:1].lower()}{str(error)[1:]}") from None
         if isinstance(read, float) and not (math.isfinite(read) and read <= _MOST_SECONDS):
             raise ValueError(f"expected at most {_MOST_SECONDS:.0f} seconds")

@@ -1,6 +1,7 @@
 """The directory on disk: each lookup of the resolver is one indexed query."""
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from scout.base.codec import decode
@@ -8,7 +9,7 @@ from scout.base.time import Time
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent
 from scout.model.alias import Alias
-from scout.model.endpoint import Endpoint
+from scout.model.endpoint import Endpoint, is_online
 from scout.model.node import Node
 from scout.model.session import Session
 from scout.policy.directory import Wanted
@@ -54,21 +55,38 @@ class StoredDirectory:
         self._ledger = ledger
         self._view = view
         self._user = view.user
-        self._since = int(now.plus(-online_within))
+        self._now = now
+        self._online_within = online_within
 
     def find(self, wanted: Wanted, limit: int) -> tuple[Agent, ...]:
-        where, values = self._build_conditions(wanted)
+        found = self._select(wanted, limit, _ONLINE)
+        if wanted.online and len(found) < limit and self._ledger.has_signs:
+            found += self._find_heard(wanted, {agent.id for agent in found}, limit - len(found))
+        return tuple(found)
+
+    def _find_heard(self, wanted: Wanted, known: Collection[str], limit: int) -> list[Agent]:
+        """Return agents that are online by a heartbeat that is not in their rows yet."""
+        silent = (one for one in self._select(wanted, _COUNTED, _SILENT) if one.id not in known)
+        return list(islice((one for one in silent if self._is_heard(one)), limit))
+
+    def _is_heard(self, agent: Agent) -> bool:
+        return any(is_online(one, self._now, self._online_within) for one in self.endpoints(agent.id))
+
+    def _select(self, wanted: Wanted, limit: int, online: str) -> list[Agent]:
+        where, values = self._build_conditions(wanted, online)
         query = f"SELECT a.data FROM {_SOURCE[wanted.online]} WHERE {where} LIMIT ?"
         read = table_of(Agent).read
-        return tuple(read(data) for (data,) in self._rows(query, *values, limit))
+        return [read(data) for (data,) in self._rows(query, *values, limit)]
 
     def count(self, wanted: Wanted) -> int:
-        where, values = self._build_conditions(wanted)
-        query = f"SELECT count(*) FROM (SELECT 1 FROM {_SOURCE[wanted.online]} WHERE {where} LIMIT ?)"
+        if wanted.online:
+            return len(self.find(wanted, _COUNTED))
+        where, values = self._build_conditions(wanted, _ONLINE)
+        query = f"SELECT count(*) FROM (SELECT 1 FROM {_SOURCE[False]} WHERE {where} LIMIT ?)"
         return int(next(self._rows(query, *values, _COUNTED))[0])
 
-    def _build_conditions(self, wanted: Wanted) -> tuple[str, list[Any]]:
-        """Return the conditions of a query and their values."""
+    def _build_conditions(self, wanted: Wanted, online: str) -> tuple[str, list[Any]]:
+        """Return the conditions of a query and their values; `online` applies if only those are wanted."""
         table = "r" if wanted.online else "a"
         seen, values = self._view.term
         terms = [seen, f"{table}.definition_id = ?", _LIVE]
@@ -83,8 +101,8 @@ class StoredDirectory:
                 terms.append(f"a.{column} IS ?")
                 values.append(value)
         if wanted.online:
-            terms.append(_ONLINE)
-            values.append(self._since)
+            terms.append(online)
+            values.append(int(self._now.plus(-self._online_within)))
         if wanted.harness is not None or wanted.model is not None:
             terms.append(f"({_RUNS} OR {_OPEN})")
             values += [wanted.harness, wanted.harness, wanted.model or ""]
@@ -186,6 +204,11 @@ _SOURCE = {False: "agents a", True: "reachable r CROSS JOIN agents a ON a.id = r
 _ONLINE = (
     "EXISTS (SELECT 1 FROM endpoints e WHERE e.agent_id = a.id AND e.state IN ('idle', 'working')"
     " AND (e.held OR e.last_seen >= ?))"
+)
+# Silent by their rows; a heartbeat may still be in memory.
+_SILENT = (
+    "EXISTS (SELECT 1 FROM endpoints e WHERE e.agent_id = a.id AND e.state IN ('idle', 'working')"
+    " AND NOT e.held AND e.last_seen < ?)"
 )
 _RUNS = (
     "EXISTS (SELECT 1 FROM endpoint_words w WHERE w.agent_id = a.id"

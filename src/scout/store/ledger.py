@@ -38,6 +38,11 @@ class Ledger:
             self.flush()
         return self._connection
 
+    @property
+    def has_signs(self) -> bool:
+        """Whether a sign of life is newer than its row."""
+        return bool(self._signs)
+
     def flush(self) -> None:
         """Write the collected events and the rows that follow from them."""
         events, self.unwritten = self.unwritten, []

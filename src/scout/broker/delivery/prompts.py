@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from scout.broker.delivery import session_records, turn_record
+from scout.broker.delivery import turn_record
 from scout.broker.effects import budget
-from scout.broker.routing import tokens
+from scout.broker.routing import routes, tokens
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Agent, PermissionProfile
@@ -168,7 +168,7 @@ def _build_session_context(
         instructions=agent.config.system_prompt,
         session=session_id,
         project=agent.project_root,
-        directory=session_records.folder_of(agent),
+        directory=routes.folder_of(agent),
         branch=agent.birth_branch,
         permission=permission,
         tools=_COMMAND_TOOLS if is_shell(harness) else ROLE_TOOLS[agent.tool_role],

@@ -46,11 +46,6 @@ class PreparedTurn(SessionOpening):
     done: bool = False
 
 
-def folder_of(agent: Agent) -> str | None:
-    """Return the folder in which an agent's programs run: the one in its settings comes first."""
-    return agent.config.workspace_dir or agent.working_dir or agent.project_root
-
-
 def create_session(
     tx: Transaction,
     agent: Agent,
@@ -62,7 +57,7 @@ def create_session(
     more: Mapping[str, Any] = _NOTHING,
 ) -> Endpoint:
     """Create a session that has no program yet; `more`: further fields of its record."""
-    facts: dict[str, Any] = {"cwd": folder_of(agent), **more}
+    facts: dict[str, Any] = {"cwd": routes.folder_of(agent), **more}
     session = Session(
         id=tx.mint("ses"),
         created_at=tx.now,
@@ -120,7 +115,7 @@ def spec_of(tx: Transaction, agent: Agent, endpoint: Endpoint) -> SessionSpec:
         session_id=endpoint.session_id or "",
         agent_id=agent.id,
         address=tx.address(agent.id),
-        cwd=(session.cwd if session else None) or folder_of(agent),
+        cwd=(session.cwd if session else None) or routes.folder_of(agent),
         model=endpoint.model or agent.config.model,
         permission=permission_of(agent, endpoint),
         command=agent.config.command,

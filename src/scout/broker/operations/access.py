@@ -1,8 +1,10 @@
 """Aliases, cards, tokens and grants: user-defined names, return addresses, credentials and permissions."""
 
+import shlex
+
 from msgspec.structs import replace
 
-from scout.base.refusal import PLACEHOLDER, Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy
 from scout.broker.routing import conversations, tokens
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.paging import before, page, size
@@ -295,6 +297,7 @@ def list_tokens(tx: Transaction, request: ListTokens) -> Page[TokenView]:
 def revoke_token(tx: Transaction, request: RevokeToken) -> TokenView:
     """Revoke the caller's own credential, or any as the operator; safe to repeat."""
     token = _own_token(tx, request.token_id)
+    _keep_file_token(tx, token)
     over = token.state is not TokenState.ACTIVE
     return _token_view(tx, token if over else tokens.record_revocation(tx, token, request.reason))
 
@@ -302,10 +305,22 @@ def revoke_token(tx: Transaction, request: RevokeToken) -> TokenView:
 def rotate_token(tx: Transaction, request: RotateToken) -> Minted:
     """Replace the caller's own credential, or any as the operator, with a new one."""
     old = _own_token(tx, request.token_id)
+    _keep_file_token(tx, old)
     tokens.record_revocation(tx, old, "rotated")
     fresh = replace(old, id=tx.mint("tok"), revision=1, created_at=tx.now, updated_at=tx.now)
     made, secret = tokens.mint_token(tx, replace(fresh, last_used_at=None, created_by=tx.sender))
     return Minted(token=_token_view(tx, made), secret=secret)
+
+
+def _keep_file_token(tx: Transaction, token: Token) -> None:
+    """Refuse to end the token in the operator's token file: without it, no command works any more."""
+    if token.id != tx.services.file_token:
+        return
+    file = f"{tx.services.status.home}/token"
+    problem = f"this is the token in {file}, which your commands use: to replace it, remove the file"
+    why = f"after `rm {shlex.quote(file)}`: a new token is made, and this one is revoked"
+    remedy = Remedy(operation="restart", parameters={}, why=why)
+    raise Refused(BadRequest(problem=problem, field="tokenId", remedies=(remedy,)))
 
 
 def _own_token(tx: Transaction, token_id: str) -> Token:

@@ -444,6 +444,7 @@ def _registration_result(
 ) -> Registered:
     view = agent_view(tx, agent)
     notes = (_second_clone(tx, agent, elsewhere),) if elsewhere is not None else ()
+    notes = (*notes, *routes.folder_notes(tx, agent))
     return Registered(
         agent=view,
         address=view.address,

@@ -34,7 +34,7 @@ from scout.model.events.directory import CardCreated
 from scout.model.events.envelope import Metadata
 from scout.model.events.talk import WorkItemCreated
 from scout.model.flight import Flight, new_flight, retry_flight
-from scout.model.problems.session import HarnessUnavailable, NoSession
+from scout.model.problems.session import NoSession
 from scout.model.session import Session, SessionState
 from scout.model.work_item import WorkItem, new_work
 from scout.policy.choose import Choice, Demand
@@ -71,7 +71,7 @@ def make_ask(tx: Transaction, request: MakeAsk) -> AskReceipt:
         route, waits = find_route(tx, agent, target.wish, target.choice, queue=queue)
     except Refused as refusal:
         problem = refusal.diagnostic if request.project_path is None else _without_start(refusal.diagnostic)
-        raise Refused(_with_nearest_harness(problem)) from None
+        raise Refused(problem) from None
     _check_fork(tx, request, route)
     conversation = _find_conversation(tx, request, agent)
     ask = _new_ask(tx, request, target, conversation)
@@ -84,15 +84,6 @@ def make_ask(tx: Transaction, request: MakeAsk) -> AskReceipt:
 
 
 # -- checks ------------------------------------------------------------------------------------------
-
-
-def _with_nearest_harness(problem: Diagnostic) -> Diagnostic:
-    """Offer the nearest harness in place of a misspelt one."""
-    if not isinstance(problem, HarnessUnavailable) or not problem.candidates:
-        return problem
-    wish = {"harness": problem.candidates[0].address}
-    again = Remedy(operation="ask", parameters=wish, why="the nearest harness")
-    return replace(problem, remedies=(again, *problem.remedies))
 
 
 def _without_start(problem: Diagnostic) -> Diagnostic:

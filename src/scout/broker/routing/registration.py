@@ -1,6 +1,6 @@
 """Create agents: by registration, or for a project that is asked and has none."""
 
-from scout.base.refusal import BadRequest, Refused
+from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.routing import routes
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.branch import check_ref
@@ -159,5 +159,9 @@ def base_agent(tx: Transaction, place: Surroundings) -> Agent:
     decided = decide_registration(wish, tx.everybody)
     if decided.existing is not None:
         return decided.existing
+    if place.harness is not None and place.harness not in tx.services.harnesses:
+        hint = f"it is named in .scout/project.toml of {place.project_root}"
+        look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
+        raise Refused(routes.unknown_harness(tx.services, place.harness, look, hint=hint))
     config = AgentConfig(harness=place.harness, model=place.model)
     return enter(tx, decided, config, place)

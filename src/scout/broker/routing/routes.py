@@ -31,6 +31,8 @@ from scout.policy.nearest import ranked
 from scout.policy.permit import Actor, check_directory
 from scout.policy.reach import Reach, reach_of
 
+_LONGEST_NAME = 60  # of an unknown harness, in a refusal
+
 
 class AgentRoute(Record):
     """`runs`: the dispatcher runs turns with `harness`; otherwise the agent pulls from its inbox."""
@@ -188,9 +190,23 @@ def _lacks(tx: Transaction, agent: Agent, harness: str) -> str:
     return "" if probe is None or probe.ready else probe.hint or f"{harness} is not ready"
 
 
+def folder_of(agent: Agent) -> str | None:
+    """Return the folder in which an agent's programs run: the one in its settings comes first."""
+    return agent.config.workspace_dir or agent.working_dir or agent.project_root
+
+
+def folder_notes(tx: Transaction, agent: Agent) -> tuple[str, ...]:
+    """Return a note if an agent's programs run in an empty folder, because it has none."""
+    harness = tx.services.harnesses.get(agent.config.harness or "")
+    if harness is None or not harness.capabilities.starts_programs or folder_of(agent) is not None:
+        return ()
+    set_folder = f"scout agent config {tx.address(agent.id)} --working-dir DIR"
+    return (f"it has no project folder, so its program runs in an empty one; to set a folder: {set_folder}",)
+
+
 def _check_folder(tx: Transaction, agent: Agent, harness: str) -> None:
     """Refuse if no program may be started in the agent's own directory."""
-    folder = agent.config.workspace_dir or agent.working_dir or agent.project_root
+    folder = folder_of(agent)
     if folder is None:
         return
     repository = tx.place.repository if tx.place and tx.place.directory == folder else agent.project_root
@@ -218,12 +234,22 @@ def can_wake_live(services: Services, harness: str | None) -> bool:
     return found is not None and found.capabilities.live_wake
 
 
-def unknown_harness(services: Services, harness: str, *remedies: Remedy) -> HarnessUnavailable:
+def unknown_harness(
+    services: Services, harness: str, *remedies: Remedy, hint: str = ""
+) -> HarnessUnavailable:
     """Return the refusal of an unknown harness, with the nearest names."""
-    near = tuple(Candidate(address=name) for name in ranked(harness, services.harnesses, 3))
-    hint = f"this Scout runs {', '.join(services.harnesses)}"
+    near = ranked(harness, services.harnesses, 3)
+    if harness == services.default_harness and not hint:
+        hint = "it is the default in the settings"
+        right = ({"key": "harness", "value": name} for name in near[:1])
+        remedies = (*(Remedy(operation="config.set", parameters=one) for one in right), *remedies)
     return HarnessUnavailable(
-        harness=harness, missing=Missing.BINARY, hint=hint, candidates=near, remedies=remedies
+        harness=harness[:_LONGEST_NAME],
+        missing=Missing.BINARY,
+        hint=hint,
+        known=tuple(services.harnesses),
+        candidates=tuple(Candidate(address=name) for name in near),
+        remedies=remedies,
     )
 
 

@@ -5,6 +5,7 @@ from typing import TypeVar
 from msgspec.structs import asdict, replace
 
 from scout.base.record import Record
+from scout.broker.routing import routes
 from scout.broker.routing.unread import count_unread
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
@@ -57,6 +58,7 @@ def detail_of(tx: Transaction, agent: Agent) -> AgentDetail:
         open_flights=ledger.value("flights_open_count", agent=agent.id, limit=most),
         unread=count_unread(tx, agent.id),
         aliases=tuple(alias.name for alias in aliases),
+        notes=routes.folder_notes(tx, agent),
     )
 
 

@@ -51,6 +51,7 @@ class Services:
     operator_agent: str = ""
     system_agent: str = ""
     sweeper_agent: str = ""
+    file_token: str = ""  # the id of the token in the operator's token file
     status: Status = field(
         default_factory=lambda: Status(url="", socket="", pid=0, version="", node="", home="")
     )

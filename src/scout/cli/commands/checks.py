@@ -19,6 +19,7 @@ from scout.cli.hosts.host_session import TOKEN_FILE
 from scout.cli.hosts.hosts import HOSTS, Addition, Host, program_here
 from scout.cli.hosts.jsonc import NotJson
 from scout.client.http import Lost
+from scout.daemon.setting_checks import list_problems
 from scout.daemon.start import running
 from scout.ports.folders import measure
 from scout.protocol.operations import command_line
@@ -51,7 +52,7 @@ def _python(caller: CliIdentity, fix: bool) -> Iterator[Result]:
 
 def _settings(caller: CliIdentity, fix: bool) -> Iterator[Result]:
     loaded = read()
-    problems = [problem.message for problem in loaded.problems]
+    problems = [problem.message for problem in (*loaded.problems, *list_problems(loaded))]
     yield Result("settings", not problems, "; ".join(problems) or loaded.settings.config, "scout config")
 
 

@@ -11,6 +11,7 @@ from scout.cli.connection.call import CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError, render_refusal, write_refusal
 from scout.cli.connection.text import note, out, out_json, paint, table
 from scout.client.http import Lost
+from scout.daemon.setting_checks import check_value, list_problems
 from scout.daemon.start import running
 from scout.settings.edit import add_root, set_value
 from scout.settings.load import Loaded, load, read
@@ -39,16 +40,15 @@ def command(context: click.Context, as_json: bool) -> None:
     if context.invoked_subcommand is not None:
         return
     loaded = read()
-    rows = _rows(loaded)
+    rows, problems = _rows(loaded), [*loaded.problems, *list_problems(loaded)]
     if as_json:
-        problems = [render_refusal(problem) for problem in loaded.problems]
-        out_json({"settings": rows, "problems": problems})
+        out_json({"settings": rows, "problems": [render_refusal(problem) for problem in problems]})
     else:
         _write(rows)
-        for problem in loaded.problems:
+        for problem in problems:
             write_refusal(render_refusal(problem))
-    if loaded.problems:
-        sys.exit(loaded.problems[0].family.exit_code)
+    if problems:
+        sys.exit(problems[0].family.exit_code)
 
 
 @command.command("set")
@@ -58,7 +58,8 @@ def command(context: click.Context, as_json: bool) -> None:
 def set_command(key: str, value: str, as_json: bool) -> None:
     """Write KEY = VALUE into the config file. `none` removes an optional setting."""
     try:
-        set_value(read().settings.config, key, value)
+        settings = read().settings
+        set_value(settings.config, key, value, check=lambda read: check_value(key, read, settings))
     except Refused as refusal:
         _refuse(refusal, key, as_json)
     row, effect = _rows(read())[key], apply_setting(key)

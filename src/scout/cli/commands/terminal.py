@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from scout.cli.connection.call import DaemonCall
-from scout.cli.connection.refusal import RefusalError, remedy
+from scout.cli.connection.refusal import RefusalError, remedy, repeat_typed
 from scout.cli.connection.text import note, out
 from scout.cli.operations.build import epilog, run_guarded
 from scout.cli.operations.complete import addresses
@@ -50,13 +50,14 @@ def _run(manner: Options, address: str, printed: bool) -> int:
 
 def _session_of(line: DaemonCall, address: str) -> str:
     """Return the newest live session that Scout runs for an agent; wake the agent if there is none."""
-    sessions = line.call("GET /v1/agents/{address}", {"address": address})["sessions"]
-    live = [one["id"] for one in sessions if one["state"] == "live" and one["origin"] != "enrolled"]
-    return (
-        max(live)
-        if live
-        else str(line.call("POST /v1/agents/{address}/wake", {"address": address})["sessionId"])
-    )
+    try:
+        sessions = line.call("GET /v1/agents/{address}", {"address": address})["sessions"]
+        live = [one["id"] for one in sessions if one["state"] == "live" and one["origin"] != "enrolled"]
+        if live:
+            return max(live)
+        return str(line.call("POST /v1/agents/{address}/wake", {"address": address})["sessionId"])
+    except RefusalError as problem:
+        raise RefusalError(repeat_typed(problem.told, address, "address")) from None
 
 
 def _opened(line: DaemonCall, ident: str) -> int:

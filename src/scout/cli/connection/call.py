@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from scout import __version__
-from scout.cli.connection.refusal import RefusalError, remedy
+from scout.cli.connection.refusal import RefusalError, remedy, repeat_typed
 from scout.cli.connection.text import note
 from scout.client.environment import Environment, NoToken, build_headers, current_directory
 from scout.client.http import Lost, as_object, build_target, exchange, quote, stream
@@ -30,6 +30,7 @@ ROUTES = {
     "who": "GET /v1/agents",
     "show": "GET /v1/agents/{address}",
     "whoami": "GET /v1/whoami",
+    "brief": "GET /v1/brief",
     "attention": "GET /v1/attention",
     "flight.list": "GET /v1/flights",
     "session.list": "GET /v1/sessions",
@@ -241,6 +242,8 @@ def _decode_response(answer: HttpResponse, act_as: str | None = None) -> Any:
 
 def _add_identity(data: dict[str, Any], act_as: str) -> dict[str, Any]:
     """Return the refusal with remedies that act as the same agent as the refused command."""
+    if data.get("address") == act_as:  # it is the agent to act as that is refused
+        return repeat_typed(data, act_as, "address")
     import shlex
 
     flag = f" --as {shlex.quote(act_as)}"

@@ -236,17 +236,18 @@ CHANGES = (
     ("config", "edit", "change", "set", "update", "rename"),
 )
 
-# Words with several meanings, or none in Scout: the commands to suggest.
+# Words with several meanings, or none in Scout: the commands to suggest. A word in capitals stands for what
+# was typed behind the word; one in brackets may be missing.
 MEANINGS: dict[str, tuple[str, ...]] = {
     "add": ("scout agent register NAME --project .", "scout alias set NAME ADDRESS"),
-    "cancel": ("scout flight cancel", "scout interrupt ADDRESS"),
+    "cancel": ("scout flight cancel [ADDRESS]", "scout interrupt ADDRESS"),
     "chat": ("scout ask ADDRESS TEXT", "scout open ADDRESS"),
-    "connect": ("scout setup", "scout session attach"),
-    "create": ("scout agent register NAME --project .", "scout work create TITLE"),
+    "connect": ("scout setup", "scout session attach SESSION"),
+    "create": ("scout agent register NAME --project .", "scout work create TEXT"),
     "delete": ("scout agent retire ADDRESS", "scout redact MESSAGE"),
     "init": ("scout setup", "scout agent register NAME --project ."),
     "install": ("scout setup", "scout up --install"),
-    "kill": ("scout session stop", "scout flight cancel", "scout down --stop"),
+    "kill": ("scout session stop [ADDRESS]", "scout flight cancel [ADDRESS]", "scout down --stop"),
     "login": ("scout setup", "scout runtimes"),
     "new": ("scout agent register NAME --project .", "scout session start --agent ADDRESS"),
     "quit": ("scout down",),
@@ -254,11 +255,34 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "remove": ("scout agent retire ADDRESS", "scout alias remove NAME"),
     "run": ("scout ask ADDRESS TEXT", "scout session start --agent ADDRESS"),
     "start": ("scout up", "scout session start --agent ADDRESS"),
-    "stop": ("scout down", "scout session stop", "scout interrupt ADDRESS"),
+    "stop": ("scout down", "scout session stop [ADDRESS]", "scout interrupt ADDRESS"),
     "uninstall": ("scout setup --undo", "scout up --uninstall"),
     "update": ("scout restart",),
     "upgrade": ("scout restart",),
 }
+
+
+def suggest_commands(word: str, given: list[str]) -> list[str]:
+    """Return the commands for a word's meaning, with what was typed behind it; else their help pages."""
+    return list(dict.fromkeys(_fill_in(line.split(), given) for line in MEANINGS[word]))
+
+
+def _fill_in(parts: list[str], given: list[str]) -> str:
+    import shlex  # only a mistake needs it
+
+    typed, rest = list[str](), list(given)
+    for part in parts:
+        name = part.strip("[]")
+        if not name.isupper():
+            typed.append(part)
+        elif rest:
+            typed.append(" ".join(rest) if name == "TEXT" else rest[0])
+            rest = rest[1:] if name != "TEXT" else []
+        elif name == part:
+            command = [one for one in typed if not one.startswith("-")]
+            return shlex.join([*command, "--help"])
+    return shlex.join(typed)
+
 
 # Commands whose operation has another name.
 OPERATIONS_OF = {

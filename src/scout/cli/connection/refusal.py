@@ -131,6 +131,24 @@ def remedy(operation: str, command: str = "", why: str = "") -> dict[str, Any]:
     return {"operation": operation, "parameters": {}, "why": why, "command": command or f"scout {operation}"}
 
 
+def repeat_typed(told: dict[str, Any], given: str, field: str) -> dict[str, Any]:
+    """Return the refusal with the typed command where a remedy replaces `given` in a parameter.
+
+    For commands that call other operations than their own.
+    """
+    import shlex
+
+    words = sys.argv[1:]
+    again: list[dict[str, Any]] = []
+    for one in told.get("remedies") or ():
+        other = one["parameters"].get(field)
+        if isinstance(other, str) and given in words:
+            typed = ["scout", *(other if word == given else word for word in words)]
+            one = {**one, "command": shlex.join(typed)}  # noqa: PLW2901 (the same remedy, typed)
+        again.append(one)
+    return {**told, "remedies": list({one.get("command"): one for one in again}.values())}
+
+
 def list_tries(told: Mapping[str, Any], *, fall_back: bool = True) -> list[str]:
     """Return the commands to try next. Each exists in this command line, and there is always one."""
     from scout.cli.connection.catalogue import exists
@@ -176,7 +194,9 @@ def exit_code(code: str) -> int:
 
 
 def render_command(document: dict[str, Any]) -> str:
-    """Return a remedy as a command line. The operation table is slow to load, so it is loaded only here."""
+    """Return a remedy as a command line: the daemon's, since the operation table is slow to load here."""
+    if document.get("command"):
+        return str(document["command"])
     from scout.base.codec import decode
     from scout.base.refusal import Remedy
     from scout.protocol.operations import command_line

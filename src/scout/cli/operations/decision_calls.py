@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from scout.cli.connection.call import ROUTES, DaemonCall
-from scout.cli.connection.refusal import RefusalError
+from scout.cli.connection.refusal import RefusalError, repeat_typed
 from scout.cli.connection.text import note, out
 from scout.cli.output.attention import headline, wish_lines
 from scout.cli.output.results import show
@@ -37,6 +37,8 @@ def decide(move: str, words: list[str], of: str | None, given: dict[str, Any], m
     named, text = _parted(words)
     field = _TEXT.get(move, "reason")
     given = {**given, **({field: text} if text else {})}
+    if move == "answer" and not text:
+        raise RefusalError.of("bad_request", "there is no answer; give it as text: scout answer blue")
     line = manner.line()
     if of is not None:
         return _decide_all(line, move, of, given, manner)
@@ -50,8 +52,12 @@ def decide(move: str, words: list[str], of: str | None, given: dict[str, Any], m
 
 def _decide_all(line: DaemonCall, move: str, of: str, given: dict[str, Any], manner: Options) -> int:
     """Decide all open items of an agent or flight: exactly those shown."""
-    listing = {"flight" if of.startswith("flt_") else "agent": of, "limit": 200}
-    items = [one for one in line.call(ROUTES["attention"], listing)["items"] if one.get("mayDecide")]
+    field = "flight" if of.startswith("flt_") else "agent"
+    try:
+        shown = line.call(ROUTES["attention"], {field: of, "limit": 200})["items"]
+    except RefusalError as problem:
+        raise RefusalError(repeat_typed(problem.told, of, field)) from None
+    items = [one for one in shown if one.get("mayDecide")]
     if not items:
         out(f"nothing of {of} is open")
         return 0

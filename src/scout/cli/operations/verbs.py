@@ -157,8 +157,10 @@ def text_of(words: list[str], manner: Options) -> str:
         return _read(manner.file)
     if words == ["-"]:
         return _decoded(sys.stdin.buffer.read(), "standard input")
-    if words:
+    if words and any(word.strip() for word in words):
         return " ".join(words)
+    if words:
+        raise _unclear("the text is empty, so nothing is sent")
     if is_interactive():
         return _edit_body()
     raise _unclear("there is no text: give it as an argument, as - for standard input, or with --file FILE")
@@ -208,26 +210,33 @@ def _post(line: DaemonCall, route: str, parameters: dict[str, Any], manner: Opti
     try:
         return line.call(route, parameters, manner.key)
     except RefusalError as problem:
-        if problem.code == "too_large" and problem.told.get("what") == "body" and manner.file is not None:
+        if problem.code == "too_large" and problem.told.get("what") == "body":
             problem.told["remedies"] = [_attaching(manner.file)]
         raise
 
 
-def _attaching(file: str) -> dict[str, Any]:
-    """Return the typed command with the file attached instead."""
+def _attaching(file: str | None) -> dict[str, Any]:
+    """Return the typed command with the file, or standard input, attached instead."""
     import shlex
 
     flags = {"--file": "--attach", f"--file={file}": f"--attach={file}"}
-    typed = [flags.get(word, word) for word in sys.argv[1:]]
+    typed = [flags.get(word, word) for word in sys.argv[1:] if file is not None or word != "-"]
+    if file is None:
+        typed[1:1] = ["--attach", "/dev/stdin"]
     command = shlex.join(["scout", *typed, "See the attachment."])
-    return remedy(typed[0], command, "attach the file")
+    return remedy(typed[0], command, "attach the file" if file is not None else "from the same pipe")
 
 
 def _attach(line: DaemonCall, parameters: dict[str, Any]) -> None:
-    """Store attached files; a SHA-256 is kept as it is."""
+    """Store attached files; a SHA-256, perhaps with a name behind it, is kept as it is."""
     names = parameters.get("attachments") or ()
     if names:
         parameters["attachments"] = [stored(line, name) for name in names]
+
+
+def is_hash(word: str) -> bool:
+    """Whether a word is the SHA-256 of a stored file."""
+    return len(word) == 64 and not word.strip("0123456789abcdef")
 
 
 def stored(line: DaemonCall, name: str) -> str:
@@ -235,7 +244,7 @@ def stored(line: DaemonCall, name: str) -> str:
     import base64
     import mimetypes
 
-    if len(name) == 64 and not os.path.exists(name):  # noqa: PTH110 (one look, no object)
+    if is_hash(name.partition(":")[0]) and not os.path.exists(name):  # noqa: PTH110 (one look, no object)
         return name
     try:
         with open(name, "rb") as file:  # noqa: PTH123 (one read, no object)

@@ -21,6 +21,7 @@ from scout.cli.connection.text import (
     short_id,
     short_ids,
     table,
+    wrap,
 )
 from scout.cli.output.fields import (
     AGENT,
@@ -145,6 +146,8 @@ def _show_agent(agent: dict[str, Any]) -> None:
         out(f"  endpoint {short_id(endpoint['id'])}  {endpoint.get('harness')}  {seen}")
     for session in agent.get("sessions") or ():
         out(f"  session {short_id(session['id'])}  {session.get('harness')}  {session['state']}")
+    for text in agent.get("notes") or ():
+        note(wrap(text, "note: "))
 
 
 def _show_registered(told: dict[str, Any]) -> None:

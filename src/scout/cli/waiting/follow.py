@@ -7,7 +7,7 @@ import sys
 import time
 
 from scout.cli.connection.call import ROUTES
-from scout.cli.connection.refusal import OPEN, exit_code, list_tries
+from scout.cli.connection.refusal import OPEN, RefusalError, exit_code, list_tries, repeat_typed
 from scout.cli.connection.text import note, out, out_text, paint
 from scout.cli.output.own_name import say_you
 from scout.cli.waiting.progress import ProgressLine, WatchedFlight, asked_of_a_person
@@ -31,6 +31,8 @@ def follow(line: DaemonCall, flight_id: str, budget: float | None, as_json: bool
         ProgressLine.clear()
         note(f"the work continues; come back with: scout wait {flight_id}")
         return 130
+    except RefusalError as problem:
+        raise RefusalError(repeat_typed(problem.told, flight_id, "flightId")) from None
     finally:
         ProgressLine.clear()
     return settle(flight if as_json else say_you(line, flight), as_json)

@@ -9,8 +9,9 @@ from scout.base.codec import encode, plain, render
 from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.mcp.tools.tool import Tool
 from scout.model.flight import FLIGHT
+from scout.model.problems.request import TooLarge
 from scout.protocol.asks import FlightView
-from scout.protocol.correction import remedies_of
+from scout.protocol.correction import attach_file, remedies_of
 from scout.protocol.operations import command_line
 from scout.protocol.request import Page
 
@@ -37,7 +38,10 @@ def refused(diagnostic: Diagnostic, tools: Iterable[Tool]) -> CallToolResult:
     """Return a refusal as a tool error: the same facts as on every surface, and remedies as tool calls."""
     offered = tuple(tools)
     facts = render(diagnostic)
-    remedies = [_step(remedy, offered) for remedy in remedies_of(diagnostic)]
+    found = remedies_of(diagnostic)
+    if isinstance(diagnostic, TooLarge):
+        found = attach_file(found)  # a model writes a file instead of repeating the text in base64
+    remedies = [_step(remedy, offered) for remedy in found]
     structured = compact({**facts, "remedies": remedies})
     text = f"{facts['code']}: {facts['message']}"
     if remedies:

@@ -54,7 +54,8 @@ class HarnessUnavailable(Diagnostic, tag="harness_unavailable"):
 
     `hint` shows how to install it or log in, `program` is what is missing from the daemon's PATH;
     a daemon keeps the PATH of the shell that started it, until `scout restart`. `scout runtimes` shows
-    every harness and what it needs; `scout doctor` checks them again.
+    every harness and what it needs; `scout doctor` checks them again. `known` lists the harnesses of this
+    Scout if the name is none of them.
     """
 
     family: ClassVar[Family] = Family.UNREACHABLE
@@ -63,10 +64,13 @@ class HarnessUnavailable(Diagnostic, tag="harness_unavailable"):
     missing: Missing
     hint: str = ""
     program: str = ""
+    known: tuple[str, ...] = ()
 
     @property
     def message(self) -> str:
         hint = f": {self.hint}" if self.hint else ""
+        if self.known:
+            return f"there is no harness '{self.harness}'{hint}; choose one of {', '.join(self.known)}"
         return f"{self.harness} is not available: its {self.missing} is missing{hint}"
 
 

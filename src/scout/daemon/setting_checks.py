@@ -1,0 +1,95 @@
+"""Checks of settings that name something: the default harness, the program of the router, the roots.
+
+The values are well-formed; here they are compared with what this machine has.
+"""
+
+import os
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
+from scout.daemon.harnesses import harnesses
+from scout.policy.nearest import ranked
+from scout.settings.load import Loaded
+from scout.settings.record import SETTINGS, Settings, values_of
+
+
+def check_value(key: str, value: Any, settings: Settings) -> None:
+    """Refuse a value that names something this machine does not have."""
+    check = _CHECKS.get(key)
+    problem = check(key, value, settings) if check is not None and value is not None else None
+    if problem is not None:
+        raise Refused(problem)
+
+
+def list_problems(loaded: Loaded) -> Iterator[BadRequest]:
+    """Yield the settings that name something this machine does not have, with the layer that set each."""
+    values = values_of(loaded.settings)
+    for key in sorted(_CHECKS.keys() - {"roots"}):  # a project that was removed may stay among the roots
+        try:
+            check_value(key, values[key], loaded.settings)
+        except Refused as refusal:
+            problem, source = refusal.diagnostic, loaded.sources[key]
+            assert isinstance(problem, BadRequest)  # the only refusal of a check
+            yield problem if source.startswith("file ") else _from_layer(problem, source)
+
+
+def _from_layer(problem: BadRequest, source: str) -> BadRequest:
+    """Return a problem that no file holds: the remedy is to change its layer."""
+    look = Remedy(operation="config", parameters={}, why=f"after you have changed {source}")
+    return BadRequest(
+        problem=f"{problem.problem} ({source})",
+        field=problem.field,
+        candidates=problem.candidates,
+        remedies=(look,),
+    )
+
+
+def _check_harness(key: str, value: str, settings: Settings) -> BadRequest | None:
+    known = harnesses(settings)
+    if value in known:
+        return None
+    near = ranked(value[:60], known, 3)
+    right = [Remedy(operation="config.set", parameters={"key": key, "value": name}) for name in near]
+    return BadRequest(
+        problem=f"there is no harness '{value[:60]}'; choose one of {', '.join(known)}",
+        field=key,
+        candidates=tuple(Candidate(address=name) for name in near),
+        remedies=(*right, Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")),
+    )
+
+
+def _check_router(key: str, value: str, settings: Settings) -> BadRequest | None:
+    try:
+        words = shlex.split(value)
+    except ValueError as error:
+        return _wrong(key, f"{value[:60]!r} cannot be read as a command line: {error}")
+    if not words:
+        return _wrong(key, "the command line is empty")
+    return None if shutil.which(words[0]) else _wrong(key, f"there is no program '{words[0][:120]}'")
+
+
+def _check_roots(key: str, value: tuple[str, ...], settings: Settings) -> BadRequest | None:
+    missing = [root for root in value if not Path(os.path.expanduser(root)).is_dir()]  # noqa: PTH111 (text in, text out)
+    if not missing:
+        return None
+    kept = [root for root in value if root not in missing]
+    return _wrong(key, f"{missing[0][:200]} is no directory", kept)
+
+
+def _wrong(key: str, problem: str, kept: list[str] | None = None) -> BadRequest:
+    """Return the refusal of a value, with the command that sets what is left of it, or the default."""
+    value = SETTINGS[key].written(tuple(kept) if kept else SETTINGS[key].default)
+    why = "those that exist" if kept else "the default"
+    remedy = Remedy(operation="config.set", parameters={"key": key, "value": value}, why=why)
+    return BadRequest(problem=problem, field=key, remedies=(remedy,))
+
+
+_CHECKS: dict[str, Callable[[str, Any, Settings], BadRequest | None]] = {
+    "harness": _check_harness,
+    "router": _check_router,
+    "roots": _check_roots,
+}
