@@ -42,6 +42,7 @@ from scout.ports.world import (
     Sink,
     Snapshots,
     Surroundings,
+    WorkTreePath,
 )
 
 __all__ = [
@@ -84,4 +85,5 @@ __all__ = [
     "TurnProgress",
     "TurnUsage",
     "UsageKind",
+    "WorkTreePath",
 ]

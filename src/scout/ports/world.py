@@ -45,6 +45,19 @@ class Surroundings(Record):
     model: str | None = None
 
 
+class WorkTreePath(Record):
+    """A path on this machine. `path`: the links of its folders are resolved; `real`: its own link too.
+
+    `top`: the top of its git work tree. `common`: the git folder that all work trees of the repository share.
+    Both are None outside of git.
+    """
+
+    path: str
+    real: str
+    top: str | None = None
+    common: str | None = None
+
+
 class Places(Protocol):
     """The directories of this machine, as far as names depend on them."""
 
@@ -54,6 +67,10 @@ class Places(Protocol):
 
     def real_path(self, directory: str, base: str | None = None) -> str:
         """The directory without links, whatever project it is in. Refused when it is not there."""
+        ...
+
+    def find_work_tree(self, path: str, base: str | None = None) -> WorkTreePath:
+        """In which work tree a file or directory is; it does not have to exist yet."""
         ...
 
     @property

@@ -10,6 +10,7 @@ from scout.base.time import Time
 from scout.model.agent import Agent, PermissionProfile, ToolRole, WakePolicy
 from scout.model.endpoint import Endpoint
 from scout.model.events.event_types import AnyEvent
+from scout.model.reservation import Reservation
 from scout.model.session import Session
 from scout.model.status import AgentStatus
 from scout.protocol.parameters import Address, Cursor, Limit, Revision, Words, says
@@ -29,13 +30,14 @@ class AgentView(Agent):
 
 
 class AgentDetail(AgentView):
-    """An agent with its endpoints, sessions, open work and aliases."""
+    """An agent with its endpoints, sessions, open work, aliases and active reservations."""
 
     endpoints: tuple[Endpoint, ...] = ()
     sessions: tuple[Session, ...] = ()
     open_flights: int = 0
     unread: int = 0
     aliases: tuple[str, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
 
 
 class Identity(Record):
