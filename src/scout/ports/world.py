@@ -127,6 +127,23 @@ class Change(Record):
     problem: str = ""
 
 
+class SnapshotPeriod(Record):
+    """When the snapshots of a flight were taken, in seconds since 1970, and of which work tree.
+
+    `ended` is None until the one after the flight is taken.
+    """
+
+    directory: str
+    began: float
+    ended: float | None = None
+
+    def overlaps(self, other: "SnapshotPeriod") -> bool:
+        """Whether both flights worked in the same work tree at the same time, and have ended."""
+        if self.ended is None or other.ended is None or self.directory != other.directory:
+            return False
+        return self.began < other.ended and other.began < self.ended
+
+
 class Snapshots(SessionFolders, Protocol):
     """Snapshots of the work trees in which programs work, stored elsewhere; the trees are only read.
 
@@ -143,6 +160,14 @@ class Snapshots(SessionFolders, Protocol):
 
     def change(self, session_id: str, flight_id: str, *, patch: bool) -> Change:
         """Return what a flight has changed so far."""
+        ...
+
+    def period(self, session_id: str, flight_id: str) -> SnapshotPeriod | None:
+        """Return when the snapshots of a flight were taken; None if there is no first one."""
+        ...
+
+    def files(self, session_id: str, flight_id: str) -> frozenset[str]:
+        """Return the files that differ between the two snapshots, relative to the top of the work tree."""
         ...
 
 

@@ -99,3 +99,4 @@ class CheckEdits(Request[EditCheck]):
 
     paths: Annotated[tuple[Words, ...], says("files, relative to the folder")]
     folder: Annotated[Words | None, says("the folder of the paths; default: your working directory")] = None
+    editing: Annotated[bool, says("your program edits them if it may")] = False

@@ -237,7 +237,22 @@ async def check(call: CallContext[CallBroker], request: CheckEdits) -> EditCheck
     folder = await _find_folder(call, request.folder)
     find = call.services.places.find_work_tree
     places = await asyncio.to_thread(lambda: [find(path, folder.real) for path in request.paths])
-    return await call.read(lambda tx: _check(tx, request.paths, places))
+    answer = await call.read(lambda tx: _check(tx, request.paths, places))
+    if request.editing and answer.allowed:
+        _announce(call, places)
+    return answer
+
+
+def _announce(call: CallContext[CallBroker], places: Iterable[WorkTreePath]) -> None:
+    """Remember which files a session is about to edit; the oldest sessions are forgotten first."""
+    session_id, announced = call.who.actor.session_id, call.services.announced
+    if session_id is None:
+        return
+    files = announced.setdefault(session_id, set())
+    if len(files) < _PATHS:
+        files.update(one.real for one in places)
+    while len(announced) > _PATHS:
+        announced.pop(next(iter(announced)))
 
 
 def _check(tx: Transaction, paths: Iterable[str], places: Iterable[WorkTreePath]) -> EditCheck:
