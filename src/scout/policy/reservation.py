@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from scout.base.gitignore import literal_path, matches, parse_pattern
 from scout.base.record import Record
-from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy
+from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.base.time import Time
 from scout.model.reservation import Reservation, is_active_reservation
 from scout.policy.limits import Periods
@@ -159,18 +159,18 @@ def _check_text(text: str, field: str, longest: int) -> None:
         raise _refused(f"control characters cannot be used: {show_text(text)[:80]}", field)
 
 
-def lease_until(seconds: float | None, now: Time, periods: Periods) -> Time:
+def lease_until(globs: Sequence[str], seconds: float | None, now: Time, periods: Periods) -> Time:
     """Return the end of a reservation for so many seconds; default and maximum are settings."""
-    wanted = periods.reservation if seconds is None else seconds
+    wanted = min(periods.reservation, periods.reservation_most) if seconds is None else seconds
     if wanted <= 0:
         raise _refused("a reservation lasts longer than 0 seconds", "seconds")
     if wanted > periods.reservation_most:
         most = f"{periods.reservation_most:g}"
         problem = f"{wanted:g} seconds are too long; the maximum is {most} (periods.reservationMost)"
-        parameters = {"globs": [PLACEHOLDER], "seconds": most}
+        parameters = {"globs": [*globs], "seconds": periods.reservation_most}
         longest = Remedy(operation="reserve.add", parameters=parameters, why="as long as possible")
         raise Refused(BadRequest(problem=problem, field="seconds", remedies=(longest,)))
-    return now.plus(min(wanted, periods.reservation_most))
+    return now.plus(wanted)
 
 
 # -- words ---------------------------------------------------------------------------------------------
@@ -209,6 +209,4 @@ def _clip(glob: str) -> str:
 
 
 def _refused(problem: str, field: str = "globs") -> Refused:
-    parameters = {"globs": [PLACEHOLDER]}
-    again = Remedy(operation="reserve.add", parameters=parameters, why="globs are as in .gitignore")
-    return Refused(BadRequest(problem=problem, field=field, remedies=(again,) if field == "globs" else ()))
+    return Refused(BadRequest(problem=problem, field=field))

@@ -1,12 +1,12 @@
 """Reservations: made, listed, released, and checked before an edit."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
-from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy
+from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.effects import reservations as effects
 from scout.broker.operations import agents
 from scout.broker.routing.attention_items import is_person
@@ -66,7 +66,7 @@ async def add(call: CallContext[CallBroker], request: AddReservation) -> Reserva
     folder = await _find_folder(call, request.folder)
     scope, root, top = await asyncio.to_thread(_find_root, call, folder, request)
     placed = replace(request, globs=place_globs(request.globs, top, folder.real), folder=root)
-    return await call.write_once(placed, lambda tx, one: _add(tx, one, scope))
+    return await call.write_once(placed, lambda tx, one: _add(tx, one, scope, request.globs))
 
 
 async def _find_folder(call: CallContext[CallBroker], given: str | None) -> WorkTreePath:
@@ -90,13 +90,17 @@ def _find_root(
         return ReservationScope.WORK_TREE, folder.top, folder.top
     project = call.services.places.locate(folder.real).project_root
     if request.repo:
-        again = Remedy(operation="reserve.add", parameters={"globs": [PLACEHOLDER], "folder": project})
+        parameters = {"globs": [*request.globs], "repo": False}
+        again = Remedy(operation="reserve.add", parameters=parameters, why="in this folder only")
         problem = f"{project} is not in a git repository, so there is only this folder"
         raise Refused(BadRequest(problem=problem, field="repo", remedies=(again,)))
     return ReservationScope.FOLDER, project, project
 
 
-def _add(tx: Transaction, request: AddReservation, scope: ReservationScope) -> ReservationMade:
+def _add(
+    tx: Transaction, request: AddReservation, scope: ReservationScope, typed: Sequence[str]
+) -> ReservationMade:
+    """Store a reservation. `typed`: the globs as they were given."""
     if request.exclusive and request.shared:
         raise Refused(BadRequest(problem="a reservation is exclusive or shared, not both", field="shared"))
     held = tx.ledger.many(Reservation, "reservations_of_agent", agent=tx.sender, limit=_MANY)
@@ -115,7 +119,7 @@ def _add(tx: Transaction, request: AddReservation, scope: ReservationScope) -> R
         scope=scope,
         root=root,
         why=check_why(request.why),
-        expires_at=lease_until(request.seconds, tx.now, tx.rules.periods),
+        expires_at=lease_until(typed, request.seconds, tx.now, tx.rules.periods),
     )
     tx.record(ReservationCreated, reservation, move="create", reason=reservation.why)
     return extend_record(

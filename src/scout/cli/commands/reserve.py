@@ -98,7 +98,7 @@ def _run_check(paths: list[str], staged: bool, folder: str | None, manner: Optio
     try:
         top, paths = _list_staged()
         line = DaemonCall(CliIdentity(manner.act_as), start=False)
-        return _show_check(line, paths, top, manner.as_json) if paths else 0
+        return _show_check(line, paths, top, manner.as_json, quiet=True) if paths else 0
     except RefusalError as problem:
         if problem.code not in _AWAY:
             raise
@@ -106,7 +106,10 @@ def _run_check(paths: list[str], staged: bool, folder: str | None, manner: Optio
         return 0
 
 
-def _show_check(line: DaemonCall, paths: list[str], folder: str | None, as_json: bool) -> int:
+def _show_check(
+    line: DaemonCall, paths: list[str], folder: str | None, as_json: bool, *, quiet: bool = False
+) -> int:
+    """Check the paths and show who holds them. `quiet`: say nothing if they may be edited."""
     if not paths:
         raise RefusalError.of("bad_request", "which files? give their paths, or --staged", field="paths")
     request = OPERATIONS["reserve.check"].request
@@ -114,7 +117,7 @@ def _show_check(line: DaemonCall, paths: list[str], folder: str | None, as_json:
     answer: dict[str, Any] = line.call(request.route, {"paths": paths, "folder": folder})
     if as_json:
         out_json(answer)
-    elif answer["allowed"]:
+    elif answer["allowed"] and not quiet:
         out("No other agent holds these files." if len(paths) > 1 else "No other agent holds this file.")
     else:
         for text in str(answer["message"]).splitlines():

@@ -26,7 +26,7 @@ _BEGINNING = 2000  # characters of a prompt, enough to recognise one that Scout 
 _ANSWER = 60_000  # characters of an answer
 _TAIL = 500_000  # bytes of a transcript
 _LONGEST = 1_000_000  # maximum characters of the host's input
-_EDIT = 0.1  # seconds until an edit is allowed without an answer; with the start of Python, 200 ms at most
+_EDIT = 0.08  # seconds until an edit is allowed without an answer; with the start of Python, 200 ms at most
 
 
 def hook(words: list[str]) -> int:
@@ -68,12 +68,16 @@ def _say_why(problem: Exception) -> None:
         note(f"scout hook: {type(problem).__name__}: {problem}")
 
 
+class _Late(Exception):  # noqa: N818 (not a mistake; no TimeoutError, which a connection handles itself)
+    pass
+
+
 def _end_after(seconds: float) -> None:
-    """Raise TimeoutError after so many seconds, whatever is being done then."""
+    """Give up after so many seconds, whatever is being done then."""
     import signal
 
     def end(*_: object) -> None:
-        raise TimeoutError("the daemon is slow")
+        raise _Late("the daemon is slow")
 
     signal.signal(signal.SIGALRM, end)
     signal.setitimer(signal.ITIMER_REAL, seconds)
