@@ -34,7 +34,7 @@ class EditDecision(Record):
         return next((one for one in self.held if one.exclusive), None)
 
 
-class Overlap(Record):
+class ReservationOverlap(Record):
     """A reservation of another editor, and the glob or path that it shares with new globs."""
 
     reservation: Reservation
@@ -63,13 +63,13 @@ def decide_edit(
 
 def find_overlaps(
     globs: Sequence[str], others: Iterable[Reservation], editor: Editor, now: Time
-) -> tuple[Overlap, ...]:
+) -> tuple[ReservationOverlap, ...]:
     """Return the reservations of others that surely overlap: the same glob, or a path of one in the other."""
-    found: list[Overlap] = []
+    found: list[ReservationOverlap] = []
     for one in others:
         if is_active_reservation(one, now) and not is_own_reservation(one, editor):
             shared = _shared(globs, one.globs) or _shared(one.globs, globs)
-            found += [Overlap(reservation=one, shared=shared)] if shared else []
+            found += [ReservationOverlap(reservation=one, shared=shared)] if shared else []
     return tuple(found)
 
 

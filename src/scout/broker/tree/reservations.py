@@ -30,7 +30,7 @@ from scout.policy.permit import Deed
 from scout.policy.reservation import (
     EditDecision,
     Editor,
-    Overlap,
+    ReservationOverlap,
     check_why,
     decide_edit,
     find_overlaps,
@@ -132,7 +132,7 @@ def _add(
     )
 
 
-def _tell_overlap(tx: Transaction, overlap: Overlap) -> str:
+def _tell_overlap(tx: Transaction, overlap: ReservationOverlap) -> str:
     other = overlap.reservation
     address = "a person" if _is_person(tx, other.agent_id) else tx.address(other.agent_id)
     if other.exclusive:

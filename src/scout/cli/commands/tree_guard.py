@@ -42,19 +42,19 @@ class _Tree(click.Group):
 _SHOW = "show"
 
 
-@click.group("guard", epilog=epilog("tree", "guard"))
+@click.group("guard", epilog=epilog("tree"))
 def guard() -> None:
     """Refuse commits of files that another agent has reserved, by a git hook in this repository."""
 
 
-@guard.command("install", epilog=epilog("tree", "guard", "install"))
+@guard.command("install", epilog=epilog("tree"))
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def install(as_json: bool) -> None:
     """Install the guard as the pre-commit hook. An existing hook is kept and runs after it."""
     run_guarded(lambda: _report(_install(_find_hooks()), as_json), as_json)
 
 
-@guard.command("remove", epilog=epilog("tree", "guard", "remove"))
+@guard.command("remove", epilog=epilog("tree"))
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def remove(as_json: bool) -> None:
     """Remove the guard. The hook that was there before is put back as it was."""
@@ -176,4 +176,6 @@ def _refuse(problem: str) -> NoReturn:
     raise RefusalError.of("bad_request", problem)
 
 
-command = _Tree("tree", commands={"guard": guard}, help="Work trees and the agents in them.")
+command = _Tree(
+    "tree", commands={"guard": guard}, help="Work trees and the agents in them.", epilog=epilog("tree")
+)
