@@ -103,7 +103,8 @@ class GitSnapshots:
         kept = self._kept(self._folder(session_id), flight_id)
         if kept is None or not kept.base or not kept.began:
             return None
-        return SnapshotPeriod(directory=kept.directory, began=kept.began, ended=kept.ended)
+        top = os.path.realpath(kept.directory)
+        return SnapshotPeriod(directory=top, began=kept.began, ended=kept.ended)
 
     def files(self, session_id: str, flight_id: str) -> frozenset[str]:
         """Return the files that differ between the two snapshots; none if they cannot be compared."""
