@@ -88,27 +88,27 @@ def figures(scale: float = 1.0) -> Iterator[Figure]:
 
 def _measure(to: Daemon, rounds: int) -> dict[str, list[Cost]]:
     costs: dict[str, list[Cost]] = {_BARE: [], **{name: [] for name in COMMANDS}}
-    environ = _environment(to)
+    environ = plain_environment(to)
     for _ in range(rounds + 1):
-        costs[_BARE].append(_cost([sys.executable, "-c", "pass"], environ))
+        costs[_BARE].append(run_command([sys.executable, "-c", "pass"], environ))
         for name, one in COMMANDS.items():
             one.before(to)
-            costs[name].append(_cost([*_program(), *one.words], environ, one.stdin))
+            costs[name].append(run_command([*installed_program(), *one.words], environ, one.stdin))
     return {name: measured[1:] for name, measured in costs.items()}  # the first reads from the disk
 
 
-def _program() -> list[str]:
+def installed_program() -> list[str]:
     """The command as it was installed beside this interpreter."""
     beside = shutil.which("scout", path=str(Path(sys.executable).parent))
     return [beside] if beside else [sys.executable, "-m", "scout"]
 
 
-def _environment(to: Daemon) -> dict[str, str]:
+def plain_environment(to: Daemon) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SCOUT_")}
     return {**kept, "SCOUT_HOME": str(to.home), "SCOUT_AUTOSTART": "0"}
 
 
-def _cost(command: list[str], environ: dict[str, str], stdin: str = "") -> Cost:
+def run_command(command: list[str], environ: dict[str, str], stdin: str = "") -> Cost:
     began = time.perf_counter()
     process = subprocess.Popen(
         command,

@@ -23,7 +23,7 @@ TESTS = Path(__file__).parents[1]
 ROWS_FILE = Path(__file__).with_name("requirements.toml")
 SURFACES = ("surface/", "stories/", "live/", "cli/", "api/", "mcp/", "client/", "daemon/", "browser/")
 
-_ROW = re.compile(r"R\d+(\.\d+)?-\d+")
+_ROW = re.compile(r"R\d+(\.\w+)?-\d+")
 
 
 @functools.cache

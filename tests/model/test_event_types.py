@@ -27,6 +27,7 @@ from scout.model.events.directory import (
 from scout.model.events.envelope import Changed, Event, Metadata, PassedOver, WakeFact
 from scout.model.events.event_types import event_type, read_event
 from scout.model.events.presence import AGENT_EVENTS, ENDPOINT_EVENTS, SESSION_EVENTS
+from scout.model.events.reservations import RESERVATION_EVENTS
 from scout.model.events.talk import (
     ATTENTION_EVENTS,
     QUESTION_EVENTS,
@@ -68,6 +69,7 @@ collab.node.admitted collab.node.created collab.node.left collab.node.lost colla
 collab.node.recovered collab.node.removed collab.node.resumed collab.node.updated
 collab.question.answered collab.question.closed collab.question.created collab.question.declined
 collab.question.reopened
+collab.reservation.created collab.reservation.expired collab.reservation.released
 collab.schedule.created collab.schedule.ended collab.schedule.fired collab.schedule.paused
 collab.schedule.resumed collab.schedule.updated
 collab.session.ended collab.session.lost collab.session.ready collab.session.resumed
@@ -92,6 +94,7 @@ FAMILIES: list[Mapping[Any, type[Event]]] = [
     KEY_EVENTS,
     NODE_EVENTS,
     QUESTION_EVENTS,
+    RESERVATION_EVENTS,
     SCHEDULE_EVENTS,
     SESSION_EVENTS,
     TOKEN_EVENTS,

@@ -32,6 +32,7 @@ def test_the_prefixes() -> None:
         "message": "msg",
         "node": "nod",
         "question": "qst",
+        "reservation": "rsv",
         "schedule": "sch",
         "session": "ses",
         "token": "tok",

@@ -272,3 +272,22 @@ def test_names_on_disk_that_are_no_text(top: Path) -> None:
     (top / "link").symlink_to(odd)
     assert "not UTF-8" in refused(top, top / "link").message
     assert refused(top, top / "od").candidates == ()
+
+
+def test_the_work_tree_of_a_path_that_is_not_there_yet(tmp_path: Path) -> None:
+    disk = Disk(home=str(tmp_path / "home"), temporary=())
+    main = tmp_path / "main"
+    subprocess.run(["git", "init", "-q", str(main)], check=True)
+    (main / "real.txt").touch()
+    (main / "link.txt").symlink_to("real.txt")
+    (tmp_path / "way").symlink_to(main)
+    found = disk.find_work_tree("new/deep.txt", str(tmp_path / "way"))
+    assert (found.path, found.top, found.common) == (f"{main}/new/deep.txt", str(main), f"{main}/.git")
+    link = disk.find_work_tree("link.txt", str(main))
+    assert (link.path, link.real) == (f"{main}/link.txt", f"{main}/real.txt")
+    folder = disk.find_work_tree(str(main))
+    assert (folder.path, folder.top) == (str(main), str(main))
+    outside = disk.find_work_tree(str(tmp_path / "x"))
+    assert (outside.top, outside.common) == (None, None)
+    with pytest.raises(Refused, match="relative"):
+        disk.find_work_tree("x")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scout.ports import SnapshotPeriod
 from scout.tree.snapshots import GitSnapshots
 
 SES, FLT = "ses_1", "flt_1"
@@ -202,3 +203,32 @@ def test_nothing_is_left_beside_the_pictures(work: Path, kept: GitSnapshots, tmp
     }
     with pytest.raises(ValueError, match="not an id"):
         kept.before("../x", FLT, str(work))
+
+
+def test_the_files_of_a_flight_and_when_it_was(work: Path, kept: GitSnapshots) -> None:
+    assert kept.period(SES, FLT) is None
+    assert kept.files(SES, FLT) == frozenset()
+    began = time.time()
+    kept.before(SES, FLT, str(work / ".git" / ".."))
+    period = kept.period(SES, FLT)
+    assert period is not None
+    assert (period.directory, period.ended) == (str(work), None)
+    assert began <= period.began <= time.time()
+    (work / "gone.txt").unlink()
+    (work / "kept.txt").write_text("other\n")
+    (work / "é \n.txt").write_text("a name with a line break\n")
+    assert kept.files(SES, FLT) == frozenset()  # the second snapshot is missing
+    kept.after(SES, FLT)
+    period = kept.period(SES, FLT)
+    assert period is not None
+    assert period.ended is not None
+    assert kept.files(SES, FLT) == {"gone.txt", "kept.txt", "é \n.txt"}
+
+
+def test_periods_overlap_in_one_work_tree() -> None:
+    first = SnapshotPeriod(directory="/w", began=1, ended=3)
+    assert first.overlaps(SnapshotPeriod(directory="/w", began=2, ended=4))
+    assert first.overlaps(SnapshotPeriod(directory="/w", began=0, ended=9))
+    assert not first.overlaps(SnapshotPeriod(directory="/w", began=3, ended=4))
+    assert not first.overlaps(SnapshotPeriod(directory="/w", began=2))
+    assert not first.overlaps(SnapshotPeriod(directory="/other", began=2, ended=4))

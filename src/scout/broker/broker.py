@@ -148,6 +148,7 @@ class Broker:
         await self.host_processes.begin()
         await self.restart_recovery.begin()
         await self.dispatcher.recover()
+        self.dispatcher.runner.compare_recent_files()
         self._notifier.start()
         await self.warm_keeper.check()
         self._keeper = asyncio.get_running_loop().create_task(housekeeping.keep(self, self.dispatcher.check))

@@ -27,6 +27,7 @@ from scout.broker.operations import (
     work,
 )
 from scout.broker.sessions import control, observation, records, runtimes
+from scout.broker.tree import reservations
 from scout.protocol import access as access_requests
 from scout.protocol import agents as agent_requests
 from scout.protocol import allowances as allowance_requests
@@ -40,6 +41,7 @@ from scout.protocol import insight as insight_requests
 from scout.protocol import observation as observation_requests
 from scout.protocol import overview as overview_requests
 from scout.protocol import questions as question_requests
+from scout.protocol import reservations as reservation_requests
 from scout.protocol import sessions as session_requests
 from scout.protocol import talk as talk_requests
 from scout.protocol import work as work_requests
@@ -201,6 +203,11 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     allowance_requests.GetAllowance: Handler(allowances.get, READ),
     allowance_requests.ListAllowances: Handler(allowances.list_allowances, READ),
     allowance_requests.RevokeAllowance: Handler(allowances.revoke, WRITE),
+    # -- reservations
+    reservation_requests.AddReservation: Handler(reservations.add, ASYNC),
+    reservation_requests.ListReservations: Handler(reservations.list_reservations, READ),
+    reservation_requests.ReleaseReservation: Handler(reservations.release, WRITE),
+    reservation_requests.CheckEdits: Handler(reservations.check, ASYNC),
     # -- insight
     insight_requests.Why: Handler(why.why, READ),
     insight_requests.ShowBrief: Handler(insight.show_brief, ASYNC),

@@ -28,6 +28,7 @@ from scout.broker.operations import (
 )
 from scout.broker.sessions import records
 from scout.broker.transaction.transaction import Transaction
+from scout.broker.tree import reservations
 from scout.model.agent import Agent
 from scout.model.allowance import Allowance
 from scout.model.ask import Ask
@@ -41,6 +42,7 @@ from scout.model.grant import Grant, GrantState
 from scout.model.problems.request import NotFound
 from scout.model.problems.target import AmbiguousTarget
 from scout.model.question import Question
+from scout.model.reservation import Reservation
 from scout.model.session import Session
 from scout.model.token import Token, TokenState
 from scout.model.work_item import WorkItem
@@ -53,6 +55,7 @@ from scout.protocol.correction import parameters_of
 from scout.protocol.inbox import GetDelivery, ListDeliveries
 from scout.protocol.questions import GetQuestion, ListQuestions
 from scout.protocol.request import Page, Request
+from scout.protocol.reservations import ListReservations
 from scout.protocol.sessions import GetSession, ListSessions
 from scout.protocol.talk import GetMessage, Latest
 from scout.protocol.work import GetWork, ListWork
@@ -106,6 +109,13 @@ def _attention(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
 
 def _allowances(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
     return allowances.list_allowances(tx, ListAllowances(all=not is_open, limit=_SHOWN))
+
+
+def _reservations(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
+    """Return the caller's own reservations; if it has none, all that it may see."""
+    wanted = ListReservations(agent=agent, all=not is_open, limit=_SHOWN)
+    mine = tuple(one for one in reservations.held_by(tx, tx.sender)[:_SHOWN])
+    return Page(items=mine) if agent is None and mine else reservations.list_reservations(tx, wanted)
 
 
 def _questions(tx: Transaction, agent: str | None, is_open: bool) -> Page[Any]:
@@ -195,6 +205,7 @@ _NOUNS: Mapping[str, _Noun] = {
     "qst": _Noun(
         "question", Question, _reader(questions.get, GetQuestion, "question_id"), _questions, "question.list"
     ),
+    "rsv": _Noun("reservation", Reservation, reservations.get, _reservations, "reserve.list"),
     "ses": _Noun(
         "session",
         Session,
@@ -217,6 +228,7 @@ _FIELDS: Mapping[str, str] = {
     "attention_id": "att",
     "attention_ids": "att",
     "allowance_id": "alw",
+    "reservation_id": "rsv",
     "flight": "flt",
     "question_id": "qst",
     "work_item_id": "wrk",
@@ -236,11 +248,11 @@ _FIELDS: Mapping[str, str] = {
     **dict.fromkeys(("ref", "to", "address", "agent", "agent_id", "owner_id", "reviewer_id"), ""),
 }
 # Fields in which an agent's name means its only open record of this type.
-_OF_AGENTS = frozenset({"id", "flight_id", "session_id", "attention_id", "attention_ids"})
+_OF_AGENTS = frozenset({"id", "flight_id", "session_id", "attention_id", "attention_ids", "reservation_id"})
 # Record types for which a read request falls back to an agent's newest record if none is open.
 _SHOWN_AFTERWARDS = frozenset({"flight", "session"})
 # Record types whose list shows only open records by default.
-_ENDED = frozenset({"attention item", "allowance", "work item"})
+_ENDED = frozenset({"attention item", "allowance", "reservation", "work item"})
 
 
 def needs_expansion(request: Request[Any]) -> bool:

@@ -21,6 +21,7 @@ from scout.model.people.schedule import SCHEDULE, Schedule
 from scout.model.people.user import KEY, USER, ConnectorKey, User
 from scout.model.question import QUESTION, Question
 from scout.model.ref import PREFIXES, RefKind
+from scout.model.reservation import RESERVATION, Reservation
 from scout.model.session import SESSION, Session
 from scout.model.token import TOKEN, Token
 from scout.model.usage import Usage
@@ -64,6 +65,7 @@ _TABLE = (
     Noun(RefKind.TOKEN, Token, TOKEN, frozenset({"last_used_at"})),
     Noun(RefKind.GRANT, Grant, GRANT),
     Noun(RefKind.SCHEDULE, Schedule, SCHEDULE),
+    Noun(RefKind.RESERVATION, Reservation, RESERVATION),
 )
 
 NOUNS: dict[RefKind, Noun] = {noun.kind: noun for noun in _TABLE}

@@ -26,6 +26,7 @@ class RefKind(StrEnum):
     MESSAGE = "message"
     NODE = "node"
     QUESTION = "question"
+    RESERVATION = "reservation"
     SCHEDULE = "schedule"
     SESSION = "session"
     TOKEN = "token"
@@ -51,6 +52,7 @@ PREFIXES = {
     RefKind.MESSAGE: "msg",
     RefKind.NODE: "nod",
     RefKind.QUESTION: "qst",
+    RefKind.RESERVATION: "rsv",
     RefKind.SCHEDULE: "sch",
     RefKind.SESSION: "ses",
     RefKind.TOKEN: "tok",

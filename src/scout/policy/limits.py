@@ -33,6 +33,7 @@ class Limits(Record):
     asks_per_minute: Count = 120
     attention_per_minute: Count = 20
     open_attention: Count = 50
+    reservations: Count = 64
     messages_to_person_per_minute: Count = 60
     wakes_per_hour: Count = 120
     ask_chain: Count = 6
@@ -83,6 +84,8 @@ class Periods(Record):
     human_answer: Seconds = 86_400.0
     session_idle: Seconds = 300.0
     agent_idle: Seconds = 300.0
+    reservation: Seconds = 1800.0
+    reservation_most: Seconds = 86_400.0
     long_poll: Seconds = 60.0
     stream_comment: Seconds = 15.0
     wall_clock_gap: Seconds = 60.0
@@ -212,6 +215,12 @@ def check_open_attention(agent: str, opened: int, limits: Limits) -> Within:
     look = Remedy(operation="attention", parameters={"raised": True}, why="what it waits for")
     what = f"open attention items of {agent}"
     return _room(what, "openAttention", opened, limits.open_attention, look, retry_after=_SOON)
+
+
+def check_reservations(address: str, active: int, limits: Limits) -> Within:
+    """Check whether an agent may have another active reservation."""
+    look = Remedy(operation="reserve.list", parameters={"agent": address}, why="release one of these")
+    return _room(f"reservations of {address}", "reservations", active, limits.reservations, look)
 
 
 def check_person_rate(sender: str, earlier: Time | None, limits: Limits, now: Time) -> None:

@@ -20,6 +20,7 @@ from scout.model.owed_move import OwedMove, owed_move
 from scout.model.problems.session import Layer, SessionFailed
 from scout.model.problems.target import TargetOffline
 from scout.model.question import Question
+from scout.model.reservation import Reservation, ReservationState
 from scout.model.token import Token, TokenState
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkItem
@@ -53,6 +54,7 @@ _IN_FORCE = frozenset(
         CardState.ACTIVE,
         GrantState.ACTIVE,
         TokenState.ACTIVE,
+        ReservationState.ACTIVE,
         *(state for state in ATTENTION.states if state not in ATTENTION.terminal),
     }
 )
@@ -260,8 +262,14 @@ def _fail(flight: Flight, rule: str, problem: Diagnostic) -> SweepFail:
     return SweepFail(noun="flight", id=flight.id, rule=rule, error=error)
 
 
-def _expiring(item: Card | Grant | Token | Attention, this: Round) -> Expire | None:
-    nouns = {Card: "card", Grant: "grant", Token: "token", Attention: "attention"}
+def _expiring(item: Card | Grant | Token | Reservation | Attention, this: Round) -> Expire | None:
+    nouns = {
+        Card: "card",
+        Grant: "grant",
+        Token: "token",
+        Reservation: "reservation",
+        Attention: "attention",
+    }
     if item.state not in _IN_FORCE or not this.is_past(item.expires_at):
         return None
     return Expire(noun=nouns[type(item)], id=item.id, rule="it expired")

@@ -15,6 +15,7 @@ from scout.model.flight import Flight, FlightError
 from scout.model.grant import Grant
 from scout.model.question import Question
 from scout.model.ref import Ref
+from scout.model.reservation import Reservation
 from scout.model.token import Token
 from scout.model.waiting import WaitingOn
 from scout.model.work_item import WorkItem
@@ -81,6 +82,7 @@ class SweepSubject(Record):
         | Attention
         | Grant
         | Token
+        | Reservation
         | Endpoint
         | Agent
     )
@@ -145,7 +147,7 @@ class SweepNudge(Swept, tag="nudge"):
 
 
 class Expire(Swept, tag="expire"):
-    """Expire a card, grant, token, session alias, attention item or delivery."""
+    """Expire a card, grant, token, reservation, session alias, attention item or delivery."""
 
 
 class Release(Swept, tag="release"):

@@ -57,8 +57,10 @@ from scout.ports.world import (
     Router,
     SessionFolders,
     Sink,
+    SnapshotPeriod,
     Snapshots,
     Surroundings,
+    WorkTreePath,
 )
 
 __all__ = [
@@ -102,6 +104,7 @@ __all__ = [
     "SessionFolders",
     "SessionSpec",
     "Sink",
+    "SnapshotPeriod",
     "Snapshots",
     "Started",
     "Surroundings",
@@ -115,5 +118,6 @@ __all__ = [
     "TurnProgress",
     "TurnUsage",
     "UsageKind",
+    "WorkTreePath",
     "WorkTrees",
 ]

@@ -28,7 +28,7 @@ class Capabilities(Record):
     agent's folder, which must be allowed. `needs_command`: the agent's config names the program.
     `live_wake`: a session that a person opened can be reached while it is open. `calls_model`: a turn may
     cost money. `plain_body`: the program reads the message alone, and the contract is in its environment.
-    `hidden`: it is used only when it is named.
+    `hidden`: it is used only when it is named. `announces_edits`: it asks Scout before it edits a file.
     """
 
     resume: bool = False
@@ -44,6 +44,7 @@ class Capabilities(Record):
     calls_model: bool = True
     plain_body: bool = False
     hidden: bool = False
+    announces_edits: bool = False
     native_profiles: tuple[PermissionProfile, ...] = ()
 
 

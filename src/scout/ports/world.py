@@ -45,6 +45,19 @@ class Surroundings(Record):
     model: str | None = None
 
 
+class WorkTreePath(Record):
+    """A path on this machine. `path`: the links of its folders are resolved; `real`: its own link too.
+
+    `top`: the top of its git work tree. `common`: the git folder that all work trees of the repository share.
+    Both are None outside of git.
+    """
+
+    path: str
+    real: str
+    top: str | None = None
+    common: str | None = None
+
+
 class Places(Protocol):
     """The directories of this machine, as far as names depend on them."""
 
@@ -54,6 +67,10 @@ class Places(Protocol):
 
     def real_path(self, directory: str, base: str | None = None) -> str:
         """The directory without links, whatever project it is in. Refused when it is not there."""
+        ...
+
+    def find_work_tree(self, path: str, base: str | None = None) -> WorkTreePath:
+        """In which work tree a file or directory is; it does not have to exist yet."""
         ...
 
     @property
@@ -110,6 +127,23 @@ class Change(Record):
     problem: str = ""
 
 
+class SnapshotPeriod(Record):
+    """When the snapshots of a flight were taken, in seconds since 1970, and of which work tree.
+
+    `ended` is None until the one after the flight is taken.
+    """
+
+    directory: str
+    began: float
+    ended: float | None = None
+
+    def overlaps(self, other: "SnapshotPeriod") -> bool:
+        """Whether both flights worked in the same work tree at the same time, and have ended."""
+        if self.ended is None or other.ended is None or self.directory != other.directory:
+            return False
+        return self.began < other.ended and other.began < self.ended
+
+
 class Snapshots(SessionFolders, Protocol):
     """Snapshots of the work trees in which programs work, stored elsewhere; the trees are only read.
 
@@ -126,6 +160,14 @@ class Snapshots(SessionFolders, Protocol):
 
     def change(self, session_id: str, flight_id: str, *, patch: bool) -> Change:
         """Return what a flight has changed so far."""
+        ...
+
+    def period(self, session_id: str, flight_id: str) -> SnapshotPeriod | None:
+        """Return when the snapshots of a flight were taken; None if there is no first one."""
+        ...
+
+    def files(self, session_id: str, flight_id: str) -> frozenset[str]:
+        """Return the files that differ between the two snapshots, relative to the top of the work tree."""
         ...
 
 

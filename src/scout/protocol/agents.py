@@ -10,6 +10,7 @@ from scout.base.time import Time
 from scout.model.agent import Agent, PermissionProfile, ToolRole, WakePolicy
 from scout.model.endpoint import Endpoint
 from scout.model.events.event_types import AnyEvent
+from scout.model.reservation import Reservation
 from scout.model.session import Session
 from scout.model.status import AgentStatus
 from scout.protocol.parameters import Address, Cursor, Limit, Revision, Words, says
@@ -29,7 +30,10 @@ class AgentView(Agent):
 
 
 class AgentDetail(AgentView):
-    """An agent with its endpoints, sessions, open work and aliases. `notes`: what its owner should know."""
+    """An agent with its endpoints, sessions, open work, aliases and active reservations.
+
+    `notes`: what its owner should know.
+    """
 
     endpoints: tuple[Endpoint, ...] = ()
     sessions: tuple[Session, ...] = ()
@@ -37,6 +41,7 @@ class AgentDetail(AgentView):
     unread: int = 0
     aliases: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
 
 
 class Identity(Record):

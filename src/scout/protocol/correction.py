@@ -42,6 +42,7 @@ _LISTS = {
     "flight": "flight.list",
     "grant": "grant.list",
     "message": "latest",
+    "reservation": "reserve.list",
     "session": "session.list",
     "token": "token.list",
 }

@@ -28,6 +28,7 @@ from scout.model.people.binding import Binding
 from scout.model.people.schedule import Schedule
 from scout.model.people.user import ConnectorKey, User
 from scout.model.question import Question
+from scout.model.reservation import Reservation
 from scout.model.session import Session
 from scout.model.token import Token
 from scout.model.usage import Usage
@@ -171,6 +172,11 @@ _TABLES = (
     Table("tokens", Token, ("hashed", "kind", "agent_id", "session_id", "state", "expires_at")),
     Table("grants", Grant, ("agent_id", "user", "state", "expires_at")),
     Table("schedules", Schedule, ("state",)),
+    Table(
+        "reservations",
+        Reservation,
+        ("agent_id", "session_id", "flight_id", "root", "state", "expires_at"),
+    ),
 )
 
 TABLES: dict[str, Table] = {table.name: table for table in _TABLES}

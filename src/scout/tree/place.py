@@ -13,7 +13,7 @@ from scout.base.record import Record
 from scout.base.refusal import PLACEHOLDER, BadRequest, Candidate, Refused, Remedy
 from scout.identity.segment import fold
 from scout.policy.permit import check_project
-from scout.ports import Surroundings
+from scout.ports import Surroundings, WorkTreePath
 from scout.tree.git import Repository, find_repository, small_text
 
 _FIELD = "projectPath"
@@ -76,6 +76,17 @@ class Disk:
     def real_path(self, directory: str, base: str | None = None) -> str:
         """Return the directory without links. Refused if it does not exist."""
         return _real(self._wished(directory, base))
+
+    def find_work_tree(self, path: str, base: str | None = None) -> WorkTreePath:
+        """Return in which work tree a file or directory is; it does not have to exist yet."""
+        wished = Path(os.path.normpath(self._wished(path, base)))
+        named, real = os.path.realpath(wished.parent / "_")[:-1] + wished.name, os.path.realpath(wished)
+        if not _is_text(named + real):
+            raise _refused("the real path is not UTF-8 text")
+        folders = self._upward(real if Path(real).is_dir() else str(Path(named).parent))
+        found = find_repository(folders)
+        common = os.path.realpath(found.common) if found else None
+        return WorkTreePath(path=named, real=real, top=found.top if found else None, common=common)
 
     def _wished(self, directory: str, base: str | None) -> str:
         """Return the absolute path of a given directory."""

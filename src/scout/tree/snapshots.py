@@ -12,11 +12,13 @@ import shutil
 import time
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from scout.base.codec import decode, encode
 from scout.base.record import Record
 from scout.base.refusal import Refused
 from scout.policy.disk import StoredFolder
-from scout.ports import Change, GitFailed
+from scout.ports import Change, GitFailed, SnapshotPeriod
 from scout.ports.folders import measure, remove_folder
 from scout.settings.folder import make_private
 from scout.tree.git import Repository, find_repository
@@ -35,6 +37,8 @@ class _Kept(Record, omit_defaults=True):
     base: str = ""
     head: str = ""
     problem: str = ""
+    began: float = 0.0
+    ended: float | None = None
 
 
 class GitSnapshots:
@@ -62,7 +66,7 @@ class GitSnapshots:
             return
         with contextlib.suppress(GitFailed):
             head = self._take(folder, kept.directory, self._end())
-            self._keep(folder, flight_id, _Kept(directory=kept.directory, base=kept.base, head=head))
+            self._keep(folder, flight_id, replace(kept, head=head, ended=time.time()))
 
     def change(self, session_id: str, flight_id: str, *, patch: bool) -> Change:
         """Compare the two snapshots, or say why that is not possible."""
@@ -94,6 +98,28 @@ class GitSnapshots:
             cut=text.cut,
         )
 
+    def period(self, session_id: str, flight_id: str) -> SnapshotPeriod | None:
+        """Return when the snapshots of a flight were taken; None if there is no first one."""
+        kept = self._kept(self._folder(session_id), flight_id)
+        if kept is None or not kept.base or not kept.began:
+            return None
+        top = os.path.realpath(kept.directory)
+        return SnapshotPeriod(directory=top, began=kept.began, ended=kept.ended)
+
+    def files(self, session_id: str, flight_id: str) -> frozenset[str]:
+        """Return the files that differ between the two snapshots; none if they cannot be compared."""
+        folder = self._folder(session_id)
+        kept = self._kept(folder, flight_id)
+        if kept is None or not kept.head:
+            return frozenset()
+        words = ("diff-tree", "-r", "--name-only", "--no-renames", "-z", kept.base, kept.head)
+        with (
+            contextlib.suppress(GitFailed),
+            open_git(_repository(kept.directory), folder, self._end()) as git,
+        ):
+            return frozenset(git.run(*words).split("\0")[:-1])
+        return frozenset()
+
     # -- room on the disk ------------------------------------------------------------------------
 
     def list_stored(self) -> tuple[StoredFolder, ...]:
@@ -113,7 +139,8 @@ class GitSnapshots:
             top = _repository(directory).top
             if top == os.path.realpath(Path.home()):
                 return _Kept(problem="its git work tree is the home folder")
-            return _Kept(directory=top, base=self._take(folder, top, self._end()))
+            began = time.time()
+            return _Kept(directory=top, base=self._take(folder, top, self._end()), began=began)
         except GitFailed as problem:
             return _Kept(problem=str(problem))
 

@@ -71,6 +71,7 @@ class Claude(TranscriptHarness):
             live_wake=True,
             calls_back=True,
             keeps_process=True,
+            announces_edits=True,
             native_profiles=flags.native_profiles(flags.is_restricted_root(self._environment())),
         )
 
@@ -142,6 +143,8 @@ class Claude(TranscriptHarness):
         pipe.run.prepare()
         servers = pipe.run.folder / "mcp.json"
         _write_private(servers, flags.mcp_servers(access))
+        hooks = pipe.run.folder / "hooks.json"
+        _write_private(hooks, flags.edit_hook())
         relays = await asyncio.to_thread(files.relays_of, environment, where)
         command = flags.command(
             program,
@@ -151,6 +154,7 @@ class Claude(TranscriptHarness):
             root=flags.is_restricted_root(environment),
             relays=relays,
             contract=_write_contract(spec, pipe.run.folder),
+            hooks=str(hooks),
         )
         await self._start_program(pipe, Launch(command, where, "", environment))
         return pipe

@@ -1,6 +1,8 @@
 """Claude Code's command line: its session, the address of Scout, and its permissions; and its login."""
 
 import os
+import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +29,8 @@ _SPEAKING = (
     "--verbose",
     "--permission-prompt-tool=stdio",
 )
+_EDITING = "Edit|Write|MultiEdit|NotebookEdit"
+_HOOK_SECONDS = 5
 _READING = "Read,Grep,Glob,AskUserQuestion,ToolSearch"
 _PROFILES = {
     PermissionProfile.OBSERVE: (
@@ -81,11 +85,12 @@ def command(
     root: bool,
     relays: Sequence[str] = (),
     contract: str = "",
+    hooks: str = "",
 ) -> tuple[str, ...]:
     """Return the command line. `session`: the flags of the session; `servers`: the file with Scout's address.
 
     `relays`: MCP servers of the user's settings that would call Scout for another session.
-    `contract`: the file that is added to the system prompt.
+    `contract`: the file that is added to the system prompt. `hooks`: the file with Scout's hooks.
     """
     profile = spec.permission
     if root and profile is PermissionProfile.TRUSTED:
@@ -95,13 +100,26 @@ def command(
     denied = ",".join((*_DENIED.get(profile, ()), *(f"mcp__{name}" for name in relays)))
     deny = (f"--disallowedTools={denied}",) if denied else ()
     rules = (f"--append-system-prompt-file={contract}",) if contract else ()
-    return (program, *_SPEAKING, *session, *model, *scout, *_PROFILES[profile], *deny, *rules)
+    more = (f"--settings={hooks}",) if hooks else ()
+    return (program, *_SPEAKING, *session, *model, *scout, *_PROFILES[profile], *deny, *rules, *more)
 
 
 def mcp_servers(door: McpAccess) -> bytes:
     """Return the MCP configuration with Scout's address. The program reads the token from its environment."""
     headers = {"Authorization": "Bearer ${SCOUT_TOKEN}"}
     return encode({"mcpServers": {MCP_KEY: {"type": "http", "url": door.url, "headers": headers}}})
+
+
+def edit_hook() -> bytes:
+    """Return settings with the hook that asks Scout before a file is edited; the user's own hooks stay.
+
+    The hook finds its session's token in the environment of the program.
+    """
+    beside = Path(sys.executable).parent / "scout"
+    words = (str(beside),) if beside.exists() else (sys.executable, "-m", "scout")
+    command = shlex.join([*words, "hook", "pre_edit", "--host", "claude"])
+    entry = {"type": "command", "command": command, "timeout": _HOOK_SECONDS}
+    return encode({"hooks": {"PreToolUse": [{"matcher": _EDITING, "hooks": [entry]}]}})
 
 
 def is_logged_in(home: Path, environment: Mapping[str, str]) -> bool:

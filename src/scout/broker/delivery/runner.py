@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from scout.base.refusal import Refused
 from scout.broker.delivery import human_answers, prompts, turn_record
 from scout.broker.delivery.prompts import build_mail
+from scout.broker.delivery.same_files import SameFiles
 from scout.broker.delivery.session_records import PreparedTurn, SessionOpening
 from scout.broker.delivery.turn_record import HOLDER
 from scout.broker.effects import flight_state
@@ -67,6 +68,7 @@ class TurnRunner:
         self.running: dict[str, PreparedTurn] = {}
         self._background = set[asyncio.Task[None]]()
         self._stopping: dict[str, asyncio.Task[None]] = {}
+        self._same_files = SameFiles(services, write)
         self.turns = 0
 
     async def run(self, prepared: PreparedTurn) -> None:
@@ -84,6 +86,7 @@ class TurnRunner:
                 await take_snapshot_before(self._services, prepared)
                 await self._follow(prepared, harness)
                 await take_snapshot_after(self._services, prepared)
+                self._compare_files(prepared)
         finally:
             renewing.cancel()
             prepared.done = True
@@ -95,6 +98,15 @@ class TurnRunner:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def compare_recent_files(self) -> None:
+        """Tell agents that changed the same files shortly before this broker started."""
+        self._run_in_background(self._same_files.compare_recent(), "comparing recent flights")
+
+    def _compare_files(self, prepared: PreparedTurn) -> None:
+        if prepared.flight_id is not None and _needs_snapshot(self._services, prepared):
+            work = self._same_files.compare(prepared.spec.session_id, prepared.flight_id)
+            self._run_in_background(work, f"comparing {prepared.flight_id} with others")
 
     # -- session ---------------------------------------------------------------------------------
 

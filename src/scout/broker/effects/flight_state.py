@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from scout.base.refusal import Remedy
-from scout.broker.effects import answers, notices
+from scout.broker.effects import answers, notices, reservations
 from scout.broker.effects.final_text import hide_tokens
 from scout.broker.routing import attention_items, posts
 from scout.broker.routing.attention_items import settle_held
@@ -135,6 +135,7 @@ def finish_flight(tx: Transaction, before: Flight, after: Flight) -> Flight:
     _close_question(tx, before, after)
     _update_work(tx, after)
     attention_items.close_items_of(tx, before)
+    reservations.end_of_flight(tx, after.id, f"flight {after.id} is {after.state}")
     if before.phase is FlightPhase.HELD:
         settle_held(tx, before.target)
     if after.state is not FlightState.COMPLETED:

@@ -1,6 +1,6 @@
 """The effects of retiring an agent: nothing stays stuck."""
 
-from scout.broker.effects import answers, dependencies, flight_state, session_end
+from scout.broker.effects import answers, dependencies, flight_state, reservations, session_end
 from scout.broker.routing import routes
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
@@ -28,6 +28,7 @@ def release_obligations(tx: Transaction, agent: Agent) -> None:
         for delivery in mail:
             flight_state.record_delivery(tx, delivery, dead_letter(delivery, _REASON, tx.now))
     _stop_endpoints(tx, agent)
+    reservations.end_of_agent(tx, agent.id, _REASON)
     reason = f"{gone.address} is retired"
     _settle_questions(tx, agent, reason)
     dependencies.pass_on_work(tx, agent.id, reason)

@@ -6,7 +6,7 @@ All of it is one transaction, so that nothing is "running" without a session tha
 from collections.abc import Iterator
 
 from scout.base.refusal import Remedy
-from scout.broker.effects import flight_state, held_flights
+from scout.broker.effects import flight_state, held_flights, reservations
 from scout.broker.routing import routes, tokens
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, Lifecycle
@@ -37,6 +37,7 @@ def end(
         ended = end_session(session, reason, tx.now, ending=ending)
         session = tx.record(SessionEnded, ended, move="end", reason=reason)
     tokens.revoke_session_tokens(tx, session, reason)
+    reservations.end_of_session(tx, session.id, reason)
     _return_untaken(tx, session, reason)
     _settle_flights(tx, session, reason, layer)
     return session

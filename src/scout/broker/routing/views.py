@@ -17,6 +17,7 @@ from scout.model.delivery import Delivery
 from scout.model.endpoint import Endpoint
 from scout.model.flight import Flight, FlightPhase, FlightState
 from scout.model.question import Question
+from scout.model.reservation import Reservation, is_active_reservation
 from scout.model.session import Session
 from scout.model.status import AgentStatus, agent_status
 from scout.model.work_item import WorkItem
@@ -49,6 +50,7 @@ def detail_of(tx: Transaction, agent: Agent) -> AgentDetail:
     endpoints = ledger.many(Endpoint, "endpoints_of", agent=agent.id)
     aliases = ledger.many(Alias, "aliases_for", agent=agent.id, owner=user, limit=_FEW)
     most = tx.rules.limits.page_most
+    held = ledger.many(Reservation, "reservations_of_agent", agent=agent.id, limit=_FEW)
     return extend_record(
         AgentDetail,
         agent,
@@ -59,6 +61,7 @@ def detail_of(tx: Transaction, agent: Agent) -> AgentDetail:
         unread=count_unread(tx, agent.id),
         aliases=tuple(alias.name for alias in aliases),
         notes=routes.folder_notes(tx, agent),
+        reservations=tuple(one for one in held if is_active_reservation(one, tx.now)),
     )
 
 

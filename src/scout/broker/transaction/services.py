@@ -62,6 +62,8 @@ class Services:
     forecast: Callable[[bool], str] = lambda _: ""
     # When the last sign of life of each endpoint was logged.
     heard: dict[str, Time] = field(default_factory=dict[str, Time])
+    # The files that a session announced to edit, by its id.
+    announced: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     # Whether a long poll waits for a record now.
     is_awaited: Callable[[str], bool] = lambda _: False
 

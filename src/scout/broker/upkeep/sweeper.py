@@ -15,7 +15,7 @@ from scout.base.time import Time
 from scout.broker.delivery import recovery
 from scout.broker.delivery.dispatcher import Dispatching
 from scout.broker.delivery.turn_record import HOLDER
-from scout.broker.effects import flight_state, held_flights, reminders, session_end
+from scout.broker.effects import flight_state, held_flights, reminders, reservations, session_end
 from scout.broker.operations import decisions
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
@@ -54,6 +54,7 @@ from scout.model.grant import Grant, GrantMove, end_grant
 from scout.model.noun import NOUNS
 from scout.model.owed_move import PERIODS
 from scout.model.ref import Ref
+from scout.model.reservation import Reservation
 from scout.model.session import Session, SessionState
 from scout.model.token import Token, expire_token
 from scout.model.waiting import WaitingKind
@@ -91,6 +92,7 @@ _TIMED: tuple[tuple[type[Mutable], str], ...] = (
     (Grant, "grants_expiring"),
     (Token, "tokens_expiring"),
     (Attention, "attention_expiring"),
+    (Reservation, "reservations_expiring"),
 )
 
 
@@ -244,6 +246,8 @@ def _expire_record(tx: Transaction, record: Any, rule: str) -> None:
         case Grant():
             over = end_grant(record, GrantMove.EXPIRE, tx.now, reason=rule)
             tx.record(GrantExpired, over, move="expire", reason=rule)
+        case Reservation():
+            reservations.expire(tx, record, rule)
         case Token():
             tx.record(TokenExpired, expire_token(record, tx.now), move="expire", reason=rule)
         case _:

@@ -26,13 +26,18 @@ _BEGINNING = 2000  # characters of a prompt, enough to recognise one that Scout 
 _ANSWER = 60_000  # characters of an answer
 _TAIL = 500_000  # bytes of a transcript
 _LONGEST = 1_000_000  # maximum characters of the host's input
+_EDIT = 0.08  # seconds until an edit is allowed without an answer; with the start of Python, 200 ms at most
 
 
 def hook(words: list[str]) -> int:
     """Report one event and print what the host expects. An error never disturbs the host."""
     try:
         event, host, wait = _read(words)
-        if event in EVENTS and not os.environ.get("SCOUT_SESSION"):  # Scout watches its own sessions itself
+        if event == "pre_edit":
+            _end_after(_EDIT)
+        elif os.environ.get("SCOUT_SESSION"):  # Scout watches its own sessions itself
+            return 0
+        if event in EVENTS:
             EVENTS[event](HostSession(host), _facts(), wait)
     except Exception as problem:  # noqa: BLE001 (no fault of ours may break the host)
         _say_why(problem)
@@ -61,6 +66,21 @@ def _say_why(problem: Exception) -> None:
     """Print a problem only if SCOUT_HOOK_DEBUG is set: a host may show stderr to the user."""
     if os.environ.get("SCOUT_HOOK_DEBUG"):
         note(f"scout hook: {type(problem).__name__}: {problem}")
+
+
+class _Late(Exception):  # noqa: N818 (not a mistake; no TimeoutError, which a connection handles itself)
+    pass
+
+
+def _end_after(seconds: float) -> None:
+    """Give up after so many seconds, whatever is being done then."""
+    import signal
+
+    def end(*_: object) -> None:
+        raise _Late("the daemon is slow")
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 # -- the events --------------------------------------------------------------------------------------
@@ -166,6 +186,27 @@ def _tool_use(host: HostSession, facts: Facts, wait: float) -> None:
         host.call(session["token"], "POST", "/v1/inbox/ack", {"deliveryIds": told["handedOver"]})
 
 
+def _pre_edit(host: HostSession, facts: Facts, wait: float) -> None:
+    """Deny an edit of a file that another agent holds. Without an answer in time, the edit is allowed."""
+    given = as_object(facts.get("tool_input"))
+    path = given.get("file_path") or given.get("notebook_path")
+    token = _find_editor(host, facts)
+    if not path or not token:
+        return
+    wish = {"paths": [str(path)], "folder": facts.get("cwd"), "editing": True}
+    told = host.call(token, "POST", "/v1/reservations/check", wish, timeout=_EDIT)
+    if not told["allowed"]:
+        denied = {"permissionDecision": "deny", "permissionDecisionReason": told["message"]}
+        _print({"hookSpecificOutput": {"hookEventName": "PreToolUse", **denied}})
+
+
+def _find_editor(host: HostSession, facts: Facts) -> str:
+    """Return the token of the session that edits: one that Scout started has it in its environment."""
+    if os.environ.get("SCOUT_SESSION"):
+        return os.environ.get("SCOUT_TOKEN", "")
+    return str((host.kept(str(facts["session_id"])) or {}).get("token") or "")
+
+
 def _permission_request(host: HostSession, facts: Facts, wait: float) -> None:
     """Wait for a decision elsewhere; without one, the host asks its own user."""
     tool, given = str(facts.get("tool_name") or ""), as_object(facts.get("tool_input"))
@@ -203,6 +244,7 @@ EVENTS: dict[str, Callable[[HostSession, Facts, float], None]] = {
     "session_start": _session_start,
     "prompt_submit": _prompt_submit,
     "stop": _stop,
+    "pre_edit": _pre_edit,
     "tool_use": _tool_use,
     "permission_request": _permission_request,
     "session_end": _session_end,

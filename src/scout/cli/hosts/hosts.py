@@ -27,6 +27,10 @@ _EVENTS = {
 }
 
 
+# Hosts that call a hook before they edit a file: its name there, its timeout, and the tools that edit.
+_EDITS = {"claude": ("PreToolUse", 5, "Edit|Write|MultiEdit|NotebookEdit")}
+
+
 class HostProgram(NamedTuple):
     """The command that runs this Scout, and the environment it needs."""
 
@@ -138,6 +142,11 @@ class JsonHooks:
             for event, (name, seconds) in _EVENTS.items()
         }
         self._marks = {name: f" hook {event} --host {host}" for event, (name, _) in _EVENTS.items()}
+        if host in _EDITS:
+            name, seconds, tools = _EDITS[host]
+            entry = _entry(program.line("hook", "pre_edit", "--host", host), seconds)
+            self._entries[name] = {"matcher": tools, **entry}
+            self._marks[name] = f" hook pre_edit --host {host}"
 
     def put(self, text: str) -> str:
         for name, entry in self._entries.items():

@@ -36,6 +36,7 @@ _IDS = {
     "attentionId": ("attention", "title"),
     "questionId": ("question.list", "body"),
     "workItemId": ("work.list", "title"),
+    "reservationId": ("reserve.list", "why"),
 }
 ONLY = frozenset(_IDS)  # if omitted, they mean the only open record
 

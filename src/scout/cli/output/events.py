@@ -164,6 +164,15 @@ def _work(fact: _Fact) -> str:
     return f"{fact.by}: work {done}, {fact.record.get('state')}: {_text(fact.record)}  {fact.short}"
 
 
+def _reservation(fact: _Fact) -> str:
+    globs = one_line(" ".join(fact.record.get("globs") or ()))
+    if fact.move == "created":
+        return f"{fact.agent('agentId')} reserved {globs}  {fact.short}"
+    why = one_line(fact.record.get("reason"))
+    tail = f": {why}" if why and why != fact.move else ""
+    return f"{fact.agent('agentId')}: reservation {fact.move} of {globs}{tail}  {fact.short}"
+
+
 _SENTENCES: dict[str, Callable[[_Fact], str]] = {
     "message.posted": _posted,
     "ask.created": _asked,
@@ -177,4 +186,5 @@ _NOUNS: dict[str, Callable[[_Fact], str]] = {
     "endpoint": _session,
     "attention": _attention,
     "work_item": _work,
+    "reservation": _reservation,
 }

@@ -52,6 +52,7 @@ _NAMES = ("whoami", "resolve", "show")  # results that show the name of an agent
 _ELSEWHERE = {
     **dict.fromkeys(("attention", "need", "consult", "notify", "allow"), "attention"),
     **dict.fromkeys(("why", "brief", "usage", "pause", "resume"), "insight"),
+    "reserve": "reservations",
     **dict.fromkeys(("topology", "flight.diff", "session.tail"), "observation"),
     **dict.fromkeys(("session", "wake", "interrupt", "runtimes"), "sessions"),
 }
@@ -148,6 +149,10 @@ def _show_agent(agent: dict[str, Any]) -> None:
         out(f"  session {short_id(session['id'])}  {session.get('harness')}  {session['state']}")
     for text in agent.get("notes") or ():
         note(wrap(text, "note: "))
+    for one in agent.get("reservations") or ():
+        from scout.cli.output.reservations import reservation_line
+
+        out(f"  reserved {reservation_line(one, short_id(one['id']))}")
 
 
 def _show_registered(told: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from scout.protocol.asks import FlightView
 from scout.protocol.observation import Topology
 from scout.protocol.questions import QuestionView
 from scout.protocol.request import Page
+from scout.protocol.reservations import ReservationMade, ReservationView
 from scout.protocol.talk import MessageLine
 from scout.protocol.work import WorkView
 
@@ -106,6 +107,22 @@ def attention(item: Attention) -> str:
 
 def needed(facts: dict[str, Any]) -> str:
     return f"{facts['id']} is {facts['state']}{': ' + _short(facts['answer']) if 'answer' in facts else ''}"
+
+
+def reserved(made: ReservationMade) -> str:
+    return " ".join([f"{made.id} reserves {_globs(made)} until {made.expires_at}.", *made.notes])
+
+
+def reservation(found: ReservationView) -> str:
+    return f"{found.id} ({_globs(found)}) is {found.state}."
+
+
+def reservations(page: Page[ReservationView]) -> str:
+    return _listed(page, "reservation", [f"{one.address}: {_globs(one)}" for one in page.items])
+
+
+def _globs(one: ReservationView) -> str:
+    return _short(", ".join(one.globs))
 
 
 def usage(report: Usage) -> str:

@@ -20,6 +20,7 @@ from scout.protocol import (
     inbox,
     insight,
     questions,
+    reservations,
     talk,
     work,
 )
@@ -65,6 +66,17 @@ def _kind_of(text: str) -> WaitingKind:
     return WaitingKind.ACTOR if names_agent else WaitingKind.CONDITION
 
 
+def _read_minutes(given: dict[str, Any]) -> dict[str, Any]:
+    """Read minutes as seconds."""
+    minutes = given.get("minutes")
+    return {**given, "minutes": 60 * minutes} if isinstance(minutes, int | float) else given
+
+
+def _read_release(given: dict[str, Any]) -> dict[str, Any]:
+    """Release the only reservation if no id is given."""
+    return {"reservationId": "only", **given}
+
+
 _LIMIT = "maximum number"
 _AGENT = (
     "address",
@@ -104,6 +116,7 @@ _QUESTION = (
     "revision",
     "notes",
 )
+_RESERVATION = ("id", "state", "address", "globs", "exclusive", "scope", "root", "why", "expiresAt")
 _ATTENTION = ("id", "state", "title", "answer", "reason", "defaultAction", "decidedBy", "expiresAt")
 
 
@@ -303,6 +316,33 @@ _TABLE = (
         arguments("ownerId", "owed", "state", "label", limit=Argument("limit", _LIMIT)),
         lines.works,
         shows=_WORK,
+    ),
+    Tool(
+        "files_reserve",
+        "Reserve files before you edit them; others are kept from exclusive ones. Globs as in .gitignore.",
+        one(reservations.AddReservation),
+        arguments("globs", "exclusive", "why", "repo", minutes=Argument("seconds", "default 30")),
+        lines.reserved,
+        shows=(*_RESERVATION, "notes"),
+        read=_read_minutes,
+    ),
+    Tool(
+        "files_release",
+        "Release reserved files. Without an id: your only reservation.",
+        one(reservations.ReleaseReservation),
+        arguments("reservationId"),
+        lines.reservation,
+        shows=_RESERVATION,
+        read=_read_release,
+        optional=("reservationId",),
+    ),
+    Tool(
+        "files_status",
+        "List the files that agents have reserved.",
+        one(reservations.ListReservations),
+        arguments("agent", limit=Argument("limit", _LIMIT)),
+        lines.reservations,
+        shows=_RESERVATION,
     ),
     Tool(
         "operator_need",

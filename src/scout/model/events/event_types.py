@@ -8,13 +8,13 @@ from scout.base.codec import decode
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.registry import classes_in
-from scout.model.events import asks, directory, presence, talk
+from scout.model.events import asks, directory, presence, reservations, talk
 from scout.model.events.envelope import Event
 
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 
 ALL: tuple[type[Event], ...] = classes_in(
-    (talk, asks, presence, directory),
+    (talk, asks, presence, directory, reservations),
     Event,
     lambda event: event.__struct_config__.tag != event.__name__,  # a base class has no wire name
 )

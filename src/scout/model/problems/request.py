@@ -71,6 +71,7 @@ _NONE_OPEN = {
     "attention item": "nothing needs you",
     "flight": "you have no open flight",
     "question": "no question waits for your answer",
+    "reservation": "there is no active reservation",
     "session": "there is no live session",
     "work item": "there is no open work item",
 }

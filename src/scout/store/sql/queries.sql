@@ -422,6 +422,30 @@ SELECT data FROM tokens WHERE state = 'active' AND expires_at <= :now ORDER BY e
 -- grants_expiring: grants whose time is over
 SELECT data FROM grants WHERE state = 'active' AND expires_at <= :now ORDER BY expires_at LIMIT :limit;
 
+-- reservations_all: all reservations, newest first
+SELECT data FROM reservations WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- reservations_active: the active ones, newest first
+SELECT data FROM reservations WHERE state = 'active' AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- reservations_in: the active ones of a work tree, repository or folder, oldest first
+SELECT data FROM reservations WHERE root = :root AND state = 'active' ORDER BY id LIMIT :limit;
+
+-- reservations_of_agent: the active ones of an agent, newest first
+SELECT data FROM reservations WHERE agent_id = :agent AND state = 'active' ORDER BY id DESC LIMIT :limit;
+
+-- reservations_of_session: the active ones that end with a session
+SELECT data FROM reservations WHERE session_id = :session AND state = 'active' LIMIT :limit;
+
+-- reservations_of_flight: the active ones that end with a flight
+SELECT data FROM reservations WHERE flight_id = :flight AND state = 'active' LIMIT :limit;
+
+-- reservations_expiring: reservations whose time is over
+SELECT data FROM reservations WHERE state = 'active' AND expires_at <= :now ORDER BY expires_at LIMIT :limit;
+
+-- flights_finished_since: flights that ended at or after a time, newest first
+SELECT data FROM flights WHERE finished_at >= :since ORDER BY finished_at DESC LIMIT :limit;
+
 -- attention_expiring: what needed a user until now
 SELECT data FROM attention WHERE state IN ('open', 'notified') AND expires_at <= :now
 ORDER BY expires_at LIMIT :limit;

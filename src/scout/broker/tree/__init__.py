@@ -1,0 +1,1 @@
+"""Agents that share a repository: who edits what."""

@@ -1,0 +1,67 @@
+"""Output of reservations: who edits what, and until when."""
+
+from __future__ import annotations
+
+from scout.cli.connection.text import local_time, note, out, paint, short_id, short_ids, table
+from scout.cli.output.fields import shorten_home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def reservation_line(one: dict[str, Any], short: str) -> str:
+    """Return one reservation as a line: id, globs, and until when."""
+    shared = "" if one["exclusive"] else ", shared"
+    return f"{short}  {_globs(one)}, until {local_time(one['expiresAt'])}{shared}"
+
+
+def _globs(one: dict[str, Any]) -> str:
+    return " ".join(one["globs"])
+
+
+def _place(one: dict[str, Any]) -> str:
+    root = shorten_home(str(one["root"]).removesuffix("/.git"))
+    return f"{root} (all work trees)" if one["scope"] == "repository" else root
+
+
+def _show_added(one: dict[str, Any]) -> None:
+    until = local_time(one["expiresAt"])
+    shared = "" if one["exclusive"] else " (shared)"
+    out(f"{paint('reserved', 'green')} {_globs(one)} until {until}{shared}")
+    out(f"  in {_place(one)}")
+    for text in one.get("notes") or ():
+        note(f"note: {text}")
+    note(f"when you are done: scout reserve release {short_id(one['id'])}")
+
+
+def _show_released(one: dict[str, Any]) -> None:
+    word = str(one["state"])
+    out(f"{paint(word, 'green')} {short_id(one['id'])} of {one['address']}: {_globs(one)}")
+
+
+def _show_list(page: dict[str, Any]) -> None:
+    items: list[dict[str, Any]] = page["items"]
+    if not items:
+        out("No files are reserved. Try: scout reserve add 'src/**'")
+    else:
+        short = short_ids(str(one["id"]) for one in items)
+        heads = ("reservation", "holder", "until", "in", "files")
+        out(table(heads, [_row(one, short[one["id"]]) for one in items]))
+    if page.get("next"):
+        note(f"more: --cursor {page['next']}")
+
+
+def _row(one: dict[str, Any], short: str) -> list[str]:
+    until = local_time(one["expiresAt"]) if one["state"] == "active" else str(one["state"])
+    mark = "" if one["exclusive"] else " (shared)"
+    why = f": {one['why']}" if one["why"] else ""
+    return [short, str(one["address"]), until, _place(one), f"{_globs(one)}{mark}{why}"]
+
+
+PRINTERS: dict[str, Callable[[Any], None]] = {
+    "reserve.add": _show_added,
+    "reserve.release": _show_released,
+    "reserve.list": _show_list,
+}
