@@ -5,12 +5,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, changed, moved
 from scout.base.record import Record
 from scout.base.refusal import Diagnostic, Refused, Remedy, WrongState
 from scout.base.time import Time
 from scout.model.ask import Ask, SessionPolicy
-from scout.model.change import Mutable, changed, moved
 from scout.model.problems.session import EmptyReply
 from scout.model.waiting import WaitingKind, WaitingOn, check_waiting
 

@@ -4,11 +4,10 @@ from enum import StrEnum
 
 import msgspec
 
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, moved
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.model.change import Mutable, moved
 from scout.model.work_item import WorkItem, new_work
 
 

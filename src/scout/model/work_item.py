@@ -5,11 +5,10 @@ from typing import Any
 
 import msgspec
 
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, changed, moved
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.model.change import Mutable, changed, moved
 from scout.model.waiting import WaitingKind, WaitingOn
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from scout.base.machine import Mutable
 from scout.base.time import Time
 from scout.broker.delivery import recovery
 from scout.broker.delivery.dispatcher import Dispatching
@@ -24,7 +25,6 @@ from scout.model.agent import Agent
 from scout.model.alias import Alias, remove_alias
 from scout.model.attention import Attention
 from scout.model.card import Card, expire_card
-from scout.model.change import Mutable
 from scout.model.conversation import Message
 from scout.model.delivery import (
     CLOCK_SLACK,
