@@ -10,7 +10,7 @@ from scout.base.time import Time
 from scout.identity.address import Address
 from scout.identity.minimal import minimal_text
 from scout.model.agent import Agent, Lifecycle
-from scout.model.alias import Alias, AliasState
+from scout.model.alias import Alias, AliasState, AliasTarget
 from scout.model.node import NodeState
 from scout.model.problems.target import AmbiguousEndpoint, HarnessMismatch, ModelMismatch
 from scout.model.session import Session
@@ -40,7 +40,10 @@ class HandleStep(Record):
 
 
 class Resolution(Record):
-    """The result of resolving an address for one caller, and the rule that decided."""
+    """The result of resolving an address for one caller, and the rule that decided.
+
+    `demand`: the session, harness, model and node that a handle or an alias names.
+    """
 
     text: str
     form: str
@@ -49,6 +52,7 @@ class Resolution(Record):
     canonical: str
     rule: str
     steps: tuple[HandleStep, ...]
+    demand: Demand = Demand()
     alias_id: str | None = None
     alias_revision: int | None = None
 
@@ -103,6 +107,10 @@ def alias_fault(alias: Alias, directory: Directory) -> str | None:
     return None
 
 
+def _demand_of(named: Address | AliasTarget) -> Demand:
+    return Demand(harness=named.harness, model=named.model, node=named.node)
+
+
 class Handles:
     """One resolution in progress: the caller's view and the steps taken so far."""
 
@@ -126,7 +134,8 @@ class Handles:
             if born is not None:
                 return self.instance(born, Demand(), "root branch")
         agent, rule = self.agent(address)
-        return self.instance(agent, Demand(harness=address.harness, model=address.model), rule)
+        found = self.instance(agent, Demand(harness=address.harness, model=address.model), rule)
+        return replace(found, demand=_demand_of(address))
 
     def alias(self, alias: Alias | None, name: str) -> Resolution:
         if alias is None:
@@ -142,7 +151,8 @@ class Handles:
             agent = self.directory.agent(target.agent_id or "")
             assert agent is not None  # or the alias would be at fault
             found = self.instance(agent, Demand(harness=target.harness, model=target.model), "alias")
-        return replace(found, rule="alias", alias_id=alias.id, alias_revision=alias.revision)
+        demand = replace(_demand_of(target), session_id=target.session_id)
+        return replace(found, rule="alias", demand=demand, alias_id=alias.id, alias_revision=alias.revision)
 
     def _broken(self, alias: Alias, fault: str) -> Diagnostic:
         found = self.directory.find(Wanted(definition_id=alias.name), _SHOWN)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from scout.base.record import Record
 from scout.base.refusal import PLACEHOLDER, BadRequest, Diagnostic, Refused, Remedy
-from scout.identity.mention import Mention, find_mentions
+from scout.identity.mention import Mention, Mentions, find_mentions
 from scout.policy.resolve import Resolution
 
 ResolveAddress = Callable[[str], Resolution]
@@ -26,7 +26,7 @@ class Targeting(Record):
 def decide_target(body: str, to: str | None, elsewhere: bool, resolve: ResolveAddress) -> Targeting:
     """Return the target of a body. `elsewhere`: a channel, conversation or broadcast replaces `to`."""
     mentions = find_mentions(body)
-    soft = tuple(mention.address.canonical for mention in mentions.soft if mention.address)
+    soft = _soft(mentions)
     if to is not None:
         found, (leading, noted) = resolve(to), _noted(mentions.leading, resolve)
         return Targeting(rule="structured target", target=found, leading=leading, soft=soft, unresolved=noted)
@@ -45,6 +45,15 @@ def decide_target(body: str, to: str | None, elsewhere: bool, resolve: ResolveAd
             ),
         )
     )
+
+
+def soft_mentions(body: str) -> tuple[str, ...]:
+    """Return the agents that a body mentions after its beginning."""
+    return _soft(find_mentions(body))
+
+
+def _soft(mentions: Mentions) -> tuple[str, ...]:
+    return tuple(mention.address.canonical for mention in mentions.soft if mention.address)
 
 
 def _mentioned(mention: Mention, resolve: ResolveAddress) -> Resolution:

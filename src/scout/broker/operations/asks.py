@@ -18,13 +18,7 @@ from scout.broker.routing import (
 )
 from scout.broker.routing.wake import decide_ask_wake, deliver_ask, find_route, find_route_again, hold_ask
 from scout.broker.transaction.transaction import Transaction, require_owner, subject_of
-from scout.identity.address import Address as Handle
-from scout.identity.grammar import parse_handle
-from scout.identity.lexer import lex
-from scout.identity.mention import find_mentions
-from scout.identity.name import HandleName
 from scout.model.agent import Agent
-from scout.model.alias import Alias, AliasTarget
 from scout.model.ask import Ask, AskReceipt, IfUnreachable, SessionPolicy, check_ask
 from scout.model.card import Card
 from scout.model.conversation import Conversation, Message, check_body
@@ -42,14 +36,17 @@ from scout.policy.directory import Instance
 from scout.policy.permit import Deed
 from scout.policy.reach import WakeAction
 from scout.policy.resolve import Resolution
-from scout.policy.target import decide_target
+from scout.policy.target import decide_target, soft_mentions
 from scout.protocol.asks import MakeAsk, RetryFlight
 
 _DAY = 86_400
 
 
 class Target(NamedTuple):
-    """The agent that an ask is for, what the ask demands, and how the agent was resolved."""
+    """The agent that an ask is for, what the ask demands, and how the agent was resolved.
+
+    `soft`: the agents that the body mentions after its beginning.
+    """
 
     agent: Agent
     wish: Demand
@@ -57,6 +54,7 @@ class Target(NamedTuple):
     canonical: str
     found: Resolution | None = None
     card: Card | None = None
+    soft: tuple[str, ...] = ()
 
 
 def make_ask(tx: Transaction, request: MakeAsk) -> AskReceipt:
@@ -78,7 +76,7 @@ def make_ask(tx: Transaction, request: MakeAsk) -> AskReceipt:
     ask_chain.check_limits(tx, ask, body)
     flight = new_flight(tx.mint("flt"), ask, tx.now)
     _create_work(tx, request, ask)
-    message = _post_message(tx, request, ask, flight)
+    message = _post_message(tx, request, ask, flight, target.soft)
     tx.record(AskCreated, ask, move="create", target=ask.id)
     return _queue(tx, ask, flight, message, route=route, conversation=conversation, waits=waits)
 
@@ -206,10 +204,9 @@ def _return_address(tx: Transaction, request: MakeAsk) -> str | None:
     return named.id
 
 
-def _post_message(tx: Transaction, request: MakeAsk, ask: Ask, flight: Flight) -> Message:
-    body = request.body
-    mentions = find_mentions(body)
-    soft = tuple(one.address.canonical for one in mentions.soft if one.address)
+def _post_message(
+    tx: Transaction, request: MakeAsk, ask: Ask, flight: Flight, soft: tuple[str, ...]
+) -> Message:
     metadata = Metadata(
         mentions=soft,
         target_agents=(ask.target,),
@@ -220,9 +217,9 @@ def _post_message(tx: Transaction, request: MakeAsk, ask: Ask, flight: Flight) -
     return posts.post(
         tx,
         ask.conversation_id,
-        body,
+        request.body,
         message_id=ask.message_id,
-        attachments=attachments.find_attachments(tx, request.attachments),
+        attachments=attachments.find_attachments(tx, request.attachments) if request.attachments else (),
         ask_id=ask.id,
         flight_id=flight.id,
         work_item_id=ask.work_item_id,
@@ -325,17 +322,24 @@ def _find_target(tx: Transaction, request: MakeAsk) -> Target:
         problem = "name one of to, projectPath and targetSessionId"
         raise Refused(BadRequest(problem=problem, field="to"))
     if request.project_path is not None:
-        return _project_target(tx, request)
-    if request.target_session_id is not None:
-        return _resolved_target(tx, request, tx.resolve(request.target_session_id))
-    if request.to is not None and request.to.startswith("crd_"):
-        card, agent = access.use_card(tx, request.to)
-        session = access.session_of_card(tx, card)
-        wanted = replace(request, target_session_id=session) if session else request
-        return _choose_endpoint(tx, wanted, agent)._replace(card=card)
-    targeting = decide_target(request.body, request.to, False, tx.resolve)
-    assert targeting.target is not None  # a request without a target was refused
-    return _resolved_target(tx, request, targeting.target)
+        target = _project_target(tx, request)
+    elif request.target_session_id is not None:
+        target = _resolved_target(tx, request, tx.resolve(request.target_session_id))
+    elif request.to is not None and request.to.startswith("crd_"):
+        target = _card_target(tx, request, request.to)
+    else:
+        targeting = decide_target(request.body, request.to, False, tx.resolve)
+        assert targeting.target is not None  # a request without a target was refused
+        return _resolved_target(tx, request, targeting.target)._replace(soft=targeting.soft)
+    return target._replace(soft=soft_mentions(request.body))
+
+
+def _card_target(tx: Transaction, request: MakeAsk, card_id: str) -> Target:
+    """Return the agent of a card, in the session that the card names."""
+    card, agent = access.use_card(tx, card_id)
+    session = access.session_of_card(tx, card)
+    wanted = replace(request, target_session_id=session) if session else request
+    return _choose_endpoint(tx, wanted, agent)._replace(card=card)
 
 
 def _project_target(tx: Transaction, request: MakeAsk) -> Target:
@@ -362,31 +366,20 @@ def _project_target(tx: Transaction, request: MakeAsk) -> Target:
 
 def _resolved_target(tx: Transaction, request: MakeAsk, found: Resolution) -> Target:
     """Return the resolved agent. A harness, model or node in its address counts as a demand of the ask."""
-    target = _choose_endpoint(tx, request, found.agent, _parts_of_address(tx, found), found)
+    target = _choose_endpoint(tx, request, found.agent, found)
     return target._replace(found=found, canonical=found.canonical)
 
 
-def _parts_of_address(tx: Transaction, found: Resolution) -> Handle | AliasTarget | None:
-    alias = tx.get(Alias, found.alias_id)
-    if alias is not None:
-        return alias.target
-    return parse_handle(found.text) if isinstance(lex(found.text), HandleName) else None
-
-
 def _choose_endpoint(
-    tx: Transaction,
-    request: MakeAsk,
-    agent: Agent,
-    spelt: Handle | AliasTarget | None = None,
-    found: Resolution | None = None,
+    tx: Transaction, request: MakeAsk, agent: Agent, found: Resolution | None = None
 ) -> Target:
     """Choose the endpoint by what the ask demands; `found` may have chosen it already."""
-    exact = spelt.session_id if isinstance(spelt, AliasTarget) else None
+    spelt = found.demand if found else Demand()
     wish = Demand(
-        session_id=request.target_session_id or exact,
-        harness=request.harness or (spelt.harness if spelt else None),
-        model=request.model or (spelt.model if spelt else None),
-        node=request.node or (spelt.node if spelt else None),
+        session_id=request.target_session_id or spelt.session_id,
+        harness=request.harness or spelt.harness,
+        model=request.model or spelt.model,
+        node=request.node or spelt.node,
         caller=tx.caller,
     )
     routes.check_harness(tx, agent, wish)
