@@ -6,7 +6,17 @@ import secrets
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from scout.api.asgi import AsgiSend, Gone, Mount, Receive, Response, Scope, WatchedResponse, sent
+from scout.api.asgi import (
+    AsgiSend,
+    Gone,
+    Mount,
+    Receive,
+    Response,
+    Scope,
+    WatchedResponse,
+    disconnected,
+    sent,
+)
 from scout.api.docs_page import page
 from scout.api.guard import Guard, header_values
 from scout.api.metrics import metrics
@@ -14,7 +24,7 @@ from scout.api.openapi import openapi
 from scout.api.requests import WrongMedia, body_of, read
 from scout.api.responses import encoded, internal, problem
 from scout.api.routes import RouteMatch, Routes, WrongMethod
-from scout.api.stream import Frames, disconnected, follow
+from scout.api.stream import Frames, follow
 from scout.base.codec import encode
 from scout.base.outside import text_of
 from scout.base.refusal import BadRequest, Diagnostic, Refused
