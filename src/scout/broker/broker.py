@@ -21,10 +21,10 @@ from scout.broker.sessions.keep_warm import WarmKeeper
 from scout.broker.transaction import admission
 from scout.broker.transaction.admission import Admitted
 from scout.broker.transaction.cache import Cache
+from scout.broker.transaction.call import until_stored
 from scout.broker.transaction.services import LiveSettings, Services
 from scout.broker.transaction.streams import Hub, Waiters
 from scout.broker.transaction.transaction import Transaction
-from scout.broker.transaction.transactions import until_stored
 from scout.broker.upkeep import housekeeping
 from scout.broker.upkeep.housekeeping import DiskCaps
 from scout.broker.upkeep.notifier import Notifier

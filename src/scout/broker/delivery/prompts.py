@@ -46,8 +46,9 @@ def build_prompt(
     agent: Agent,
     delivery: Delivery,
     endpoint: Endpoint,
-    secret: str | None,
+    message: Message | None,
     *,
+    secret: str | None = None,
     more: Sequence[Message] = (),
     mail: Sequence[Message] = (),
 ) -> PromptText:
@@ -55,9 +56,9 @@ def build_prompt(
 
     A plain program reads only the messages; the contract is in its environment.
     """
-    message, harness = tx.get(Message, delivery.message_id), endpoint.harness or ""
+    harness = endpoint.harness or ""
     body = "\n\n".join(one.body for one in (message, *more) if one is not None)
-    letters = mail_text([build_mail(tx, agent, one) for one in mail], harness)
+    letters = mail_text([build_mail(tx, agent, one) for one in mail], harness) if mail else ""
     facts = _build_environment(tx, agent, delivery, endpoint, secret)
     context = _build_context(tx, agent, delivery, endpoint, message)
     can = tx.services.harnesses[harness].capabilities

@@ -10,8 +10,8 @@ from scout.broker.delivery import recovery, session_records
 from scout.broker.effects import flight_state
 from scout.broker.routing import tokens
 from scout.broker.routing.attention_items import settle_held, show_held
+from scout.broker.transaction.call import Transactions
 from scout.broker.transaction.transaction import Transaction, subject_of
-from scout.broker.transaction.transactions import Transactions
 from scout.model.agent import Agent
 from scout.model.delivery import Delivery, postpone
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointState

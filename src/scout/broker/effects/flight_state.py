@@ -4,7 +4,6 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Remedy
 from scout.broker.effects import answers, notices
-from scout.broker.effects.final_text import hide_tokens
 from scout.broker.routing import attention_items, posts
 from scout.broker.routing.attention_items import settle_held
 from scout.broker.transaction.transaction import Transaction
@@ -37,10 +36,12 @@ from scout.model.flight import (
 )
 from scout.model.problems.session import Layer
 from scout.model.question import Question, QuestionState
+from scout.model.token import Token, find_secrets, hash_of, hide_secrets, is_valid
 from scout.model.work_item import WorkItem, WorkMove, WorkState
 from scout.policy.wake import Cause
 from scout.protocol.operations import command_line
 
+_LOOKED_AT = 1000  # texts that look like tokens, in one answer
 _WORK_MOVES = {
     WorkState.WAITING: WorkMove.WAIT,
     WorkState.REVIEW: WorkMove.SUBMIT,
@@ -215,6 +216,17 @@ def complete_with_answer(
         said = replace(message, flight_id=None)  # only the ask is delivered for the flight
         posts.deliver(tx, said, target, rule="reply", session_id=session, reason="the answer")
     return done
+
+
+def hide_tokens(tx: Transaction, text: str) -> str:
+    """Return the text without Scout tokens that are valid now."""
+    live = [one for one in find_secrets(text)[:_LOOKED_AT] if _is_live(tx, one)]
+    return hide_secrets(text, live) if live else text
+
+
+def _is_live(tx: Transaction, secret: str) -> bool:
+    token = tx.ledger.one(Token, "token_hashed", hashed=hash_of(secret))
+    return token is not None and is_valid(token, tx.now)
 
 
 def _notify_failure(tx: Transaction, flight: Flight) -> None:

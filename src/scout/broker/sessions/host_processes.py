@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping
 
 from scout.broker.effects import session_end
+from scout.broker.transaction.call import Transactions
 from scout.broker.transaction.transaction import Transaction
-from scout.broker.transaction.transactions import Transactions
 from scout.model.problems.session import Layer
 from scout.model.session import Session, SessionOrigin, SessionState
 from scout.ports import KeptRuns

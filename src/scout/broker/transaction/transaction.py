@@ -266,8 +266,10 @@ class Transaction:
         return minimal(instance, self.directory, self.now)
 
     def get(self, kind: type[T], ident: str | None) -> T | None:
-        """Return the record with this id."""
-        known = self.cache.recent.get(ident or "")
+        """Return the record with this id, from the cache if it is there."""
+        if ident is None:
+            return None
+        known = self.agent(ident) if kind is Agent else self.cache.recent.get(ident)
         return known if isinstance(known, kind) else self.ledger.get(kind, ident)
 
     def need(self, kind: type[T], noun: str, ident: str) -> T:
