@@ -17,7 +17,7 @@ from scout.model.events.event_types import ALL
 from scout.model.events.presence import AgentRegistered
 from scout.model.events.talk import MessagePosted, Posted
 from scout.store.database import connect
-from scout.store.log import events_after
+from scout.store.ledger import events_after
 from scout.store.migrate import migrate
 from scout.store.table import TABLES, table_of
 from tests.policy.fleets import agent
