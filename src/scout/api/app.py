@@ -7,8 +7,10 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from scout.api.asgi import (
+    JSON,
     AsgiSend,
     Gone,
+    Headers,
     Mount,
     Receive,
     Response,
@@ -53,6 +55,7 @@ class Application:
     ) -> None:
         self._door = door
         self._version = version
+        self._headers: Headers = (*JSON, (b"scout-version", version.encode()))  # only for admitted callers
         self._comment = comment
         self._counters = counters
         self._guard = Guard(hosts)
@@ -116,7 +119,7 @@ class Application:
         words = (found, scope["query_string"], body, headers.get(b"idempotency-key"))
         request = read(*words) if len(body) <= _SHORT else await asyncio.to_thread(read, *words)
         result = await self._call(scout, request, receive)
-        return Response(encoded(result), request.status)
+        return Response(encoded(result), request.status, self._headers)
 
     async def _mounted(
         self, mount: Mount, credential: Credential, scope: Scope, receive: Receive, send: AsgiSend
