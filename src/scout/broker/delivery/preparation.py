@@ -8,7 +8,8 @@ from scout.base.refusal import Refused
 from scout.broker.delivery import prompts, session_records, terminals, turn_record
 from scout.broker.delivery.session_records import PreparedTurn, SessionOpening
 from scout.broker.effects import budget, flight_state
-from scout.broker.routing import routes, tokens
+from scout.broker.routing import routes
+from scout.broker.transaction import admission
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.ask import Ask, SessionPolicy
@@ -179,7 +180,7 @@ def _issue_token(tx: Transaction, agent: Agent, delivery: Delivery, endpoint: En
     can = tx.services.harnesses[endpoint.harness or ""].capabilities
     if can.keeps_process or not can.calls_back:
         return _Token()
-    secret = tokens.create_agent_token(tx, agent, session_id=endpoint.session_id, label=delivery.id)
+    secret = admission.create_agent_token(tx, agent, session_id=endpoint.session_id, label=delivery.id)
     return _Token(tx.events[-1].target.id, secret)
 
 

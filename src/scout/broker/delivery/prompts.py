@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from scout.broker.delivery import session_records, turn_record
 from scout.broker.effects import budget
-from scout.broker.routing import tokens
+from scout.broker.transaction import admission
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Agent, PermissionProfile
@@ -101,8 +101,8 @@ def issue_mcp_access(tx: Transaction, spec: SessionSpec) -> tuple[McpAccess, dic
     """Replace a session's credentials; return its MCP access, environment and contract."""
     agent = tx.need(Agent, "agent", spec.agent_id)
     session = tx.need(Session, "session", spec.session_id)
-    tokens.revoke_session_tokens(tx, session, "its program is started again")
-    secret = tokens.create_agent_token(tx, agent, session_id=session.id, label="session")
+    admission.revoke_session_tokens(tx, session, "its program is started again")
+    secret = admission.create_agent_token(tx, agent, session_id=session.id, label="session")
     status = tx.services.status
     url = f"{status.url}/agents/{agent.tool_role}/{quote(str(agent.path), safe='')}/mcp"
     facts = {

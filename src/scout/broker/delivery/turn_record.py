@@ -153,7 +153,8 @@ def record_end(
     """Record the end of a turn and what it cost, and close the requests that its program made."""
     if spent is not None:
         record_usage(tx, prepared, spent)
-    human_answers.withdraw_all_requests(tx, prepared)
+    if tx.services.harnesses[prepared.harness].capabilities.permissions:
+        human_answers.withdraw_all_requests(tx, prepared)
     match end:
         case Completed():
             _record_completion(tx, prepared, end)

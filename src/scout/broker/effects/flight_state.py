@@ -12,7 +12,6 @@ from scout.model.agent import Lifecycle
 from scout.model.ask import Ask, ReplyMode
 from scout.model.attention import AttentionKind
 from scout.model.conversation import Attachment, Message, MessageKind
-from scout.model.coupling import Trouble, close_delivery, follow_delivery, follow_flight, on_dead_lettered
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, bounce_of
 from scout.model.events.asks import (
     DELIVERY_EVENTS,
@@ -30,14 +29,18 @@ from scout.model.flight import (
     FlightMove,
     FlightPhase,
     FlightState,
+    Trouble,
+    close_delivery,
     complete_flight,
+    follow_delivery,
+    on_dead_lettered,
     retry_remedy,
     start_flight,
 )
 from scout.model.problems.session import Layer
 from scout.model.question import Question, QuestionState
 from scout.model.token import Token, find_secrets, hash_of, hide_secrets, is_valid
-from scout.model.work_item import WorkItem, WorkMove, WorkState
+from scout.model.work_item import WorkItem, WorkMove, WorkState, follow_flight
 from scout.policy.wake import Cause
 from scout.protocol.operations import command_line
 

@@ -1,13 +1,15 @@
 """Asks: make and retry them. An ask that cannot start is refused, or its flight records the reason."""
 
+import hashlib
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
+from scout.base.time import Time
 from scout.broker.effects import notices
-from scout.broker.operations import access, ask_chain
-from scout.broker.operations.flights import flight_named
+from scout.broker.operations import access
+from scout.broker.operations.flights import check_room, enclosing_flight, flight_named
 from scout.broker.routing import (
     attachments,
     attention_items,
@@ -32,14 +34,15 @@ from scout.model.problems.session import HarnessUnavailable, NoSession
 from scout.model.session import Session, SessionState
 from scout.model.work_item import WorkItem, new_work
 from scout.policy.choose import Choice, Demand
-from scout.policy.directory import Instance
+from scout.policy.directory import Instance, Party
+from scout.policy.limits import Link, check_ask_rate, check_chain
 from scout.policy.permit import Deed
-from scout.policy.reach import WakeAction
-from scout.policy.resolve import Resolution
-from scout.policy.target import decide_target, soft_mentions
+from scout.policy.resolve import Resolution, decide_target, soft_mentions
+from scout.policy.wake import WakeAction
 from scout.protocol.asks import MakeAsk, RetryFlight
+from scout.store.ledger import LAST
 
-_DAY = 86_400
+_MINUTE, _DAY = 60, 86_400
 
 
 class Target(NamedTuple):
@@ -73,7 +76,7 @@ def make_ask(tx: Transaction, request: MakeAsk) -> AskReceipt:
     _check_fork(tx, request, route)
     conversation = _find_conversation(tx, request, agent)
     ask = _new_ask(tx, request, target, conversation)
-    ask_chain.check_limits(tx, ask, body)
+    _check_limits(tx, ask, body)
     flight = new_flight(tx.mint("flt"), ask, tx.now)
     _create_work(tx, request, ask)
     message = _post_message(tx, request, ask, flight, target.soft)
@@ -126,7 +129,8 @@ def _find_conversation(tx: Transaction, request: MakeAsk, agent: Agent) -> Conve
 
 def _new_ask(tx: Transaction, request: MakeAsk, target: Target, conversation: Conversation) -> Ask:
     found, wish = target.found, target.wish
-    inside = ask_chain.enclosing_ask(tx, request.within)
+    working = enclosing_flight(tx, request.within)
+    inside = tx.need(Ask, "ask", working.ask_id) if working else None
     policy = request.session_policy
     existing = SessionPolicy.EXISTING if wish.session_id else SessionPolicy.REUSE
     ask = Ask(
@@ -305,7 +309,7 @@ def retry_ask(tx: Transaction, request: RetryFlight) -> AskReceipt:
     newest = tx.ledger.many(Flight, "flights_of_ask", ask=ask.id)[-1]
     flight = retry_flight(newest, ask, tx.mint("flt"), tx.now)
     message = tx.need(Message, "message", ask.message_id)
-    ask_chain.check_room(tx, ask)
+    check_room(tx, ask)
     route, waits = find_route_again(tx, ask, agent)
     conversation = tx.need(Conversation, "conversation", ask.conversation_id)
     again = replace(message, flight_id=flight.id)
@@ -324,13 +328,15 @@ def _find_target(tx: Transaction, request: MakeAsk) -> Target:
     if request.project_path is not None:
         target = _project_target(tx, request)
     elif request.target_session_id is not None:
-        target = _resolved_target(tx, request, tx.resolve(request.target_session_id))
+        found = tx.resolve(request.target_session_id)
+        target = _choose_endpoint(tx, request, found.agent, found)
     elif request.to is not None and request.to.startswith("crd_"):
         target = _card_target(tx, request, request.to)
     else:
         targeting = decide_target(request.body, request.to, False, tx.resolve)
-        assert targeting.target is not None  # a request without a target was refused
-        return _resolved_target(tx, request, targeting.target)._replace(soft=targeting.soft)
+        found = targeting.target
+        assert found is not None  # a request without a target was refused
+        return _choose_endpoint(tx, request, found.agent, found)._replace(soft=targeting.soft)
     return target._replace(soft=soft_mentions(request.body))
 
 
@@ -364,16 +370,13 @@ def _project_target(tx: Transaction, request: MakeAsk) -> Target:
     return target._replace(card=used)
 
 
-def _resolved_target(tx: Transaction, request: MakeAsk, found: Resolution) -> Target:
-    """Return the resolved agent. A harness, model or node in its address counts as a demand of the ask."""
-    target = _choose_endpoint(tx, request, found.agent, found)
-    return target._replace(found=found, canonical=found.canonical)
-
-
 def _choose_endpoint(
     tx: Transaction, request: MakeAsk, agent: Agent, found: Resolution | None = None
 ) -> Target:
-    """Choose the endpoint by what the ask demands; `found` may have chosen it already."""
+    """Choose the endpoint by what the ask demands; `found` may have chosen it already.
+
+    A session, harness, model or node in the resolved address counts as a demand of the ask.
+    """
     spelt = found.demand if found else Demand()
     wish = Demand(
         session_id=request.target_session_id or spelt.session_id,
@@ -383,8 +386,9 @@ def _choose_endpoint(
         caller=tx.caller,
     )
     routes.check_harness(tx, agent, wish)
-    known = _resolved_choice(tx, wish, found) if found is not None else None
-    return Target(agent, wish, known or routes.choice_for(tx, agent, wish), Instance(agent=agent).canonical)
+    known = _resolved_choice(tx, wish, found) if found else None
+    canonical = found.canonical if found else Instance(agent=agent).canonical
+    return Target(agent, wish, known or routes.choice_for(tx, agent, wish), canonical, found)
 
 
 def _resolved_choice(tx: Transaction, wish: Demand, found: Resolution) -> Choice | None:
@@ -396,3 +400,67 @@ def _resolved_choice(tx: Transaction, wish: Demand, found: Resolution) -> Choice
         return None
     chosen = [found.choice.endpoint] if found.choice.endpoint else []
     return found.choice if chosen == list(tx.endpoints(found.agent.id)) else None
+
+
+# -- limits, and the chain of asks -------------------------------------------------------------------
+
+
+def _check_limits(tx: Transaction, ask: Ask, body: str) -> None:
+    """Enforce the ask rate, the open-flight limit, and the loop and depth limits of the chain."""
+    limits = tx.rules.limits
+    sender, target = tx.address(ask.sender), tx.address(ask.target)
+    _check_rate(tx, ask.sender, sender)
+    check_room(tx, ask)
+    link = Link(
+        asker=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
+        asker_address=sender,
+        target=Party(agent_id=ask.target, session_id=ask.target_session_id),
+        target_address=target,
+        body_hash=_hash(body),
+    )
+    try:
+        check_chain(_ancestors_of(tx, ask), link, limits, _open_asks(tx, ask) if ask.chain else ())
+    except Refused as refusal:
+        tx.alarms.append(refusal.diagnostic)
+        raise
+
+
+def _check_rate(tx: Transaction, sender_id: str, sender: str) -> None:
+    since, limits = int(tx.now.plus(-_MINUTE)), tx.rules.limits
+
+    def load() -> list[int]:
+        return [moment for (moment,) in tx.ledger.rows("asks_recent", sender=sender_id, since=since)]
+
+    moments = tx.cache.asked_since(sender_id, since, load)
+    if len(moments) >= limits.asks_per_minute:
+        check_ask_rate(sender, [Time(one) for one in reversed(moments)], limits, tx.now)
+
+
+def _ancestors_of(tx: Transaction, ask: Ask) -> list[Link]:
+    """Return the enclosing asks of this one, oldest first."""
+    return [_link(tx, tx.need(Ask, "ask", ident)) for ident in ask.chain]
+
+
+def _link(tx: Transaction, ask: Ask) -> Link:
+    flights = tx.ledger.many(Flight, "flights_of_ask", ask=ask.id)
+    message = tx.get(Message, ask.message_id)
+    return Link(
+        asker=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
+        asker_address=tx.address(ask.sender),
+        target=Party(agent_id=ask.target, session_id=ask.target_session_id),
+        target_address=tx.address(ask.target),
+        ask_id=ask.id,
+        flight_id=flights[-1].id if flights else "",
+        body_hash=_hash(message.body) if message else "",
+    )
+
+
+def _open_asks(tx: Transaction, ask: Ask) -> list[Link]:
+    """Return the asker's open asks to the same target."""
+    waits = tx.ledger.many(Flight, "flights_open_for", agent=ask.sender, before=LAST, limit=50)
+    same = [one for one in waits if one.target == ask.target]
+    return [_link(tx, tx.need(Ask, "ask", one.ask_id)) for one in same]
+
+
+def _hash(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()

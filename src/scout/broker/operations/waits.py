@@ -62,12 +62,13 @@ async def _until_settled(
     with call.broker.waiters.listening(news, f"{flight_id} {call.agent_id}", call.token_id) as listener:
         if fresh:
             await listener.wait(_left(call, end))
-        while True:
             _require_credential(call)
+        while True:
             flight = call.broker.glance().get(Flight, flight_id)
             assert flight is not None  # it was read before
             if not _is_pending(call, request, flight) or not await listener.wait(_left(call, end)):
                 return flight
+            _require_credential(call)
 
 
 def _is_pending(call: CallContext[CallBroker], request: GetFlight, flight: Flight) -> bool:

@@ -29,8 +29,7 @@ from scout.protocol.agents import Identity, Registered
 from scout.protocol.enrolment import Enrolled
 from scout.protocol.inbox import Claimed
 from scout.protocol.request import Request, Write, result_of
-from scout.store.ledger import Ledger
-from scout.store.receipts import Remembered, recall, remember
+from scout.store.ledger import Ledger, Remembered
 
 T = TypeVar("T")
 
@@ -135,10 +134,9 @@ def run_once(tx: Transaction, request: Write[T], handler: Callable[[Transaction,
     """Run a request once per key and return its first answer again; refuse another request under the key."""
     if request.idempotency_key is None:
         return handler(tx, request)
-    connection, actor = tx.ledger.connection, tx.actor.agent_id or tx.actor.token_id
-    key = request.idempotency_key
+    actor, key = tx.actor.agent_id or tx.actor.token_id, request.idempotency_key
     hashed = hashlib.sha256(encode(_without_wait(request))).hexdigest()
-    known = recall(connection, actor, request.operation, key)
+    known = tx.ledger.recall(actor, request.operation, key)
     if known is not None:
         if known.hash != hashed:
             raise Refused(KeyReused(key=key, operation=request.operation))
@@ -147,7 +145,7 @@ def run_once(tx: Transaction, request: Write[T], handler: Callable[[Transaction,
     if isinstance(answer, Claimed) and not answer.items:
         return answer  # nothing was written, so a repeat is harmless
     receipt = Remembered(hashed, stored(_without_secret(answer)))
-    remember(connection, actor, request.operation, key, receipt=receipt, now=tx.now)
+    tx.ledger.remember(actor, request.operation, key, receipt=receipt, now=tx.now)
     return answer
 
 
