@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from scout.base.codec import plain
 from scout.base.refusal import PLACEHOLDER, Diagnostic, Remedy
+from scout.identity.address import fold
 from scout.identity.problem import ReservedName
-from scout.identity.segment import fold
 from scout.model.problems.request import NotFound
 from scout.protocol.request import Request
 

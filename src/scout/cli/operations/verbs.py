@@ -9,7 +9,7 @@ import time
 
 from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError, remedy
-from scout.cli.connection.text import is_interactive, note, out, paint
+from scout.cli.connection.text import is_interactive, note, out, out_text, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def ask(words: list[str], parameters: dict[str, Any], manner: Options) -> int:
     _attach(line, parameters)
     if _leaves(parameters, manner):
         return _show_ask(_post(line, ROUTES["ask"], parameters, manner), manner)
-    from scout.cli.waiting.follow import follow, settle, show_interrupted
+    from scout.cli.waiting.follow import follow, show_interrupted
 
     manner.key = manner.key or os.urandom(16).hex()
     began, first = time.monotonic(), _FIRST_WAIT if manner.wait is None else min(_FIRST_WAIT, manner.wait)
@@ -87,7 +87,8 @@ def ask(words: list[str], parameters: dict[str, Any], manner: Options) -> int:
     for text in receipt.get("notes") or ():
         note(f"note: {text}")
     if receipt["state"] == "completed" and not manner.as_json:
-        return settle(receipt)
+        out_text(str(receipt.get("output") or "").rstrip("\n"))
+        return 0
     left = None if manner.wait is None else max(manner.wait - (time.monotonic() - began), 0.0)
     held = manner.wait is None and receipt["phase"] == "held"
     return follow(line, receipt["flightId"], 0.0 if held else left, manner.as_json)

@@ -43,7 +43,7 @@ def show_interrupted(flight_id: str) -> int:
 
 
 def settle(flight: dict[str, Any], as_json: bool = False) -> int:
-    """Show a flight, or the receipt of a completed one: the reply, why it failed, or that it still runs."""
+    """Show a flight: the reply, why it failed, or that it is still running."""
     state = flight["state"]
     if as_json:
         out(json.dumps(flight))
