@@ -5,9 +5,9 @@ from functools import partial
 
 from bench.figure import Figure, microseconds
 from scout.model.conversation import ConversationKind
-from scout.policy.obligation import Obligation, Party
-from scout.policy.reach import Reach
-from scout.policy.wake import Cause, Occasion, WakeContext, decide_wake
+from scout.policy.directory import Party
+from scout.policy.obligation import Obligation
+from scout.policy.wake import Cause, Occasion, Reach, WakeContext, decide_wake
 
 
 def figures() -> Iterator[Figure]:

@@ -37,7 +37,7 @@ def main() -> int:
 
 def _measure(tree: Path, options: argparse.Namespace) -> int:
     # The first run makes all mutants and learns which tests reach them; one mutant is enough for that.
-    _mutmut(tree, "scout.identity.segment.x_is_folded__mutmut_1")
+    _mutmut(tree, "scout.identity.address.x_is_folded__mutmut_1")
     names = sorted(name for name in _results(tree) if name.startswith(options.only))
     sample = random.Random(options.seed).sample(names, min(options.count, len(names)))
     print(f"{len(names)} mutants, trying {len(sample)} (seed {options.seed})", flush=True)

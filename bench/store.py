@@ -19,8 +19,7 @@ from scout.model.events.talk import MessagePosted, Posted
 from scout.model.ref import Ref
 from scout.store.database import Database, connect
 from scout.store.directory import StoredDirectory, View
-from scout.store.ledger import Ledger
-from scout.store.log import append, last_seq
+from scout.store.ledger import Ledger, append, last_seq
 from scout.store.migrate import migrate
 
 SIZES = (100, 10_000, 100_000)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scout.adapters.process.spawn import reap
+from scout.adapters.process.run import reap
 from tests.adapters.turns import LOOPS, begin, left_over
 
 

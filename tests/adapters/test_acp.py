@@ -15,7 +15,7 @@ import pytest
 from scout.adapters.acp.adapter import Acp
 from scout.adapters.persistent.harness import NO_ACCESS
 from scout.adapters.persistent.pipe import PipeLimits, list_pipes
-from scout.adapters.process.spawn import reap
+from scout.adapters.process.run import reap
 from scout.base.refusal import Refused
 from scout.model.agent import PermissionProfile
 from scout.model.delivery import InspectResult

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from scout.adapters.acp.adapter import Acp
 from scout.adapters.persistent.pipe import list_pipes
-from scout.adapters.process.spawn import reap
+from scout.adapters.process.run import reap
 from scout.base.refusal import Refused
 from scout.model.problems.session import Layer
 from scout.ports import (

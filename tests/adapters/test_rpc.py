@@ -10,7 +10,7 @@ import pytest
 
 from scout.adapters.persistent.pipe import Pipe, PipeLimits
 from scout.adapters.persistent.rpc import Rpc, RpcError, is_call, message_of, result_of, tag_of_reply
-from scout.adapters.process.spawn import Launch
+from scout.adapters.process.run import Launch
 from tests.adapters.turns import run_on, until
 
 # It answers `echo` with its parameters, `fail` with an error and `ask` with a request of its own; `end` ends it.

@@ -25,6 +25,12 @@ def test_health_needs_no_credential(live: Daemon) -> None:
     assert set(reply.headers) == {"content-type", "content-length"}  # not which server it is, not the time
 
 
+def test_a_result_names_the_version_of_the_daemon(live: Daemon) -> None:
+    version = live.call("GET", "/health", token=None).json["version"]
+    assert live.call("GET", "/v1/whoami").headers["scout-version"] == version
+    assert "scout-version" not in live.call("GET", "/v1/whoami", token="sct_nothing").headers
+
+
 @pytest.mark.rows("R4.2-6")
 def test_metrics_are_numbers_without_names(live: Daemon) -> None:
     live.register("metered")

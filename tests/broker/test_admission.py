@@ -2,7 +2,7 @@
 
 from scout.model.agent import ToolRole
 from scout.model.token import TokenKind
-from scout.protocol.access import CreateToken, ListTokens, SetAlias
+from scout.protocol.access import CreateToken, ListTokens, RevokeToken, SetAlias
 from scout.protocol.agents import ConfigureAgent, Resolve, RetireAgent, WhoAmI
 from scout.protocol.scout import Credential
 from scout.protocol.talk import GetMessage, Send
@@ -86,6 +86,37 @@ async def test_a_person_looks_from_their_folder_and_an_agent_from_its_own(rig: R
     assert (await agent.call(Resolve(address="root"))).path == "/ada/agent/other"
     nowhere = await rig.scout(directory=str(rig.home / "missing"))
     assert (await refused(nowhere.call(Resolve(address="root")))).code == "unknown_target"
+
+
+@as_test
+async def test_a_folder_is_looked_at_again_after_a_moment(rig: Rig) -> None:
+    folder = rig.home / "repository"
+    (folder / ".git" / "objects").mkdir(parents=True)
+    (folder / ".git" / "refs").mkdir()
+    head = folder / ".git" / "HEAD"
+    head.write_text("ref: refs/heads/main\n")
+    assert (await rig.scout(directory=str(folder))).who.caller.root_branch == "main"
+    head.write_text("ref: refs/heads/next\n")
+    rig.clock.ahead += 3
+    assert (await rig.scout(directory=str(folder))).who.caller.root_branch == "next"
+
+
+@as_test
+async def test_an_admission_is_kept_until_what_decided_it_changes(rig: Rig) -> None:
+    """A token of another program ends at every turn; it concerns nobody else."""
+    await rig.register("arc")
+    await rig.register("hal")
+    own, acting, other = await rig.scout(), await rig.scout(act_as="@arc"), await rig.scout(rig.tokens["hal"])
+    minted = await rig.operator(CreateToken(agent="@arc"))
+    await rig.scout(minted.secret)
+    await rig.operator(RevokeToken(token_id=minted.token.id))
+    assert (await refused(rig.scout(minted.secret))).code == "unauthenticated"
+    assert (await rig.scout()).who is own.who
+    assert (await rig.scout(act_as="@arc")).who is acting.who
+    await rig.operator(ConfigureAgent(address="@hal", tool_role=ToolRole.WORKER))
+    assert (await rig.scout()).who is own.who
+    assert (await rig.scout(act_as="@arc")).who is not acting.who
+    assert (await rig.scout(rig.tokens["hal"])).who is not other.who
 
 
 @as_test

@@ -105,3 +105,14 @@ async def test_a_program_that_is_not_there_is_given_up_at_once(rig: Rig) -> None
     assert view.error.code == "wake_failed"
     assert "no-such-program-at-all was not found" in view.error.message
     assert view.attempts == 1
+
+
+@as_test
+async def test_what_a_turn_cost_is_stored_with_its_end(rig: Rig) -> None:
+    await rig.register("upper", command=("tr", "a-z", "A-Z"))
+    statements: list[str] = []
+    rig.broker._database.trace(statements.append)
+    assert (await rig.operator(MakeAsk(to="@upper", body="x", wait=20))).output == "X"
+    commits = "\n".join(statements).split("COMMIT")
+    (end,) = (text for text in commits if "collab.flight.completed" in text)
+    assert "collab.usage.reported" in end

@@ -12,7 +12,7 @@ from scout.policy.wake import differs, in_words
 from scout.store.database import connect
 from scout.store.integrity.review import review
 from scout.store.integrity.verify import verify
-from scout.store.log import append
+from scout.store.ledger import append
 from scout.store.migrate import migrate
 from tests.broker.old_log import logs, rows, rows_of
 

@@ -382,11 +382,16 @@ async def _asks_back(rig: Rig) -> tuple[str, str]:
     await rig.register("ship", harness="command", command=write_program(rig.home, "ship", _SHIP))
     asked = await arc.call(MakeAsk(to="@ship", body="deploy"))
     await wait_until((rig.home / "began").exists)
+    await wait_until(lambda: _is_running(rig, asked.flight_id))
     ship = await rig.scout(act_as="@ship")
     question = await _asked(ship, to="@arc", body="which port?", flight_id=asked.flight_id)
     (rig.home / "asked").touch()
     await wait_until(lambda: _notes(rig, "waiting for an answer"))
     return asked.flight_id, question.id
+
+
+async def _is_running(rig: Rig, flight_id: str) -> bool:
+    return (await rig.operator(GetFlight(flight_id=flight_id))).state is FlightState.RUNNING
 
 
 async def _notes(rig: Rig, words: str) -> list[object]:

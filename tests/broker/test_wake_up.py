@@ -21,8 +21,7 @@ from scout.model.events.talk import MessagePosted, message_of
 from scout.model.question import QUESTION
 from scout.model.waiting import WaitingKind
 from scout.model.work_item import WORK_ITEM
-from scout.policy.reach import WakeAction
-from scout.policy.wake import WakeFacts, decide_wake
+from scout.policy.wake import WakeAction, WakeFacts, decide_wake
 from scout.protocol.agents import RetireAgent, ShowAgent
 from scout.protocol.asks import MakeAsk
 from scout.protocol.channels import CreateChannel

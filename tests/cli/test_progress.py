@@ -2,9 +2,12 @@
 
 import base64
 import json
+import re
 import shlex
+import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ import pytest
 from scout.base.refusal import Family
 from scout.cli.connection.refusal import OPEN
 from tests.cli.running import Shell, typed
+from tests.daemon.daemons import eventually
 
 pytestmark = pytest.mark.slow  # each command is a process of its own
 
@@ -234,6 +238,40 @@ def test_the_warm_path_loads_nothing_heavy(shell: Shell) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert [name for name in heavy if name in done.stderr.split()] == [], words
+
+
+def test_a_short_answer_takes_one_request(shell: Shell) -> None:
+    url = shell.data("status")["url"]
+
+    def count_requests() -> int:
+        with urllib.request.urlopen(f"{url}/metrics") as answer:
+            text = answer.read().decode()
+        return int(re.findall(r"^scout_http_requests_total (\d+)", text, re.MULTILINE)[0])
+
+    shell.say("ask", "@arc", "warm")
+    taken = set[int]()
+    for _ in range(5):  # a busy machine may not answer within the first wait
+        before = count_requests()
+        assert shell.say("ask", "@arc", "short") == "short\n"
+        taken.add(count_requests() - before - 1)  # the count is a request, too
+    assert min(taken) == 1
+
+
+def test_ctrl_c_at_once_leaves_the_work_running(shell: Shell) -> None:
+    folder = shell.project("begun")
+    program = folder / "begin"
+    program.write_text(f"#!/bin/sh\ntouch {folder}/began\nexec sleep 60\n")
+    program.chmod(0o755)
+    shell.say("agent", "register", "begun", "--command", str(program), "--project", ".", cwd=folder)
+    command = [sys.executable, "-m", "scout", "ask", "@begun", "x"]
+    process = subprocess.Popen(command, env=shell.environ, cwd=folder, stderr=subprocess.PIPE, text=True)
+    eventually((folder / "began").exists)
+    process.send_signal(signal.SIGINT)
+    _, shown = process.communicate(timeout=30)
+    assert process.returncode == 130
+    flight = shown.rstrip().rpartition("come back with: scout wait ")[2]
+    assert shell.data("flight", "get", flight)["state"] in ("queued", "running")
+    shell.say("flight", "cancel", flight)
 
 
 def test_project_move_and_retirement(shell: Shell) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from scout.base.codec import decode, encode, plain, stored
+from scout.base.machine import Mutable
 from scout.base.refusal import Refused
 from scout.model import (
     agent,
@@ -23,7 +24,6 @@ from scout.model import (
     token,
     work_item,
 )
-from scout.model.change import Mutable
 from scout.model.conversation import Message, channel_id, check_body, dm_id
 from scout.model.endpoint import EndpointState, is_online
 from scout.model.events.event_types import read_event

@@ -10,7 +10,6 @@ from scout.base.time import Time
 from scout.model.ask import Ask
 from scout.model.attention import AttentionKind, AttentionMove, ReturnPath, Risk, decide_attention
 from scout.model.card import expire_card, revoke_card
-from scout.model.coupling import close_delivery, follow_delivery
 from scout.model.delivery import (
     Delivery,
     DeliveryState,
@@ -33,8 +32,10 @@ from scout.model.flight import (
     FlightPhase,
     FlightState,
     cancel_flight,
+    close_delivery,
     complete_flight,
     fail_flight,
+    follow_delivery,
     hold_flight,
     note_flight,
     wait_flight,

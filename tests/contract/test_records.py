@@ -33,8 +33,7 @@ from scout.model.session import ready_session
 from scout.model.usage import Usage, UsageLedger, day_of, totals
 from scout.model.work_item import WorkItem
 from scout.policy.directory import OUTSIDE
-from scout.policy.resolve import resolve
-from scout.policy.target import decide_target
+from scout.policy.resolve import decide_target, resolve
 from tests.model.generate import wire_names
 from tests.model.samples import (
     ALICE,

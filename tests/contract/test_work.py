@@ -6,7 +6,6 @@ import pytest
 
 from scout.base.codec import decode, encode, plain
 from scout.base.refusal import BadRequest, Refused
-from scout.model.coupling import follow_flight
 from scout.model.flight import Flight, FlightError, cancel_flight, complete_flight, fail_flight, start_flight
 from scout.model.question import (
     SpawnWork,
@@ -24,6 +23,7 @@ from scout.model.work_item import (
     WorkItem,
     WorkState,
     accept_work,
+    follow_flight,
     hand_over_work,
     new_work,
     progress_work,

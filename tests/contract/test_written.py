@@ -95,7 +95,6 @@ MAY_READ = {
     "policy/resolve.py": {"lex", "bare_branch", "parse_handle"},
     "policy/fleet_file.py": {"parse_dimensions"},
     # Each asks which form a text has, before the resolver is asked what it means.
-    "broker/operations/asks.py": {"lex", "parse_handle"},
     "broker/operations/talk.py": {"lex"},
     "broker/operations/access.py": {"lex", "parse_handle"},
     "broker/operations/agents.py": {"lex"},

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from scout.base.codec import plain
+from scout.identity.address import segment
 from scout.identity.branch import BirthBranch
 from scout.identity.lexer import lex
 from scout.identity.mention import Mention, find_mentions
 from scout.identity.name import BranchName, HandleName, PathName
-from scout.identity.segment import segment
 from tests.identity.refusals import refused
 
 Case = dict[str, Any]

@@ -8,6 +8,7 @@ from statistics import median
 import pytest
 
 from scout.base.refusal import Refused
+from scout.identity.address import fold
 from scout.identity.branch import BirthBranch, check_slug
 from scout.identity.code_span import CodeSpans
 from scout.identity.grammar import parse_dimensions, parse_handle
@@ -15,7 +16,6 @@ from scout.identity.lexer import lex
 from scout.identity.mention import find_mentions
 from scout.identity.path import AgentPath
 from scout.identity.route import find_route
-from scout.identity.segment import fold
 
 SMALL, LARGE = 10_000, 100_000
 FLOOR = 0.001  # seconds; below it the clock and the machine say more than the code

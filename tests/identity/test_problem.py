@@ -4,12 +4,12 @@ import pytest
 
 from scout.base.codec import encode, render
 from scout.base.refusal import Family, Remedy, code_of, status_of
+from scout.identity.address import require_text
 from scout.identity.problem import (
     DepthCap,
     MalformedAddress,
     ReservedName,
     instead,
-    require_text,
     within,
 )
 from scout.identity.problem import malformed as make

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scout.base.codec import decode, encode, plain
 from scout.base.refusal import Diagnostic, Refused
-from scout.identity.address import QUALIFIERS, Address
+from scout.identity.address import QUALIFIERS, Address, fold, is_folded, segment
 from scout.identity.branch import BirthBranch, check_ref, check_slug
 from scout.identity.code_span import CodeSpans
 from scout.identity.grammar import parse_dimensions, parse_handle, readable_handle
@@ -22,7 +22,6 @@ from scout.identity.path import PATH_WORDS, AgentPath, Kind
 from scout.identity.problem import MalformedAddress
 from scout.identity.reserved import RESERVED
 from scout.identity.route import find_route
-from scout.identity.segment import fold, is_folded, segment
 from scout.identity.spelling import directory_definition, node_name, registered
 from tests.identity.texts import (
     ADDRESSES,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scout.identity.segment import fold, is_folded, segment
+from scout.identity.address import fold, is_folded, segment
 from tests.identity.refusals import NO_READING, malformed, told
 
 FOLDED = [

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scout.base.machine import Mutable, changed, moved
 from scout.base.refusal import Refused, WrongRevision, WrongState
 from scout.model import (
     agent,
@@ -23,7 +24,6 @@ from scout.model import (
     token,
     work_item,
 )
-from scout.model.change import Mutable, changed, moved
 from scout.model.node import NODE, NodeMove, NodeState
 from scout.model.people import binding, schedule, user
 from scout.model.waiting import WaitingKind, WaitingOn

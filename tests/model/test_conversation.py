@@ -19,10 +19,12 @@ from scout.model.conversation import (
     dm_id,
     join,
     leave,
+    make_storable,
     member_id,
     mute,
     redact,
     set_policy,
+    shorten,
     thread_id,
 )
 from scout.model.problems.request import TooLarge
@@ -173,3 +175,21 @@ def test_redaction_takes_the_body_and_keeps_the_rest() -> None:
 def test_broadcasts_and_threads_have_ids_of_their_own() -> None:
     assert len({broadcast_id("me"), broadcast_id("u1"), thread_id("me"), channel_id("me", "me")}) == 4
     assert {prefix_of(broadcast_id("me")), prefix_of(thread_id("msg_1"))} == {"cnv"}
+
+
+@given(st.text(st.characters(codec=None), max_size=200))
+def test_whatever_a_program_writes_can_be_stored(text: str) -> None:
+    assert check_body(make_storable(text)) == make_storable(text)
+
+
+def test_what_cannot_be_stored_is_made_visible() -> None:
+    assert make_storable("important\0tail\udc80.") == "important␀tail�."
+    assert make_storable("é 😀\n") == "é 😀\n"
+
+
+@given(st.text(max_size=100), st.integers(0, 400))
+def test_a_shortened_text_is_the_beginning_and_fits(text: str, limit: int) -> None:
+    short = shorten(text, limit)
+    assert text.startswith(short)
+    assert len(short.encode()) <= limit
+    assert short == text or len(text[: len(short) + 1].encode()) > limit

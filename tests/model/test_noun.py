@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scout.base.codec import decode, encode, stored
+from scout.base.machine import Mutable
 from scout.base.record import Record
 from scout.model.ask import AskReceipt
-from scout.model.change import Mutable
 from scout.model.conversation import Member, Receipt
 from scout.model.noun import NOUNS, Noun
 from scout.model.ref import RefKind

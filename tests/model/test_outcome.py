@@ -2,10 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scout.model.coupling import follow_flight
 from scout.model.flight import FlightState
 from scout.model.waiting import WaitingKind, WaitingOn
-from scout.model.work_item import WORK_ITEM, Acceptance, WorkState
+from scout.model.work_item import WORK_ITEM, Acceptance, WorkState, follow_flight
 from tests.model.samples import ALICE, BOB, T1, a_flight, a_work_item
 
 ON = WaitingOn(kind=WaitingKind.CONDITION, ref="x")

@@ -11,7 +11,9 @@ from scout.model.token import (
     TokenState,
     check_token,
     expire_token,
+    find_secrets,
     hash_of,
+    hide_secrets,
     is_valid,
     require_valid,
     revoke_token,
@@ -92,3 +94,13 @@ def test_a_token_is_valid_while_it_is_active_and_not_expired() -> None:
     assert is_valid(a_token(), T1)
     assert not is_valid(a_token(expires_at=T1), T1)
     assert not is_valid(revoke_token(a_token(), "rotated", T1), T1)
+
+
+ONE, TWO = "sct_" + "a" * 43, "sct_" + "a" * 43 + "b"
+
+
+def test_tokens_are_found_once_and_hidden_whole() -> None:
+    text = f"token={ONE} and {TWO}, again {ONE}; not sct_short"
+    assert find_secrets(text) == (ONE, TWO)
+    assert hide_secrets(text, find_secrets(text)) == "token=sct_… and sct_…, again sct_…; not sct_short"
+    assert find_secrets("nothing") == ()

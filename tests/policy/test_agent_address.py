@@ -8,10 +8,10 @@ from scout.base.refusal import Refused
 from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import AliasState, AliasTarget
 from scout.model.endpoint import EndpointState
-from scout.policy.agent_address import agent_address, find_address, shorter_alias
 from scout.policy.directory import Viewpoint
 from scout.policy.fleet import Fleet
 from scout.policy.fleet_file import read_fleet
+from scout.policy.handle import agent_address, find_address, shorter_alias
 from scout.policy.resolve import resolve
 from tests.policy.fleets import NOW, agent, alias, endpoint, fleet
 from tests.policy.test_resolve import Counting, files

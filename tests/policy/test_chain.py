@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from scout.base.refusal import Refused, Remedy
 from scout.model.problems.session import AskLoop
-from scout.policy.chain import ChainDecision, Link, check_chain, clarification
-from scout.policy.limits import Limits, raise_limit
-from scout.policy.obligation import Party
+from scout.policy.directory import Party
+from scout.policy.limits import ChainDecision, Limits, Link, check_chain, clarification, raise_limit
 
 LIMITS = Limits()
 

@@ -3,8 +3,8 @@
 import pytest
 
 from scout.model.agent import Agent
-from scout.policy.agent_address import closest_matches
 from scout.policy.directory import Wanted
+from scout.policy.handle import closest_matches
 from tests.policy.fleets import agent
 
 BARE = agent("arc")

@@ -10,7 +10,7 @@ from scout.model.agent import AgentConfig, Lifecycle, WakePolicy
 from scout.model.endpoint import EndpointState
 from scout.model.problems.target import RetiredTarget, TargetOffline
 from scout.policy.limits import Periods
-from scout.policy.reach import Reach, WakeAction, check_reach, is_kept_warm, reach_of
+from scout.policy.wake import Reach, WakeAction, check_reach, is_kept_warm, reach_of
 from tests.model.samples import T0, an_agent, an_endpoint
 
 ARC = Reach(agent_id="arc", address="@arc")

@@ -18,10 +18,9 @@ from scout.model.delivery import DeliveryState
 from scout.model.endpoint import ENDPOINT, EndpointMove, EndpointState
 from scout.model.events.asks import Nudge as StoredNudge
 from scout.model.flight import Flight, FlightError, FlightPhase, FlightState, retry_remedy
-from scout.model.owed_move import OwedMove, owed_move
 from scout.model.question import QuestionState
 from scout.model.ref import Ref
-from scout.model.waiting import WaitingKind, WaitingOn
+from scout.model.waiting import OwedMove, WaitingKind, WaitingOn
 from scout.model.work_item import WorkState
 from scout.policy.limits import Alarm, Gap, Periods, Sweeps
 from scout.policy.sweep import due_for
@@ -221,16 +220,16 @@ def test_a_nudge_that_was_said_to_come_then_comes_then_whatever_the_settings_say
 
 
 def test_since_when_a_move_is_owed() -> None:
-    assert owed_move(a_question()) == OwedMove("question_open", T0)
-    assert owed_move(a_question(state=QuestionState.CLOSED)) is None
+    assert a_question().owed_move == OwedMove("question_open", T0)
+    assert a_question(state=QuestionState.CLOSED).owed_move is None
     on = WaitingOn(kind=WaitingKind.CONDITION, until=T0.plus(HOUR))
     held = a_work_item(state=WorkState.WAITING, waiting_on=on)
-    assert owed_move(held) == OwedMove("work_waiting", T0.plus(HOUR))
-    assert owed_move(a_work_item()) == OwedMove("work_open", T0)
-    assert owed_move(a_work_item(state=WorkState.DONE)) is None
-    assert owed_move(waiting(WaitingOn(kind=WaitingKind.ACTOR))) == OwedMove("work_waiting", T0)
-    assert owed_move(waiting(on)) is None
-    assert owed_move(running()) is None
+    assert held.owed_move == OwedMove("work_waiting", T0.plus(HOUR))
+    assert a_work_item().owed_move == OwedMove("work_open", T0)
+    assert a_work_item(state=WorkState.DONE).owed_move is None
+    assert waiting(WaitingOn(kind=WaitingKind.ACTOR)).owed_move == OwedMove("work_waiting", T0)
+    assert waiting(on).owed_move is None
+    assert running().owed_move is None
 
 
 @pytest.mark.parametrize(

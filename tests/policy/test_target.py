@@ -6,8 +6,7 @@ from scout.base.refusal import BadRequest, Refused
 from scout.identity.problem import MalformedAddress
 from scout.model.problems.target import UnknownTarget
 from scout.policy.directory import OUTSIDE
-from scout.policy.resolve import Resolution, resolve
-from scout.policy.target import Targeting, decide_target
+from scout.policy.resolve import Resolution, Targeting, decide_target, resolve
 from tests.policy.fleets import NOW, agent, fleet
 
 ROSTER = fleet(agent("arc"), agent("bow"))

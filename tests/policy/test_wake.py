@@ -15,14 +15,16 @@ from scout.model.agent import Lifecycle, WakePolicy
 from scout.model.conversation import ConversationKind, MessageKind, SoftMentions
 from scout.model.events.envelope import Metadata, PassedOver, WakeFact
 from scout.model.events.event_types import ALL, event_type
+from scout.policy.directory import Party
 from scout.policy.limits import Limits, Routing, raise_limit
-from scout.policy.obligation import Obligation, Party
-from scout.policy.reach import Reach, WakeAction
+from scout.policy.obligation import Obligation
 from scout.policy.wake import (
     Cause,
     Considered,
     Occasion,
+    Reach,
     Role,
+    WakeAction,
     WakeContext,
     WakeDecision,
     WakeFacts,

@@ -8,7 +8,7 @@ import pytest
 from scout.base.refusal import Refused
 from scout.store.database import Database, connect
 from scout.store.integrity.backup import backup, check_file, restore
-from scout.store.log import last_seq
+from scout.store.ledger import last_seq
 from scout.store.migrate import CURRENT, migrate, version_of
 from tests.store.facts import said
 

@@ -13,7 +13,7 @@ from scout.store.database import Database, connect
 from scout.store.integrity.backup import backup, restore
 from scout.store.integrity.damage import DamageReport, examine, looks_sound
 from scout.store.integrity.wal import read_log
-from scout.store.log import last_seq
+from scout.store.ledger import last_seq
 from scout.store.migrate import CURRENT, migrate
 from tests.store.facts import said
 

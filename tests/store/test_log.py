@@ -17,7 +17,7 @@ from scout.model.events.event_types import ALL
 from scout.model.events.presence import AgentRegistered
 from scout.model.events.talk import MessagePosted, Posted
 from scout.store.database import connect
-from scout.store.log import events_after
+from scout.store.ledger import events_after
 from scout.store.migrate import migrate
 from scout.store.table import TABLES, table_of
 from tests.policy.fleets import agent
@@ -79,7 +79,7 @@ def test_every_table_has_events_that_change_it() -> None:
 @pytest.mark.rows("R0-88")
 def test_replay_calls_no_decision() -> None:
     folder = Path(next(iter(room.__path__)))
-    for name in ("log", "derived", "table", "integrity/verify"):
+    for name in ("ledger", "derived", "table", "integrity/verify"):
         tree = ast.parse((folder / f"{name}.py").read_text())
         imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         deciding = {module for module in imported if module.startswith("scout.policy")}

@@ -10,7 +10,7 @@ from scout.base.refusal import Refused
 from scout.store.database import Database, connect
 from scout.store.integrity.backup import restore
 from scout.store.integrity.verify import verify
-from scout.store.log import last_seq
+from scout.store.ledger import last_seq
 from scout.store.migrate import CURRENT, migrate, scripts, version_of
 from scout.store.search import feed, search
 from tests.store.facts import said

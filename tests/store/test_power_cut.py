@@ -12,7 +12,7 @@ import pytest
 from scout.base.ids import derived
 from scout.store.database import connect
 from scout.store.integrity.verify import verify
-from scout.store.log import events_after
+from scout.store.ledger import events_after
 from scout.store.migrate import CURRENT, migrate, version_of
 from scout.store.search import feed
 from scout.store.writer import Writer

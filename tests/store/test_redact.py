@@ -13,7 +13,7 @@ from scout.model.events.envelope import Changed, Event
 from scout.model.events.talk import MessagePosted, MessageRedacted, Posted
 from scout.store.database import checkpoint, connect
 from scout.store.integrity.verify import verify
-from scout.store.log import events_after
+from scout.store.ledger import events_after
 from scout.store.migrate import migrate
 from scout.store.redact import redact
 from scout.store.search import feed, search

@@ -23,7 +23,7 @@ from scout.model.work_item import new_work, update_work
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.integrity.verify import VOLATILE_FIELDS, VOLATILE_TABLES
-from scout.store.log import last_seq
+from scout.store.ledger import last_seq
 from scout.store.migrate import migrate
 from scout.store.search import SearchHit, feed, places_of, search
 from scout.store.table import TABLES

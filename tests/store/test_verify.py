@@ -16,7 +16,7 @@ from scout.model.noun import NOUNS
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.integrity.verify import verify
-from scout.store.log import append, events_after, last_seq
+from scout.store.ledger import append, events_after, last_seq
 from scout.store.migrate import migrate
 from scout.store.table import TABLES
 from tests.model.generate import records

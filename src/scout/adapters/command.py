@@ -13,14 +13,14 @@ from scout.adapters.harness import (
     BasicHarness,
     TurnImpossible,
     check_id,
+    environment_for,
     estimate_tokens,
     find_command,
     not_attachable,
     working_directory,
 )
-from scout.adapters.process.run import Run, RunLimits, RunState, follow, last_line, stop
+from scout.adapters.process.run import Launch, Run, RunLimits, RunState, follow, last_line, stop
 from scout.adapters.process.run_folders import tail_of_runs
-from scout.adapters.process.spawn import Launch, environment_for
 from scout.base.refusal import Refused, Remedy
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing

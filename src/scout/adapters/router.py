@@ -7,7 +7,7 @@ import signal
 from asyncio.subprocess import PIPE, Process
 from contextlib import suppress
 
-from scout.adapters.process.spawn import environment_for
+from scout.adapters.harness import environment_for
 from scout.base.codec import encode
 
 _PATIENCE = 20.0  # seconds

@@ -6,7 +6,19 @@ import secrets
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from scout.api.asgi import AsgiSend, Gone, Mount, Receive, Response, Scope, WatchedResponse, sent
+from scout.api.asgi import (
+    JSON,
+    AsgiSend,
+    Gone,
+    Headers,
+    Mount,
+    Receive,
+    Response,
+    Scope,
+    WatchedResponse,
+    disconnected,
+    sent,
+)
 from scout.api.docs_page import page
 from scout.api.guard import Guard, header_values
 from scout.api.metrics import metrics
@@ -14,7 +26,7 @@ from scout.api.openapi import openapi
 from scout.api.requests import WrongMedia, body_of, read
 from scout.api.responses import encoded, internal, problem
 from scout.api.routes import RouteMatch, Routes, WrongMethod
-from scout.api.stream import Frames, disconnected, follow
+from scout.api.stream import Frames, follow
 from scout.base.codec import encode
 from scout.base.outside import text_of
 from scout.base.refusal import BadRequest, Diagnostic, Refused
@@ -43,6 +55,7 @@ class Application:
     ) -> None:
         self._door = door
         self._version = version
+        self._headers: Headers = (*JSON, (b"scout-version", version.encode()))  # only for admitted callers
         self._comment = comment
         self._counters = counters
         self._guard = Guard(hosts)
@@ -106,7 +119,7 @@ class Application:
         words = (found, scope["query_string"], body, headers.get(b"idempotency-key"))
         request = read(*words) if len(body) <= _SHORT else await asyncio.to_thread(read, *words)
         result = await self._call(scout, request, receive)
-        return Response(encoded(result), request.status)
+        return Response(encoded(result), request.status, self._headers)
 
     async def _mounted(
         self, mount: Mount, credential: Credential, scope: Scope, receive: Receive, send: AsgiSend

@@ -1,4 +1,4 @@
-"""The ASGI types that Scout uses, and sending a complete response."""
+"""The ASGI types that Scout uses, sending a complete response, and waiting for a disconnect."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -60,3 +60,9 @@ async def sent(answer: Response, send: AsgiSend) -> None:
     headers = [*answer.headers, length]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body})
+
+
+async def disconnected(receive: Receive) -> None:
+    """Wait until the client disconnects."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

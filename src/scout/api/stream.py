@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from scout.api.asgi import AsgiSend, Headers, Receive, Response
+from scout.api.asgi import AsgiSend, Headers, Receive, Response, disconnected
 from scout.api.responses import encoded, problem_document
 from scout.base.codec import encode
 from scout.base.refusal import Diagnostic, Refused
@@ -133,12 +133,6 @@ class _Following:
     def _ask(self) -> "asyncio.Future[Event]":
         step: Callable[[], Awaitable[Event]] = self._events.__anext__
         return asyncio.ensure_future(step())
-
-
-async def disconnected(receive: Receive) -> None:
-    """Wait until the client disconnects."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def _dropped(diagnostic: Diagnostic) -> bytes:

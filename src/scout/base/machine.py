@@ -1,10 +1,18 @@
-"""A lifecycle as a literal table. Each (state, move) cell gives the next state or is refused."""
+"""A lifecycle as a literal table, and the records that change by it.
+
+Each (state, move) cell gives the next state or is refused. A change checks the revision that the caller read,
+and increments it.
+"""
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from scout.base.refusal import Refused, WrongState
+import msgspec
+
+from scout.base.record import Record
+from scout.base.refusal import Refused, WrongRevision, WrongState
+from scout.base.time import Time
 
 S = TypeVar("S", bound=StrEnum)
 M = TypeVar("M", bound=StrEnum)
@@ -57,3 +65,37 @@ class Machine(Generic[S, M]):
         lines += [f"    {a} --> {b}: {', '.join(moves)}" for (a, b), moves in arrows.items()]
         lines += [f"    {state} --> [*]" for state in self.states if state in self.settled]
         return "\n".join(lines)
+
+
+class Mutable(Record):
+    """The common fields of records that change in place."""
+
+    id: str
+    revision: int = 1
+    created_at: Time
+    updated_at: Time
+
+
+R = TypeVar("R", bound=Mutable)
+
+
+def changed(noun: str, record: R, now: Time, *, seen: int | None = None, **changes: Any) -> R:
+    """Return the record with `changes`; refuse if it changed after the caller read revision `seen`."""
+    if seen is not None and seen != record.revision:
+        raise Refused(WrongRevision(noun=noun, id=record.id, seen=seen, current=record.revision))
+    return msgspec.structs.replace(record, revision=record.revision + 1, updated_at=now, **changes)
+
+
+def moved(
+    machine: Machine[S, M],
+    record: R,
+    move: M,
+    now: Time,
+    *,
+    seen: int | None = None,
+    field: str = "state",
+    **changes: Any,
+) -> R:
+    """Return the record after `move`; `field` is the name of its state field."""
+    following = machine.after(getattr(record, field), move)
+    return changed(machine.noun, record, now, seen=seen, **{field: following}, **changes)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -9,22 +10,21 @@ from msgspec.structs import replace
 from scout.base.refusal import Refused
 from scout.broker import first_start
 from scout.broker.delivery.dispatcher import Dispatcher
-from scout.broker.delivery.terminals import Terminals
+from scout.broker.delivery.terminals import HostProcesses
 from scout.broker.local import LocalScout
 from scout.broker.routing import attention_items
 from scout.broker.routing.routes import wake_agent
 from scout.broker.sessions import runtimes
 from scout.broker.sessions.after_restart import RestartRecovery
 from scout.broker.sessions.harness_checks import CheckWish, HarnessChecks, PlayCheck
-from scout.broker.sessions.host_processes import HostProcesses
 from scout.broker.sessions.keep_warm import WarmKeeper
 from scout.broker.transaction import admission
-from scout.broker.transaction.admission import Admitted
+from scout.broker.transaction.admission import Admissions, Admitted
 from scout.broker.transaction.cache import Cache
+from scout.broker.transaction.call import until_stored
 from scout.broker.transaction.services import LiveSettings, Services
 from scout.broker.transaction.streams import Hub, Waiters
 from scout.broker.transaction.transaction import Transaction
-from scout.broker.transaction.transactions import until_stored
 from scout.broker.upkeep import housekeeping
 from scout.broker.upkeep.housekeeping import DiskCaps
 from scout.broker.upkeep.notifier import Notifier
@@ -35,7 +35,7 @@ from scout.model.events.directory import AliasEvent, GrantEvent, TokenEvent, Tok
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import ALL
 from scout.model.events.presence import AgentEvent, EndpointEvent, ReachEvent, SessionEvent
-from scout.model.events.talk import AttentionCreated, MemberEvent, MessagePosted
+from scout.model.events.talk import AttentionCreated, MemberEvent
 from scout.model.problems.session import DirectoryNotAllowed
 from scout.model.usage import Counters
 from scout.policy.limits import Rules
@@ -61,8 +61,7 @@ from scout.store.database import Database
 from scout.store.ledger import Ledger
 
 T = TypeVar("T")
-_KEPT = 10_000  # admissions remembered
-_IDENTITY_EVENTS = (TokenEvent, AgentEvent, ReachEvent, GrantEvent, AliasEvent)
+_NAMING_EVENTS = (AgentEvent, ReachEvent, GrantEvent, AliasEvent)
 
 
 async def _play_nothing(_: CheckWish) -> AsyncGenerator[CheckLine]:
@@ -124,14 +123,13 @@ class Broker:
         self.warm_keeper = WarmKeeper(self.services, self.as_system, self.read, self.dispatcher)
         self.restart_recovery = RestartRecovery(self.services, self.as_system, self.dispatcher)
         self.disk_caps = DiskCaps(self)
-        self.terminals = Terminals(self)
         self.host_processes = HostProcesses(self)
         self.tie_breaker = TieBreaker(self.services, self.as_system, self.read, router)
         self.signs_of_life: dict[str, Endpoint] = {}
         self.identities: dict[tuple[str | None, ...], Identity] = {}
         self.counts: dict[str, Counters] = {}
         self.refusal_tokens: dict[str, int] = {}
-        self._admitted: dict[tuple[str | None, str | None, str | None], Admitted] = {}
+        self._admissions = Admissions()
         self._listeners = self._subscribe()
         self._keeper: asyncio.Task[None] | None = None
         self._probing: asyncio.Task[None] | None = None
@@ -144,7 +142,6 @@ class Broker:
         self.services.status = status
         await self.as_system(lambda tx: first_start.begin(tx, operator_secret, login, host))
         self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs are slow
-        await self.terminals.begin()
         await self.host_processes.begin()
         await self.restart_recovery.begin()
         await self.dispatcher.recover()
@@ -199,6 +196,10 @@ class Broker:
 
     def glance(self) -> Ledger:
         """Return a ledger for short reads on the event loop; it sees committed data."""
+        return self._glance
+
+    @cached_property
+    def _glance(self) -> Ledger:
         return Ledger(self._database.glance(), self.signs_of_life)
 
     async def as_system(self, work: Callable[[Transaction], T]) -> T:
@@ -284,32 +285,36 @@ class Broker:
         found: dict[type[Event], list[Callable[[Any], None]]] = {}
         for listen, kinds in (
             *self.dispatcher.subscriptions(),
-            (self.tie_breaker.on_message, (MessagePosted,)),
+            *self.tie_breaker.subscriptions(),
             (self._notifier.on_attention, (AttentionCreated,)),
             (self._notify_inbox_of_delivery, (DeliveryEvent,)),
             (self._notify_inbox_of_member, (MemberEvent,)),
             (self._notify_flight_end, (FlightEvent,)),
-            (self._forget_admissions, _IDENTITY_EVENTS),
-            (self._forget_identities, (*_IDENTITY_EVENTS, EndpointEvent)),
+            (self._forget_acting, _NAMING_EVENTS),
+            (self._forget_agent, (AgentEvent,)),
+            (self._forget_identities, (*_NAMING_EVENTS, TokenEvent, EndpointEvent)),
             (self._on_session, (SessionEvent,)),
-            (self._close_streams, (TokenRevoked, TokenExpired)),
+            (self._end_credential, (TokenRevoked, TokenExpired)),
         ):
             for kind in ALL:
                 if issubclass(kind, kinds):
                     found.setdefault(kind, []).append(listen)
         return found
 
-    def _forget_admissions(self, _: Event) -> None:
-        self._admitted.clear()
+    def _forget_acting(self, _: Event) -> None:
+        self._admissions.forget_acting()
+
+    def _forget_agent(self, event: AgentEvent) -> None:
+        self._admissions.forget(event.payload.record.id)
 
     def _forget_identities(self, _: Event) -> None:
         self.identities.clear()
 
     def _on_session(self, event: SessionEvent) -> None:
-        self.terminals.on_session(event.payload.record)
         self.host_processes.on_session(event.payload.record)
 
-    def _close_streams(self, event: TokenRevoked | TokenExpired) -> None:
+    def _end_credential(self, event: TokenRevoked | TokenExpired) -> None:
+        self._admissions.forget(event.payload.record.id)
         self.hub.close(event.payload.record.id)
 
     def _notify_inbox_of_delivery(self, event: DeliveryEvent) -> None:
@@ -329,15 +334,13 @@ class Broker:
 
     async def admit(self, credential: Credential) -> LocalScout:
         """Return Scout as the holder of a credential sees it, or refuse."""
-        key = (credential.secret, credential.act_as, credential.directory)
-        known = self._admitted.get(key)
+        now = self.services.clock.now()
+        known = self._admissions.get(credential, now)
         if known is None:
             here = await self._find_surroundings(credential.directory)
             known = await self.read(lambda ledger: admission.admit(self.services, ledger, credential, here))
-            if len(self._admitted) >= _KEPT:
-                self._admitted.clear()
-            self._admitted[key] = known
-        return LocalScout(self, admission.still_valid(known, self.services.clock.now()))
+            self._admissions.keep(credential, known, now)
+        return LocalScout(self, admission.still_valid(known, now))
 
     async def _find_surroundings(self, directory: str | None) -> Surroundings | None:
         """Return the project a person works in; None outside of every project."""

@@ -30,6 +30,7 @@ def begin(tx: Transaction, secret: str, login: str, host: str) -> None:
     if node.version != services.version:
         tx.record(NodeUpdated, update_node(node, tx.now, version=services.version), move="update")
     services.sweeper_agent = _agent(tx, AgentPath.parse("/system/sweeper")).id
+    services.own_agents = (services.system_agent, services.sweeper_agent)
     reminders.start_watching(tx.ledger, tx.now)
     user = tx.ledger.one(User, "operator") or _user(tx, operator_user(login))
     services.operator = user.name

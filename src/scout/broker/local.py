@@ -15,8 +15,7 @@ from scout.broker.operations import overview, waits
 from scout.broker.routing import attachments
 from scout.broker.sessions.control import SessionBroker
 from scout.broker.transaction.admission import Admitted
-from scout.broker.transaction.call import CallContext
-from scout.broker.transaction.idempotency import run_once
+from scout.broker.transaction.call import CallContext, run_once
 from scout.broker.transaction.streams import Hub
 from scout.broker.transaction.transaction import Transaction
 from scout.model.events.envelope import Event

@@ -1,8 +1,15 @@
-"""The six dimensions of a handle and its canonical text."""
+"""The six dimensions of a handle and its canonical text. Each is a segment: folded text."""
+
+import re
+import unicodedata
 
 from scout.base.record import Record
 from scout.identity.problem import malformed
-from scout.identity.segment import is_folded
+
+_OTHER = re.compile(r"[^a-z0-9]+")
+# NFKD sorts each run of accents in quadratic time. Folding drops accents, so short chunks are safe.
+_STEP = 64
+_FOLDED = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 # Applies to typed and to canonical text, so that printed addresses can be parsed again.
 MAX_LENGTH = 1024
@@ -15,6 +22,43 @@ QUALIFIERS = {
     "model": "model:",
     "node": "node:",
 }
+
+
+def require_text(value: object) -> str:
+    """Return the value as text; refuse bytes that are not UTF-8, and types other than bytes and str."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes | bytearray):
+        try:
+            return value.decode()
+        except UnicodeDecodeError as error:
+            raise malformed("", error.start, "bytes that are not UTF-8", "UTF-8 text") from None
+    raise malformed("", 0, f"a value of type {type(value).__name__}", "text")
+
+
+def fold(text: object) -> str:
+    """Return the text as lowercase ASCII (NFKD), other runs as one `-`, edges trimmed; may be empty."""
+    words = require_text(text)
+    if not words.isascii():
+        words = "".join(_ascii(words[at : at + _STEP]) for at in range(0, len(words), _STEP))
+    return _OTHER.sub("-", words.lower()).strip("-")
+
+
+def _ascii(text: str) -> str:
+    return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
+
+
+def is_folded(text: str) -> bool:
+    """Whether folding leaves this text unchanged."""
+    return _FOLDED.fullmatch(text) is not None
+
+
+def segment(text: object) -> str:
+    """Return the folded segment; refuse text that folds to nothing."""
+    folded = fold(text)
+    if not folded:
+        raise malformed(require_text(text), 0, "nothing is left of the name", "a letter or a digit")
+    return folded
 
 
 class Address(Record, omit_defaults=True):

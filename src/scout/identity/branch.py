@@ -8,10 +8,9 @@ import re
 
 from scout.base.record import Record
 from scout.base.refusal import Refused, Remedy
-from scout.identity.address import MAX_LENGTH
-from scout.identity.problem import DepthCap, instead, malformed, require_text
+from scout.identity.address import MAX_LENGTH, fold, is_folded, require_text
+from scout.identity.problem import DepthCap, instead, malformed
 from scout.identity.reserved import check_name
-from scout.identity.segment import fold, is_folded
 
 DEPTH_CAP = 2
 MAX_SLUG = 50

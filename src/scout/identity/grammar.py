@@ -17,11 +17,10 @@ from typing import NamedTuple
 
 from scout.base.refusal import Refused, Remedy
 from scout.identity import repair
-from scout.identity.address import MAX_LENGTH, Address
+from scout.identity.address import MAX_LENGTH, Address, fold, require_text
 from scout.identity.branch import check_ref
-from scout.identity.problem import instead, malformed, require_text
+from scout.identity.problem import instead, malformed
 from scout.identity.reserved import KEYS
-from scout.identity.segment import fold
 
 _PIECE = re.compile(r'(?:(?P<key>[^.:#?"]*):)?(?:"(?P<quoted>[^"]*)"|(?P<text>[^.#?"]*))')
 _TAIL = re.compile(r'(?:#(?P<harness>[^#?.:"]*))?(?:\?(?P<model>[^#?:"]*))?')

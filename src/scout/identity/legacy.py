@@ -10,9 +10,9 @@ from typing import Any
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.base.time import Time
+from scout.identity.address import segment
 from scout.identity.path import AgentPath, Kind, is_segment
 from scout.identity.problem import malformed
-from scout.identity.segment import segment
 
 CONFIG_KEYS = ("name", "username", "description", "systemPrompt", "workspaceDir", "appId")
 

@@ -17,7 +17,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused, Remedy
-from scout.identity.address import MAX_LENGTH
+from scout.identity.address import MAX_LENGTH, fold, require_text
 from scout.identity.branch import BirthBranch, check_ref
 from scout.identity.grammar import check_characters, parse_dimensions, parse_handle
 from scout.identity.name import (
@@ -36,8 +36,7 @@ from scout.identity.name import (
     SessionName,
 )
 from scout.identity.path import AgentPath
-from scout.identity.problem import MalformedAddress, instead, malformed, require_text, within
-from scout.identity.segment import fold
+from scout.identity.problem import MalformedAddress, instead, malformed, within
 
 _ID = re.compile(rf"(?P<kind>{'|'.join(ID_KINDS)})_(?P<suffix>.*)", re.DOTALL)
 _ID_SUFFIX = re.compile(r"[0-9a-z]{1,64}")

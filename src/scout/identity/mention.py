@@ -4,10 +4,10 @@ import re
 
 from scout.base.record import Record
 from scout.base.refusal import Refused
-from scout.identity.address import Address
+from scout.identity.address import Address, require_text
 from scout.identity.code_span import CodeSpans
 from scout.identity.grammar import parse_handle, readable_handle
-from scout.identity.problem import MalformedAddress, require_text
+from scout.identity.problem import MalformedAddress
 
 _MENTION = re.compile(
     r"""(?<!\S)(?P<opening>[(\[{<"'\u201c\u2018\u201e\u201a\u00ab\u2039\u3008\u300a\u300c\u300e\u3010\uff08]*)"""

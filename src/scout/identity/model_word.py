@@ -1,6 +1,6 @@
 """Short names of models: which parts of a model's name are enough to select it."""
 
-from scout.identity.segment import fold
+from scout.identity.address import fold
 
 VENDORS = frozenset({"claude", "gpt", "openai", "anthropic", "gemini", "google"})
 

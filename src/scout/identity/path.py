@@ -11,7 +11,8 @@ import re
 from enum import StrEnum
 
 from scout.base.refusal import Refused, Remedy
-from scout.identity.problem import instead, malformed, require_text
+from scout.identity.address import require_text
+from scout.identity.problem import instead, malformed
 
 MAX_BYTES = 1024
 MAX_SUFFIXES = 16

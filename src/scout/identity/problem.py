@@ -93,18 +93,6 @@ def within(text: str, offset: int, refusal: Refused) -> Refused:
     return malformed(text, offset + part.position, part.problem, part.expected, *part.remedies)
 
 
-def require_text(value: object) -> str:
-    """Return the value as text; refuse bytes that are not UTF-8, and types other than bytes and str."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bytes | bytearray):
-        try:
-            return value.decode()
-        except UnicodeDecodeError as error:
-            raise malformed("", error.start, "bytes that are not UTF-8", "UTF-8 text") from None
-    raise malformed("", 0, f"a value of type {type(value).__name__}", "text")
-
-
 def _sendable(text: str) -> str:
     """Replace lone surrogates, which JSON cannot carry, with question marks."""
     return text.encode("utf-8", "replace").decode()

@@ -2,7 +2,7 @@
 
 import re
 
-from scout.identity.segment import fold
+from scout.identity.address import fold
 
 _LAST_PIECE = re.compile(r"[.#?][^.#?]*$")
 _VALUE = re.compile(r'(?<=")[^"]*"|(?<=\?)[^#?]*|[^.#?]*')

@@ -4,10 +4,11 @@ import re
 
 from scout.base.record import Record
 from scout.base.refusal import Refused
+from scout.identity.address import require_text
 from scout.identity.code_span import CodeSpans
 from scout.identity.lexer import lex
 from scout.identity.name import HandleName, Name
-from scout.identity.problem import instead, malformed, require_text, within
+from scout.identity.problem import instead, malformed, within
 
 _OPERATOR = re.compile(r"(?<!\S)>>(?!>)[^\S\n]*(?P<target>\S*)")
 _ID = re.compile(r"[a-z]{3}_")

@@ -5,12 +5,11 @@ from collections.abc import Callable
 
 from scout.base.record import Record
 from scout.base.refusal import Refused
-from scout.identity.address import Address
+from scout.identity.address import Address, fold, segment
 from scout.identity.branch import DEPTH_CAP, BirthBranch
 from scout.identity.path import PATH_WORDS, AgentPath
 from scout.identity.problem import ReservedName, instead, malformed
 from scout.identity.reserved import RESERVED, check_name
-from scout.identity.segment import fold, segment
 
 
 class Spelling(Record):

@@ -13,10 +13,10 @@ from mcp_types import (
 )
 
 from scout.base.codec import encode, render
+from scout.base.machine import Mutable
 from scout.base.refusal import Refused
 from scout.mcp.tools.result import compact
 from scout.model.agent import Agent
-from scout.model.change import Mutable
 from scout.model.delivery import Delivery
 from scout.model.events.envelope import Event, record_of
 from scout.model.events.talk import Posted

@@ -8,12 +8,11 @@ import msgspec
 
 from scout.base.codec import decode, plain
 from scout.base.ids import derived
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, changed, moved
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Candidate, Refused
 from scout.base.time import Time
 from scout.identity.path import AgentPath, Kind, ModelRole
-from scout.model.change import Mutable, changed, moved
 
 
 class Lifecycle(StrEnum):

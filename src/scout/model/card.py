@@ -4,10 +4,9 @@ from enum import StrEnum
 
 from msgspec.structs import replace
 
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, moved
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.model.change import Mutable, moved
 from scout.model.problems.target import ExpiredCard
 
 _DAY = 86_400

@@ -1,17 +1,21 @@
 """Conversations (DM, channel, thread, broadcast) with their members, messages and receipts."""
 
+import re
 from enum import StrEnum
 
 import msgspec
 
 from scout.base.ids import derived
+from scout.base.machine import Mutable, changed
 from scout.base.record import Record
 from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy
 from scout.base.time import Time
-from scout.model.change import Mutable, changed
 from scout.model.problems.request import TooLarge
 
 BODY_LIMIT = 256 * 1024
+_HALF = re.compile("[\ud800-\udfff]")
+_NUL, _SHOWN_NUL = "\0", "\u2400"
+_UNREADABLE = "\ufffd"
 
 
 class ConversationKind(StrEnum):
@@ -161,6 +165,16 @@ def check_body(body: str) -> str:
     if size > BODY_LIMIT:
         raise Refused(TooLarge(what="body", size=size, limit=BODY_LIMIT, remedies=(_ATTACH,)))
     return body
+
+
+def make_storable(text: str) -> str:
+    """Return the text with unstorable characters made visible: NUL as ␀, a lone surrogate as �."""
+    return _HALF.sub(_UNREADABLE, text.replace(_NUL, _SHOWN_NUL))
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return as many whole characters as fit in `limit` bytes."""
+    return text if len(text) * 4 <= limit else text.encode()[:limit].decode("utf-8", "ignore")
 
 
 def check_kind(conversation: Conversation) -> Conversation:

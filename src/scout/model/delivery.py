@@ -4,11 +4,10 @@ from enum import StrEnum
 
 import msgspec
 
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, changed, moved
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.model.change import Mutable, changed, moved
 from scout.model.problems.request import NotOwner
 
 CLOCK_SLACK = 5.0  # seconds a clock may be corrected by without any effect

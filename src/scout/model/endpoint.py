@@ -5,12 +5,11 @@ from typing import Any
 
 import msgspec
 
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, changed, moved
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.model.agent import Agent, PermissionProfile, WakePolicy
-from scout.model.change import Mutable, changed, moved
 
 
 class EndpointState(StrEnum):

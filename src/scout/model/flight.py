@@ -1,18 +1,18 @@
 """Flights: the lifecycle of an ask from queued to one outcome. A retry is a new flight of the same ask."""
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, changed, moved
 from scout.base.record import Record
 from scout.base.refusal import Diagnostic, Refused, Remedy, WrongState
 from scout.base.time import Time
 from scout.model.ask import Ask, SessionPolicy
-from scout.model.change import Mutable, changed, moved
-from scout.model.problems.session import EmptyReply
-from scout.model.waiting import WaitingKind, WaitingOn, check_waiting
+from scout.model.delivery import DELIVERY, Delivery, DeliveryState, cancel_delivery
+from scout.model.problems.session import EmptyReply, Layer, WakeFailed
+from scout.model.waiting import OwedMove, WaitingKind, WaitingOn, check_waiting
 
 CHECK_EVERY = 60.0
 
@@ -127,6 +127,12 @@ class Flight(Mutable):
             return False
         needs = on.kind is WaitingKind.OPERATOR and (on.ref or "").startswith("att_")
         return needs or on.kind is WaitingKind.QUESTION
+
+    @property
+    def owed_move(self) -> OwedMove | None:
+        """The move that is owed for a flight that waits without an end time."""
+        on = self.waiting_on
+        return OwedMove("work_waiting", self.updated_at) if on is not None and on.until is None else None
 
 
 def new_flight(flight_id: str, ask: Ask, now: Time, *, attempt: int = 1) -> Flight:
@@ -319,3 +325,90 @@ def _done(reason: str, now: Time) -> dict[str, Any]:
         "next_move_owner_id": None,
         "finished_at": now,
     }
+
+
+# -- a flight and its delivery, in one transaction ---------------------------------------------------
+# Only a delivery has leases, attempts and back-off; only a flight has an outcome.
+
+
+class Trouble(NamedTuple):
+    """Details of a failed attempt: the layer, the log, and the remedies other than a retry."""
+
+    layer: Layer = Layer.ADAPTER
+    log: str | None = None
+    remedies: tuple[Remedy, ...] = ()
+
+
+def on_leased(flight: Flight, delivery: Delivery, now: Time) -> Flight:
+    """Record that an attempt started and the target is being woken."""
+    if flight.state is not FlightState.QUEUED:
+        return flight
+    reason = f"waking the target, attempt {delivery.attempts}"
+    return note_flight(
+        flight,
+        FlightPhase.WAKING,
+        now,
+        reason=reason,
+        next_check_at=delivery.leased_until or now,
+        waiting_on=None,
+        next_move_owner_id=flight.target,
+    )
+
+
+def on_acked(flight: Flight, delivery: Delivery, now: Time) -> Flight:
+    """Start the flight: the program accepted the prompt."""
+    if flight.state is not FlightState.QUEUED:
+        return flight
+    return start_flight(flight, now, endpoint_id=delivery.endpoint_id, session_id=delivery.session_id)
+
+
+def on_returned(flight: Flight, delivery: Delivery, now: Time) -> Flight:
+    """Record that the attempt failed and will be retried."""
+    if flight.state is not FlightState.QUEUED:
+        return flight
+    reason = f"attempt {delivery.attempts} failed: {delivery.problem or 'no reason given'}"
+    check = delivery.next_attempt_at
+    return note_flight(flight, FlightPhase.RETRYING, now, reason=reason, next_check_at=check)
+
+
+def on_dead_lettered(
+    flight: Flight,
+    delivery: Delivery,
+    now: Time,
+    *,
+    address: str = "",
+    trouble: Trouble = Trouble(),
+) -> Flight:
+    """Fail the flight: no attempts are left. `address` is the asker's name for the target."""
+    if flight.state in FLIGHT.terminal:
+        return flight
+    problem = WakeFailed(
+        target=address or delivery.target,
+        attempts=delivery.attempts,
+        layer=trouble.layer,
+        reason=delivery.problem or "no reason given",
+        log=trouble.log,
+        remedies=trouble.remedies or (retry_remedy(flight),),
+    )
+    return fail_flight(flight, error_of(problem, trouble.log), now)
+
+
+_FOLLOW = {
+    DeliveryState.PENDING: on_returned,
+    DeliveryState.LEASED: on_leased,
+    DeliveryState.ACKED: on_acked,
+    DeliveryState.DEAD_LETTERED: on_dead_lettered,
+}
+
+
+def follow_delivery(flight: Flight, delivery: Delivery, now: Time) -> Flight:
+    """Return the flight updated after a change of its delivery."""
+    follow = _FOLLOW.get(delivery.state)
+    return flight if follow is None else follow(flight, delivery, now)
+
+
+def close_delivery(delivery: Delivery, flight: Flight, now: Time) -> Delivery:
+    """Return the delivery, cancelled if its flight has finished."""
+    if flight.state not in FLIGHT.terminal or delivery.state in DELIVERY.terminal:
+        return delivery
+    return cancel_delivery(delivery, f"its flight is {flight.state}", now)

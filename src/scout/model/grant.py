@@ -2,12 +2,11 @@
 
 from enum import StrEnum
 
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, moved
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.identity.path import AgentPath
-from scout.model.change import Mutable, moved
 
 
 class GrantState(StrEnum):

@@ -2,10 +2,9 @@
 
 from enum import StrEnum
 
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, changed, moved
 from scout.base.record import Record
 from scout.base.time import Time
-from scout.model.change import Mutable, changed, moved
 
 
 class NodeState(StrEnum):

@@ -4,11 +4,11 @@ from enum import StrEnum
 
 import msgspec
 
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, moved
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.model.change import Mutable, moved
+from scout.model.waiting import OwedMove
 from scout.model.work_item import WorkItem, new_work
 
 
@@ -57,6 +57,10 @@ class SpawnWork(Record):
     owner_id: str
 
 
+# The settings that define when a move is overdue.
+QUESTION_PERIODS = {QuestionState.OPEN: "question_open", QuestionState.ANSWERED: "question_answered"}
+
+
 class Question(Mutable):
     """One question. While open, the responder holds the next move; once answered, the asker does."""
 
@@ -74,6 +78,12 @@ class Question(Mutable):
     ask_id: str | None = None
     flight_id: str | None = None
     work_item_id: str | None = None
+
+    @property
+    def owed_move(self) -> OwedMove | None:
+        """The answer that the responder owes, or the close that the asker owes."""
+        period = QUESTION_PERIODS.get(self.state)
+        return OwedMove(period, self.updated_at) if period else None
 
 
 def new_question(

@@ -2,9 +2,8 @@
 
 from enum import StrEnum
 
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, moved
 from scout.base.time import Time
-from scout.model.change import Mutable, moved
 
 
 class ReservationState(StrEnum):

@@ -4,12 +4,11 @@ from enum import StrEnum
 
 import msgspec
 
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, changed, moved
 from scout.base.record import Record
 from scout.base.refusal import Refused, Remedy
 from scout.base.time import Time
 from scout.model.agent import PermissionProfile
-from scout.model.change import Mutable, changed, moved
 from scout.model.problems.session import Layer, SessionNotAttachable
 
 

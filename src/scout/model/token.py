@@ -1,12 +1,13 @@
 """Tokens: credentials. Only the hash of a secret is stored; the secret is shown once."""
 
 import hashlib
+import re
+from collections.abc import Iterable
 from enum import StrEnum
 
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, moved
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.model.change import Mutable, moved
 from scout.model.problems.request import Unauthenticated
 
 
@@ -59,6 +60,8 @@ class Token(Mutable):
     created_by: str
 
 
+_SECRET = re.compile(r"sct_[A-Za-z0-9_\-]{20,}")
+_HIDDEN = "sct_…"
 _NEEDS = {
     TokenKind.AGENT: "agent_id",
     TokenKind.NODE: "node",
@@ -107,3 +110,18 @@ def expire_token(token: Token, now: Time) -> Token:
 
 def _another(token: Token) -> str:
     return f"another {token.kind} token"
+
+
+# -- secrets in texts --------------------------------------------------------------------------------
+
+
+def find_secrets(text: str) -> tuple[str, ...]:
+    """Return the texts that look like Scout tokens, without duplicates."""
+    return tuple(dict.fromkeys(_SECRET.findall(text))) if "sct_" in text else ()
+
+
+def hide_secrets(text: str, secrets: Iterable[str]) -> str:
+    """Replace these secrets; longer ones first, so that no part of them remains."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, _HIDDEN)
+    return text

@@ -1,6 +1,7 @@
-"""The dependency of a waiting flight or work item."""
+"""The dependency of a waiting flight or work item, and the next move that is owed for a record."""
 
 from enum import StrEnum
+from typing import NamedTuple
 
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
@@ -26,6 +27,13 @@ class WaitingOn(Record):
     kind: WaitingKind
     ref: str | None = None
     until: Time | None = None
+
+
+class OwedMove(NamedTuple):
+    """Since when the next move of a record is owed, and the setting for when it is overdue."""
+
+    period: str
+    since: Time
 
 
 def check_waiting(on: WaitingOn, next_move_owner_id: str | None) -> WaitingOn:

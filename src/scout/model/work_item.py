@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, changed, moved
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.model.change import Mutable, changed, moved
-from scout.model.waiting import WaitingKind, WaitingOn
+from scout.model.flight import Flight, FlightState
+from scout.model.waiting import OwedMove, WaitingKind, WaitingOn
 
 
 class WorkState(StrEnum):
@@ -109,6 +109,15 @@ class Progress(Record):
     summary: str = ""
 
 
+# The settings that define when a move is overdue.
+WORK_PERIODS = {
+    WorkState.OPEN: "work_open",
+    WorkState.WORKING: "work_working",
+    WorkState.WAITING: "work_waiting",
+    WorkState.REVIEW: "work_review",
+}
+
+
 class WorkItem(Mutable):
     """One piece of work. `next_move_owner_id` is set exactly while the item is unsettled."""
 
@@ -137,6 +146,13 @@ class WorkItem(Mutable):
         """The id of the work item that this item waits for, or None."""
         on = self.waiting_on
         return on.ref if on is not None and on.kind is WaitingKind.WORK_ITEM else None
+
+    @property
+    def owed_move(self) -> OwedMove | None:
+        """The move that is owed for an unsettled item; a wait until a time is owed from then on."""
+        period = WORK_PERIODS.get(self.state)
+        until = self.waiting_on.until if self.waiting_on is not None else None
+        return OwedMove(period, max(self.updated_at, until or self.updated_at)) if period else None
 
 
 # The fields that can be edited without a move.
@@ -319,3 +335,44 @@ def _checked(progress: Progress) -> Progress:
     if progress.percent is not None or not total:
         return progress
     return msgspec.structs.replace(progress, percent=round(100 * progress.done / total, 1))
+
+
+# -- an item and its flight, in one transaction ------------------------------------------------------
+
+_UNFINISHED = (WorkState.OPEN, WorkState.WORKING, WorkState.WAITING)
+
+
+def follow_flight(item: WorkItem, flight: Flight, now: Time) -> tuple[WorkItem, ...]:
+    """Return the item's steps after a change of its flight; none once it is in review or settled."""
+    if item.state not in _UNFINISHED:
+        return ()
+    match flight.state:
+        case FlightState.RUNNING:
+            return (start_work(item, now),) if item.state is WorkState.OPEN else _resumed(item, now)
+        case FlightState.COMPLETED:
+            return _completed(item, now)
+        case FlightState.FAILED:
+            return _failed(item, flight, now)
+        case FlightState.CANCELLED:
+            return (cancel_work(item, flight.reason, now),)
+        case _:
+            return ()
+
+
+def _resumed(item: WorkItem, now: Time) -> tuple[WorkItem, ...]:
+    return (resume_work(item, now),) if item.state is WorkState.WAITING else ()
+
+
+def _completed(item: WorkItem, now: Time) -> tuple[WorkItem, ...]:
+    steps = _resumed(item, now)
+    submitted = submit_work((item, *steps)[-1], now)
+    if item.acceptance is not Acceptance.NONE:
+        return (*steps, submitted)
+    return (*steps, submitted, accept_work(submitted, now))
+
+
+def _failed(item: WorkItem, flight: Flight, now: Time) -> tuple[WorkItem, ...]:
+    steps = _resumed(item, now)
+    on = WaitingOn(kind=WaitingKind.ACTOR, ref=item.requester_id)
+    waiting = wait_work((item, *steps)[-1], on, item.requester_id, now, reason=flight.reason)
+    return (*steps, waiting)

@@ -5,9 +5,8 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from scout.base.record import Record
-from scout.identity.address import Address
+from scout.identity.address import Address, fold
 from scout.identity.path import AgentPath
-from scout.identity.segment import fold
 from scout.model.agent import Agent
 from scout.model.alias import Alias
 from scout.model.endpoint import Endpoint, EndpointState
@@ -28,6 +27,17 @@ class Viewpoint(Record):
 
 
 OUTSIDE = Viewpoint()
+
+
+class Party(Record, omit_defaults=True):
+    """An agent, or one session of it: two sessions of one agent are two parties."""
+
+    agent_id: str
+    session_id: str | None = None
+
+    def is_same(self, other: "Party") -> bool:
+        """Whether `other` includes this party; an agent without a session includes all its sessions."""
+        return self.agent_id == other.agent_id and other.session_id in (None, self.session_id)
 
 
 class Wanted(Record):

@@ -13,10 +13,9 @@ from scout.base.codec import decode
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.identity.address import Address
+from scout.identity.address import Address, segment
 from scout.identity.grammar import FIELDS, parse_dimensions
 from scout.identity.path import PATH_WORDS, AgentPath
-from scout.identity.segment import segment
 from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import Alias, AliasTarget
 from scout.model.endpoint import Endpoint, EndpointState, Transport

@@ -1,6 +1,11 @@
-"""Resolving a handle: an alias, else a single agent, then its instance. Each step is recorded."""
+"""Handles: the agent that a handle means, and the handle that an agent is shown by.
+
+A handle is an alias, or it means a single agent and its instance. Each step is recorded. The address shown
+for an agent depends on the live agents, never on their sessions.
+"""
 
 from collections.abc import Callable, Iterable
+from itertools import combinations
 
 from msgspec.structs import replace
 
@@ -10,12 +15,11 @@ from scout.base.time import Time
 from scout.identity.address import Address
 from scout.identity.minimal import minimal_text
 from scout.model.agent import Agent, Lifecycle
-from scout.model.alias import Alias, AliasState
+from scout.model.alias import Alias, AliasState, AliasTarget
 from scout.model.node import NodeState
 from scout.model.problems.target import AmbiguousEndpoint, HarnessMismatch, ModelMismatch
 from scout.model.session import Session
 from scout.policy import resolve_refusals
-from scout.policy.agent_address import agent_address, exact_match, find_address, wanted_by
 from scout.policy.choose import Choice, ChoiceAction, Demand, choose
 from scout.policy.directory import (
     OUTSIDE,
@@ -28,6 +32,7 @@ from scout.policy.directory import (
     is_instance,
 )
 
+_DIMENSIONS = ("workspace_qualifier", "profile", "node")
 _SHOWN = 20
 _OF_ENDPOINTS = (AmbiguousEndpoint, HarnessMismatch, ModelMismatch)
 
@@ -40,7 +45,10 @@ class HandleStep(Record):
 
 
 class Resolution(Record):
-    """The result of resolving an address for one caller, and the rule that decided."""
+    """The result of resolving an address for one caller, and the rule that decided.
+
+    `demand`: the session, harness, model and node that a handle or an alias names.
+    """
 
     text: str
     form: str
@@ -49,6 +57,7 @@ class Resolution(Record):
     canonical: str
     rule: str
     steps: tuple[HandleStep, ...]
+    demand: Demand = Demand()
     alias_id: str | None = None
     alias_revision: int | None = None
 
@@ -103,6 +112,10 @@ def alias_fault(alias: Alias, directory: Directory) -> str | None:
     return None
 
 
+def _demand_of(named: Address | AliasTarget) -> Demand:
+    return Demand(harness=named.harness, model=named.model, node=named.node)
+
+
 class Handles:
     """One resolution in progress: the caller's view and the steps taken so far."""
 
@@ -126,7 +139,8 @@ class Handles:
             if born is not None:
                 return self.instance(born, Demand(), "root branch")
         agent, rule = self.agent(address)
-        return self.instance(agent, Demand(harness=address.harness, model=address.model), rule)
+        found = self.instance(agent, Demand(harness=address.harness, model=address.model), rule)
+        return replace(found, demand=_demand_of(address))
 
     def alias(self, alias: Alias | None, name: str) -> Resolution:
         if alias is None:
@@ -142,7 +156,8 @@ class Handles:
             agent = self.directory.agent(target.agent_id or "")
             assert agent is not None  # or the alias would be at fault
             found = self.instance(agent, Demand(harness=target.harness, model=target.model), "alias")
-        return replace(found, rule="alias", alias_id=alias.id, alias_revision=alias.revision)
+        demand = replace(_demand_of(target), session_id=target.session_id)
+        return replace(found, rule="alias", demand=demand, alias_id=alias.id, alias_revision=alias.revision)
 
     def _broken(self, alias: Alias, fault: str) -> Diagnostic:
         found = self.directory.find(Wanted(definition_id=alias.name), _SHOWN)
@@ -344,3 +359,92 @@ class Handles:
         places = self._named(self.directory.in_workspace(address.definition_id, _SHOWN))
         names = resolve_refusals.nearest_names(address.definition_id, self.directory)
         return resolve_refusals.unknown(self.text, "", [*names, *(one.address for one in places)])
+
+
+# -- the address of an agent -------------------------------------------------------------------------
+
+
+def agent_address(agent: Agent, directory: Directory, node: str | None = None) -> str:
+    """Return the shortest handle that resolves to this agent for a caller outside every project, on `node`.
+
+    The handle never contains a harness or model. An agent without a handle is shown by its path.
+    """
+    address = find_address(agent, directory, node)
+    return address.canonical if address else str(agent.path)
+
+
+def find_address(agent: Agent, directory: Directory, node: str | None = None) -> Address | None:
+    """Return the same as an `Address`; None for an agent that is addressed only by its path."""
+    canonical = Instance(agent=agent).address
+    spellings = _spellings(canonical) if canonical else []
+    return next((one for one in spellings if _means(one, agent, directory, node)), None)
+
+
+def shorter_alias(agent: Agent, address: str, directory: Directory) -> str | None:
+    """Return the agent's shortest active alias that is shorter than its address."""
+    names = [
+        f"@{alias.name}"
+        for alias in directory.aliases_of(agent.id, _SHOWN)
+        if alias.state is AliasState.ACTIVE
+        and (alias.target.session_id, alias.target.harness, alias.target.model) == (None, None, None)
+        and not directory.find(Wanted(definition_id=alias.name), 1)
+    ]
+    return min((name for name in names if len(name) < len(address)), key=len, default=None)
+
+
+def wanted_by(address: Address) -> Wanted:
+    """Return the query for the agents a handle matches, regardless of harness and model."""
+    return Wanted(
+        definition_id=address.definition_id,
+        workspace=address.workspace_qualifier,
+        profile=address.profile,
+        node=address.node,
+    )
+
+
+def exact_match(wanted: Wanted, directory: Directory) -> tuple[Agent, ...]:
+    """Return at most two agents with exactly this workspace and profile; prefer one without a node."""
+    exact = directory.find(replace(wanted, exact=True), 2)
+    if len(exact) > 1 and wanted.node is None:
+        homeless = directory.find(replace(wanted, exact=True, homeless=True), 2)
+        return homeless if len(homeless) == 1 else exact
+    return exact
+
+
+def closest_matches(wanted: Wanted, agents: Iterable[Agent]) -> list[Agent]:
+    """Return the agents with exactly this workspace and profile, or else all agents that match the query."""
+    pool = [one for one in agents if _has_qualifiers(one, wanted)]
+    exact = [one for one in pool if (one.workspace, one.profile) == (wanted.workspace, wanted.profile)]
+    return exact or pool
+
+
+def _has_qualifiers(agent: Agent, wanted: Wanted) -> bool:
+    names = ("definition_id", "workspace", "profile", "node")
+    return all(getattr(wanted, name) in (None, getattr(agent, name)) for name in names)
+
+
+def _spellings(canonical: Address) -> list[Address]:
+    """Return every combination of the agent's qualifiers, shortest text first."""
+    given = [name for name in _DIMENSIONS if getattr(canonical, name)]
+    chosen = [kept for count in range(len(given) + 1) for kept in combinations(given, count)]
+    texts = [
+        Address(definition_id=canonical.definition_id, **{name: getattr(canonical, name) for name in kept})
+        for kept in chosen
+    ]
+    return sorted(texts, key=lambda one: len(one.canonical))
+
+
+def _means(address: Address, agent: Agent, directory: Directory, node: str | None) -> bool:
+    """Whether the handle resolves to this agent, judged by agent names alone."""
+    alias = directory.alias(address.definition_id) if address.is_bare else None
+    if alias is not None and alias.state is not AliasState.REMOVED:
+        return False
+    wanted = wanted_by(address)
+    here = replace(wanted, node=node) if node and wanted.node is None else wanted
+    pool = here if directory.find(here, 1) else wanted
+    found = directory.find(pool, 2)
+    if not found:
+        tombstone = directory.retired(wanted)
+        return tombstone is not None and tombstone.id == agent.id
+    meant = found if len(found) == 1 else exact_match(pool, directory)
+    return [one.id for one in meant] == [agent.id]

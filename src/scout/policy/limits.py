@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from scout.base.record import Record
-from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
+from scout.base.refusal import PLACEHOLDER, BadRequest, Diagnostic, Refused, Remedy
 from scout.base.time import Time
 from scout.identity.branch import DEPTH_CAP
 from scout.model.attention import AttentionKind
@@ -14,6 +14,7 @@ from scout.model.conversation import BODY_LIMIT
 from scout.model.delivery import Backoff, back_off
 from scout.model.problems.request import RateLimited, TooLarge
 from scout.model.problems.session import AskLoop, WakeBudget, WakeFailed
+from scout.policy.directory import Party
 
 _SOON = 60.0  # retry-after, in seconds, while a person has to decide
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -335,3 +336,78 @@ def _recent(moments: Sequence[Time], window: float, now: Time) -> list[Time]:
 def _free_at(recent: Sequence[Time], window: float, limit: int) -> Time:
     """Return when enough entries have left the window to allow another."""
     return recent[len(recent) - max(limit, 1)].plus(window)
+
+
+# -- chains of open asks: loops, and the maximum length -----------------------------------------------
+
+
+class Link(Record):
+    """One ask: while it is open, the asker waits for the target. The ids are empty before it is created."""
+
+    asker: Party
+    asker_address: str
+    target: Party
+    target_address: str
+    ask_id: str = ""
+    flight_id: str = ""
+    body_hash: str = ""
+
+
+class ChainDecision(Record):
+    """The ask is allowed as number `length` in its chain of waiting asks, of at most `limit`."""
+
+    rule: str
+    chain: tuple[str, ...]
+    length: int
+    limit: int
+
+
+def check_chain(
+    lineage: Sequence[Link], ask: Link, limits: Limits, open_asks: Sequence[Link] = ()
+) -> ChainDecision:
+    """Check whether the ask may be made inside `lineage`, the asks that led to it (oldest first).
+
+    `open_asks` are the open asks of the same asker.
+    """
+    above = (*lineage, ask)
+    chain = (above[0].asker_address, *(link.target_address for link in above))
+    limit = limits.ask_chain
+    for link in open_asks:
+        if link.target.is_same(ask.target) and link.body_hash == ask.body_hash:
+            raise Refused(AskLoop(chain=chain, limit=limit, remedies=(_wait_for(link),)))
+    if any(link.asker.is_same(ask.target) for link in above):
+        raise Refused(AskLoop(chain=chain, limit=limit, remedies=(_back_to(ask, lineage),)))
+    if len(above) > limit:
+        remedies = (*(_question(link) for link in lineage[-1:]), raise_limit("askChain", limit))
+        raise Refused(AskLoop(chain=chain, limit=limit, remedies=remedies))
+    rule = "inside of another ask" if lineage else "first ask"
+    return ChainDecision(rule=rule, chain=chain, length=len(above), limit=limit)
+
+
+def clarification(lineage: Sequence[Link], asker: Party) -> Link | None:
+    """Return the open ask in which this asker waits; a question in its flight is not a loop."""
+    return next((link for link in reversed(lineage) if link.asker.is_same(asker)), None)
+
+
+def _back_to(ask: Link, lineage: Sequence[Link]) -> Remedy:
+    """Suggest a question to the waiting agent, or a new session for an agent that asks itself."""
+    waiting = clarification(lineage, ask.target)
+    return _another_session(ask) if waiting is None else _question(waiting)
+
+
+def _question(link: Link) -> Remedy:
+    return Remedy(
+        operation="question.create",
+        parameters={"to": link.asker_address, "flightId": link.flight_id, "body": PLACEHOLDER},
+        why=f"{link.asker_address} waits in that flight: a question there is not a loop",
+    )
+
+
+def _another_session(ask: Link) -> Remedy:
+    parameters = {"to": ask.target_address, "sessionPolicy": "new", "body": "TEXT"}
+    return Remedy(operation="ask", parameters=parameters, why="you are the target: use a new session")
+
+
+def _wait_for(link: Link) -> Remedy:
+    parameters = {"flightId": link.flight_id}
+    return Remedy(operation="flight.wait", parameters=parameters, why="the same ask is already running")

@@ -6,17 +6,6 @@ from scout.model.question import QUESTION, Question
 from scout.model.work_item import WORK_ITEM, WorkItem, WorkState
 
 
-class Party(Record, omit_defaults=True):
-    """An agent, or one session of it: two sessions of one agent are two parties."""
-
-    agent_id: str
-    session_id: str | None = None
-
-    def is_same(self, other: "Party") -> bool:
-        """Whether `other` includes this party; an agent without a session includes all its sessions."""
-        return self.agent_id == other.agent_id and other.session_id in (None, self.session_id)
-
-
 class Obligation(Record, omit_defaults=True):
     """The owner and next-move owner of a question, work item or flight."""
 

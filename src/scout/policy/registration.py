@@ -4,9 +4,9 @@ from msgspec.structs import replace
 
 from scout.base.record import Record
 from scout.base.refusal import Refused, Remedy
+from scout.identity.address import segment
 from scout.identity.path import AgentPath
 from scout.identity.reserved import check_name
-from scout.identity.segment import segment
 from scout.identity.spelling import Spelling, clone_workspace, registered
 from scout.model.agent import Agent, Lifecycle, ToolRole
 from scout.model.problems.target import AliasShadows, NameTaken

@@ -1,11 +1,15 @@
-"""The resolver for every form of address: no side effects, explained step by step."""
+"""The resolver for every form of address, explained step by step, and the target of a message."""
 
 import functools
+from collections.abc import Callable
 
-from scout.base.refusal import PLACEHOLDER, Refused, Remedy
+from scout.base.record import Record
+from scout.base.refusal import PLACEHOLDER, BadRequest, Diagnostic, Refused, Remedy
 from scout.base.time import Time
+from scout.identity.address import require_text
 from scout.identity.grammar import parse_handle
 from scout.identity.lexer import bare_branch, lex
+from scout.identity.mention import Mention, Mentions, find_mentions
 from scout.identity.name import (
     ID_KINDS,
     AliasName,
@@ -21,7 +25,6 @@ from scout.identity.name import (
     SessionName,
 )
 from scout.identity.path import AgentPath
-from scout.identity.problem import require_text
 from scout.model.agent import Agent
 from scout.model.session import Session
 from scout.policy import resolve_refusals
@@ -92,7 +95,7 @@ class _Forms:
 
     def bare_branch(self) -> Resolution | None:
         """Resolve a dotted word without `@` as a birth branch of the caller's project, if it is one."""
-        text = bare_branch(self.text)
+        text = None if self.text.startswith("@") else bare_branch(self.text)
         born = self.handles.born(text) if text else None
         if born is None:
             return None
@@ -175,3 +178,72 @@ class _Forms:
         if name.id is not None:
             return self.directory.session(name.id)
         return self.directory.native_session(name.harness or "", name.native_id or "")
+
+
+# -- the target of a message: the structured target first, then the leading mention, never a guess -----
+
+ResolveAddress = Callable[[str], Resolution]
+
+
+class Targeting(Record):
+    """The target and the rule that decided; soft mentions are hints, `unresolved` is noted in the receipt.
+
+    `leading`: the agent mentioned at the start of the body, even if the target was given separately.
+    """
+
+    rule: str
+    target: Resolution | None = None
+    leading: Resolution | None = None
+    soft: tuple[str, ...] = ()
+    unresolved: tuple[Diagnostic, ...] = ()
+
+
+def decide_target(body: str, to: str | None, elsewhere: bool, resolve: ResolveAddress) -> Targeting:
+    """Return the target of a body. `elsewhere`: a channel, conversation or broadcast replaces `to`."""
+    mentions = find_mentions(body)
+    soft = _soft(mentions)
+    if to is not None:
+        found, (leading, noted) = resolve(to), _noted(mentions.leading, resolve)
+        return Targeting(rule="structured target", target=found, leading=leading, soft=soft, unresolved=noted)
+    if mentions.leading is not None:
+        found = _mentioned(mentions.leading, resolve)
+        return Targeting(rule="leading mention", target=found, leading=found, soft=soft)
+    if elsewhere:
+        return Targeting(rule="conversation", soft=soft)
+    raise Refused(
+        BadRequest(
+            problem="no target: name an agent or a channel, or begin the body with a mention",
+            field="to",
+            remedies=(
+                Remedy(operation="who", parameters={}, why="list agents"),
+                Remedy(operation="send", parameters={"to": PLACEHOLDER, "body": PLACEHOLDER}),
+            ),
+        )
+    )
+
+
+def soft_mentions(body: str) -> tuple[str, ...]:
+    """Return the agents that a body mentions after its beginning."""
+    return _soft(find_mentions(body))
+
+
+def _soft(mentions: Mentions) -> tuple[str, ...]:
+    return tuple(mention.address.canonical for mention in mentions.soft if mention.address)
+
+
+def _mentioned(mention: Mention, resolve: ResolveAddress) -> Resolution:
+    if mention.problem is not None:
+        raise Refused(mention.problem)
+    return resolve(mention.text)
+
+
+def _noted(
+    mention: Mention | None, resolve: ResolveAddress
+) -> tuple[Resolution | None, tuple[Diagnostic, ...]]:
+    """Resolve a mention beside a structured target; a mention that fails is noted, not refused."""
+    if mention is None:
+        return None, ()
+    try:
+        return _mentioned(mention, resolve), ()
+    except Refused as refusal:
+        return None, (refusal.diagnostic,)

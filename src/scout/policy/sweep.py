@@ -16,13 +16,12 @@ from scout.model.delivery import Delivery, DeliveryState, is_from_the_future
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointMove
 from scout.model.flight import FLIGHT, Flight, FlightPhase, FlightState, error_of, retry_remedy
 from scout.model.grant import Grant, GrantState
-from scout.model.owed_move import OwedMove, owed_move
 from scout.model.problems.session import Layer, SessionFailed
 from scout.model.problems.target import TargetOffline
 from scout.model.question import Question
 from scout.model.reservation import Reservation, ReservationState
 from scout.model.token import Token, TokenState
-from scout.model.waiting import WaitingKind, WaitingOn
+from scout.model.waiting import OwedMove, WaitingKind, WaitingOn
 from scout.model.work_item import WorkItem
 from scout.policy.limits import Alarm
 from scout.policy.sweep_actions import (
@@ -82,7 +81,7 @@ def due_for(watch: SweepSubject, this: Round) -> Swept | None:
 
 
 def _owed(record: Question | WorkItem, watch: SweepSubject, this: Round) -> SweepNudge | None:
-    late = owed_move(record)
+    late = record.owed_move
     if late is None:
         return None
     if isinstance(record, Question):
@@ -196,7 +195,7 @@ def _waits(flight: Flight, watch: SweepSubject, this: Round) -> WaitFlight:
 def _held(flight: Flight, on: WaitingOn, watch: SweepSubject, this: Round) -> Swept | None:
     """Nudge for a wait on an actor; a wait for a time or a sign of life ends without a nudge."""
     queued = flight.state is FlightState.QUEUED
-    late = owed_move(flight)
+    late = flight.owed_move
     if late is not None:
         by_hand = queued and on.kind is WaitingKind.OPERATOR  # the operator has one item per agent
         same = f"held:{flight.target}" if by_hand else ""

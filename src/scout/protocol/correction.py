@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from scout.base.codec import plain
 from scout.base.refusal import PLACEHOLDER, BadRequest, Diagnostic, Remedy
+from scout.identity.address import fold
 from scout.identity.problem import ReservedName
-from scout.identity.segment import fold
 from scout.model.agent import CONFIG_KEYS
 from scout.model.problems.request import NotFound, TooLarge
 from scout.model.problems.session import HarnessUnavailable

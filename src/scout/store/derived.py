@@ -17,7 +17,6 @@ from scout.model.events.asks import SweepNudged, SweepSettled
 from scout.model.events.envelope import Event
 from scout.model.events.talk import AttachmentStored
 from scout.model.flight import Flight
-from scout.model.owed_move import owed_move
 from scout.model.question import Question
 from scout.model.session import Session
 from scout.model.usage import Counters, Totals, Usage, UsageDay, UsageLedger, day_of
@@ -124,7 +123,7 @@ _OVER = "DELETE FROM sweeps WHERE id = ?"
 
 def _write_sweep(connection: sqlite3.Connection, record: Question | WorkItem | Flight) -> None:
     """Store since when the next move of a changed record is owed, or that none is."""
-    late = owed_move(record)
+    late = record.owed_move
     if late is not None:
         connection.execute(_OWED, (record.id, late.period, int(late.since)))
     elif record.revision > 1:  # a new record had no earlier move

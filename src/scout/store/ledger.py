@@ -1,19 +1,31 @@
-"""The store as the broker sees it: records by id and by named query, and events to append."""
+"""The store as the broker sees it: records by id and by named query, events to append, answers by key.
+
+The log is the truth: events and the rows that follow from them are written in one transaction.
+"""
 
 import sqlite3
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
 
+from scout.base.codec import stored
 from scout.base.record import Record
 from scout.base.time import Time
 from scout.model.endpoint import Endpoint
-from scout.model.events.envelope import Event
-from scout.model.events.event_types import read_event
-from scout.store import log
+from scout.model.events.envelope import Changed, Event, concerned_agents
+from scout.model.events.event_types import event_type, read_event
+from scout.model.events.talk import ConversationCreated, MessagePosted, message_of
+from scout.store.derived import derive, derive_from_event
 from scout.store.table import QUERIES, table_of
 
 T = TypeVar("T", bound=Record)
 LAST = "~"  # sorts after every id: where a list that starts with the newest record starts
+
+
+class Remembered(NamedTuple):
+    """The first answer under an idempotency key; `hash` shows whether a later request is the same."""
+
+    hash: str
+    answer: bytes
 
 
 class Ledger:
@@ -46,7 +58,7 @@ class Ledger:
     def flush(self) -> None:
         """Write the collected events and the rows that follow from them."""
         events, self.unwritten = self.unwritten, []
-        log.append(self._connection, *events)
+        append(self._connection, *events)
 
     def get(self, kind: type[T], ident: str | None) -> T | None:
         """Return the record with this id."""
@@ -96,8 +108,105 @@ class Ledger:
 
     def last_seq(self) -> int:
         """Return the number of the newest event."""
-        return log.last_seq(self.connection)
+        return last_seq(self.connection)
 
     def refresh(self, record: Record) -> None:
         """Write a row without an event: only for volatile fields, such as a sign of life."""
         table_of(type(record)).write(self.connection, record)
+
+    # -- answers by key, and when a person last looked ------------------------------------------------
+
+    def recall(self, actor: str, operation: str, key: str) -> Remembered | None:
+        """Return the stored answer of this actor, operation and key."""
+        query = "SELECT hash, answer FROM receipts WHERE actor = ? AND operation = ? AND key = ?"
+        found = self.connection.execute(query, (actor, operation, key)).fetchone()
+        return Remembered(*found) if found else None
+
+    def remember(self, actor: str, operation: str, key: str, *, receipt: Remembered, now: Time) -> None:
+        """Store the answer in the transaction of its request. A known key raises IntegrityError."""
+        self.connection.execute(
+            "INSERT INTO receipts (actor, operation, key, hash, answer, time) VALUES (?, ?, ?, ?, ?, ?)",
+            (actor, operation, key, *receipt, int(now)),
+        )
+
+    def forget_answers(self, before: Time, limit: int) -> int:
+        """Delete answers older than `before`, the oldest first; return how many."""
+        old = "SELECT actor, operation, key FROM receipts WHERE time < ? ORDER BY time LIMIT ?"
+        gone = f"DELETE FROM receipts WHERE (actor, operation, key) IN ({old})"
+        return self.connection.execute(gone, (int(before), limit)).rowcount
+
+    def has_older_answers(self, before: Time) -> bool:
+        """Whether there are answers to delete."""
+        query = "SELECT 1 FROM receipts WHERE time < ? ORDER BY time LIMIT 1"
+        return self.connection.execute(query, (int(before),)).fetchone() is not None
+
+    def last_look(self, user: str) -> Time | None:
+        """Return when this person last looked, or None."""
+        found = self.connection.execute("SELECT time FROM looks WHERE user = ?", (user,)).fetchone()
+        return Time(found[0]) if found else None
+
+    def mark_look(self, user: str, now: Time) -> None:
+        """Record that this person looks now; a clock set back does not undo a later look."""
+        later = "ON CONFLICT (user) DO UPDATE SET time = max(time, excluded.time)"
+        self.connection.execute(f"INSERT INTO looks VALUES (?, ?) {later}", (user, int(now)))
+
+    def rewind_look(self, user: str, now: Time) -> None:
+        """Move looks in the future back to now, after the clock was corrected."""
+        self.connection.execute("UPDATE looks SET time = min(time, ?) WHERE user = ?", (int(now), user))
+
+
+# -- the log -----------------------------------------------------------------------------------------
+
+
+def last_seq(connection: sqlite3.Connection) -> int:
+    """Return the number of the newest event; 0 if there is none."""
+    return int(connection.execute("SELECT coalesce(max(seq), 0) FROM events").fetchone()[0])
+
+
+def append(connection: sqlite3.Connection, *events: Event) -> None:
+    """Store events under their numbers and update their rows."""
+    rows = [
+        (
+            event.seq,
+            event.id,
+            int(event.time),
+            event_type(type(event)),
+            str(event.source),
+            str(event.target),
+            stored(event),
+        )
+        for event in events
+    ]
+    connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    project(connection, *events)
+
+
+def project(connection: sqlite3.Connection, *events: Event) -> None:
+    """Write the rows that follow from events, in order. Replay does only this and decides nothing."""
+    changes = [(event, records_of(event)) for event in events]
+    encoded = iter([stored(record) for _, records in changes for record in records])
+    for event, records in changes:
+        for record in records:
+            table = table_of(type(record))
+            connection.execute(table.upsert, table.row(record, next(encoded)))
+            derive(connection, record)
+        derive_from_event(connection, event)
+    rows = [(agent_id, event.seq) for event in events for agent_id in concerned_agents(event)]
+    connection.executemany("INSERT INTO concerned VALUES (?, ?)", rows)
+
+
+def records_of(event: Event) -> Sequence[Record]:
+    """Return the records as they are after an event; none for an event that changes no record."""
+    if isinstance(event, MessagePosted):
+        return (message_of(event),)
+    if isinstance(event, ConversationCreated):
+        return (event.payload.record, *event.payload.members)
+    payload = event.payload
+    return (payload.record,) if isinstance(payload, Changed) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] (generic)
+
+
+def events_after(connection: sqlite3.Connection, seq: int, limit: int) -> Iterator[Event]:
+    """Return events in order, from the one after `seq`."""
+    query = "SELECT data FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
+    for (data,) in connection.execute(query, (seq, limit)):
+        yield read_event(data)

@@ -11,7 +11,7 @@ from pathlib import Path
 from scout.base.codec import decode
 from scout.base.record import Record
 from scout.base.refusal import PLACEHOLDER, BadRequest, Candidate, Refused, Remedy
-from scout.identity.segment import fold
+from scout.identity.address import fold
 from scout.policy.permit import check_project
 from scout.ports import Surroundings, WorkTreePath
 from scout.tree.git import Repository, find_repository, small_text

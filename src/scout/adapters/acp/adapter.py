@@ -6,11 +6,11 @@ from pathlib import Path
 from scout.adapters.acp.events import choose_option
 from scout.adapters.acp.opening import AcpOpening, AcpSession, has_no_context
 from scout.adapters.acp.turn import AcpTurn, find_request
-from scout.adapters.harness import TurnImpossible, find_command, first_prompt, not_attachable
+from scout.adapters.harness import TurnImpossible, environment_for, find_command, first_prompt, not_attachable
 from scout.adapters.persistent.harness import PersistentHarness
 from scout.adapters.persistent.pipe import Pipe, PipeLimits, clear_last
 from scout.adapters.persistent.rpc import Rpc, RpcError
-from scout.adapters.process.spawn import Launch, environment_for
+from scout.adapters.process.run import Launch
 from scout.adapters.transcript import Entry, inner, items
 from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.model.agent import PermissionProfile

@@ -21,11 +21,11 @@ from scout.adapters.claude.turn import (
     read_end,
     send_response,
 )
-from scout.adapters.harness import TurnImpossible, find_command, first_prompt
+from scout.adapters.harness import TurnImpossible, environment_for, find_command, first_prompt
 from scout.adapters.persistent.harness import NO_ACCESS, TranscriptHarness
 from scout.adapters.persistent.pipe import Pipe, PipeLimits, clear_last
 from scout.adapters.persistent.rpc import message_of
-from scout.adapters.process.spawn import Launch, environment_for
+from scout.adapters.process.run import Launch
 from scout.adapters.transcript import Entry
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer

@@ -15,7 +15,7 @@ from scout.adapters.harness import INTERRUPTED, TurnImpossible
 from scout.adapters.persistent.harness import NO_ACCESS, TranscriptHarness
 from scout.adapters.persistent.pipe import Pipe, PipeLimits, clear_last
 from scout.adapters.persistent.rpc import RpcError
-from scout.adapters.process.spawn import Launch
+from scout.adapters.process.run import Launch
 from scout.adapters.transcript import Entry
 from scout.model.agent import PermissionProfile
 from scout.model.problems.session import Layer

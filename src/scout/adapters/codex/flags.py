@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from scout.adapters.codex.files import home_of
-from scout.adapters.harness import MCP_KEY, find_relays
-from scout.adapters.process.spawn import environment_for
+from scout.adapters.harness import MCP_KEY, environment_for, find_relays
 from scout.model.agent import PermissionProfile
 from scout.ports import SessionSpec
 

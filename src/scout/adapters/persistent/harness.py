@@ -27,7 +27,7 @@ from scout.adapters.harness import (
 )
 from scout.adapters.persistent.pipe import Pipe, PipeLimits, list_pipes, next_number
 from scout.adapters.persistent.rpc import RpcError
-from scout.adapters.process.spawn import Launch
+from scout.adapters.process.run import Launch
 from scout.adapters.transcript import Entry, read_tail
 from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.model.delivery import InspectResult

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scout.adapters.persistent import keeper
-from scout.adapters.process.run import Run, RunLimits, RunState, clear, last_line, stop
+from scout.adapters.process.run import Launch, Run, RunLimits, RunState, clear, last_line, reap, stop
 from scout.adapters.process.run_folders import read_removed
-from scout.adapters.process.spawn import Launch, reap
 
 _CHUNK = 1 << 20
 _LINES = 200  # yielded in a row

@@ -1,6 +1,9 @@
 """Runs a program so that no output is lost and no process is left behind.
 
-A run is a folder with everything that a restarted broker needs to continue it. See `spawn` for how it starts.
+A run is a folder with everything that a restarted broker needs to continue it. A small shell runs the
+program in its own session, with files as input and output. The program keeps running when the broker is
+killed, and its result is on disk for the next broker. The shell creates the file `pid` before it starts the
+program and exits if the file exists, so a run never happens twice.
 """
 
 import asyncio
@@ -9,19 +12,40 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from scout.adapters.process.process_table import ProcessId, boot, family, is_alive, send
-from scout.adapters.process.spawn import MARK, Launch, reap, spawn
 
 _CHUNK = 1 << 16
 _LINES = 50  # lines kept of one chunk: they only show progress, and the file has them all
 _WIDTH = 2000
 _KILL_WAIT = 5.0  # a process that cannot be killed must not block the broker
+
+
+MARK = "SCOUT_RUN"  # in the environment of everything that a run starts: the folder of the run
+
+# A trap is not inherited: these signals end the program, and the shell stays to write its exit code.
+_SHELL = r"""
+run=$1 where=$2; shift 2
+mask=$(umask); umask 077
+since() { shift 19; began=$1; }
+if read -r stat </proc/$$/stat; then since ${stat##*) }; read -r boot </proc/sys/kernel/random/boot_id
+else began=$(LC_ALL=C ps -o lstart= -p $$); began=$(echo $began); fi 2>/dev/null
+trap : HUP INT TERM
+set -C; printf '%s\n' "$$" "$began" "$boot" >"$run/pid" || exit; set +C
+umask "$mask"
+(cd -- "$where" && exec "$@") <"$run/prompt" >>"$run/stdout" 2>>"$run/stderr"
+code=$?
+umask 077; echo "$code" >"$run/exit"
+"""
+# Signals that the broker ignores would be ignored by programs too.
+_HEARD = {"SIGCHLD", "SIGHUP", "SIGINT", "SIGPIPE", "SIGQUIT", "SIGTERM", "SIGXFSZ"}
+_DEFAULT_SIGNALS = [one for one in signal.Signals if one.name in _HEARD]
+_CHILDREN: set[int] = set()
 
 
 class RunLimits(NamedTuple):
@@ -45,6 +69,15 @@ class RunState(Enum):
     RUNNING = "its process is there"
     ENDED = "it said how it ended, or was stopped"
     LOST = "its process is gone and nothing says how"
+
+
+class Launch(NamedTuple):
+    """The command to run. Its first word is a path: a shell may resolve a bare word differently."""
+
+    command: tuple[str, ...]
+    directory: str
+    prompt: str
+    environment: Mapping[str, str]
 
 
 class Run:
@@ -148,6 +181,49 @@ class Run:
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123 (a descriptor)
             file.write(text.encode("utf-8", "replace"))
         draft.rename(self.folder / name)
+
+
+# -- starting ----------------------------------------------------------------------------------------
+
+
+def spawn(launch: Launch, folder: Path) -> None:
+    """Start a run in its folder. The shell outlives the broker."""
+    words = ("sh", "-c", _SHELL, "sh", str(folder), launch.directory, *launch.command)
+    pid = os.posix_spawn(
+        "/bin/sh",
+        words,
+        {**launch.environment, MARK: str(folder)},
+        file_actions=_own_files(),
+        setsid=True,
+        setsigmask=(),
+        setsigdef=_DEFAULT_SIGNALS,
+    )
+    _CHILDREN.add(pid)
+
+
+def reap() -> None:
+    """Reap children that have ended, so that no zombies are left."""
+    for pid in list(_CHILDREN):
+        with suppress(ChildProcessError):
+            if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                continue
+        _CHILDREN.discard(pid)
+
+
+def _own_files() -> list[tuple[Any, ...]]:
+    """Open /dev/null as standard streams, and close all descriptors that would be inherited."""
+    null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+    return [*null, *((os.POSIX_SPAWN_CLOSE, number) for number in _list_inheritable())]
+
+
+def _list_inheritable() -> Iterator[int]:
+    for number in map(int, os.listdir("/dev/fd")):  # noqa: PTH208 (names only)
+        with suppress(OSError):  # the one that listed the others is closed by now
+            if number > 2 and os.get_inheritable(number):
+                yield number
+
+
+# -- following and stopping --------------------------------------------------------------------------
 
 
 async def follow(run: Run, limits: RunLimits) -> AsyncIterator[str]:

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 
-from scout.adapters.process.spawn import environment_for
+from scout.adapters.harness import environment_for
 from scout.ports import Notice
 
 _PATIENCE = 10.0  # seconds

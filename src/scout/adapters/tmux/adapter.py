@@ -13,12 +13,12 @@ from scout.adapters.harness import (
     INTERRUPTED,
     STOPPED,
     BasicHarness,
+    environment_for,
     estimate_tokens,
     first_prompt,
     not_attachable,
 )
 from scout.adapters.process.run import stop
-from scout.adapters.process.spawn import environment_for
 from scout.adapters.tmux.kept import Held, Kept, PaneTurn
 from scout.adapters.tmux.pane import Pane, Shown, TmuxServer, own_server, write_environment, write_process
 from scout.adapters.tmux.screen import asked, news, typed

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from scout.adapters.harness import environment_for
 from scout.adapters.process.process_table import ProcessId, boot, processes
-from scout.adapters.process.spawn import environment_for
 from scout.adapters.tmux.screen import lines_of
 from scout.settings.folder import make_private
 

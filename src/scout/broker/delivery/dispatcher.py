@@ -21,10 +21,10 @@ from scout.broker.delivery.session_records import PreparedTurn
 from scout.broker.delivery.turn_slots import TurnSlots, open_asks, queued_turn
 from scout.broker.effects import held_flights
 from scout.broker.routing.attention_items import has_item
+from scout.broker.transaction.call import Transactions
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.streams import Subscriptions
 from scout.broker.transaction.transaction import Transaction
-from scout.broker.transaction.transactions import Transactions
 from scout.model.delivery import Delivery, DeliveryState, InspectResult, is_from_the_future
 from scout.model.events.asks import (
     DeliveryFailed,

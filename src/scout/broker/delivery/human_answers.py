@@ -88,8 +88,6 @@ def withdraw_request(tx: Transaction, prepared: PreparedTurn, event: RequestSett
 
 def withdraw_all_requests(tx: Transaction, prepared: PreparedTurn) -> None:
     """Close every open request of a turn that has ended."""
-    if not tx.services.harnesses[prepared.harness].capabilities.permissions:
-        return
     raised = tx.ledger.many(
         Attention, "attention_by_open", agent=prepared.spec.agent_id, before=LAST, limit=_SOME
     )

@@ -8,7 +8,8 @@ from scout.base.refusal import Refused
 from scout.broker.delivery import prompts, session_records, terminals, turn_record
 from scout.broker.delivery.session_records import PreparedTurn, SessionOpening
 from scout.broker.effects import budget, flight_state
-from scout.broker.routing import routes, tokens
+from scout.broker.routing import routes
+from scout.broker.transaction import admission
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.ask import Ask, SessionPolicy
@@ -52,20 +53,23 @@ def prepare(tx: Transaction, ident: str) -> PreparedTurn | None:
     if not fresh and terminals.hold(tx, delivery, endpoint):
         return None
     leased = replace(leased, endpoint_id=endpoint.id, session_id=endpoint.session_id)
+    # Everything is read before the first change is recorded: a query would write the changes up to then.
+    message, letters = tx.get(Message, leased.message_id), find_mail(tx, leased)
     flight_state.record_delivery(tx, delivery, leased, DeliveryMove.LEASE)
     if endpoint.state is EndpointState.IDLE:
         endpoint = routes.record_endpoint_move(tx, endpoint, EndpointMove.CLAIM)
     token = _issue_token(tx, agent, leased, endpoint)
-    more = lease_batch(tx, leased, turn_record.HOLDER) if leased.flight_id is None else []
-    mail = lease_mail(tx, leased, turn_record.HOLDER)
+    more = lease_batch(tx, leased, message, turn_record.HOLDER) if leased.flight_id is None else []
+    mail = [_lease_with(tx, one, letter, leased, turn_record.HOLDER) for one, letter in letters]
     told = prompts.build_prompt(
         tx,
         agent,
         leased,
         endpoint,
-        token.secret,
-        more=[message for _, message in more],
-        mail=[message for _, message in mail],
+        message,
+        secret=token.secret,
+        more=[one for _, one in more],
+        mail=[one for _, one in mail],
     )
     prompts.charge_overhead(tx, told, leased, endpoint)
     prepared = _build_turn(tx, agent, leased, endpoint, told, fresh=fresh, token_id=token.ident)
@@ -176,7 +180,7 @@ def _issue_token(tx: Transaction, agent: Agent, delivery: Delivery, endpoint: En
     can = tx.services.harnesses[endpoint.harness or ""].capabilities
     if can.keeps_process or not can.calls_back:
         return _Token()
-    secret = tokens.create_agent_token(tx, agent, session_id=endpoint.session_id, label=delivery.id)
+    secret = admission.create_agent_token(tx, agent, session_id=endpoint.session_id, label=delivery.id)
     return _Token(tx.events[-1].target.id, secret)
 
 
@@ -211,7 +215,8 @@ def resume(tx: Transaction, ident: str) -> PreparedTurn | None:
     agent = tx.need(Agent, "agent", delivery.target)
     tokens = tx.ledger.many(Token, "tokens_of_session", session=endpoint.session_id, limit=_MANY)
     token_id = next((one.id for one in tokens if one.label == delivery.id), None)
-    told = prompts.build_prompt(tx, agent, delivery, endpoint, None)
+    message = tx.get(Message, delivery.message_id)
+    told = prompts.build_prompt(tx, agent, delivery, endpoint, message)
     prepared = _build_turn(tx, agent, delivery, endpoint, told, fresh=False, token_id=token_id)
     flight = tx.get(Flight, delivery.flight_id)
     prepared.accepted = True
@@ -219,15 +224,15 @@ def resume(tx: Transaction, ident: str) -> PreparedTurn | None:
     return prepared
 
 
-def lease_mail(tx: Transaction, first: Delivery, by: str) -> list[tuple[Delivery, Message]]:
-    """Lease the agent's waiting mail that woke no program, so that it rides with this turn.
+def find_mail(tx: Transaction, first: Delivery) -> list[tuple[Delivery, Message]]:
+    """Return the agent's waiting mail that woke no program: it rides with this turn.
 
     An ask never rides along, even a held one: it gets a separate turn.
     """
     waiting = tx.ledger.many(Delivery, "inbox", agent=first.target, after="", limit=_INBOX)
     quiet = [one for one in waiting if not (one.wake or one.flight_id) and _is_free(tx, one, first)]
     found = [(one, tx.get(Message, one.message_id)) for one in quiet[:_LETTERS]]
-    return [_lease_with(tx, one, message, first, by) for one, message in found if message is not None]
+    return [(one, message) for one, message in found if message is not None]
 
 
 def _lease_with(
@@ -240,16 +245,18 @@ def _lease_with(
     return leased, message
 
 
-def lease_batch(tx: Transaction, first: Delivery, by: str) -> list[tuple[Delivery, Message]]:
+def lease_batch(
+    tx: Transaction, first: Delivery, message: Message | None, by: str
+) -> list[tuple[Delivery, Message]]:
     """Lease the other messages that the program gets in the turn of a leased delivery."""
-    if not _is_plain(tx.get(Message, first.message_id), first):
+    if not _is_plain(message, first):
         return []
     waiting = tx.ledger.many(Delivery, "inbox", agent=first.target, after=first.id, limit=_INBOX)
     found = [(one, tx.get(Message, one.message_id)) for one in waiting if _is_same_batch(tx, one, first)]
     return [
-        _lease_with(tx, one, message, first, by)
-        for one, message in found
-        if message is not None and _is_plain(message, one)
+        _lease_with(tx, one, other, first, by)
+        for one, other in found
+        if other is not None and _is_plain(other, one)
     ]
 
 

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from scout.broker.delivery import turn_record
 from scout.broker.effects import budget
-from scout.broker.routing import routes, tokens
+from scout.broker.routing import routes
+from scout.broker.transaction import admission
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Agent, PermissionProfile
@@ -46,8 +47,9 @@ def build_prompt(
     agent: Agent,
     delivery: Delivery,
     endpoint: Endpoint,
-    secret: str | None,
+    message: Message | None,
     *,
+    secret: str | None = None,
     more: Sequence[Message] = (),
     mail: Sequence[Message] = (),
 ) -> PromptText:
@@ -55,9 +57,9 @@ def build_prompt(
 
     A plain program reads only the messages; the contract is in its environment.
     """
-    message, harness = tx.get(Message, delivery.message_id), endpoint.harness or ""
+    harness = endpoint.harness or ""
     body = "\n\n".join(one.body for one in (message, *more) if one is not None)
-    letters = mail_text([build_mail(tx, agent, one) for one in mail], harness)
+    letters = mail_text([build_mail(tx, agent, one) for one in mail], harness) if mail else ""
     facts = _build_environment(tx, agent, delivery, endpoint, secret)
     context = _build_context(tx, agent, delivery, endpoint, message)
     can = tx.services.harnesses[harness].capabilities
@@ -100,8 +102,8 @@ def issue_mcp_access(tx: Transaction, spec: SessionSpec) -> tuple[McpAccess, dic
     """Replace a session's credentials; return its MCP access, environment and contract."""
     agent = tx.need(Agent, "agent", spec.agent_id)
     session = tx.need(Session, "session", spec.session_id)
-    tokens.revoke_session_tokens(tx, session, "its program is started again")
-    secret = tokens.create_agent_token(tx, agent, session_id=session.id, label="session")
+    admission.revoke_session_tokens(tx, session, "its program is started again")
+    secret = admission.create_agent_token(tx, agent, session_id=session.id, label="session")
     status = tx.services.status
     url = f"{status.url}/agents/{agent.tool_role}/{quote(str(agent.path), safe='')}/mcp"
     facts = {

@@ -15,20 +15,22 @@ from scout.broker.delivery.same_files import SameFiles
 from scout.broker.delivery.session_records import PreparedTurn, SessionOpening
 from scout.broker.delivery.turn_record import HOLDER
 from scout.broker.effects import flight_state
-from scout.broker.effects.final_text import keep_text
+from scout.broker.transaction.call import until_stored
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.ask import Ask
 from scout.model.attention import Attention
-from scout.model.conversation import Message
+from scout.model.conversation import BODY_LIMIT, Attachment, Message, make_storable, shorten
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, ack, is_due, lease, nack
 from scout.model.flight import Flight
 from scout.model.problems.session import Layer, SessionFailed
 from scout.model.session import Session, SessionOrigin
+from scout.model.token import find_secrets
 from scout.policy.host_text import mail_text
 from scout.ports import (
     Accepted,
+    Blobs,
     Completed,
     Failed,
     Harness,
@@ -48,6 +50,9 @@ _LOG = logging.getLogger("scout.dispatch")
 _Pair = tuple[HarnessEvent, HarnessEvent | None]
 S = TypeVar("S", bound=SessionOpening)
 _NOTED = 1.0  # seconds between two stored signs of life
+_ANSWER_FILE, _ANSWER_TYPE = "answer.txt", "text/plain; charset=utf-8"
+_NOTE_ROOM = 1024
+_SHORT = 16_384
 
 
 class TurnRunner:
@@ -160,7 +165,7 @@ class TurnRunner:
 
     async def _store_events(self, prepared: PreparedTurn, pairs: AsyncIterator[_Pair]) -> bool:
         """Store the events of a turn; whether there was an end."""
-        noted = self._services.clock.monotonic()
+        noted, spent = self._services.clock.monotonic(), None
         async for event, following in pairs:
             match event:
                 case Accepted():
@@ -178,19 +183,37 @@ class TurnRunner:
                         await self._write(
                             lambda tx, sign=text: turn_record.record_sign_of_life(tx, prepared, sign)
                         )
+                case TurnUsage() if isinstance(following, Completed | Limited | Failed):
+                    spent = event  # stored with the end
                 case Completed() | Limited() | Failed():
                     prepared.done = True
-                    await self._end(prepared, event)
+                    await self._end(prepared, event, spent)
                     return True
                 case _:
                     await self._handle_event(prepared, event)
         return False
 
-    async def _end(self, prepared: PreparedTurn, end: Completed | Limited | Failed) -> None:
-        """Record how a turn ended."""
+    async def _end(
+        self, prepared: PreparedTurn, end: Completed | Limited | Failed, spent: TurnUsage | None
+    ) -> None:
+        """Record how a turn ended, and what it cost if the program reported that last."""
         if isinstance(end, Completed):
-            end = await keep_text(self._services, self._write, end)
-        await self._write(lambda tx: turn_record.record_end(tx, prepared, end))
+            end = await self._keep_text(end)
+        await self._write(lambda tx: turn_record.record_end(tx, prepared, end, spent))
+
+    async def _keep_text(self, done: Completed) -> Completed:
+        """Return the end with a text that can be stored; a long one is attached and begins in the body."""
+        text, services = done.text, self._services
+        if len(text) <= _SHORT and text.isascii() and "\0" not in text and "sct_" not in text:
+            return done  # as most answers
+        text = await asyncio.to_thread(make_storable, text)
+        if find_secrets(text):
+            text = await self._write(lambda tx: flight_state.hide_tokens(tx, text))
+        limit = services.rules.limits.attachment
+        short, attachments = await until_stored(
+            lambda: asyncio.to_thread(_attach_long_text, services.blobs, text, limit), services.rules.back_off
+        )
+        return replace(done, text=short, attachments=(*done.attachments, *attachments))
 
     async def _handle_event(self, prepared: PreparedTurn, event: HarnessEvent) -> None:
         """Handle an event in the middle of a turn."""
@@ -312,6 +335,19 @@ def build_failure(error: Exception, layer: Layer = Layer.ADAPTER) -> Failed:
         return Failed(layer=layer, reason=told.message, missing=missing, remedies=told.remedies)
     _LOG.error("a fault in the %s", layer, exc_info=error)
     return Failed(layer=layer, reason=f"{type(error).__name__}: {error}")
+
+
+def _attach_long_text(blobs: Blobs, text: str, limit: int) -> tuple[str, tuple[Attachment, ...]]:
+    """Store a long text as an attachment, off the loop: it is encoded, hashed and written."""
+    data = text.encode()
+    if len(data) <= BODY_LIMIT:
+        return text, ()
+    whole = data if len(data) <= limit else shorten(text, limit).encode()
+    sha256 = blobs.put(whole)
+    attachment = Attachment(sha256=sha256, name=_ANSWER_FILE, size=len(whole), media_type=_ANSWER_TYPE)
+    kept = "All of it" if whole is data else f"The first {len(whole)} bytes of it"
+    note = f"\n\n[This answer has {len(data)} bytes. {kept}: scout attachment get {sha256}]"
+    return shorten(text, BODY_LIMIT - _NOTE_ROOM) + note, (attachment,)
 
 
 async def _catch_fault(events: AsyncIterator[HarnessEvent]) -> AsyncIterator[HarnessEvent]:

@@ -1,17 +1,18 @@
-"""Sessions that a person has open in a terminal: handed over, and taken back when it closes."""
+"""Sessions in a person's hands: handed over to a terminal and taken back, or enrolled by a host program."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused, Remedy
 from scout.broker.delivery import recovery, session_records
-from scout.broker.effects import flight_state
-from scout.broker.routing import tokens
+from scout.broker.effects import flight_state, session_end
 from scout.broker.routing.attention_items import settle_held, show_held
+from scout.broker.transaction import admission
+from scout.broker.transaction.call import Transactions
 from scout.broker.transaction.transaction import Transaction, subject_of
-from scout.broker.transaction.transactions import Transactions
 from scout.model.agent import Agent
 from scout.model.delivery import Delivery, postpone
 from scout.model.endpoint import ENDPOINT, Endpoint, EndpointState
@@ -19,46 +20,86 @@ from scout.model.events.asks import DeliveryNacked
 from scout.model.events.presence import SessionUpdated
 from scout.model.flight import Flight, FlightPhase, FlightState, hold_flight, note_flight
 from scout.model.problems.session import Layer, SessionBusy, SessionNotAttachable
-from scout.model.session import Session, SessionState, Terminal, give_back, hand_over
+from scout.model.session import Session, SessionOrigin, SessionState, Terminal, give_back, hand_over
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.permit import Deed
-from scout.ports import SessionSpec
+from scout.ports import KeptRuns, SessionSpec
 from scout.protocol.sessions import CloseSession, OpenSession
 
 _REASON = "its session is open in a terminal"
 _CHECK = 3600
 _MANY = 10_000
+_Process = tuple[int, str]
+_Seen = frozenset[_Process]
 
 
-class Terminals:
-    """Tracks sessions that are open in terminals, and takes back those whose terminal is gone."""
+class HostProcesses:
+    """Tracks the processes that these sessions depend on, by pid and start time.
+
+    A session whose terminal is gone is taken back. An enrolled session whose host is gone ends, even
+    without a hook event.
+    """
 
     def __init__(self, broker: Transactions) -> None:
         self._broker = broker
-        self._open: dict[str, Terminal] = {}
+        self._terminals: dict[str, _Seen] = {}
+        self._hosts: dict[str, _Seen] = {}
 
     async def begin(self) -> None:
         """Load the sessions that were open when the broker stopped."""
         running = await self._broker.read(
             lambda ledger: ledger.many(Session, "sessions_running", limit=_MANY)
         )
-        self._open = {one.id: one.terminal for one in running if one.terminal is not None}
+        for session in running:
+            self.on_session(session)
 
     def on_session(self, session: Session) -> None:
-        """Record that a session was handed over or given back."""
-        if session.terminal is None:
-            self._open.pop(session.id, None)
-        else:
-            self._open[session.id] = session.terminal
+        """Update the processes of a session that started, moved to another process, or ended."""
+        for known, seen in ((self._terminals, _terminal_of(session)), (self._hosts, _hosts_of(session))):
+            if seen:
+                known[session.id] = seen
+            else:
+                known.pop(session.id, None)
 
     async def check(self) -> None:
-        """Take back sessions whose terminal process is gone."""
+        """Take back the sessions whose terminal is gone, and end those whose host is gone."""
+        for ident, _ in await self._find_gone(self._terminals):
+            await self._broker.as_system(lambda tx, one=ident: take_back(tx, one))
+        for ident, process in await self._find_gone(self._hosts):
+            await self._broker.as_system(lambda tx, one=ident, at=process: _end_hosted(tx, one, at))
+
+    async def _find_gone(self, known: Mapping[str, _Seen]) -> list[tuple[str, _Process]]:
         runs = self._broker.services.runs
-        if runs is None:
-            return
-        for ident, terminal in list(self._open.items()):
-            if not await asyncio.to_thread(runs.is_alive, terminal.pid, terminal.started):
-                await self._broker.as_system(lambda tx, ident=ident: take_back(tx, ident))
+        return await asyncio.to_thread(_list_gone, runs, dict(known)) if runs is not None and known else []
+
+
+def _terminal_of(session: Session) -> _Seen:
+    terminal = session.terminal
+    return frozenset({(terminal.pid, terminal.started)}) if terminal is not None else frozenset()
+
+
+def _hosts_of(session: Session) -> _Seen:
+    """Return the processes that a live enrolled session needs, as reported by its host."""
+    if session.origin is not SessionOrigin.ENROLLED or session.state is not SessionState.LIVE:
+        return frozenset()
+    named = ((session.pid, session.pid_started), (session.window_pid, session.window_started))
+    return frozenset((pid, started) for pid, started in named if pid and started)
+
+
+def _list_gone(runs: KeptRuns, known: Mapping[str, _Seen]) -> list[tuple[str, _Process]]:
+    return [
+        (ident, process)
+        for ident, processes in known.items()
+        for process in processes
+        if not runs.is_alive(*process)
+    ]
+
+
+def _end_hosted(tx: Transaction, ident: str, process: _Process) -> None:
+    session = tx.need(Session, "session", ident)
+    if process in _hosts_of(session):
+        reason = f"its {session.harness} program is gone (pid {process[0]})"
+        session_end.end(tx, session, reason, layer=Layer.PROCESS)
 
 
 # -- handing over ------------------------------------------------------------------------------------
@@ -99,7 +140,7 @@ def open_terminal(tx: Transaction, request: OpenSession) -> Session:
     """Hand a session to a person as its only writer; the credentials of its program are revoked."""
     session, _ = _require_free_session(tx, request)
     terminal = Terminal(pid=request.pid, started=request.pid_started, by=tx.sender, since=tx.now)
-    tokens.revoke_session_tokens(tx, session, "it was opened in a terminal")
+    admission.revoke_session_tokens(tx, session, "it was opened in a terminal")
     return tx.record(SessionUpdated, hand_over(session, terminal, tx.now), move="open")
 
 

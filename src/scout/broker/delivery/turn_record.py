@@ -25,7 +25,6 @@ from scout.model.events.asks import FLIGHT_EVENTS
 from scout.model.events.directory import TokenRevoked
 from scout.model.events.envelope import Metadata
 from scout.model.events.presence import SessionReady, SessionUpdated
-from scout.model.final_text import find_secrets, hide_secrets
 from scout.model.flight import (
     FLIGHT,
     CompletedBy,
@@ -41,7 +40,7 @@ from scout.model.flight import (
 )
 from scout.model.problems.session import Missing, SessionFailed
 from scout.model.session import Session, SessionState, observe_session, ready_session
-from scout.model.token import Token, TokenState, revoke_token
+from scout.model.token import Token, TokenState, find_secrets, hide_secrets, revoke_token
 from scout.model.usage import UsageSource
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.usage import execution
@@ -145,9 +144,17 @@ def record_native_id(tx: Transaction, prepared: PreparedTurn, seen: Identified) 
 # -- after a turn-------------------------------------------------------------------------------------
 
 
-def record_end(tx: Transaction, prepared: PreparedTurn, end: Completed | Limited | Failed) -> None:
-    """Record the end of a turn, and close the requests that its program made."""
-    human_answers.withdraw_all_requests(tx, prepared)
+def record_end(
+    tx: Transaction,
+    prepared: PreparedTurn,
+    end: Completed | Limited | Failed,
+    spent: TurnUsage | None = None,
+) -> None:
+    """Record the end of a turn and what it cost, and close the requests that its program made."""
+    if spent is not None:
+        record_usage(tx, prepared, spent)
+    if tx.services.harnesses[prepared.harness].capabilities.permissions:
+        human_answers.withdraw_all_requests(tx, prepared)
     match end:
         case Completed():
             _record_completion(tx, prepared, end)

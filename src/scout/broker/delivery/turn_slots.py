@@ -104,6 +104,8 @@ class TurnSlots:
 
     def admit(self) -> None:
         """Give each free slot to the first in line, and update the places of the others."""
+        if not self._waiting:
+            return
         now = self._services.clock.monotonic()
         line = order_queue((queued for queued, _ in self._waiting.values()), now)
         room = 0 if self._services.paused is not None else max(self.limit - self.running, 0)

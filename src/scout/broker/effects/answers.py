@@ -20,7 +20,7 @@ from scout.model.question import (
     decline_question,
 )
 from scout.model.work_item import RelationKind, WorkItem, relate_work
-from scout.policy.obligation import Party
+from scout.policy.directory import Party
 from scout.policy.wake import Cause
 
 

@@ -4,7 +4,6 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Remedy
 from scout.broker.effects import answers, notices, reservations
-from scout.broker.effects.final_text import hide_tokens
 from scout.broker.routing import attention_items, posts
 from scout.broker.routing.attention_items import settle_held
 from scout.broker.transaction.transaction import Transaction
@@ -13,7 +12,6 @@ from scout.model.agent import Lifecycle
 from scout.model.ask import Ask, ReplyMode
 from scout.model.attention import AttentionKind
 from scout.model.conversation import Attachment, Message, MessageKind
-from scout.model.coupling import Trouble, close_delivery, follow_delivery, follow_flight, on_dead_lettered
 from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, bounce_of
 from scout.model.events.asks import (
     DELIVERY_EVENTS,
@@ -31,16 +29,22 @@ from scout.model.flight import (
     FlightMove,
     FlightPhase,
     FlightState,
+    Trouble,
+    close_delivery,
     complete_flight,
+    follow_delivery,
+    on_dead_lettered,
     retry_remedy,
     start_flight,
 )
 from scout.model.problems.session import Layer
 from scout.model.question import Question, QuestionState
-from scout.model.work_item import WorkItem, WorkMove, WorkState
+from scout.model.token import Token, find_secrets, hash_of, hide_secrets, is_valid
+from scout.model.work_item import WorkItem, WorkMove, WorkState, follow_flight
 from scout.policy.wake import Cause
 from scout.protocol.operations import command_line
 
+_LOOKED_AT = 1000  # texts that look like tokens, in one answer
 _WORK_MOVES = {
     WorkState.WAITING: WorkMove.WAIT,
     WorkState.REVIEW: WorkMove.SUBMIT,
@@ -216,6 +220,17 @@ def complete_with_answer(
         said = replace(message, flight_id=None)  # only the ask is delivered for the flight
         posts.deliver(tx, said, target, rule="reply", session_id=session, reason="the answer")
     return done
+
+
+def hide_tokens(tx: Transaction, text: str) -> str:
+    """Return the text without Scout tokens that are valid now."""
+    live = [one for one in find_secrets(text)[:_LOOKED_AT] if _is_live(tx, one)]
+    return hide_secrets(text, live) if live else text
+
+
+def _is_live(tx: Transaction, secret: str) -> bool:
+    token = tx.ledger.one(Token, "token_hashed", hashed=hash_of(secret))
+    return token is not None and is_valid(token, tx.now)
 
 
 def _notify_failure(tx: Transaction, flight: Flight) -> None:

@@ -14,7 +14,7 @@ from scout.model.conversation import Conversation, Message
 from scout.model.delivery import Delivery, DeliveryState, cancel_delivery
 from scout.model.events.asks import DeliveryCancelled
 from scout.model.flight import Flight, FlightPhase, note_flight
-from scout.policy.reach import WakeAction
+from scout.policy.wake import WakeAction
 from scout.store.ledger import LAST, Ledger
 
 _SOME = 200

@@ -15,7 +15,8 @@ from scout.model.events.talk import WorkItemUpdated
 from scout.model.flight import Flight
 from scout.model.question import Question
 from scout.model.work_item import WORK_ITEM, WorkItem, WorkMove, WorkState, resume_work
-from scout.policy.obligation import Party, obligation_of
+from scout.policy.directory import Party
+from scout.policy.obligation import obligation_of
 from scout.policy.wake import Cause, Occasion, WakeDecision
 
 T = TypeVar("T", Question, WorkItem)

@@ -18,11 +18,10 @@ from scout.model.flight import Flight
 from scout.model.question import Question, QuestionState
 from scout.model.ref import Ref
 from scout.model.work_item import WorkItem, WorkState
-from scout.policy.obligation import Party
+from scout.policy.directory import Party
 from scout.policy.sweep_actions import Delegation, Level, Round, SweepNudge, SweepSubject
 from scout.policy.wake import Cause, Occasion, Role
 from scout.protocol.operations import command_line
-from scout.store import receipts
 from scout.store.ledger import Ledger
 
 _SOME = 20
@@ -184,23 +183,23 @@ def _ask_again(tx: Transaction, message: Message) -> Remedy:
 
 def start_watching(ledger: Ledger, now: Time) -> None:
     """Set the mark at the first start: nothing earlier is reminded of."""
-    if receipts.last_look(ledger.connection, _WHO) is None:
+    if ledger.last_look(_WHO) is None:
         move_mark(ledger, now)
 
 
 def move_mark(ledger: Ledger, until: Time) -> None:
     """Record that every delegation up to `until` was answered or reminded of."""
-    receipts.mark_look(ledger.connection, _WHO, until)
+    ledger.mark_look(_WHO, until)
 
 
 def rewind_mark(ledger: Ledger, now: Time) -> None:
     """Move the mark back after the clock was set back."""
-    receipts.rewind_look(ledger.connection, _WHO, now)
+    ledger.rewind_look(_WHO, now)
 
 
 def overdue_delegations(ledger: Ledger, this: Round, limit: int) -> list[Delivery]:
     """Return delegations that became overdue since the mark, oldest first; none in a grace period."""
-    after = receipts.last_look(ledger.connection, _WHO) or this.now
+    after = ledger.last_look(_WHO) or this.now
     before = this.now.plus(-this.periods.sweeps.delegation)
     wanted = {"after": int(after), "before": int(before), "limit": limit}
     return [

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from scout.base.refusal import Remedy
 from scout.broker.effects import flight_state, held_flights, reservations
-from scout.broker.routing import routes, tokens
+from scout.broker.routing import routes
+from scout.broker.transaction import admission
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import Ask, IfUnreachable
@@ -36,7 +37,7 @@ def end(
     if session.state not in SESSION.settled:
         ended = end_session(session, reason, tx.now, ending=ending)
         session = tx.record(SessionEnded, ended, move="end", reason=reason)
-    tokens.revoke_session_tokens(tx, session, reason)
+    admission.revoke_session_tokens(tx, session, reason)
     reservations.end_of_session(tx, session.id, reason)
     _return_untaken(tx, session, reason)
     _settle_flights(tx, session, reason, layer)

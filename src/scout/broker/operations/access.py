@@ -5,15 +5,16 @@ import shlex
 from msgspec.structs import replace
 
 from scout.base.refusal import PLACEHOLDER, BadRequest, Refused, Remedy
-from scout.broker.routing import conversations, tokens
+from scout.broker.routing import conversations
 from scout.broker.routing.views import extend_record
+from scout.broker.transaction import admission
 from scout.broker.transaction.paging import before, page, size
 from scout.broker.transaction.transaction import Transaction, subject_of
+from scout.identity.address import fold
 from scout.identity.grammar import parse_handle
 from scout.identity.lexer import lex
 from scout.identity.name import HandleName
 from scout.identity.path import AgentPath
-from scout.identity.segment import fold
 from scout.model import alias as alias_moves
 from scout.model import card as card_moves
 from scout.model.agent import Agent
@@ -282,7 +283,7 @@ def create_token(tx: Transaction, request: CreateToken) -> Minted:
         expires_at=tx.now.plus(request.expires_in) if request.expires_in is not None else None,
         created_by=tx.sender,
     )
-    made, secret = tokens.mint_token(tx, token)
+    made, secret = admission.mint_token(tx, token)
     return Minted(token=_token_view(tx, made), secret=secret)
 
 
@@ -299,16 +300,16 @@ def revoke_token(tx: Transaction, request: RevokeToken) -> TokenView:
     token = _own_token(tx, request.token_id)
     _keep_file_token(tx, token)
     over = token.state is not TokenState.ACTIVE
-    return _token_view(tx, token if over else tokens.record_revocation(tx, token, request.reason))
+    return _token_view(tx, token if over else admission.record_revocation(tx, token, request.reason))
 
 
 def rotate_token(tx: Transaction, request: RotateToken) -> Minted:
     """Replace the caller's own credential, or any as the operator, with a new one."""
     old = _own_token(tx, request.token_id)
     _keep_file_token(tx, old)
-    tokens.record_revocation(tx, old, "rotated")
+    admission.record_revocation(tx, old, "rotated")
     fresh = replace(old, id=tx.mint("tok"), revision=1, created_at=tx.now, updated_at=tx.now)
-    made, secret = tokens.mint_token(tx, replace(fresh, last_used_at=None, created_by=tx.sender))
+    made, secret = admission.mint_token(tx, replace(fresh, last_used_at=None, created_by=tx.sender))
     return Minted(token=_token_view(tx, made), secret=secret)
 
 

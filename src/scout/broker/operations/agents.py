@@ -8,18 +8,19 @@ from msgspec.structs import replace
 from scout.base.codec import plain, render
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.broker.effects import retirement
-from scout.broker.routing import registration, routes, tokens, unread
+from scout.broker.routing import registration, routes, unread
 from scout.broker.routing.registration import break_alias_named, check_own_folder, checked_config
 from scout.broker.routing.routes import wake_agent
 from scout.broker.routing.views import agent_view, detail_of
+from scout.broker.transaction import admission
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.paging import before, page, size
 from scout.broker.transaction.transaction import Transaction, alias_of, subject_of
+from scout.identity.address import fold, segment
 from scout.identity.describe import describe, describe_mentions
 from scout.identity.lexer import lex
 from scout.identity.name import HandleName
 from scout.identity.path import Kind
-from scout.identity.segment import fold, segment
 from scout.model.agent import (
     Agent,
     AgentConfig,
@@ -33,8 +34,8 @@ from scout.model.agent import (
 )
 from scout.model.events.presence import AGENT_EVENTS, AgentUpdated
 from scout.model.problems.target import AmbiguousTarget, NameTaken
-from scout.policy.agent_address import closest_matches, wanted_by
 from scout.policy.directory import Instance, Viewpoint, Wanted, instance_of
+from scout.policy.handle import closest_matches, wanted_by
 from scout.policy.permit import Deed, Subject
 from scout.policy.registration import RegistrationWish, decide_registration
 from scout.policy.resolve import resolve
@@ -261,7 +262,7 @@ def retire(tx: Transaction, request: RetireAgent) -> AgentDetail:
     retired = move_agent(agent, AgentMove.RETIRE, tx.now)
     tx.record(AGENT_EVENTS[AgentMove.RETIRE], retired, move=AgentMove.RETIRE, reason=request.reason)
     retirement.release_obligations(tx, retired)
-    tokens.revoke_agent_tokens(tx, retired, "its agent is retired")
+    admission.revoke_agent_tokens(tx, retired, "its agent is retired")
     return detail_of(tx, retired)
 
 
@@ -387,7 +388,7 @@ def register(tx: Transaction, request: RegisterAgent) -> Registered:
         agent = _reconfigure(tx, awake, config)
         return _registration_result(tx, agent, decided.elsewhere, created=False)
     agent = registration.enter(tx, decided, config, place)
-    token = tokens.create_agent_token(tx, agent) if connects_by_itself(config) else None
+    token = admission.create_agent_token(tx, agent) if connects_by_itself(config) else None
     return _registration_result(tx, agent, decided.elsewhere, created=True, token=token)
 
 

@@ -1,13 +1,15 @@
 """Asks: make and retry them. An ask that cannot start is refused, or its flight records the reason."""
 
+import hashlib
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
+from scout.base.time import Time
 from scout.broker.effects import notices
-from scout.broker.operations import access, ask_chain
-from scout.broker.operations.flights import flight_named
+from scout.broker.operations import access
+from scout.broker.operations.flights import check_room, enclosing_flight, flight_named
 from scout.broker.routing import (
     attachments,
     attention_items,
@@ -18,13 +20,7 @@ from scout.broker.routing import (
 )
 from scout.broker.routing.wake import decide_ask_wake, deliver_ask, find_route, find_route_again, hold_ask
 from scout.broker.transaction.transaction import Transaction, require_owner, subject_of
-from scout.identity.address import Address as Handle
-from scout.identity.grammar import parse_handle
-from scout.identity.lexer import lex
-from scout.identity.mention import find_mentions
-from scout.identity.name import HandleName
 from scout.model.agent import Agent
-from scout.model.alias import Alias, AliasTarget
 from scout.model.ask import Ask, AskReceipt, IfUnreachable, SessionPolicy, check_ask
 from scout.model.card import Card
 from scout.model.conversation import Conversation, Message, check_body
@@ -38,18 +34,22 @@ from scout.model.problems.session import NoSession
 from scout.model.session import Session, SessionState
 from scout.model.work_item import WorkItem, new_work
 from scout.policy.choose import Choice, Demand
-from scout.policy.directory import Instance
+from scout.policy.directory import Instance, Party
+from scout.policy.limits import Link, check_ask_rate, check_chain
 from scout.policy.permit import Deed
-from scout.policy.reach import WakeAction
-from scout.policy.resolve import Resolution
-from scout.policy.target import decide_target
+from scout.policy.resolve import Resolution, decide_target, soft_mentions
+from scout.policy.wake import WakeAction
 from scout.protocol.asks import MakeAsk, RetryFlight
+from scout.store.ledger import LAST
 
-_DAY = 86_400
+_MINUTE, _DAY = 60, 86_400
 
 
 class Target(NamedTuple):
-    """The agent that an ask is for, what the ask demands, and how the agent was resolved."""
+    """The agent that an ask is for, what the ask demands, and how the agent was resolved.
+
+    `soft`: the agents that the body mentions after its beginning.
+    """
 
     agent: Agent
     wish: Demand
@@ -57,6 +57,7 @@ class Target(NamedTuple):
     canonical: str
     found: Resolution | None = None
     card: Card | None = None
+    soft: tuple[str, ...] = ()
 
 
 def make_ask(tx: Transaction, request: MakeAsk) -> AskReceipt:
@@ -75,10 +76,10 @@ def make_ask(tx: Transaction, request: MakeAsk) -> AskReceipt:
     _check_fork(tx, request, route)
     conversation = _find_conversation(tx, request, agent)
     ask = _new_ask(tx, request, target, conversation)
-    ask_chain.check_limits(tx, ask, body)
+    _check_limits(tx, ask, body)
     flight = new_flight(tx.mint("flt"), ask, tx.now)
     _create_work(tx, request, ask)
-    message = _post_message(tx, request, ask, flight)
+    message = _post_message(tx, request, ask, flight, target.soft)
     tx.record(AskCreated, ask, move="create", target=ask.id)
     return _queue(tx, ask, flight, message, route=route, conversation=conversation, waits=waits)
 
@@ -119,7 +120,8 @@ def _find_conversation(tx: Transaction, request: MakeAsk, agent: Agent) -> Conve
 
 def _new_ask(tx: Transaction, request: MakeAsk, target: Target, conversation: Conversation) -> Ask:
     found, wish = target.found, target.wish
-    inside = ask_chain.enclosing_ask(tx, request.within)
+    working = enclosing_flight(tx, request.within)
+    inside = tx.need(Ask, "ask", working.ask_id) if working else None
     policy = request.session_policy
     existing = SessionPolicy.EXISTING if wish.session_id else SessionPolicy.REUSE
     ask = Ask(
@@ -197,10 +199,9 @@ def _return_address(tx: Transaction, request: MakeAsk) -> str | None:
     return named.id
 
 
-def _post_message(tx: Transaction, request: MakeAsk, ask: Ask, flight: Flight) -> Message:
-    body = request.body
-    mentions = find_mentions(body)
-    soft = tuple(one.address.canonical for one in mentions.soft if one.address)
+def _post_message(
+    tx: Transaction, request: MakeAsk, ask: Ask, flight: Flight, soft: tuple[str, ...]
+) -> Message:
     metadata = Metadata(
         mentions=soft,
         target_agents=(ask.target,),
@@ -211,9 +212,9 @@ def _post_message(tx: Transaction, request: MakeAsk, ask: Ask, flight: Flight) -
     return posts.post(
         tx,
         ask.conversation_id,
-        body,
+        request.body,
         message_id=ask.message_id,
-        attachments=attachments.find_attachments(tx, request.attachments),
+        attachments=attachments.find_attachments(tx, request.attachments) if request.attachments else (),
         ask_id=ask.id,
         flight_id=flight.id,
         work_item_id=ask.work_item_id,
@@ -299,7 +300,7 @@ def retry_ask(tx: Transaction, request: RetryFlight) -> AskReceipt:
     newest = tx.ledger.many(Flight, "flights_of_ask", ask=ask.id)[-1]
     flight = retry_flight(newest, ask, tx.mint("flt"), tx.now)
     message = tx.need(Message, "message", ask.message_id)
-    ask_chain.check_room(tx, ask)
+    check_room(tx, ask)
     route, waits = find_route_again(tx, ask, agent)
     conversation = tx.need(Conversation, "conversation", ask.conversation_id)
     again = replace(message, flight_id=flight.id)
@@ -316,17 +317,26 @@ def _find_target(tx: Transaction, request: MakeAsk) -> Target:
         problem = "name one of to, projectPath and targetSessionId"
         raise Refused(BadRequest(problem=problem, field="to"))
     if request.project_path is not None:
-        return _project_target(tx, request)
-    if request.target_session_id is not None:
-        return _resolved_target(tx, request, tx.resolve(request.target_session_id))
-    if request.to is not None and request.to.startswith("crd_"):
-        card, agent = access.use_card(tx, request.to)
-        session = access.session_of_card(tx, card)
-        wanted = replace(request, target_session_id=session) if session else request
-        return _choose_endpoint(tx, wanted, agent)._replace(card=card)
-    targeting = decide_target(request.body, request.to, False, tx.resolve)
-    assert targeting.target is not None  # a request without a target was refused
-    return _resolved_target(tx, request, targeting.target)
+        target = _project_target(tx, request)
+    elif request.target_session_id is not None:
+        found = tx.resolve(request.target_session_id)
+        target = _choose_endpoint(tx, request, found.agent, found)
+    elif request.to is not None and request.to.startswith("crd_"):
+        target = _card_target(tx, request, request.to)
+    else:
+        targeting = decide_target(request.body, request.to, False, tx.resolve)
+        found = targeting.target
+        assert found is not None  # a request without a target was refused
+        return _choose_endpoint(tx, request, found.agent, found)._replace(soft=targeting.soft)
+    return target._replace(soft=soft_mentions(request.body))
+
+
+def _card_target(tx: Transaction, request: MakeAsk, card_id: str) -> Target:
+    """Return the agent of a card, in the session that the card names."""
+    card, agent = access.use_card(tx, card_id)
+    session = access.session_of_card(tx, card)
+    wanted = replace(request, target_session_id=session) if session else request
+    return _choose_endpoint(tx, wanted, agent)._replace(card=card)
 
 
 def _project_target(tx: Transaction, request: MakeAsk) -> Target:
@@ -351,38 +361,25 @@ def _project_target(tx: Transaction, request: MakeAsk) -> Target:
     return target._replace(card=used)
 
 
-def _resolved_target(tx: Transaction, request: MakeAsk, found: Resolution) -> Target:
-    """Return the resolved agent. A harness, model or node in its address counts as a demand of the ask."""
-    target = _choose_endpoint(tx, request, found.agent, _parts_of_address(tx, found), found)
-    return target._replace(found=found, canonical=found.canonical)
-
-
-def _parts_of_address(tx: Transaction, found: Resolution) -> Handle | AliasTarget | None:
-    alias = tx.get(Alias, found.alias_id)
-    if alias is not None:
-        return alias.target
-    return parse_handle(found.text) if isinstance(lex(found.text), HandleName) else None
-
-
 def _choose_endpoint(
-    tx: Transaction,
-    request: MakeAsk,
-    agent: Agent,
-    spelt: Handle | AliasTarget | None = None,
-    found: Resolution | None = None,
+    tx: Transaction, request: MakeAsk, agent: Agent, found: Resolution | None = None
 ) -> Target:
-    """Choose the endpoint by what the ask demands; `found` may have chosen it already."""
-    exact = spelt.session_id if isinstance(spelt, AliasTarget) else None
+    """Choose the endpoint by what the ask demands; `found` may have chosen it already.
+
+    A session, harness, model or node in the resolved address counts as a demand of the ask.
+    """
+    spelt = found.demand if found else Demand()
     wish = Demand(
-        session_id=request.target_session_id or exact,
-        harness=request.harness or (spelt.harness if spelt else None),
-        model=request.model or (spelt.model if spelt else None),
-        node=request.node or (spelt.node if spelt else None),
+        session_id=request.target_session_id or spelt.session_id,
+        harness=request.harness or spelt.harness,
+        model=request.model or spelt.model,
+        node=request.node or spelt.node,
         caller=tx.caller,
     )
     routes.check_harness(tx, agent, wish)
-    known = _resolved_choice(tx, wish, found) if found is not None else None
-    return Target(agent, wish, known or routes.choice_for(tx, agent, wish), Instance(agent=agent).canonical)
+    known = _resolved_choice(tx, wish, found) if found else None
+    canonical = found.canonical if found else Instance(agent=agent).canonical
+    return Target(agent, wish, known or routes.choice_for(tx, agent, wish), canonical, found)
 
 
 def _resolved_choice(tx: Transaction, wish: Demand, found: Resolution) -> Choice | None:
@@ -394,3 +391,67 @@ def _resolved_choice(tx: Transaction, wish: Demand, found: Resolution) -> Choice
         return None
     chosen = [found.choice.endpoint] if found.choice.endpoint else []
     return found.choice if chosen == list(tx.endpoints(found.agent.id)) else None
+
+
+# -- limits, and the chain of asks -------------------------------------------------------------------
+
+
+def _check_limits(tx: Transaction, ask: Ask, body: str) -> None:
+    """Enforce the ask rate, the open-flight limit, and the loop and depth limits of the chain."""
+    limits = tx.rules.limits
+    sender, target = tx.address(ask.sender), tx.address(ask.target)
+    _check_rate(tx, ask.sender, sender)
+    check_room(tx, ask)
+    link = Link(
+        asker=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
+        asker_address=sender,
+        target=Party(agent_id=ask.target, session_id=ask.target_session_id),
+        target_address=target,
+        body_hash=_hash(body),
+    )
+    try:
+        check_chain(_ancestors_of(tx, ask), link, limits, _open_asks(tx, ask) if ask.chain else ())
+    except Refused as refusal:
+        tx.alarms.append(refusal.diagnostic)
+        raise
+
+
+def _check_rate(tx: Transaction, sender_id: str, sender: str) -> None:
+    since, limits = int(tx.now.plus(-_MINUTE)), tx.rules.limits
+
+    def load() -> list[int]:
+        return [moment for (moment,) in tx.ledger.rows("asks_recent", sender=sender_id, since=since)]
+
+    moments = tx.cache.asked_since(sender_id, since, load)
+    if len(moments) >= limits.asks_per_minute:
+        check_ask_rate(sender, [Time(one) for one in reversed(moments)], limits, tx.now)
+
+
+def _ancestors_of(tx: Transaction, ask: Ask) -> list[Link]:
+    """Return the enclosing asks of this one, oldest first."""
+    return [_link(tx, tx.need(Ask, "ask", ident)) for ident in ask.chain]
+
+
+def _link(tx: Transaction, ask: Ask) -> Link:
+    flights = tx.ledger.many(Flight, "flights_of_ask", ask=ask.id)
+    message = tx.get(Message, ask.message_id)
+    return Link(
+        asker=Party(agent_id=ask.sender, session_id=ask.sender_session_id),
+        asker_address=tx.address(ask.sender),
+        target=Party(agent_id=ask.target, session_id=ask.target_session_id),
+        target_address=tx.address(ask.target),
+        ask_id=ask.id,
+        flight_id=flights[-1].id if flights else "",
+        body_hash=_hash(message.body) if message else "",
+    )
+
+
+def _open_asks(tx: Transaction, ask: Ask) -> list[Link]:
+    """Return the asker's open asks to the same target."""
+    waits = tx.ledger.many(Flight, "flights_open_for", agent=ask.sender, before=LAST, limit=50)
+    same = [one for one in waits if one.target == ask.target]
+    return [_link(tx, tx.need(Ask, "ask", one.ask_id)) for one in same]
+
+
+def _hash(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()

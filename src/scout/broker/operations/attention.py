@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.broker.operations import ask_chain
+from scout.broker.operations import flights
 from scout.broker.routing import attention_items, posts
 from scout.broker.routing.attention_items import count_held, decide_by_allowance
 from scout.broker.routing.views import extend_record
@@ -271,7 +271,7 @@ def _end(tx: Transaction, seconds: float | None) -> Time | None:
 
 def _blocked_flight(tx: Transaction, named: str | None) -> Flight | None:
     """Return the flight that the caller works on; refuse a finished one."""
-    flight = ask_chain.enclosing_flight(tx, named)
+    flight = flights.enclosing_flight(tx, named)
     if flight is not None and flight.state in FLIGHT.terminal:
         FLIGHT.after(flight.state, FlightMove.WAIT)
     return flight

@@ -8,7 +8,7 @@ from scout.broker.routing import conversations, posts
 from scout.broker.routing.unread import broadcast_for
 from scout.broker.transaction.paging import after_number, page, size
 from scout.broker.transaction.transaction import Transaction, subject_of
-from scout.identity.segment import segment
+from scout.identity.address import segment
 from scout.model.agent import Agent
 from scout.model.conversation import (
     Conversation,

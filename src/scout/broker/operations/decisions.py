@@ -26,7 +26,7 @@ from scout.model.question import Question, QuestionState
 from scout.model.ref import RefKind
 from scout.model.session import Session, SessionState
 from scout.model.work_item import WorkItem, WorkState
-from scout.policy.obligation import Party
+from scout.policy.directory import Party
 from scout.policy.permit import Deed
 from scout.policy.wake import Cause, Occasion
 from scout.protocol.attention import (

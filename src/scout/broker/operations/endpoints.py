@@ -10,7 +10,7 @@ from scout.broker.routing import registration, routes
 from scout.broker.routing.routes import wake_agent
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.transaction import Transaction, subject_of
-from scout.identity.segment import fold
+from scout.identity.address import fold
 from scout.model.agent import Agent, Lifecycle
 from scout.model.endpoint import (
     ENDPOINT,

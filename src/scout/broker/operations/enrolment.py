@@ -3,7 +3,8 @@
 from msgspec.structs import replace
 
 from scout.base.refusal import Refused
-from scout.broker.routing import registration, routes, tokens
+from scout.broker.routing import registration, routes
+from scout.broker.transaction import admission
 from scout.broker.transaction.transaction import Transaction, alias_of, name_of
 from scout.identity.spelling import session_alias
 from scout.model.agent import Agent, Lifecycle
@@ -47,8 +48,8 @@ def enrol(tx: Transaction, request: Enrol) -> Enrolled:
     session = _begun(tx, request) if found is None else _again(tx, found, request)
     agent = tx.need(Agent, "agent", session.agent_id)
     endpoint = routes.endpoint_of(tx, session.id) or _way(tx, agent, session)
-    tokens.revoke_session_tokens(tx, session, "its session enrolled again")
-    token = tokens.create_agent_token(tx, agent, session_id=session.id, label=_LABEL)
+    admission.revoke_session_tokens(tx, session, "its session enrolled again")
+    token = admission.create_agent_token(tx, agent, session_id=session.id, label=_LABEL)
     return Enrolled(
         session=session,
         agent_id=agent.id,

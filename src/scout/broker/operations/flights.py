@@ -34,7 +34,8 @@ from scout.model.flight import (
 from scout.model.problems.request import NotFound
 from scout.model.question import Question
 from scout.model.waiting import WaitingKind, WaitingOn
-from scout.policy.obligation import Party
+from scout.policy.directory import Party
+from scout.policy.limits import check_open_flights
 from scout.policy.permit import Deed
 from scout.policy.wake import Cause, Occasion
 from scout.protocol.asks import (
@@ -394,3 +395,35 @@ def _check_heard(tx: Transaction, message: Message, target: Agent) -> None:
 
 def _unheard(tx: Transaction, target: Agent) -> tuple[str, ...]:
     return ("the broker reads no answers: kept as a note",) if target.id in tx.services.own_agents else ()
+
+
+# -- the flight that the caller works on -------------------------------------------------------------
+
+
+def enclosing_flight(tx: Transaction, within: str | None) -> Flight | None:
+    """Return the flight the caller works on: the named one, else its session's, else its only running one."""
+    if within is not None:
+        flight = flight_named(tx, within)
+        if flight.target != tx.sender:
+            raise tx.missing("flight of yours", within)
+        return flight
+    if not _open_flights(tx, tx.sender):
+        return None
+    open_flights = tx.ledger.many(Flight, "flights_open_to", agent=tx.sender, before=LAST, limit=50)
+    running = [one for one in open_flights if one.started_at is not None]
+    mine = [one for one in running if tx.actor.session_id and one.session_id == tx.actor.session_id]
+    candidates = mine or running
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def check_room(tx: Transaction, ask: Ask) -> None:
+    """Enforce the target's limit of open flights."""
+    limits = tx.rules.limits
+    check_open_flights(ask.resolved or ask.target, len(_open_flights(tx, ask.target)), limits)
+
+
+def _open_flights(tx: Transaction, agent_id: str) -> set[str]:
+    def load() -> list[str]:
+        return [ident for (ident,) in tx.ledger.rows("flights_open_ids", agent=agent_id)]
+
+    return tx.cache.open_flights(agent_id, load)

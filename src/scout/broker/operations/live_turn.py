@@ -9,11 +9,10 @@ from scout.broker.routing import attention_items
 from scout.broker.transaction.transaction import Transaction
 from scout.model.ask import Ask
 from scout.model.attention import AttentionKind, ReturnPath
-from scout.model.conversation import Message
+from scout.model.conversation import Message, make_storable
 from scout.model.delivery import Delivery
 from scout.model.events.asks import FLIGHT_EVENTS
 from scout.model.events.presence import SessionUpdated
-from scout.model.final_text import make_storable
 from scout.model.flight import CompletedBy, Flight, FlightMove, FlightState, wait_flight
 from scout.model.session import LiveTurn, Session, note_turn
 from scout.model.waiting import WaitingKind, WaitingOn

@@ -39,7 +39,6 @@ from scout.protocol.overview import (
 from scout.protocol.request import Page
 from scout.protocol.talk import Hit, Search
 from scout.store.ledger import LAST, Ledger
-from scout.store.receipts import last_look, mark_look
 from scout.store.search import SearchHit, places_of
 from scout.store.search import search as find_words
 
@@ -94,14 +93,14 @@ def now(tx: Transaction, request: ShowNow) -> Now:
 
 
 def _last_look(tx: Transaction, me: str) -> Time | None:
-    looked_at = last_look(tx.ledger.connection, me)
+    looked_at = tx.ledger.last_look(me)
     return Time(looked_at) if looked_at is not None else None
 
 
 def mark_seen(tx: Transaction, request: MarkLooked) -> SeenMark:
     """Record the time of the caller's last check; a time in the future counts as now."""
     at = Time(min(request.at, tx.now))
-    mark_look(tx.ledger.connection, tx.sender, at)
+    tx.ledger.mark_look(tx.sender, at)
     return SeenMark(at=at)
 
 

@@ -47,13 +47,11 @@ from scout.model.events.talk import (
 from scout.model.problems.request import Forbidden, NotFound
 from scout.model.ref import Ref
 from scout.model.token import TokenKind
+from scout.policy.directory import Party
 from scout.policy.limits import check_attachment, check_person_rate
-from scout.policy.obligation import Party
 from scout.policy.permit import Deed, Subject
-from scout.policy.reach import WakeAction
-from scout.policy.resolve import Resolution, resolve
-from scout.policy.target import Targeting, decide_target
-from scout.policy.wake import Cause, Occasion, WakeDecision
+from scout.policy.resolve import Resolution, Targeting, decide_target, resolve
+from scout.policy.wake import Cause, Occasion, WakeAction, WakeDecision
 from scout.protocol.request import Page
 from scout.protocol.talk import (
     Blob,

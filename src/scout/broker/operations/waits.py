@@ -37,8 +37,7 @@ async def wait_for_flight(call: CallContext[CallBroker], request: GetFlight) -> 
     if _is_pending(call, request, view):
         await _until_settled(call, request, view.id)
         view = await call.perform(GetFlight(flight_id=view.id))
-    if call.who.actor.kind is TokenKind.OPERATOR and view.state in FLIGHT.terminal:
-        await _mark_answer_read(call, view.id)
+    await _mark_answer_read(call, view)
     return view
 
 
@@ -47,6 +46,8 @@ async def wait_for_result(call: CallContext[CallBroker], request: MakeAsk) -> As
     receipt = await call.perform(request)
     poll = GetFlight(flight_id=receipt.flight_id, wait=request.wait)
     flight = await _until_settled(call, poll, receipt.flight_id, fresh=request.idempotency_key is None)
+    if request.reply_to is not None:
+        await _mark_answer_read(call, flight)
     return replace(
         receipt, state=flight.state, phase=flight.phase, reason=flight.reason, output=flight.output
     )
@@ -61,12 +62,13 @@ async def _until_settled(
     with call.broker.waiters.listening(news, f"{flight_id} {call.agent_id}", call.token_id) as listener:
         if fresh:
             await listener.wait(_left(call, end))
-        while True:
             _require_credential(call)
+        while True:
             flight = call.broker.glance().get(Flight, flight_id)
             assert flight is not None  # it was read before
             if not _is_pending(call, request, flight) or not await listener.wait(_left(call, end)):
                 return flight
+            _require_credential(call)
 
 
 def _is_pending(call: CallContext[CallBroker], request: GetFlight, flight: Flight) -> bool:
@@ -77,9 +79,11 @@ def _is_pending(call: CallContext[CallBroker], request: GetFlight, flight: Fligh
     return flight.state not in FLIGHT.terminal and not asks_caller
 
 
-async def _mark_answer_read(call: CallContext[CallBroker], flight_id: str) -> None:
+async def _mark_answer_read(call: CallContext[CallBroker], flight: Flight) -> None:
     """Acknowledge the answer in the operator's inbox: a person who waited for it has read it."""
-    mail = await call.read(lambda tx: inbox.answers_to(tx, flight_id))
+    if call.who.actor.kind is not TokenKind.OPERATOR or flight.state not in FLIGHT.terminal:
+        return
+    mail = await call.read(lambda tx: inbox.answers_to(tx, flight.id))
     if mail:
         await call.perform(AckInbox(delivery_ids=mail))
 

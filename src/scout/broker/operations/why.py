@@ -22,8 +22,7 @@ from scout.model.problems.session import WakeBudget
 from scout.model.question import Question
 from scout.model.ref import Ref
 from scout.model.work_item import WorkItem
-from scout.policy.reach import WakeAction
-from scout.policy.wake import differs
+from scout.policy.wake import WakeAction, differs
 from scout.protocol.insight import ExplainedDecision, Explanation, Step, Why
 
 _MOST = 500

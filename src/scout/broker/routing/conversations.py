@@ -8,7 +8,7 @@ from scout.broker.routing import posts
 from scout.broker.routing.unread import counts_by_conversation
 from scout.broker.routing.views import extend_record
 from scout.broker.transaction.transaction import Transaction
-from scout.identity.segment import segment
+from scout.identity.address import segment
 from scout.model.agent import Agent
 from scout.model.conversation import (
     Conversation,

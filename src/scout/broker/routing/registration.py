@@ -3,10 +3,10 @@
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.routing import routes
 from scout.broker.transaction.transaction import Transaction
+from scout.identity.address import fold
 from scout.identity.branch import check_ref
 from scout.identity.path import AgentPath, Kind
 from scout.identity.reserved import RESERVED
-from scout.identity.segment import fold
 from scout.identity.spelling import directory_definition
 from scout.model.agent import (
     Agent,

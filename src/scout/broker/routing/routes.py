@@ -29,7 +29,7 @@ from scout.policy.choose import Choice, Demand, choose, default_harness
 from scout.policy.directory import Viewpoint
 from scout.policy.nearest import ranked
 from scout.policy.permit import Actor, check_directory
-from scout.policy.reach import Reach, reach_of
+from scout.policy.wake import Reach, reach_of
 
 _LONGEST_NAME = 60  # of an unknown harness, in a refusal
 

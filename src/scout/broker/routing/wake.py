@@ -28,9 +28,18 @@ from scout.model.flight import Flight, hold_flight
 from scout.model.problems.session import WakeBudget
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.policy.choose import Choice, Demand
-from scout.policy.obligation import Party
-from scout.policy.reach import Reach, WakeAction, check_reach
-from scout.policy.wake import Cause, Occasion, WakeContext, WakeDecision, budgeted, decide_wake
+from scout.policy.directory import Party
+from scout.policy.wake import (
+    Cause,
+    Occasion,
+    Reach,
+    WakeAction,
+    WakeContext,
+    WakeDecision,
+    budgeted,
+    check_reach,
+    decide_wake,
+)
 from scout.protocol.operations import command_line
 
 _MINUTE = 60

@@ -21,7 +21,7 @@ from scout.model.problems.session import Layer, WakeFailed
 from scout.model.session import Session
 from scout.policy.directory import Instance
 from scout.policy.limits import Periods, after_attempt
-from scout.policy.reach import Reach, is_kept_warm, reach_of
+from scout.policy.wake import Reach, is_kept_warm, reach_of
 from scout.ports import Failed
 from scout.store.ledger import Ledger
 

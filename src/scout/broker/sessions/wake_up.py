@@ -18,7 +18,7 @@ from scout.model.problems.session import Layer, WakeFailed
 from scout.model.session import Session
 from scout.policy.choose import Demand
 from scout.policy.permit import Deed
-from scout.policy.reach import check_reach
+from scout.policy.wake import check_reach
 from scout.ports import Failed
 from scout.protocol.sessions import Interrupt, Interrupted, Wake, Woken
 

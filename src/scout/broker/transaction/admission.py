@@ -1,4 +1,4 @@
-"""Admission: a credential becomes an actor with a viewpoint, or is refused."""
+"""Credentials: a token becomes an actor with a viewpoint, or is refused. Agent tokens: create and revoke."""
 
 import secrets
 from typing import NamedTuple
@@ -10,8 +10,10 @@ from scout.base.time import Time
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.model.agent import Agent
+from scout.model.events.directory import TokenCreated, TokenRevoked
 from scout.model.problems.request import Unauthenticated
-from scout.model.token import Token, TokenKind, hash_of, require_valid
+from scout.model.session import Session
+from scout.model.token import Token, TokenKind, check_token, hash_of, require_valid, revoke_token
 from scout.policy.directory import OUTSIDE, Viewpoint
 from scout.policy.permit import Actor, Deed, actor_of
 from scout.ports import Surroundings
@@ -27,6 +29,69 @@ class Admitted(NamedTuple):
     token: Token | None = None
     here: Surroundings | None = None
     base: str | None = None
+
+
+_Key = tuple[str | None, str | None, str | None]
+_KEPT = 10_000  # admissions remembered
+_FRESH = 2.0  # seconds after which the caller's directory is looked at again
+_MANY = 1000
+
+
+class Admissions:
+    """Admissions by secret, identity and directory, kept until something that decided them changes."""
+
+    def __init__(self) -> None:
+        self._kept: dict[_Key, tuple[Admitted, Time]] = {}
+        self._keys: dict[str, set[_Key]] = {}  # by token and by agent
+        self._acting = set[_Key]()
+
+    def get(self, credential: Credential, now: Time) -> Admitted | None:
+        """Return the admission of a credential, unless its directory may have changed since."""
+        admitted, at = self._kept.get(_key_of(credential), (None, now))
+        is_old = admitted is not None and admitted.here is not None and not 0 <= now.since(at) <= _FRESH
+        return None if is_old else admitted
+
+    def keep(self, credential: Credential, admitted: Admitted, now: Time) -> None:
+        if len(self._kept) >= _KEPT:
+            self._kept.clear()
+            self._keys.clear()
+            self._acting.clear()
+        key = _key_of(credential)
+        if key in self._kept:
+            self._drop(key)
+        self._kept[key] = admitted, now
+        for ident in _named_in(admitted):
+            self._keys.setdefault(ident, set()).add(key)
+        if credential.act_as is not None:
+            self._acting.add(key)
+
+    def forget(self, ident: str) -> None:
+        """Forget the admissions of a token that has ended, or of an agent that has changed."""
+        for key in list(self._keys.get(ident, ())):
+            self._drop(key)
+
+    def forget_acting(self) -> None:
+        """Forget who acts as another agent: names and grants decide that."""
+        for key in list(self._acting):
+            self._drop(key)
+
+    def _drop(self, key: _Key) -> None:
+        admitted, _ = self._kept.pop(key)
+        self._acting.discard(key)
+        for ident in _named_in(admitted):
+            self._keys[ident].discard(key)
+            if not self._keys[ident]:
+                del self._keys[ident]
+
+
+def _key_of(credential: Credential) -> _Key:
+    return credential.secret, credential.act_as, credential.directory
+
+
+def _named_in(admitted: Admitted) -> set[str]:
+    """Return the token and the agents that an admission depends on."""
+    own = admitted.token.agent_id if admitted.token is not None else None
+    return {one for one in (admitted.actor.token_id, admitted.actor.agent_id, own) if one}
 
 
 def system(services: Services, agent_id: str | None = None) -> Admitted:
@@ -112,3 +177,48 @@ def _require_identity(services: Services, ledger: Ledger, admitted: Admitted, ad
     )
     caller = caller_of(services, actor, agent, None)
     return Admitted(actor, caller, admitted.token, None, agent.working_dir or agent.project_root)
+
+
+# -- agent tokens ------------------------------------------------------------------------------------
+
+
+def create_agent_token(
+    tx: Transaction, agent: Agent, *, session_id: str | None = None, label: str = ""
+) -> str:
+    """Create a token for an agent; return its secret, which is not stored."""
+    token = Token(
+        id=tx.mint("tok"),
+        created_at=tx.now,
+        updated_at=tx.now,
+        kind=TokenKind.AGENT,
+        hashed="",
+        label=label,
+        user=agent.owner,
+        agent_id=agent.id,
+        session_id=session_id,
+        created_by=tx.sender,
+    )
+    return mint_token(tx, token)[1]
+
+
+def mint_token(tx: Transaction, token: Token) -> tuple[Token, str]:
+    secret = tx.services.ids.secret()
+    token = check_token(replace(token, hashed=hash_of(secret)))
+    return tx.record(TokenCreated, token, move="create"), secret
+
+
+def revoke_agent_tokens(tx: Transaction, agent: Agent, reason: str) -> None:
+    """Revoke all tokens of an agent."""
+    for token in tx.ledger.many(Token, "tokens_of_agent", agent=agent.id, limit=_MANY):
+        record_revocation(tx, token, reason)
+
+
+def revoke_session_tokens(tx: Transaction, session: Session, reason: str) -> None:
+    """Revoke all tokens of a session."""
+    for token in tx.ledger.many(Token, "tokens_of_session", session=session.id, limit=_MANY):
+        record_revocation(tx, token, reason)
+
+
+def record_revocation(tx: Transaction, token: Token, reason: str) -> Token:
+    revoked = revoke_token(token, reason, tx.now)
+    return tx.record(TokenRevoked, revoked, move="revoke", reason=reason)

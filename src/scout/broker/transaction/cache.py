@@ -5,10 +5,11 @@ appends passes through `apply` before the next one starts, so an entry is never 
 beside the writer do not use it: they see the store as of an earlier commit, and would put old records back.
 
 The table in `__init__` lists what each kind of record invalidates. Records by id are replaced or dropped. A
-name is harder, because what it means follows from other records than its agent's own: a new agent, alias,
-session or node may change the meaning of any name, so these forget all of them. An endpoint forgets the
-names of its own agent, and only when it becomes usable or stops being so; taking up a turn and ending one
-changes nothing about how it is reached.
+name is harder, because what it means follows from other records than its agent's own: a new agent, alias or
+node may change the meaning of any name, so these forget all of them. A session changes none: only handles
+are kept, and a handle finds an agent or an alias. An endpoint forgets the names of its own agent, and only
+when it becomes usable or stops being so; taking up a turn and ending one changes nothing about how it is
+reached.
 
 `keep` remembers a name only if its meaning depends on names alone: not on online agents, the caller's
 folder, or a harness that an agent may get later. Everything else is resolved each time.
@@ -65,7 +66,7 @@ class Cache:
             Conversation: lambda one: self.conversations.pop(one.id, None),
             Grant: lambda _: self.grants.clear(),
             Alias: lambda _: self._forget_addresses(),
-            Session: self._apply_session,
+            Session: self._replace_record,
             Node: lambda _: self._forget_names(),
             Ask: self._apply_ask,
             Delivery: self._replace_record,
@@ -113,10 +114,6 @@ class Cache:
         self.recent[record.id] = record
         if len(self.recent) > _RECENT:
             del self.recent[next(iter(self.recent))]
-
-    def _apply_session(self, session: Session) -> None:
-        self._replace_record(session)
-        self._forget_names()
 
     def _apply_ask(self, ask: Ask) -> None:
         self._replace_record(ask)

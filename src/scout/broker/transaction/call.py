@@ -1,23 +1,53 @@
-"""One request between transactions, for handlers that wait, keep state in memory or start programs."""
+"""One request between transactions, for handlers that wait, keep state in memory or start programs.
 
+The broker as its parts see it is here too, and idempotency keys: a repeated request returns the first answer
+and changes nothing.
+"""
+
+import asyncio
+import hashlib
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Protocol, TypeVar
 
+from msgspec.structs import replace
+
+from scout.base.codec import decode, encode, stored
+from scout.base.refusal import Refused
 from scout.broker.transaction.admission import Admitted
 from scout.broker.transaction.cache import Cache
-from scout.broker.transaction.idempotency import run_once
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.streams import Waiters
 from scout.broker.transaction.transaction import Transaction
-from scout.broker.transaction.transactions import Transactions
+from scout.model.delivery import Backoff, back_off
 from scout.model.endpoint import Endpoint
+from scout.model.problems.request import KeyReused, StoreFull
 from scout.model.token import TokenKind
 from scout.ports import Surroundings
-from scout.protocol.agents import Identity
-from scout.protocol.request import Request, Write
-from scout.store.ledger import Ledger
+from scout.protocol.access import Minted
+from scout.protocol.agents import Identity, Registered
+from scout.protocol.enrolment import Enrolled
+from scout.protocol.inbox import Claimed
+from scout.protocol.request import Request, Write, result_of
+from scout.store.ledger import Ledger, Remembered
 
 T = TypeVar("T")
+
+_LOG = logging.getLogger("scout.store")
+_MOST = 5.0  # maximum seconds between two attempts
+
+
+class Transactions(Protocol):
+    """Runs work on the store: `read` on a reader, the others in a transaction, as an actor."""
+
+    services: Services
+
+    async def read(self, work: Callable[[Ledger], T]) -> T: ...
+    async def write(
+        self, who: Admitted, work: Callable[[Transaction], T], place: Surroundings | None = None
+    ) -> T: ...
+    async def as_system(self, work: Callable[[Transaction], T]) -> T: ...
+    async def as_sweeper(self, work: Callable[[Transaction], T]) -> T: ...
 
 
 class CallBroker(Transactions, Protocol):
@@ -95,3 +125,55 @@ class CallContext(Generic[B_co]):
         return Transaction(
             self.services, ledger, who.actor, who.caller, here=who.here, place=self.surroundings
         )
+
+
+# -- idempotency keys --------------------------------------------------------------------------------
+
+
+def run_once(tx: Transaction, request: Write[T], handler: Callable[[Transaction, Any], T]) -> T:
+    """Run a request once per key and return its first answer again; refuse another request under the key."""
+    if request.idempotency_key is None:
+        return handler(tx, request)
+    actor, key = tx.actor.agent_id or tx.actor.token_id, request.idempotency_key
+    hashed = hashlib.sha256(encode(_without_wait(request))).hexdigest()
+    known = tx.ledger.recall(actor, request.operation, key)
+    if known is not None:
+        if known.hash != hashed:
+            raise Refused(KeyReused(key=key, operation=request.operation))
+        return decode(known.answer, result_of(type(request)))
+    answer = handler(tx, request)
+    if isinstance(answer, Claimed) and not answer.items:
+        return answer  # nothing was written, so a repeat is harmless
+    receipt = Remembered(hashed, stored(_without_secret(answer)))
+    tx.ledger.remember(actor, request.operation, key, receipt=receipt, now=tx.now)
+    return answer
+
+
+def _without_secret(answer: T) -> T:
+    """Return the answer to store: a secret is shown once and stored nowhere."""
+    if isinstance(answer, Registered | Enrolled):
+        return replace(answer, token=None)
+    return replace(answer, secret="") if isinstance(answer, Minted) else answer
+
+
+def _without_wait(request: Write[T]) -> Write[T]:
+    """Return the request without its wait, which is no part of its identity."""
+    return replace(request, wait=0) if getattr(request, "wait", 0) else request
+
+
+# -- a full disk -------------------------------------------------------------------------------------
+
+
+async def until_stored(work: Callable[[], Awaitable[T]], rule: Backoff) -> T:
+    """Run work that writes; while the disk is full, retry until it succeeds."""
+    tries = 0
+    while True:
+        try:
+            return await work()
+        except Refused as refusal:
+            if not isinstance(refusal.diagnostic, StoreFull):
+                raise
+            tries += 1
+            if tries == 1:
+                _LOG.warning("%s; what happened is recorded when there is room", refusal)
+            await asyncio.sleep(min(back_off(tries, rule), _MOST))

@@ -5,8 +5,8 @@ import binascii
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from scout.base.machine import Mutable
 from scout.base.refusal import BadRequest, Refused
-from scout.model.change import Mutable
 from scout.policy.limits import Limits
 from scout.protocol.request import Page
 from scout.store.ledger import LAST

@@ -52,6 +52,8 @@ class Services:
     system_agent: str = ""
     sweeper_agent: str = ""
     file_token: str = ""  # the id of the token in the operator's token file
+    # The agents that Scout itself acts as: messages to them are not read.
+    own_agents: tuple[str, ...] = ()
     status: Status = field(
         default_factory=lambda: Status(url="", socket="", pid=0, version="", node="", home="")
     )
@@ -72,8 +74,3 @@ class Services:
         fresh = self.read_settings()
         self.rules, self.roots, self.default_harness = fresh.rules, fresh.roots, fresh.default_harness
         return fresh
-
-    @property
-    def own_agents(self) -> tuple[str, str]:
-        """Return the agents that Scout itself acts as: messages to them are not read."""
-        return self.system_agent, self.sweeper_agent

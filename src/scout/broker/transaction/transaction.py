@@ -20,9 +20,8 @@ from scout.model.grant import Grant, is_valid_grant
 from scout.model.problems.request import Forbidden, NotFound, NotOwner
 from scout.model.ref import Ref
 from scout.model.token import TokenKind
-from scout.policy.agent_address import agent_address, shorter_alias
 from scout.policy.directory import Instance, Viewpoint, instance_of
-from scout.policy.handle import Resolution, minimal
+from scout.policy.handle import Resolution, agent_address, minimal, shorter_alias
 from scout.policy.permit import Actor, Deed, Permission, Subject, permit
 from scout.policy.resolve import resolve
 from scout.ports import Surroundings
@@ -36,9 +35,9 @@ _WHOAMI = Remedy(operation="whoami", parameters={}, why="whom your token stands 
 
 
 def subject_of(agent: Agent) -> Subject:
-    """Return an agent as the subject of a permission check."""
+    """Return an agent as the subject of a permission check; a refusal shows its address."""
     return Subject(
-        name=Instance(agent=agent).canonical,
+        name=agent.id,
         agent_id=agent.id,
         path=agent.path,
         user=agent.owner,
@@ -266,8 +265,10 @@ class Transaction:
         return minimal(instance, self.directory, self.now)
 
     def get(self, kind: type[T], ident: str | None) -> T | None:
-        """Return the record with this id."""
-        known = self.cache.recent.get(ident or "")
+        """Return the record with this id, from the cache if it is there."""
+        if ident is None:
+            return None
+        known: object = self.agent(ident) if kind is Agent else self.cache.recent.get(ident)
         return known if isinstance(known, kind) else self.ledger.get(kind, ident)
 
     def need(self, kind: type[T], noun: str, ident: str) -> T:

@@ -6,9 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from scout.broker.delivery.dispatcher import Dispatching
-from scout.broker.delivery.terminals import Terminals
+from scout.broker.delivery.terminals import HostProcesses
 from scout.broker.effects import budget
-from scout.broker.sessions.host_processes import HostProcesses
 from scout.broker.sessions.keep_warm import WarmKeeper
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
@@ -21,7 +20,7 @@ from scout.model.usage import Counters
 from scout.policy.disk import StoredFolder, choose_removals
 from scout.policy.limits import Gap, gap_between
 from scout.ports import SessionFolders
-from scout.store import receipts, search
+from scout.store import search
 from scout.store.ledger import LAST, Ledger
 
 _LOG = logging.getLogger("scout.housekeeping")
@@ -42,7 +41,6 @@ class KeptBroker(Dispatching, Protocol):
 
     warm_keeper: WarmKeeper
     disk_caps: "DiskCaps"
-    terminals: Terminals
     host_processes: HostProcesses
     signs_of_life: dict[str, Endpoint]
     counts: dict[str, Counters]
@@ -111,13 +109,12 @@ async def tidy(broker: KeptBroker, gap: Gap | None = None) -> None:
     now = broker.services.clock.now()
     await sweeper.sweep(broker, gap)
     await broker.warm_keeper.check()
-    await broker.terminals.check()
     await broker.host_processes.check()
     while await broker.read(lambda ledger: search.is_behind(ledger.connection)):
         await broker.as_system(lambda tx: search.feed(tx.ledger.connection, _SOME))
     old = now.plus(-broker.services.rules.periods.idempotency_keys)
-    if await broker.read(lambda ledger: receipts.has_older(ledger.connection, old)):
-        await broker.as_system(lambda tx: receipts.forget(tx.ledger.connection, old, _SOME))
+    if await broker.read(lambda ledger: ledger.has_older_answers(old)):
+        await broker.as_system(lambda tx: tx.ledger.forget_answers(old, _SOME))
 
 
 async def flush(broker: KeptBroker) -> None:

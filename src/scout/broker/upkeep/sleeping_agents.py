@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from scout.base.time import Time
 from scout.broker.effects import retirement
-from scout.broker.routing import routes, tokens
+from scout.broker.routing import routes
+from scout.broker.transaction import admission
 from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent, AgentMove, WakePolicy, active_at, move_agent
 from scout.model.attention import Attention
@@ -96,7 +97,7 @@ def follow(tx: Transaction, agent: Agent, action: Sleep | StayAwake | EndTask) -
             retired = move_agent(agent, AgentMove.RETIRE, tx.now)
             tx.record(AgentRetired, retired, move=AgentMove.RETIRE, reason=action.rule)
             retirement.release_obligations(tx, retired)
-            tokens.revoke_agent_tokens(tx, retired, action.rule)
+            admission.revoke_agent_tokens(tx, retired, action.rule)
         case StayAwake():
             tx.ledger.refresh(active_at(agent, action.active_at))
             tx.cache.agents.pop(agent.id, None)
@@ -117,4 +118,4 @@ def _release_session(tx: Transaction, endpoint: Endpoint) -> None:
     session = tx.get(Session, endpoint.session_id)
     if session is not None:
         tx.record(SessionEnded, end_session(session, _LET_GO, tx.now), move="end", reason=_LET_GO)
-        tokens.revoke_session_tokens(tx, session, _LET_GO)
+        admission.revoke_session_tokens(tx, session, _LET_GO)

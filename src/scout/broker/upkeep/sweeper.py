@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from scout.base.machine import Mutable
 from scout.base.time import Time
 from scout.broker.delivery import recovery
 from scout.broker.delivery.dispatcher import Dispatching
@@ -24,7 +25,6 @@ from scout.model.agent import Agent
 from scout.model.alias import Alias, remove_alias
 from scout.model.attention import Attention
 from scout.model.card import Card, expire_card
-from scout.model.change import Mutable
 from scout.model.conversation import Message
 from scout.model.delivery import (
     CLOCK_SLACK,
@@ -52,12 +52,13 @@ from scout.model.flight import (
 )
 from scout.model.grant import Grant, GrantMove, end_grant
 from scout.model.noun import NOUNS
-from scout.model.owed_move import PERIODS
+from scout.model.question import QUESTION_PERIODS
 from scout.model.ref import Ref
 from scout.model.reservation import Reservation
 from scout.model.session import Session, SessionState
 from scout.model.token import Token, expire_token
 from scout.model.waiting import WaitingKind
+from scout.model.work_item import WORK_PERIODS
 from scout.policy.limits import Gap
 from scout.policy.sweep import due_for
 from scout.policy.sweep_actions import (
@@ -183,7 +184,7 @@ def _find_timed(ledger: Ledger, this: Round) -> Iterator[str]:
 
 
 def _find_owed(ledger: Ledger, this: Round) -> Iterator[str]:
-    for period in PERIODS:
+    for period in (*QUESTION_PERIODS.values(), *WORK_PERIODS.values()):
         before = int(this.now.plus(-getattr(this.periods.sweeps, period)))
         for (ident,) in ledger.rows("sweeps_first", period=period, before=before, limit=_SOME):
             yield ident

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 from scout.base.codec import decode
 from scout.broker.routing import wake
 from scout.broker.transaction.services import Services
+from scout.broker.transaction.streams import Subscriptions
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Agent, Lifecycle
 from scout.model.conversation import Member, Message
 from scout.model.events.talk import MessagePosted, message_of
-from scout.policy.directory import Instance
-from scout.policy.obligation import Party
+from scout.policy.directory import Instance, Party
 from scout.policy.wake import WakeFacts, may_suggest
 from scout.ports import Router
 from scout.store.ledger import Ledger
@@ -47,11 +47,14 @@ class TieBreaker:
         self._room = asyncio.Semaphore(_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def on_message(self, event: MessagePosted) -> None:
+    def subscriptions(self) -> Subscriptions:
+        """Return what to call for which committed events; nothing without a router."""
+        return ((self._on_message, (MessagePosted,)),) if self._router is not None else ()
+
+    def _on_message(self, event: MessagePosted) -> None:
         """Ask the router about a message that woke nobody."""
-        if self._router is None or not self._services.rules.routing.model_assisted:
-            return
-        if event.metadata.wake is not None:
+        assert self._router is not None  # or nothing is subscribed
+        if event.metadata.wake is not None and self._services.rules.routing.model_assisted:
             facts = decode(event.metadata.wake.facts, WakeFacts)
             if may_suggest(facts):
                 self._begin(self._ask(self._router, message_of(event), facts))

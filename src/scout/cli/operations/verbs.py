@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 
 from scout.cli.connection.call import ROUTES, CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError, remedy
-from scout.cli.connection.text import is_interactive, note, out, paint
+from scout.cli.connection.text import is_interactive, note, out, out_text, paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 # Parameters that are directories, relative to the current one.
 DIRECTORIES = frozenset({"cwd", "projectPath", "projectRoot", "workingDir", "old", "new"})
+_FIRST_WAIT = 0.5  # seconds: a short turn is answered by the request that asks for it
 
 
 class Options:
@@ -72,15 +74,24 @@ def ask(words: list[str], parameters: dict[str, Any], manner: Options) -> int:
         parameters["within"] = flight
     line = manner.line()
     _attach(line, parameters)
-    receipt = _post(line, ROUTES["ask"], parameters, manner)
     if _leaves(parameters, manner):
-        return _show_ask(receipt, manner)
+        return _show_ask(_post(line, ROUTES["ask"], parameters, manner), manner)
+    from scout.cli.waiting.follow import follow, show_interrupted
+
+    manner.key = manner.key or os.urandom(16).hex()
+    began, first = time.monotonic(), _FIRST_WAIT if manner.wait is None else min(_FIRST_WAIT, manner.wait)
+    try:
+        receipt = _post(line, ROUTES["ask"], {**parameters, "wait": first}, manner)
+    except KeyboardInterrupt:  # under the same key, the daemon returns the receipt of the same ask
+        return show_interrupted(_post(line, ROUTES["ask"], parameters, manner)["flightId"])
     for text in receipt.get("notes") or ():
         note(f"note: {text}")
-    from scout.cli.waiting.follow import follow
-
-    budget = 0.0 if manner.wait is None and receipt["phase"] == "held" else manner.wait
-    return follow(line, receipt["flightId"], budget, manner.as_json)
+    if receipt["state"] == "completed" and not manner.as_json:
+        out_text(str(receipt.get("output") or "").rstrip("\n"))
+        return 0
+    left = None if manner.wait is None else max(manner.wait - (time.monotonic() - began), 0.0)
+    held = manner.wait is None and receipt["phase"] == "held"
+    return follow(line, receipt["flightId"], 0.0 if held else left, manner.as_json)
 
 
 def _leaves(parameters: dict[str, Any], manner: Options) -> bool:

@@ -29,13 +29,19 @@ def follow(line: DaemonCall, flight_id: str, budget: float | None, as_json: bool
         flight = _wait(line, flight_id, budget)
     except KeyboardInterrupt:
         ProgressLine.clear()
-        note(f"the work continues; come back with: scout wait {flight_id}")
-        return 130
+        return show_interrupted(flight_id)
     except RefusalError as problem:
         raise RefusalError(repeat_typed(problem.told, flight_id, "flightId")) from None
     finally:
         ProgressLine.clear()
-    return settle(flight if as_json else say_you(line, flight), as_json)
+    names = not as_json and flight["state"] != "completed"  # only then names are shown
+    return settle(say_you(line, flight) if names else flight, as_json)
+
+
+def show_interrupted(flight_id: str) -> int:
+    """Show how to return to a flight after Ctrl-C; return the exit code."""
+    note(f"the work continues; come back with: scout wait {flight_id}")
+    return 130
 
 
 def settle(flight: dict[str, Any], as_json: bool = False) -> int:

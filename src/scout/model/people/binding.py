@@ -3,10 +3,9 @@
 from enum import StrEnum
 
 from scout.base.ids import prefix_of
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, moved
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.model.change import Mutable, moved
 
 
 class BindingState(StrEnum):

@@ -2,10 +2,9 @@
 
 from enum import StrEnum
 
-from scout.base.machine import Machine
+from scout.base.machine import Machine, Mutable, moved
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.model.change import Mutable, moved
 
 
 class ScheduleState(StrEnum):

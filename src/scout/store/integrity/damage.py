@@ -16,7 +16,7 @@ from scout.model.problems.request import StoreDamaged
 from scout.store.database import connect
 from scout.store.integrity.backup import check_file
 from scout.store.integrity.wal import LogState, read_log, starts_well
-from scout.store.log import last_seq
+from scout.store.ledger import last_seq
 from scout.store.migrate import CURRENT, version_of
 
 _MAGIC = b"SQLite format 3\0"

@@ -15,7 +15,7 @@ from scout.model.noun import NOUNS
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.integrity.damage import damaged
-from scout.store.log import project
+from scout.store.ledger import project
 from scout.store.migrate import migrate
 from scout.store.table import TABLES, Table
 

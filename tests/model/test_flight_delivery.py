@@ -2,15 +2,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scout.model.coupling import (
-    Trouble,
-    close_delivery,
-    follow_delivery,
-    on_acked,
-    on_dead_lettered,
-    on_leased,
-    on_returned,
-)
 from scout.model.delivery import (
     Delivery,
     DeliveryState,
@@ -24,7 +15,14 @@ from scout.model.flight import (
     FLIGHT,
     FlightPhase,
     FlightState,
+    Trouble,
+    close_delivery,
+    follow_delivery,
     hold_flight,
+    on_acked,
+    on_dead_lettered,
+    on_leased,
+    on_returned,
 )
 from scout.model.problems.session import Layer
 from scout.model.waiting import WaitingKind, WaitingOn
