@@ -73,6 +73,14 @@ class TreeState(Record):
     problem: str | None = None
 
 
+class TreeToCompare(NamedTuple):
+    """A work tree, the branch of its agent, and the branch of the agent's parent."""
+
+    path: str
+    branch: str | None
+    parent_branch: str | None
+
+
 class MergePreview(Record):
     """A merge that was tried without touching a work tree.
 
@@ -165,7 +173,10 @@ class WorkTrees(Protocol):
     """
 
     def look(self, directory: str, most: int = 20) -> RepositoryFacts | None:
-        """Describe the repository of a directory; None outside of every repository."""
+        """Describe the repository of a directory; None outside of every repository.
+
+        The home folder and the folders for temporary files are no repositories, whatever they contain.
+        """
         ...
 
     def find_commit(self, root: str, revision: str) -> str | None:
@@ -194,6 +205,10 @@ class WorkTrees(Protocol):
 
     def state(self, path: str, branch: str | None, parent_branch: str | None, most: int = 20) -> TreeState:
         """Compare a work tree with its parent branch."""
+        ...
+
+    def states(self, wanted: Sequence[TreeToCompare], most: int = 20) -> tuple[TreeState, ...]:
+        """Compare many work trees with their parent branches; the branches are read once."""
         ...
 
     def preview_merge(self, root: str, into: str, branch: str) -> MergePreview:
@@ -228,6 +243,10 @@ class WorkTrees(Protocol):
 
     def run_command(self, path: str, command: str, seconds: float) -> CommandResult:
         """Run a command of the operator in a work tree."""
+        ...
+
+    def remove_leftovers(self) -> None:
+        """Remove what an interrupted call left in Scout's data folder. Call it once, at the start."""
         ...
 
 
