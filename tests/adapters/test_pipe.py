@@ -12,7 +12,8 @@ from scout.adapters.persistent.keeper import SOCKET
 from scout.adapters.persistent.pipe import Pipe, PipeEntry, PipeLimits, clear_last, list_pipes
 from scout.adapters.persistent.rpc import Rpc, RpcError
 from scout.adapters.process.process_table import processes
-from scout.adapters.process.spawn import Launch, environment_for
+from scout.adapters.process.spawn import Launch
+from scout.settings.environment import environment_for
 from tests.adapters.turns import left_over, run_on, until
 
 LIMITS = PipeLimits(grace=0.5)

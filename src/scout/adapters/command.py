@@ -20,7 +20,7 @@ from scout.adapters.harness import (
 )
 from scout.adapters.process.run import Run, RunLimits, RunState, follow, last_line, stop
 from scout.adapters.process.run_folders import tail_of_runs
-from scout.adapters.process.spawn import Launch, environment_for
+from scout.adapters.process.spawn import Launch
 from scout.base.refusal import Refused, Remedy
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing
@@ -39,6 +39,7 @@ from scout.ports import (
     TurnUsage,
     UsageKind,
 )
+from scout.settings.environment import environment_for
 
 _BUSY = {errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _BEGIN_WAIT = 10.0

@@ -5,16 +5,12 @@ on their own: no command checks files out, reads an index or shows text. Hooks, 
 switched off by settings that outrank the repository's. Commands wait for locks of other git processes.
 """
 
-import re
-import time
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from scout.ports import GitFailed, GitTree
+from scout.ports import GitTree
 from scout.tree.git import Repository
 from scout.tree.git_process import ENVIRONMENT, GitProcess, passed_environment
-
-T = TypeVar("T")
+from scout.tree.held_locks import wait_for_locks
 
 _SETTINGS = {
     "core.hooksPath": "/dev/null",
@@ -35,10 +31,6 @@ _SETTINGS = {
 }
 _NAME, _EMAIL = "Scout", "scout@localhost"  # written to the reflog
 _REFS = 64 << 20
-_HELD = re.compile(
-    r"'(?P<lock>[^']+\.lock)': File exists|could not lock config file (?P<file>.+?): File exists"
-)
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 _BEING_MADE = "Scout is making this work tree"
 
 
@@ -64,9 +56,8 @@ class Administration:
 
     def head_commit(self) -> str | None:
         """Return the commit that this work tree has checked out; None before the first one."""
-        return (
-            self._here.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", fine=(0, 1)).strip() or None
-        )
+        words = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        return self._here.run(*words, fine=(0, 1)).strip() or None
 
     def find_commit(self, revision: str) -> str | None:
         """Return the commit that a revision names."""
@@ -99,55 +90,37 @@ class Administration:
 
     def create_branch(self, branch: str, commit: str) -> None:
         """Create a branch. It fails if there is one of that name."""
-        self._wait(
-            lambda: self._git.run(
-                "update-ref", "-m", "scout: created", _ref(branch), commit, "0" * len(commit)
-            )
+        self._change(
+            "update-ref", "--no-deref", "-m", "scout: created", _ref(branch), commit, "0" * len(commit)
         )
 
     def move_branch(self, branch: str, commit: str, before: str, why: str) -> None:
         """Move a branch from one commit to another. It fails if the branch is elsewhere."""
-        self._wait(lambda: self._git.run("update-ref", "-m", why, _ref(branch), commit, before))
+        self._change("update-ref", "--no-deref", "-m", why, _ref(branch), commit, before)
 
     def delete_branch(self, branch: str, commit: str) -> None:
         """Delete a branch. It fails if the branch is not at `commit`."""
-        self._wait(lambda: self._git.run("update-ref", "-d", _ref(branch), commit))
+        self._change("update-ref", "--no-deref", "-d", _ref(branch), commit)
 
     def add_tree(self, path: str, branch: str, *, anyhow: bool = False) -> None:
         """Add an empty work tree of an existing branch, locked while it is being made."""
         force = ("--force", "--force") if anyhow else ()
         words = (*force, "--no-checkout", "--lock", "--reason", _BEING_MADE, "--", path, branch)
-        self._wait(lambda: self._git.run("worktree", "add", *words))
+        self._change("worktree", "add", *words)
 
     def add_detached_tree(self, path: str, commit: str) -> None:
         """Add an empty work tree of a commit."""
-        self._wait(lambda: self._git.run("worktree", "add", "--no-checkout", "--detach", "--", path, commit))
+        self._change("worktree", "add", "--no-checkout", "--detach", "--", path, commit)
 
     def unlock_tree(self, path: str) -> None:
-        self._wait(lambda: self._git.run("worktree", "unlock", "--", path))
+        self._change("worktree", "unlock", "--", path)
 
     def forget_tree(self, path: str) -> None:
         """Remove what the git folder knows about a work tree whose folder is gone."""
-        self._wait(lambda: self._git.run("worktree", "remove", "--force", "--force", "--", path))
+        self._change("worktree", "remove", "--force", "--force", "--", path)
 
-    def _wait(self, change: Callable[[], T]) -> T:
-        """Make a change; while another git process holds a lock that it needs, try again."""
-        end, pause = time.monotonic() + self._patience, _FIRST_PAUSE
-        while True:
-            try:
-                return change()
-            except GitFailed as problem:
-                held = _HELD.search(str(problem))
-                if held is None:
-                    raise
-                if time.monotonic() > end:
-                    lock = held["lock"] or f"{held['file']}.lock"
-                    raise GitFailed(
-                        f"{lock} has been held by another git process for {self._patience:.0f} seconds;"
-                        " if no git process is running, remove that file"
-                    ) from None
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+    def _change(self, *words: str) -> None:
+        wait_for_locks(lambda: self._git.run(*words), self._patience)
 
 
 def _environment(folder: str) -> dict[str, str]:

@@ -37,7 +37,7 @@ class Comparison:
         here = find_repository([wanted.path])
         problem = None if here is not None else _why_missing(wanted.path)
         head = branch = operation = None
-        files = Uncommitted((), ())
+        files = Uncommitted()
         commits = Commits()
         try:
             if here is not None:

@@ -87,14 +87,18 @@ class Isolation(NamedTuple):
 class IsolatedGit(GitProcess):
     """Git with a folder of Scout's in place of the repository's."""
 
-    def drop_submodules(self) -> None:
-        """Remove submodules from the index: git would start itself inside them, with their configuration."""
+    def drop_submodules(self) -> list[bytes]:
+        """Remove submodules from the index: git would start itself inside them, with their configuration.
+
+        Return their lines, as `update-index --index-info` takes them.
+        """
         listed = self.call(("ls-files", "--stage", "-z"), most=_LISTED)
         if len(listed) > _LISTED:
             raise GitFailed("its index has too many files")
-        lines = (line for line in listed.split(b"\0") if line.startswith(_SUBMODULE))
+        lines = [line for line in listed.split(b"\0") if line.startswith(_SUBMODULE)]
         if names := [line.partition(b"\t")[2] + b"\0" for line in lines]:
             self.run("update-index", "--force-remove", "-z", "--stdin", given=b"".join(names))
+        return lines
 
 
 @contextlib.contextmanager
@@ -131,7 +135,7 @@ def open_isolated(
             environment["GIT_INDEX_FILE"] = f"{repository.own}/index"
             for path in _shared_indexes(repository):
                 (own / path.name).symlink_to(path)
-        yield IsolatedGit(repository.top, environment, end, own_files=not isolation.user_files)
+        yield IsolatedGit(repository.top, environment, end, own_files=not (isolation.user_files or kept))
 
 
 @contextlib.contextmanager

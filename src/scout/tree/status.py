@@ -1,7 +1,8 @@
 """What a work tree holds that is nowhere else: uncommitted files, commits, an operation in progress."""
 
+import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,26 +36,37 @@ _OPERATIONS = {
 
 
 class Uncommitted(NamedTuple):
-    """Changed, staged and new files: `tracked` ones and `new` ones, each sorted."""
+    """Changed and staged files of a work tree, new ones, and those inside submodules."""
 
-    tracked: tuple[str, ...]
-    new: tuple[str, ...]
+    tracked: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(sorted({*self.tracked, *self.new}))
+        return tuple(sorted({*self.tracked, *self.new, *self.below}))
 
 
 def read_uncommitted(repository: Repository, scratch: Path, end: float, head: str | None) -> Uncommitted:
     """List the uncommitted files of a work tree, also those that git was told not to report."""
     facts = read_index(repository.own, object_bytes(repository))
-    hidden = _hidden(repository, facts)
-    isolation = Isolation(head=head, copy_index=bool(hidden))
-    with open_isolated(repository, scratch, end, isolation) as git:
-        _reveal(git, facts, hidden)
+    with _open_revealed(repository, facts, scratch, end, Isolation(head=head)) as git:
         tracked, new = _list_changes(git)
-    inside = _below(repository, facts, scratch, end, 1)
-    return Uncommitted((*tracked, *inside), tuple(name for name in new if not _is_own(name)))
+    below = _below(repository, facts, scratch, end, 1)
+    return Uncommitted(tuple(tracked), tuple(name for name in new if not _is_own(name)), tuple(below))
+
+
+def store_uncommitted(repository: Repository, scratch: Path, end: float, head: str | None) -> str:
+    """Store the files of a work tree, with new ones that are not ignored, as a tree in its repository."""
+    facts = read_index(repository.own, object_bytes(repository))
+    isolation = Isolation(head=head, copy_index=True, keep_objects=True)
+    with _open_revealed(repository, facts, scratch, end, isolation) as git:
+        dropped = git.drop_submodules()
+        git.run("add", "-A", "--", ".")
+        empty = [line for line in dropped if not _is_repository(repository, line.partition(b"\t")[2])]
+        if empty:
+            git.run("update-index", "-z", "--index-info", given=b"\0".join((*empty, b"")))
+        return git.run("write-tree").strip()
 
 
 def find_operation(repository: Repository) -> str | None:
@@ -63,20 +75,19 @@ def find_operation(repository: Repository) -> str | None:
     return next(names, None)
 
 
-def _hidden(repository: Repository, facts: IndexFacts) -> tuple[bytes, ...]:
-    """Return the files whose changes git does not report and that exist, or should."""
+@contextlib.contextmanager
+def _open_revealed(
+    repository: Repository, facts: IndexFacts, scratch: Path, end: float, isolation: Isolation
+) -> Generator[IsolatedGit]:
+    """Open git with an index in which no existing file is marked as unchanged."""
     top = os.fsencode(repository.top)
-    skipped = tuple(name for name in facts.skipped if os.path.lexists(os.path.join(top, name)))  # noqa: PTH118 (bytes)
-    return (*facts.assumed, *skipped)
-
-
-def _reveal(git: IsolatedGit, facts: IndexFacts, hidden: tuple[bytes, ...]) -> None:
-    """Take the marks off, in the copy of the index."""
-    assumed, skipped = set(facts.assumed), set(facts.skipped)
-    for word, marked in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
-        names = [name for name in hidden if name in marked]
-        if names:
-            git.run("update-index", word, "-z", "--stdin", given=b"\0".join((*names, b"")))
+    skipped = [name for name in facts.skipped if os.path.lexists(os.path.join(top, name))]  # noqa: PTH118 (bytes)
+    isolation = isolation._replace(copy_index=isolation.copy_index or bool(facts.assumed or skipped))
+    with open_isolated(repository, scratch, end, isolation) as git:
+        for word, names in (("--no-assume-unchanged", facts.assumed), ("--no-skip-worktree", skipped)):
+            if names:
+                git.run("update-index", word, "-z", "--stdin", given=b"\0".join((*names, b"")))
+        yield git
 
 
 def _list_changes(git: IsolatedGit) -> tuple[list[str], list[str]]:
@@ -117,6 +128,10 @@ def count_commits(git: IsolatedGit, among: Iterable[str], without: Iterable[str]
         return 0
     lines = (*wanted, *(f"^{one}" for one in other))
     return int(git.run("rev-list", "--count", "--stdin", given="\n".join((*lines, "")).encode()))
+
+
+def _is_repository(repository: Repository, name: bytes) -> bool:
+    return find_repository([f"{repository.top}/{os.fsdecode(name)}"]) is not None
 
 
 def _is_own(name: str) -> bool:

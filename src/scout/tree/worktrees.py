@@ -1,32 +1,41 @@
 """Git work trees of agents, on the real disk."""
 
 import os
+import secrets
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 from scout.ports import (
     AddedTree,
+    CommandResult,
     GitFailed,
     GitTree,
+    MergedBranch,
+    MergePreview,
     RepositoryFacts,
     TreeState,
     TreeToCompare,
 )
 from scout.ports.folders import remove_folder
+from scout.settings.environment import environment_for
+from scout.settings.folder import make_private
 from scout.tree.administration import Administration
 from scout.tree.checkout import check_out, check_out_index, describe_checkout
+from scout.tree.commands import run_command
 from scout.tree.comparison import Comparison
+from scout.tree.copies import copy_untracked
 from scout.tree.git import Repository, find_repository
 from scout.tree.index_file import read_index
 from scout.tree.isolated_git import is_sparse, object_bytes
 from scout.tree.main_work_tree import find_main, find_upward, is_bare, list_upward, open_repository
+from scout.tree.merge import BranchMerges
 from scout.tree.repository_lock import RepositoryLocks
 from scout.tree.scout_folder import NAME, WORK_TREES, open_folder, prepare_folder, work_tree_path
-from scout.tree.status import read_uncommitted
+from scout.tree.status import read_uncommitted, store_uncommitted
 
 _TEMPORARY = ("/tmp", "/var/tmp")
 _AT_ONCE = 4
@@ -36,11 +45,16 @@ _UNKNOWN = "is not a working tree"
 class GitWorkTrees:
     """Work trees, changed by git. `data`: Scout's folder for locks and temporary files.
 
+    `environment`: names of further variables that the operator's commands get.
     `seconds`: limit for one call; `patience`: how long locks of other git processes are waited for.
     """
 
-    def __init__(self, data: Path, seconds: float = 600.0, patience: float = 20.0) -> None:
+    def __init__(
+        self, data: Path, environment: Sequence[str] = (), seconds: float = 600.0, patience: float = 20.0
+    ) -> None:
         self._scratch = data / "scratch"
+        self._checks = data / "checks"
+        self._environment = tuple(environment)
         self._seconds = seconds
         self._patience = patience
         self._locks = RepositoryLocks(data / "locks", seconds)
@@ -216,7 +230,72 @@ class GitWorkTrees:
             if _UNKNOWN not in str(problem):
                 raise
 
+    # -- merging ---------------------------------------------------------------------------------
+
+    def preview_merge(self, root: str, into: str, branch: str) -> MergePreview:
+        """Try to merge one branch into another, without touching a work tree."""
+        return self._merges(open_repository(root)).preview(into, branch)
+
+    def check_merge(self, root: str, preview: MergePreview, command: str, seconds: float) -> CommandResult:
+        """Run a command in a temporary checkout of the merged tree."""
+        repository, end = open_repository(root), self._end()
+        commit = self._merges(repository).store(preview, f"Try to merge into {preview.into}")
+        make_private(self._checks)
+        path = str(self._checks / secrets.token_hex(8))
+        administration = self._administration(repository, end)
+        try:
+            with self._locks.hold(repository.common):
+                administration.add_detached_tree(path, commit)
+            check_out(open_repository(path), commit, self._scratch, end)
+            return self.run_command(path, command, seconds)
+        finally:
+            with self._locks.hold(repository.common):
+                self._drop(administration, path)
+
+    def merge(
+        self, root: str, preview: MergePreview, message: str, begun: Callable[[str], None]
+    ) -> MergedBranch:
+        """Move the branch to the merge commit, together with the work tree it is checked out in."""
+        repository = open_repository(root)
+        with self._locks.hold(repository.common):
+            return self._merges(repository).merge(preview, message, begun)
+
+    def finish_merge(self, root: str, into: str, before: str, commit: str) -> None:
+        """Complete a merge that was interrupted after `begun`."""
+        repository = open_repository(root)
+        with self._locks.hold(repository.common):
+            self._merges(repository).finish(into, before, commit)
+
+    def save_uncommitted(self, path: str, message: str) -> str | None:
+        """Store the uncommitted files of a work tree as a commit without a branch; None if there are none."""
+        repository, end = open_repository(path), self._end()
+        head = self._administration(repository, end).head_commit()
+        tree = store_uncommitted(repository, self._scratch, end, head)
+        return self._merges(repository).store_files(tree, head, message)
+
+    # -- files and commands ----------------------------------------------------------------------
+
+    def copy_files(self, root: str, path: str, globs: Sequence[str]) -> tuple[str, ...]:
+        """Copy untracked files of the main work tree, such as `.env*`, and return their names."""
+        return tuple(copy_untracked(open_repository(root), path, globs, self._scratch, self._end()))
+
+    def run_command(self, path: str, command: str, seconds: float) -> CommandResult:
+        """Run a command of the operator in a work tree."""
+        return run_command(path, command, seconds, environment_for({}, also=self._environment))
+
+    def remove_leftovers(self) -> None:
+        """Remove what an interrupted call left in Scout's data folder. Call it once, at the start."""
+        for folder in self._checks.glob("*"):
+            with suppress(GitFailed):
+                self.remove(str(folder))
+            remove_folder(folder)
+        remove_folder(self._scratch)
+
     # -- shared ----------------------------------------------------------------------------------
+
+    def _merges(self, repository: Repository) -> BranchMerges:
+        main, end = find_main(repository), self._end()
+        return BranchMerges(main, self._administration(main, end), self._scratch, end, self._patience)
 
     def _administration(self, repository: Repository, end: float) -> Administration:
         return Administration(repository, end, self._patience)

@@ -10,7 +10,7 @@ from scout.adapters.harness import TurnImpossible, find_command, first_prompt, n
 from scout.adapters.persistent.harness import PersistentHarness
 from scout.adapters.persistent.pipe import Pipe, PipeLimits, clear_last
 from scout.adapters.persistent.rpc import Rpc, RpcError
-from scout.adapters.process.spawn import Launch, environment_for
+from scout.adapters.process.spawn import Launch
 from scout.adapters.transcript import Entry, inner, items
 from scout.base.refusal import Diagnostic, Refused, Remedy
 from scout.model.agent import PermissionProfile
@@ -26,6 +26,7 @@ from scout.ports import (
     Started,
     UsageKind,
 )
+from scout.settings.environment import environment_for
 
 _CHECKED = "it was started only to find the session"
 # Environment variables of each agent, by a word in its command line.

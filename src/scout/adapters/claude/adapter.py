@@ -25,7 +25,7 @@ from scout.adapters.harness import TurnImpossible, find_command, first_prompt
 from scout.adapters.persistent.harness import NO_ACCESS, TranscriptHarness
 from scout.adapters.persistent.pipe import Pipe, PipeLimits, clear_last
 from scout.adapters.persistent.rpc import message_of
-from scout.adapters.process.spawn import Launch, environment_for
+from scout.adapters.process.spawn import Launch
 from scout.adapters.transcript import Entry
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import Layer
@@ -40,6 +40,7 @@ from scout.ports import (
     TailLine,
     UsageKind,
 )
+from scout.settings.environment import environment_for
 
 _HELLO = "hello"
 _HELLO_WAIT = 60.0

@@ -7,9 +7,8 @@ before it starts the program and exits if the file exists, so a run never happen
 
 import os
 import signal
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,15 +32,6 @@ umask 077; echo "$code" >"$run/exit"
 _HEARD = {"SIGCHLD", "SIGHUP", "SIGINT", "SIGPIPE", "SIGQUIT", "SIGTERM", "SIGXFSZ"}
 _DEFAULT_SIGNALS = [one for one in signal.Signals if one.name in _HEARD]
 _CHILDREN: set[int] = set()
-
-
-# The user, the language and the folders of programs. No credentials, no SCOUT_*.
-ALLOWED = frozenset(
-    {
-        "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
-        "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
-    }
-)  # fmt: skip
 
 
 class Launch(NamedTuple):
@@ -88,21 +78,3 @@ def _list_inheritable() -> Iterator[int]:
         with suppress(OSError):  # the one that listed the others is closed by now
             if number > 2 and os.get_inheritable(number):
                 yield number
-
-
-def environment_for(
-    given: Mapping[str, str],
-    inherited: Mapping[str, str] = os.environ,
-    also: Iterable[str] = (),
-) -> dict[str, str]:
-    """Return the environment of a program: allowed variables of the broker, then those `given` to this run.
-
-    `also`: further allowed names; a `*` at the end matches any rest.
-    """
-    patterns = ("LC_*", *also)
-    passed = {
-        name: value
-        for name, value in inherited.items()
-        if name in ALLOWED or any(fnmatchcase(name, pattern) for pattern in patterns)
-    }
-    return {"PATH": os.defpath, **passed, **given}

@@ -18,7 +18,6 @@ from scout.adapters.harness import (
     not_attachable,
 )
 from scout.adapters.process.run import stop
-from scout.adapters.process.spawn import environment_for
 from scout.adapters.tmux.kept import Held, Kept, PaneTurn
 from scout.adapters.tmux.pane import Pane, Shown, TmuxServer, own_server, write_environment, write_process
 from scout.adapters.tmux.screen import asked, news, typed
@@ -43,6 +42,7 @@ from scout.ports import (
     TurnUsage,
     UsageKind,
 )
+from scout.settings.environment import environment_for
 
 _BY_ESCAPE = {"claude", "codex"}  # programs in which Escape ends a turn and Ctrl-C may end the program
 _BLINK = 0.3  # seconds until a screen shows a pasted text
