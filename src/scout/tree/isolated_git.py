@@ -27,9 +27,7 @@ from typing import NamedTuple
 from scout.ports import GitFailed
 from scout.settings.folder import make_private
 from scout.tree.git import Repository, small_text
-from scout.tree.git_process import ENVIRONMENT, GitProcess, Output, passed_environment, read_global_config
-
-__all__ = ["IsolatedGit", "Isolation", "Output", "open_git", "open_isolated"]
+from scout.tree.git_process import ENVIRONMENT, GitProcess, passed_environment, read_global_config
 
 _CONFIG = """[core]
 \trepositoryFormatVersion = 1
