@@ -9,6 +9,7 @@ from scout.ports import IdentityFile
 from scout.tree.worktrees import GitWorkTrees
 
 KEY = b"k" * 32
+_PATH = os.environ["PATH"]  # a test may set another one
 
 
 def git(work: Path, *words: str, check: bool = True) -> str:
@@ -18,7 +19,7 @@ def git(work: Path, *words: str, check: bool = True) -> str:
     done = subprocess.run(
         ["git", *who, "-c", "protocol.file.allow=always", *words],
         cwd=work,
-        env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", **quiet},
+        env={"PATH": _PATH, "LC_ALL": "C.UTF-8", **quiet},
         check=False,
         capture_output=True,
         text=True,

@@ -214,9 +214,12 @@ def _in_config(value: str) -> str:
 
 
 def _copy_index(own: Path, repository: Repository) -> None:
+    """Copy the index with its time: git reads again what was written in the same second as the index."""
     for path in (Path(repository.own, "index"), *_shared_indexes(repository)):
         if path.is_file():  # a repository without a commit has no index
+            seen = path.stat()
             shutil.copyfile(path, own / path.name)
+            os.utime(own / path.name, ns=(seen.st_atime_ns, seen.st_mtime_ns))
 
 
 def _shared_indexes(repository: Repository) -> list[Path]:

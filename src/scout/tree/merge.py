@@ -156,7 +156,7 @@ class BranchMerges:
     def _bring_along(self, holder: Repository, before: str, commit: str) -> None:
         """Move the index and the files of a work tree from one commit to another; both must be unchanged."""
         with open_isolated(holder, self._scratch, self._end, Isolation(head=before, user_files=True)) as git:
-            wait_for_locks(lambda: git.run("update-index", "-q", "--refresh", fine=(0, 1)), self._patience)
+            wait_for_locks(lambda: git.run("update-index", "--refresh", fine=(0, 1)), self._patience)
             wait_for_locks(lambda: git.run("read-tree", "-m", "-u", before, commit), self._patience)
 
     def _complete_files(self, holder: Repository, before: str, commit: str) -> None:
@@ -183,7 +183,7 @@ class BranchMerges:
         with open_isolated(holder, self._scratch, self._end, Isolation(head=commit, copy_index=True)) as git:
             git.run("read-tree", "--empty")
             git.run("read-tree", commit)
-            git.run("update-index", "-q", "--refresh", fine=(0, 1))
+            git.run("update-index", "--refresh", fine=(0, 1))
             return _names(git.call((*_DIFF_FILES, "--ignore-submodules=dirty"), most=_LISTED))
 
     def _list_staged(self, holder: Repository, commit: str) -> set[str]:
