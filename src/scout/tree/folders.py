@@ -69,6 +69,7 @@ class ScoutFolders:
 
     def scan(self, root: str) -> tuple[FoundFolder, ...]:
         """Read every identity of a project; the root's first, then work trees, workers, others."""
+        root = os.path.realpath(root)
         found = [
             *self._scan_root(root),
             *_scan_each(root, NAME, WORK_TREES, lambda path: self._scan_tree(root, path)),

@@ -85,20 +85,19 @@ def read_file(folder: int, name: str) -> bytes | None:
         raise ValueError(
             "is a link" if _is_link(folder, name) else f"cannot be read: {error.strerror}"
         ) from None
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         seen = os.fstat(descriptor)
         if not stat.S_ISREG(seen.st_mode):
             raise ValueError("is not a regular file")
         if seen.st_uid != os.getuid():
             raise ValueError(f"belongs to user {seen.st_uid}")
-        if seen.st_size > _LARGEST:
+        data = os.read(descriptor, _LARGEST + 1) if seen.st_size <= _LARGEST else b""
+        if seen.st_size > _LARGEST or len(data) > _LARGEST:
             raise ValueError(f"is larger than {_LARGEST >> 10} kB")
-        try:
-            data = file.read(_LARGEST + 1)
-        except OSError as error:
-            raise ValueError(f"cannot be read: {error.strerror}") from None
-    if len(data) > _LARGEST:
-        raise ValueError(f"is larger than {_LARGEST >> 10} kB")
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror}") from None
+    finally:
+        os.close(descriptor)
     return data
 
 
