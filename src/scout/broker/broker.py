@@ -39,6 +39,7 @@ from scout.model.events.talk import AttentionCreated, MemberEvent, MessagePosted
 from scout.model.problems.session import DirectoryNotAllowed
 from scout.model.usage import Counters
 from scout.policy.limits import Rules
+from scout.policy.projects import ProjectRules
 from scout.policy.usage import estimate_tokens
 from scout.ports import (
     Blobs,
@@ -90,6 +91,9 @@ class Broker:
         sinks: Sequence[Sink] = (),
         allow_root: Callable[[str], None] = lambda _: None,
         read_settings: Callable[[], LiveSettings] | None = None,
+        projects: Mapping[str, ProjectRules] | None = None,
+        set_project: Callable[[str, str, str], None] = lambda directory, key, value: None,
+        add_project: Callable[[str], None] = lambda _: None,
         router: Router | None = None,
         snapshots: Snapshots | None = None,
         runs: KeptRuns | None = None,
@@ -111,6 +115,9 @@ class Broker:
             harnesses=harnesses,
             version=version,
             read_settings=read_settings or (lambda: LiveSettings(rules, roots, default_harness)),
+            projects=projects or {},
+            set_project=set_project,
+            add_project=add_project,
             is_awaited=self.waiters.is_awaited,
             snapshots=snapshots,
             runs=runs,

@@ -30,7 +30,7 @@ from scout.daemon.trial import play_check, remove_trials
 from scout.ports import Sink
 from scout.protocol.overview import ShowStatus, Status
 from scout.protocol.scout import Credential
-from scout.settings.edit import add_root
+from scout.settings.edit import add_project, add_root, set_project
 from scout.settings.load import load
 from scout.settings.record import SETTINGS, Settings, values_of
 from scout.store.blobs import FolderBlobs
@@ -135,6 +135,9 @@ def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
         sinks=_sinks(settings, ids),
         allow_root=lambda root: _allow(settings, root),
         read_settings=SettingsFile().read,
+        projects=settings.projects,
+        set_project=lambda directory, key, value: set_project(settings.config, directory, key, value),
+        add_project=lambda directory: _know(settings, directory),
         router=_router(settings),
         snapshots=GitSnapshots(Path(settings.sessions), most=limits.pictures),
         runs=RunFolders(Path(settings.sessions)),
@@ -173,6 +176,15 @@ def _allow(settings: Settings, root: str) -> None:
         _LOG.info("added %s to the allowed roots", root)
 
 
+def _know(settings: Settings, directory: str) -> None:
+    """Add a project to the settings file, so that its agents are found again without the database."""
+    try:
+        if add_project(settings.config, directory):
+            _LOG.info("added %s to the known projects", directory)
+    except Refused as refused:
+        _LOG.warning("%s is a known project only until the daemon stops: %s", directory, refused)
+
+
 def _status(settings: Settings, url: str) -> Status:
     return Status(
         url=url,
@@ -198,6 +210,7 @@ class SettingsFile:
             rules=settings.rules,
             roots=settings.roots,
             default_harness=settings.harness,
+            projects=settings.projects,
             changed=self._list_changed(before, needs_restart=False),
             needs_restart=self._list_changed(self._started, needs_restart=True),
         )

@@ -12,6 +12,7 @@ from msgspec import inspect
 from scout.base.codec import plain
 from scout.base.record import Record
 from scout.policy.limits import Rules
+from scout.policy.projects import ProjectRules
 from scout.settings import where
 
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
@@ -46,7 +47,10 @@ class Notifying(Record):
 
 
 class Settings(Record):
-    """All settings. `home` holds the data, `runtime` the socket; `config` is the config file."""
+    """All settings. `home` holds the data, `runtime` the socket; `config` is the config file.
+
+    `projects`: the settings of each known project, by its real directory.
+    """
 
     home: str
     config: str
@@ -61,6 +65,7 @@ class Settings(Record):
     log_level: LogLevel = "info"
     notify: Notifying = Notifying()
     rules: Rules = Rules()
+    projects: dict[str, ProjectRules] = {}
 
     @property
     def database(self) -> str:
@@ -199,9 +204,12 @@ def _rows(record: type[Record], above: str = "") -> Iterator[Setting]:
         key, kind = f"{above}{field.encode_name}", cast(object, field.type)
         if isinstance(kind, type) and issubclass(kind, Record):
             yield from _rows(kind, f"{key}.") if kind is not Rules else ()
-        elif not field.required:
+        elif not field.required and field.name != "projects":
             yield Setting(key=key, kind=kind, default=field.default)
 
+
+# The keys of one project.
+PROJECT_SETTINGS: dict[str, Setting] = {row.key: row for row in _rows(ProjectRules)}
 
 SETTINGS: dict[str, Setting] = {
     row.key: row
