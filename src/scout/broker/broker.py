@@ -39,7 +39,7 @@ from scout.model.events.talk import AttentionCreated, MemberEvent, MessagePosted
 from scout.model.problems.session import DirectoryNotAllowed
 from scout.model.usage import Counters
 from scout.policy.limits import Rules
-from scout.policy.projects import ProjectRules
+from scout.policy.tree.projects import ProjectRules
 from scout.policy.usage import estimate_tokens
 from scout.ports import (
     Blobs,

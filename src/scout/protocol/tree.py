@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from scout.base.record import Record
-from scout.policy.projects import ProjectRules
+from scout.policy.tree.projects import ProjectRules
 from scout.protocol.agents import AgentView
 from scout.protocol.parameters import Words, says
 from scout.protocol.request import Page, Request, Write

@@ -12,7 +12,7 @@ import msgspec
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.policy.limits import Rules
-from scout.policy.projects import ProjectRules
+from scout.policy.tree.projects import ProjectRules
 from scout.settings import where
 from scout.settings.record import PROJECT_SETTINGS, SECTIONS, SETTINGS, Setting, Settings, nested
 

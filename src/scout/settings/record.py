@@ -12,7 +12,7 @@ from msgspec import inspect
 from scout.base.codec import plain
 from scout.base.record import Record
 from scout.policy.limits import Rules
-from scout.policy.projects import ProjectRules
+from scout.policy.tree.projects import ProjectRules
 from scout.settings import where
 
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]

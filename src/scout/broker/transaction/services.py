@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from scout.base.time import Time
 from scout.model.node import Pause
 from scout.policy.limits import Rules
-from scout.policy.projects import ProjectRules
+from scout.policy.tree.projects import ProjectRules
 from scout.ports import Blobs, Clock, Harness, Ids, KeptRuns, Places, Probe, Snapshots, TreePorts
 from scout.protocol.overview import Status
 
