@@ -25,6 +25,7 @@ from scout.broker.transaction.services import LiveSettings, Services
 from scout.broker.transaction.streams import Hub, Waiters
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.transaction.transactions import until_stored
+from scout.broker.tree.spawn import Spawns
 from scout.broker.upkeep import housekeeping
 from scout.broker.upkeep.housekeeping import DiskCaps
 from scout.broker.upkeep.notifier import Notifier
@@ -132,6 +133,7 @@ class Broker:
         self.restart_recovery = RestartRecovery(self.services, self.as_system, self.dispatcher)
         self.disk_caps = DiskCaps(self)
         self.terminals = Terminals(self)
+        self.spawns = Spawns(self.services)
         self.host_processes = HostProcesses(self)
         self.tie_breaker = TieBreaker(self.services, self.as_system, self.read, router)
         self.signs_of_life: dict[str, Endpoint] = {}
@@ -178,6 +180,7 @@ class Broker:
         """End streams and start nothing more. Programs keep running; the owner of the store closes it."""
         self.hub.close()
         await self.checks.close()
+        await self.spawns.close()
         await self._notifier.close()
         await self.dispatcher.close()
         await self.tie_breaker.close()

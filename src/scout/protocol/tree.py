@@ -95,6 +95,7 @@ class SpawnAgents(Write[Spawned]):
     allow_dirty: Annotated[bool, says("ignore uncommitted changes; the agents do not get them")] = False
     no_setup: Annotated[bool, says("do not run the project's setup command")] = False
     project_path: Annotated[Words | None, says("project directory; default: the current directory")] = None
+    within: Annotated[Words | None, says("the flight you are working on")] = None
 
 
 # -- settings of projects ------------------------------------------------------------------------------

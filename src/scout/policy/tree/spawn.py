@@ -43,6 +43,13 @@ class BaseFacts(Record):
     free_bytes: int = RESERVE
 
 
+class SpawnNames(Record):
+    """The slugs that a caller gave, and how many children each stands for."""
+
+    slugs: tuple[str, ...]
+    count: int | None = None
+
+
 def name_children(slugs: Sequence[str], count: int | None) -> tuple[str, ...]:
     """Return the slug of each child, once: as given, or with the numbers 1 to `count`."""
     names = [check_slug(slug) for slug in slugs]
@@ -51,22 +58,22 @@ def name_children(slugs: Sequence[str], count: int | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def check_repository(facts: BaseFacts | None, directory: str, *, slugs: Sequence[str], dirty: bool) -> str:
+def check_repository(facts: BaseFacts | None, directory: str, *, dirty: bool) -> str:
     """Return the commit that the branches start from, or refuse. `dirty`: uncommitted changes are ignored."""
-    worker = (_again(slugs, _WORKER, role="worker"),)
+    worker = (_again(_WORKER, role="worker"),)
     if facts is None:
         raise Refused(NotARepository(directory=directory, remedies=worker))
     if facts.bare:
         raise Refused(BareRepository(root=facts.root, remedies=worker))
     if facts.commit is None:
-        remedies = (_again(slugs, "from the branch that is checked out", base="HEAD"),)
+        remedies = (_again("from the branch that is checked out", base="HEAD"),)
         raise Refused(
             NoCommit(
                 root=facts.root, revision=facts.revision, remedies=remedies if facts.revision else worker
             )
         )
     if facts.uncommitted and not dirty:
-        leave = _again(slugs, "leave them behind", allowDirty=True)
+        leave = _again("leave them behind", allowDirty=True)
         raise Refused(
             UncommittedChanges(
                 directory=facts.directory, files=facts.uncommitted, more=facts.more, remedies=(leave,)
@@ -78,16 +85,16 @@ def check_repository(facts: BaseFacts | None, directory: str, *, slugs: Sequence
 
 
 def check_depth(
-    parent: BirthBranch, slugs: Sequence[str], cap: int, *, address: str, above: str | None
+    parent: BirthBranch, names: Sequence[str], cap: int, *, address: str, above: str | None
 ) -> tuple[BirthBranch, ...]:
     """Return the branch of each child. `above`: the address of the lowest agent that may have children."""
     try:
-        return tuple(parent.child(slug, cap) for slug in slugs)
+        return tuple(parent.child(name, cap) for name in names)
     except Refused as refusal:
         if not isinstance(refusal.diagnostic, DepthCap):
             raise
-        worker = _again(slugs, _WORKER, role="worker", **{"from": address})
-        higher = (_again(slugs, "the lowest agent that may", **{"from": above}),) if above else ()
+        worker = _again(_WORKER, role="worker", **{"from": address})
+        higher = (_again("the lowest agent that may", **{"from": above}),) if above else ()
         raise Refused(replace(refusal.diagnostic, remedies=(worker, *higher))) from None
 
 
@@ -98,30 +105,34 @@ def check_room(address: str, children: int, new: int, limits: Limits) -> None:
 
 
 def branch_exists(
-    branch: BirthBranch, root: str, slugs: Sequence[str], is_free: Callable[[str], bool]
+    branch: BirthBranch, root: str, wish: SpawnNames, is_free: Callable[[str], bool]
 ) -> BranchExists:
     """Return the refusal of a branch that git has already, with the first free slug like it."""
-    slug = branch.slugs[-1]
     parent = branch.parent
     assert parent is not None  # the branch of a child
-    others = (f"{slug[: MAX_SLUG - 3]}-{number}" for number in range(2, 100))
-    free = next((one for one in others if one not in slugs and is_free(f"{parent.text}.{one}")), None)
-    renamed = [free if one == slug else one for one in slugs]
-    remedies = (_again([one for one in renamed if one], "a free slug"),) if free else ()
-    return BranchExists(branch=branch.text, root=root, remedies=remedies)
+    name = branch.slugs[-1]
+    given = next(one for one in wish.slugs if name in name_children([one], wish.count))
+
+    def is_all_free(slug: str) -> bool:
+        return all(is_free(f"{parent.text}.{one}") for one in name_children([slug], wish.count))
+
+    others = (f"{given[: MAX_SLUG - 8].rstrip('-')}-{number}" for number in range(2, 100))
+    free = next((one for one in others if one not in wish.slugs and is_all_free(one)), None)
+    slugs = [free if one == given else one for one in wish.slugs]
+    again = Remedy(operation="spawn", parameters={"slugs": slugs}, why="a free slug")
+    return BranchExists(branch=branch.text, root=root, remedies=(again,) if free else ())
 
 
-def no_branch(address: str, slugs: Sequence[str], root: str | None) -> BadRequest:
+def no_branch(address: str, root: str | None) -> BadRequest:
     """Return the refusal of a parent that was born on no branch. `root`: its project's root agent."""
-    worker = _again(slugs, _WORKER, role="worker", **{"from": address})
-    higher = (_again(slugs, "the root agent of its project", **{"from": root}),) if root else ()
+    worker = _again(_WORKER, role="worker", **{"from": address})
+    higher = (_again("the root agent of its project", **{"from": root}),) if root else ()
     problem = f"{address} has no branch, so its children cannot have one below it"
     return BadRequest(problem=problem, field="from", remedies=(*higher, worker))
 
 
 def setup_failed(
     command: str,
-    slugs: Sequence[str],
     *,
     exit_code: int,
     seconds: float,
@@ -130,7 +141,7 @@ def setup_failed(
     directory: str,
 ) -> SetupFailed:
     """Return the refusal after a failed setup command, with the ways to go without it or to give it time."""
-    remedies = [_again(slugs, "without the setup command", noSetup=True)]
+    remedies = [_again("without the setup command", noSetup=True)]
     if timed_out:
         longer = {
             "key": "worktree.setupSeconds",
@@ -148,13 +159,13 @@ def setup_failed(
     )
 
 
-def offer_harnesses(problem: Diagnostic, slugs: Sequence[str]) -> Diagnostic:
+def offer_harnesses(problem: Diagnostic) -> Diagnostic:
     """Return the refusal with the spawn repeated for each harness that is ready, or the nearest name."""
     if isinstance(problem, AmbiguousEndpoint):
         ready: Sequence[str] = problem.harnesses
     else:
         ready = [one.address for one in problem.candidates[:1]]
-    again = tuple(_again(slugs, "", harness=harness) for harness in ready)
+    again = tuple(_again("", harness=harness) for harness in ready)
     others = tuple(one for one in problem.remedies if one.operation != "ask")
     return replace(problem, remedies=(*again, *others)) if again else replace(problem, remedies=others)
 
@@ -173,6 +184,6 @@ def child_config(
     )
 
 
-def _again(slugs: Sequence[str], why: str, **options: Any) -> Remedy:
-    """Return the same spawn with other options."""
-    return Remedy(operation="spawn", parameters={"slugs": list(slugs), **options}, why=why)
+def _again(why: str, **options: Any) -> Remedy:
+    """Return the caller's own spawn with other options; its slugs are filled in where it is refused."""
+    return Remedy(operation="spawn", parameters=options, why=why)

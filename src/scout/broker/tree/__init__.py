@@ -1,0 +1,1 @@
+"""Trees of agents: spawning, finishing, finding and reserving."""
