@@ -25,6 +25,7 @@ from scout.broker.transaction.services import LiveSettings, Services
 from scout.broker.transaction.streams import Hub, Waiters
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.transaction.transactions import until_stored
+from scout.broker.tree import recovery
 from scout.broker.tree.spawn import Spawns
 from scout.broker.upkeep import housekeeping
 from scout.broker.upkeep.housekeeping import DiskCaps
@@ -153,6 +154,7 @@ class Broker:
         self.services.status = status
         await self.as_system(lambda tx: first_start.begin(tx, operator_secret, login, host))
         self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs are slow
+        await recovery.recover_spawns(self)
         await self.terminals.begin()
         await self.host_processes.begin()
         await self.restart_recovery.begin()

@@ -16,7 +16,7 @@ class RepositoryFacts(Record):
 
     `root`: top level of the main work tree; `common`: its git folder. `commit` is None before the first one.
     `branch` is None on a detached HEAD. `uncommitted`: changed, staged and new files of the work tree that
-    was looked at, as many as were asked for.
+    was looked at, as many as were asked for; `changed`: the same without the new files.
     """
 
     root: str
@@ -29,6 +29,7 @@ class RepositoryFacts(Record):
     sparse: bool = False
     submodules: tuple[str, ...] = ()
     uncommitted: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
     free_bytes: int = 0
 
 

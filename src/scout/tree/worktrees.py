@@ -35,7 +35,7 @@ from scout.tree.main_work_tree import find_main, find_upward, is_bare, list_upwa
 from scout.tree.merge import BranchMerges
 from scout.tree.repository_lock import RepositoryLocks
 from scout.tree.scout_folder import NAME, WORK_TREES, open_folder, prepare_folder, work_tree_path
-from scout.tree.status import read_uncommitted, store_uncommitted
+from scout.tree.status import Uncommitted, read_uncommitted, store_uncommitted
 
 _TEMPORARY = ("/tmp", "/var/tmp")
 _AT_ONCE = 4
@@ -69,7 +69,7 @@ class GitWorkTrees:
         main, end = find_main(repository), self._end()
         bare = is_bare(repository)
         commit = self._administration(repository, end).head_commit()
-        files = () if bare else read_uncommitted(repository, self._scratch, end, commit).names
+        files = Uncommitted((), ()) if bare else read_uncommitted(repository, self._scratch, end, commit)
         facts = read_index(repository.own, object_bytes(repository))
         return RepositoryFacts(
             root=main.top,
@@ -81,7 +81,8 @@ class GitWorkTrees:
             shallow=Path(repository.common, "shallow").exists(),
             sparse=is_sparse(repository),
             submodules=tuple(name.decode("utf-8", "replace") for name in facts.submodules),
-            uncommitted=files[:most],
+            uncommitted=files.names[:most],
+            changed=files.tracked[:most],
             free_bytes=_free_bytes(main.top),
         )
 

@@ -33,6 +33,8 @@ def set_project(tx: Transaction, request: SetProject) -> ProjectView:
 
 def find_root(services: Services, place: Surroundings) -> str:
     """Return the main work tree of the directory's repository; without one, the project. Blocks."""
+    if place.workspace is None:
+        return place.repository or place.project_root
     facts = services.trees.work_trees.look(place.directory, most=0) if services.trees else None
     return facts.root if facts is not None and not facts.bare else place.project_root
 

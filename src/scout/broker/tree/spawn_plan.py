@@ -38,6 +38,7 @@ from scout.protocol.tree import SpawnAgents, SpawnRole
 
 _MANY = 100_000
 _NAMED = 20  # uncommitted files that a refusal names
+_SHOWN = 5  # new files that a note names
 
 
 class Parent(NamedTuple):
@@ -177,7 +178,7 @@ def _check_base(
         commit, notes = _find_base(trees, parent, request.base, facts)
     state = None
     if facts is not None:
-        uncommitted = facts.uncommitted if request.base in (None, "HEAD") else ()
+        uncommitted = facts.changed if request.base in (None, "HEAD") else ()
         state = BaseFacts(
             directory=facts.top,
             root=facts.root,
@@ -190,7 +191,16 @@ def _check_base(
         )
     base = check_repository(state, parent.directory, dirty=request.allow_dirty)
     assert facts is not None  # otherwise it was refused
-    return Ground(facts.root, base, notes)
+    return Ground(facts.root, base, (*notes, *_note_new_files(facts)))
+
+
+def _note_new_files(facts: RepositoryFacts) -> tuple[str, ...]:
+    """Return a note about files that git does not know: the work trees do not have them."""
+    new = [one for one in facts.uncommitted if one not in facts.changed]
+    if not new:
+        return ()
+    more = " and others" if len(new) > _SHOWN else ""
+    return (f"new files are not in git, so the work trees do not have them: {', '.join(new[:_SHOWN])}{more}",)
 
 
 def _find_base(

@@ -24,6 +24,7 @@ SECTIONS = {
         "parse": "Parse addresses and mentions, offline.",
         "resolve": "Show what an address means, and why.",
         "agent": "Register, set up, retire and revive agents.",
+        "spawn": "Create child agents, each on its branch in a work tree.",
         "endpoint": "Register where an agent can be reached.",
         "session": "List, start, attach, inspect and stop harness sessions.",
         "wake": "Make sure an agent has a live session, and print its id.",
@@ -32,7 +33,7 @@ SECTIONS = {
         "topology": "Show the sessions that harnesses expose on this machine.",
         "alias": "Manage your short names for agents.",
         "card": "Manage return addresses that others can use.",
-        "project": "Tell Scout that a project was moved.",
+        "project": "List projects, change their settings, and tell Scout that one was moved.",
         "node": "List the machines that this one knows.",
     },
     "Talk": {
@@ -114,7 +115,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "inbox": ("list", "claim", "ack", "nack", "renew"),
     "message": ("list", "show"),
     "node": ("list",),
-    "project": ("move",),
+    "project": ("list", "set", "move"),
     "question": ("create", "list", "show", "answer", "decline", "close", "reopen"),
     "session": (
         "list",
@@ -179,6 +180,7 @@ MODULES = {
     "now": "scout.cli.commands.observe:now",
     "watch": "scout.cli.commands.observe:watch",
     "open": "scout.cli.commands.terminal:command",
+    "spawn": "scout.cli.commands.spawn:command",
     "up": "scout.cli.commands.daemon:up",
     "down": "scout.cli.commands.daemon:down",
     "restart": "scout.cli.commands.daemon:restart",
