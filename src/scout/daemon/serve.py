@@ -24,7 +24,7 @@ from scout.broker.transaction.services import LiveSettings
 from scout.daemon.clock import SystemClock, SystemIds
 from scout.daemon.harnesses import harnesses
 from scout.daemon.lazy_mcp import LazyMcp
-from scout.daemon.secret_file import node_key, operator_token, read_or_make
+from scout.daemon.secret_file import identity_key, node_key, operator_token, read_or_make
 from scout.daemon.server import Server, Tether
 from scout.daemon.trial import play_check, remove_trials
 from scout.ports import Sink
@@ -39,6 +39,7 @@ from scout.store.integrity.backup import finish_restore
 from scout.store.integrity.damage import check_start
 from scout.tree.place import Disk
 from scout.tree.snapshots import GitSnapshots
+from scout.tree.tree_ports import tree_ports
 
 _LOG = logging.getLogger("scout.daemon")
 
@@ -141,6 +142,9 @@ def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
         router=_router(settings),
         snapshots=GitSnapshots(Path(settings.sessions), most=limits.pictures),
         runs=RunFolders(Path(settings.sessions)),
+        trees=tree_ports(
+            Path(settings.home), identity_key(Path(settings.identity_key)), settings.environment
+        ),
         play_check=lambda wish: play_check(wish, settings),
     )
 

@@ -243,7 +243,11 @@ class WorkTrees(Protocol):
         ...
 
     def run_command(self, path: str, command: str, seconds: float) -> CommandResult:
-        """Run a command of the operator in a work tree."""
+        """Run a command of the operator in a work tree. It ends when Scout ends."""
+        ...
+
+    def stop_commands(self) -> None:
+        """End the commands that run, because Scout stops."""
         ...
 
     def remove_leftovers(self) -> None:

@@ -92,6 +92,11 @@ class Settings(Record):
         return f"{self.home}/node.key"
 
     @property
+    def identity_key(self) -> str:
+        """The file with the key that signs identity files of agents."""
+        return f"{self.home}/identity.key"
+
+    @property
     def webhook_secret(self) -> str:
         """The file with the secret that signs webhooks."""
         return self.notify.secret_file or f"{self.home}/webhook.key"

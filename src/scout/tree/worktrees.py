@@ -25,7 +25,7 @@ from scout.settings.environment import environment_for
 from scout.settings.folder import make_private
 from scout.tree.administration import Administration
 from scout.tree.checkout import check_out, check_out_index, describe_checkout
-from scout.tree.commands import run_command
+from scout.tree.commands import Commands
 from scout.tree.comparison import Comparison
 from scout.tree.copies import copy_untracked
 from scout.tree.git import Repository, find_repository
@@ -57,6 +57,7 @@ class GitWorkTrees:
         self._environment = tuple(environment)
         self._seconds = seconds
         self._patience = patience
+        self._commands = Commands()
         self._locks = RepositoryLocks(data / "locks", seconds)
 
     # -- reading ---------------------------------------------------------------------------------
@@ -282,7 +283,11 @@ class GitWorkTrees:
 
     def run_command(self, path: str, command: str, seconds: float) -> CommandResult:
         """Run a command of the operator in a work tree."""
-        return run_command(path, command, seconds, environment_for({}, also=self._environment))
+        return self._commands.run(path, command, seconds, environment_for({}, also=self._environment))
+
+    def stop_commands(self) -> None:
+        """End the commands that run, because Scout stops."""
+        self._commands.stop()
 
     def remove_leftovers(self) -> None:
         """Remove what an interrupted call left in Scout's data folder. Call it once, at the start."""

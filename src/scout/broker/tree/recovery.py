@@ -29,6 +29,7 @@ async def recover_spawns(broker: Transactions) -> None:
     trees = broker.services.trees
     if trees is None:
         return
+    await asyncio.to_thread(trees.work_trees.remove_leftovers)
     entries = await asyncio.to_thread(trees.journal.unfinished)
     for entry in entries:
         if entry.what == "spawn":

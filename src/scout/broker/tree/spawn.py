@@ -33,6 +33,7 @@ from scout.protocol.tree import FailedSpawn, SpawnAgents, Spawned, SpawnedAgent
 
 T = TypeVar("T")
 _LOG = logging.getLogger("scout.tree")
+_CLOSING = 5.0  # seconds for git to end when Scout stops
 _AT_ONCE = 4  # children of one request that are prepared at the same time
 
 
@@ -80,11 +81,14 @@ class Spawns:
                 del self._waiting[key], self._locks[key]
 
     async def close(self) -> None:
-        """Stop what runs. The journal tells the next start what to complete or undo."""
-        tasks = tuple(self._tasks)
-        for task in tasks:
+        """Stop what runs. What cannot end in time, the next start completes or undoes by the journal."""
+        if self._services.trees is None or not self._tasks:
+            return
+        await asyncio.to_thread(self._services.trees.work_trees.stop_commands)
+        _, late = await asyncio.wait(tuple(self._tasks), timeout=_CLOSING)
+        for task in late:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*late, return_exceptions=True)
 
 
 async def spawn_agents(call: CallContext[TreeBroker], request: SpawnAgents) -> Spawned:

@@ -42,7 +42,10 @@ def _note_details(one: dict[str, Any]) -> None:
 
 
 def _note_failure(one: dict[str, Any]) -> None:
-    error = {**one["error"], "remedies": [_with_command(remedy) for remedy in one["error"]["remedies"]]}
+    error: dict[str, Any] = {
+        **one["error"],
+        "remedies": [_with_command(remedy) for remedy in one["error"]["remedies"]],
+    }
     note(f"{one['slug']} was not spawned: {error['message']}")
     _note_output(error.get("output"))
     for line in list_tries(error):
@@ -71,13 +74,14 @@ def _show_project(one: dict[str, Any]) -> None:
     out(f"{paint(one['root'], 'bold')}{missing}")
     for section, values in one["settings"].items():
         for key, value in values.items():
-            shown = " ".join(value) if isinstance(value, list) else value
-            if shown not in (None, ""):
-                out(
-                    f"  {section}.{key} = {shown:g}"
-                    if isinstance(shown, float)
-                    else f"  {section}.{key} = {shown}"
-                )
+            if value not in (None, []):
+                out(f"  {section}.{key} = {_written(value)}")
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return " ".join(value) if type(value) is list else str(value)
 
 
 PRINTERS: dict[str, Callable[[Any], None]] = {
