@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from scout.cli.connection.call import ROUTES
 from scout.cli.connection.refusal import RefusalError, exit_code, remedy
 from scout.cli.connection.text import note, out
 from scout.cli.operations.build import epilog, every_option, parameters_of, run_guarded, tidy
@@ -67,7 +66,7 @@ def _run(parameters: dict[str, Any], manner: Options, panes: bool) -> int:
     if flight := os.environ.get("SCOUT_FLIGHT"):
         parameters["within"] = flight
     line = manner.line()
-    told = line.call(ROUTES["spawn"], parameters, manner.key, patience=_PATIENCE)
+    told = line.call("POST /v1/spawn", parameters, manner.key, patience=_PATIENCE)
     if not manner.as_json:
         show_spawned(say_you(line, told))
     if panes:

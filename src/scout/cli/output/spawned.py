@@ -81,7 +81,7 @@ def _show_project(one: dict[str, Any]) -> None:
 def _written(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
-    return " ".join(value) if type(value) is list else str(value)
+    return " ".join(str(one) for one in value) if type(value) is list else str(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] (JSON)
 
 
 PRINTERS: dict[str, Callable[[Any], None]] = {
