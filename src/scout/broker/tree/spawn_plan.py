@@ -220,16 +220,17 @@ def _find_base(
 
 
 def _check_branches(trees: TreePorts, parent: Parent, request: SpawnAgents, root: str) -> None:
-    """Refuse a branch that git has already, unless a child was born on it."""
+    """Refuse a branch that git has already, unless a child was born on it or is being made now."""
     if parent.branch is None:
         return
 
     def is_free(branch: str) -> bool:
         return trees.work_trees.find_commit(root, f"refs/heads/{branch}") is None
 
+    being_made = {entry.branch for entry in trees.journal.unfinished() if entry.root == root}
     for name in name_children(request.slugs, request.count):
         text = f"{parent.branch.text}.{name}"
-        if text not in parent.born and not is_free(text):
+        if text not in parent.born | being_made and not is_free(text):
             branch = BirthBranch(root=parent.branch.root, text=text)
             wish = SpawnNames(slugs=request.slugs, count=request.count)
             raise Refused(branch_exists(branch, root, wish, is_free))
