@@ -524,7 +524,7 @@ def test_a_setup_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     async def scene(rig: Rig, root: Path) -> None:
         told = await refused(spawn(rig, root, "a"))
         assert (told.code, told.timed_out) == ("setup_failed", True)
-        assert told.remedies[1].parameters["key"] == "worktree.setupSeconds"
+        assert told.remedies[1].parameters["setting"] == "worktree.setupSeconds"
         assert git(root, "branch", "--list", "main.a") == ""
 
     projects = rules(tmp_path / "home" / "arc", setup="sleep 60", setup_seconds=0.2)

@@ -122,12 +122,12 @@ class SetProject(Write[ProjectView]):
 
     operation: ClassVar[str] = "project.set"
     route: ClassVar[str] = "POST /v1/projects/set"
-    words: ClassVar[tuple[str, ...]] = ("key", "value")
+    words: ClassVar[tuple[str, ...]] = ("setting", "value")
     flags: ClassVar[dict[str, str]] = {"projectPath": "project"}
     permission: ClassVar[str] = "the operator"
     folder_field: ClassVar[str] = "project_path"
 
-    key: Annotated[
+    setting: Annotated[
         Words,
         says("worktree.setup, worktree.copy, worktree.check, worktree.setupSeconds or worktree.checkSeconds"),
     ]

@@ -29,8 +29,8 @@ def set_value(path: str, key: str, text: str) -> Any:
 
 def set_project(path: str, directory: str, key: str, text: str) -> None:
     """Write one setting of a project to the file; `none` restores the default."""
-    setting = find_project_setting(key, directory)
-    again = {"key": key, "value": setting.written(setting.default) or "none", "projectPath": directory}
+    setting = find_project_setting(key, directory, value=text)
+    again = {"setting": key, "value": setting.written(setting.default) or "none", "projectPath": directory}
     value = setting.default if text.lower() == "none" else _read(setting, text, again, "project.set")
     with _locked(path):
         _put_project(path, directory, key, None if value == setting.default else value)

@@ -224,8 +224,11 @@ def read_projects(
     return projects, problems
 
 
-def find_project_setting(key: str, directory: str, path: str = "") -> Setting:
-    """Return the setting of projects with this key; refuse an unknown one and name the nearest."""
+def find_project_setting(key: str, directory: str, path: str = "", value: str | None = None) -> Setting:
+    """Return the setting of projects with this key; refuse an unknown one and name the nearest.
+
+    `value`: the value that is to be set, which the nearest one gets in the remedy.
+    """
     if key in PROJECT_SETTINGS:
         return PROJECT_SETTINGS[key]
     near = nearest(key, tuple(PROJECT_SETTINGS))
@@ -234,8 +237,14 @@ def find_project_setting(key: str, directory: str, path: str = "") -> Setting:
         f"; the nearest is {near[0]}" if near else f"; they are {', '.join(PROJECT_SETTINGS)}"
     )
     listed = Remedy(operation="project.list", parameters={}, why="the projects and their settings")
+    again: tuple[Remedy, ...] = ()
+    if near and value is not None:
+        parameters = {"setting": near[0], "value": value, "projectPath": directory}
+        again = (Remedy(operation="project.set", parameters=parameters, why="the nearest setting"),)
     candidates = tuple(Candidate(address=one) for one in near)
-    raise Refused(BadRequest(problem=problem, field="key", candidates=candidates, remedies=(listed,)))
+    raise Refused(
+        BadRequest(problem=problem, field="setting", candidates=candidates, remedies=(*again, listed))
+    )
 
 
 def _wrong_project(directory: str, path: str) -> BadRequest:
@@ -246,7 +255,7 @@ def _wrong_project(directory: str, path: str) -> BadRequest:
 def _wrong_value(directory: str, key: str, value: object, expected: str, path: str) -> BadRequest:
     row = PROJECT_SETTINGS[key]
     problem = f"{key} = {str(value)[:60]!r} of the project {directory} (file {path}): {expected}"
-    parameters = {"key": key, "value": row.written(row.default) or "none", "projectPath": directory}
+    parameters = {"setting": key, "value": row.written(row.default) or "none", "projectPath": directory}
     remedy = Remedy(operation="project.set", parameters=parameters, why="the default")
     return BadRequest(problem=problem, field=key, remedies=(remedy,))
 

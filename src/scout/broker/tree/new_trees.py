@@ -37,13 +37,23 @@ class MadeTree(NamedTuple):
 def begin_child(trees: TreePorts, plan: SpawnPlan, child: Child, entry_id: str, now: Time) -> JournalEntry:
     """Choose the folder of a child and write the journal entry. One child of a repository at a time."""
     root = plan.ground.root
+    try:
+        entry = _new_entry(trees, plan, child, entry_id, now)
+        trees.journal.begin(entry)
+    except (GitFailed, OSError) as error:
+        raise Refused(GitProblem(root=root, problem=str(error))) from None
+    return entry
+
+
+def _new_entry(trees: TreePorts, plan: SpawnPlan, child: Child, entry_id: str, now: Time) -> JournalEntry:
+    root = plan.ground.root
     trees.folders.prepare(root)
     if child.branch is not None:
         name = folder_for_slug(child.branch, lambda one: trees.folders.taken(root, one))
         folder = f"{root}/{_TREES}/{name}"
     else:
         folder = f"{root}/{_WORKERS}/{_worker_folder(trees, root, child.slug)}"
-    entry = JournalEntry(
+    return JournalEntry(
         id=entry_id,
         what="spawn",
         root=root,
@@ -54,8 +64,6 @@ def begin_child(trees: TreePorts, plan: SpawnPlan, child: Child, entry_id: str, 
         facts={"slug": child.slug, "parent": plan.parent.id},
         begun_at=now,
     )
-    trees.journal.begin(entry)
-    return entry
 
 
 def _worker_folder(trees: TreePorts, root: str, slug: str) -> str:

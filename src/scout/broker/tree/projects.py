@@ -26,7 +26,7 @@ def set_project(tx: Transaction, request: SetProject) -> ProjectView:
     if place is None:
         raise Refused(no_project_here())
     root = find_root(tx.services, place)
-    tx.services.set_project(root, request.key, request.value)
+    tx.services.set_project(root, request.setting, request.value)
     tx.services.reload()
     return _view(root, tx.services.projects.get(root, ProjectRules()))
 

@@ -47,7 +47,7 @@ def completion_of(name: str) -> dict[str, Any]:
         return {"shell_complete": addresses}
     if name in _IDS:
         return {"shell_complete": functools.partial(_ids, name)}
-    if name == "key":
+    if name == "setting":
         return {"shell_complete": _project_keys}
     return {"shell_complete": _harnesses} if name == "harness" else {}
 

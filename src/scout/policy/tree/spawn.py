@@ -144,7 +144,7 @@ def setup_failed(
     remedies = [_again("without the setup command", noSetup=True)]
     if timed_out:
         longer = {
-            "key": "worktree.setupSeconds",
+            "setting": "worktree.setupSeconds",
             "value": f"{seconds * 3:.0f}",
             "projectPath": directory,
         }
