@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from scout.base.refusal import PLACEHOLDER, BadRequest, Diagnostic, Refused, Remedy
+from scout.identity.branch import check_slug
 from scout.identity.reserved import check_name
 from scout.model.problems.request import NotFound, TooLarge
 from scout.model.problems.target import AmbiguousEndpoint, UnknownTarget
@@ -16,6 +17,7 @@ from scout.protocol.correction import correct_remedies, remedies_of
 from scout.protocol.operations import command_line
 from scout.protocol.request import Request
 from scout.protocol.talk import Send
+from scout.protocol.tree import SpawnAgents
 
 
 def unknown(address: str, *remedies: Remedy) -> UnknownTarget:
@@ -134,3 +136,12 @@ def test_a_long_text_is_read_from_standard_input() -> None:
 )
 def test_a_refusal_always_names_a_next_command(problem: Diagnostic, command: str) -> None:
     assert [command_line(one) for one in remedies_of(problem)] == [command]
+
+
+def test_a_reserved_word_in_a_list_is_renamed_there() -> None:
+    with pytest.raises(Refused) as caught:
+        check_slug("root")
+    told = correct_remedies(SpawnAgents(slugs=("api", "root")), caught.value.diagnostic)
+    assert [command_line(one) for one in told.remedies] == ["scout spawn api my-root"]
+    told = correct_remedies(SpawnAgents(slugs=("api",)), caught.value.diagnostic)
+    assert [one.operation for one in told.remedies] != ["spawn"]

@@ -230,10 +230,11 @@ def values_of(settings: Settings) -> dict[str, Any]:
     """Return the value of each key."""
     tables = plain(settings)
     tables |= tables["rules"]
-    return {key: _value_at(tables, key) for key in SETTINGS}
+    return {key: value_at(tables, key) for key in SETTINGS}
 
 
-def _value_at(tables: Any, key: str) -> Any:
+def value_at(tables: Any, key: str) -> Any:
+    """Return the value of a dotted key in nested tables."""
     for name in key.split("."):
         tables = tables[name]
     return tables

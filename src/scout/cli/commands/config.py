@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import click
 
+from scout.base.codec import plain
 from scout.base.refusal import Refused
 from scout.cli.connection.call import CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError, render_refusal, write_refusal
@@ -14,7 +15,7 @@ from scout.client.http import Lost
 from scout.daemon.start import running
 from scout.settings.edit import add_root, set_value
 from scout.settings.load import Loaded, load, read
-from scout.settings.record import SETTINGS, values_of
+from scout.settings.record import PROJECT_SETTINGS, SETTINGS, value_at, values_of
 
 _EXAMPLES = """\b
 Examples:
@@ -42,9 +43,10 @@ def command(context: click.Context, as_json: bool) -> None:
     rows = _rows(loaded)
     if as_json:
         problems = [render_refusal(problem) for problem in loaded.problems]
-        out_json({"settings": rows, "problems": problems})
+        out_json({"settings": rows, "projects": plain(loaded.settings.projects), "problems": problems})
     else:
         _write(rows)
+        _write_projects(loaded)
         for problem in loaded.problems:
             write_refusal(render_refusal(problem))
     if loaded.problems:
@@ -120,6 +122,18 @@ def _rows(loaded: Loaded) -> dict[str, dict[str, Any]]:
 def _write(rows: dict[str, dict[str, Any]]) -> None:
     shown = [(key, _text(key, row["value"]), paint(row["source"], "dim")) for key, row in rows.items()]
     out(table((), shown))
+
+
+def _write_projects(loaded: Loaded) -> None:
+    """Show the settings of each project that differ from the default."""
+    for root, rules in loaded.settings.projects.items():
+        out(f'[projects."{root}"]')
+        values = {key: value_at(plain(rules), key) for key in PROJECT_SETTINGS}
+        shown = [
+            (key, value) for key, value in values.items() if value != plain(PROJECT_SETTINGS[key].default)
+        ]
+        for key, value in shown:
+            out(f"  {key} = {PROJECT_SETTINGS[key].written(tuple(value) if type(value) is list else value)}")
 
 
 def _text(key: str, value: Any) -> str:
