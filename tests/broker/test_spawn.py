@@ -49,7 +49,8 @@ async def person(rig: Rig, folder: Path) -> LocalScout:
 
 
 async def spawn(rig: Rig, folder: Path, *slugs: str, **more: Any) -> Spawned:
-    wish = SpawnAgents(slugs=slugs, **{"harness": "echo", **more})
+    given: dict[str, Any] = {"harness": "echo", **more}
+    wish = SpawnAgents(slugs=slugs, **given)
     return await (await person(rig, folder)).call(wish)
 
 
@@ -556,8 +557,15 @@ def test_a_session_or_an_ask_in_the_work_tree_is_the_childs(tmp_path: Path) -> N
 
 def entry(root: Path, **more: Any) -> JournalEntry:
     folder = f"{root}/.scout/worktrees/a"
-    facts = {"id": "agt_x", "what": "spawn", "root": str(root), "branch": "main.a", "folder": folder}
-    return JournalEntry(**{**facts, "base": head(root), "agent_id": "agt_x", "begun_at": Time(1), **more})
+    facts: dict[str, Any] = {
+        "id": "agt_x",
+        "what": "spawn",
+        "root": str(root),
+        "branch": "main.a",
+        "folder": folder,
+    }
+    facts |= {"base": head(root), "agent_id": "agt_x", "begun_at": Time(1), **more}
+    return JournalEntry(**facts)
 
 
 @pytest.mark.parametrize("left", ["nothing", "branch", "tree", "files", "commits"])

@@ -1,5 +1,7 @@
 """The words of refusals about agent trees."""
 
+from typing import Any
+
 import pytest
 
 from scout.base.refusal import Diagnostic
@@ -18,7 +20,7 @@ from scout.model.problems.tree import (
 )
 
 SIX = ("a", "b", "c", "d", "e", "f")
-MANY = {"exit_code": 2, "seconds": 1.5}
+MANY: dict[str, Any] = {"exit_code": 2, "seconds": 1.5}
 
 
 @pytest.mark.parametrize(

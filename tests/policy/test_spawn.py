@@ -29,7 +29,7 @@ from scout.protocol.correction import correct_remedies
 from scout.protocol.operations import command_line
 from scout.protocol.tree import SpawnAgents
 
-GOOD = {"directory": "/w/arc", "root": "/w/arc", "commit": "c1"}
+GOOD: dict[str, Any] = {"directory": "/w/arc", "root": "/w/arc", "commit": "c1"}
 
 
 def refusal(decide: Callable[..., object], *given: Any, **named: Any) -> Diagnostic:

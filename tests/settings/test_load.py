@@ -260,7 +260,7 @@ def test_the_settings_of_projects(tmp_path: Path) -> None:
         ),
         ("[projects.arc]", "expected a table named by an absolute directory", "scout config"),
         ('projects."/w" = 1', "expected a table named by an absolute directory", "scout config"),
-        ("projects = 1", "no setting is called projects", "scout config"),
+        ("projects = 1", "expected tables such as", "scout config"),
     ],
 )
 def test_a_wrong_setting_of_a_project_is_refused(

@@ -94,7 +94,7 @@ def nearest(key: str, known: tuple[str, ...] = tuple(SETTINGS)) -> list[str]:
 
 def flat(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the dotted keys of a file, without projects; an empty table that is no section is a key."""
-    rest = [(key, value) for key, value in reversed(data.items()) if not is_projects(key, value)]
+    rest = [(key, value) for key, value in reversed(data.items()) if key != PROJECTS]
     while rest:
         key, value = rest.pop()
         inside = cast(dict[str, Any], value) if isinstance(value, dict) else {}
@@ -193,18 +193,16 @@ def _wrong(given: _Given, expected: str) -> BadRequest:
 # -- projects ----------------------------------------------------------------------------------------
 
 
-def is_projects(key: str, value: object) -> bool:
-    """Whether a table of the file is the one with the projects: their directories are no dotted keys."""
-    return key == PROJECTS and isinstance(value, dict)
-
-
 def read_projects(
     data: dict[str, Any], path: str, environ: Mapping[str, str] | None = None
 ) -> tuple[dict[str, ProjectRules], list[BadRequest]]:
     """Return the settings of each project in a file, by its real directory, and what is wrong with them."""
-    given = data.get(PROJECTS)
-    tables = cast(dict[str, Any], given) if isinstance(given, dict) else {}
+    given: object = data.get(PROJECTS, {})
     projects, problems = dict[str, ProjectRules](), list[BadRequest]()
+    if not isinstance(given, dict):
+        problem = f'{PROJECTS} (file {path}): expected tables such as [{PROJECTS}."/path/of/a/project"]'
+        return projects, [BadRequest(problem=problem, field=PROJECTS, remedies=(_SHOW,))]
+    tables = cast(dict[str, Any], given)
     for directory, table in tables.items():
         if not directory.startswith(("/", "~/")) or not isinstance(table, dict):
             problems.append(_wrong_project(directory, path))

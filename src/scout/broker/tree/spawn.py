@@ -143,27 +143,41 @@ async def _spawn_all(
     call: CallContext[TreeBroker], trees: TreePorts, plan: SpawnPlan, request: SpawnAgents
 ) -> list[Outcome]:
     few = asyncio.Semaphore(_AT_ONCE)
+    settled = [asyncio.Event() for _ in plan.children]
 
-    async def spawn_child(child: Child) -> Outcome:
+    async def spawn_child(number: int, child: Child) -> Outcome:
+        """Spawn one child. It is registered after those before it, so that indexes follow the slugs."""
+        before = settled[number - 1] if number else None
         async with few:
             try:
-                made = await _spawn_one(call, trees, plan, child, request)
-                return Outcome(child.slug, await _give_task(call, made, request))
+                made = await _spawn_one(call, trees, plan, child, request, before=before)
             except Refused as refusal:
                 return Outcome(child.slug, problem=refusal.diagnostic)
+            finally:
+                settled[number].set()
+            return Outcome(child.slug, await _give_task(call, made, request))
 
-    return list(await asyncio.gather(*(spawn_child(child) for child in plan.children)))
+    spawning = (spawn_child(number, child) for number, child in enumerate(plan.children))
+    return list(await asyncio.gather(*spawning))
 
 
 async def _spawn_one(
-    call: CallContext[TreeBroker], trees: TreePorts, plan: SpawnPlan, child: Child, request: SpawnAgents
+    call: CallContext[TreeBroker],
+    trees: TreePorts,
+    plan: SpawnPlan,
+    child: Child,
+    request: SpawnAgents,
+    *,
+    before: asyncio.Event | None,
 ) -> SpawnedAgent:
-    """Make one child, or return the live one of this name."""
+    """Make one child, or return the live one of this name. `before`: the one before it is settled."""
     async with call.broker.spawns.one_at_a_time(f"{plan.parent.id} {child.slug}"):
         view = await call.read(lambda tx: _find_existing(tx, plan, child))
         if view is not None:
             return _result(child, view, created=False)
         made = await _make_tree(call, trees, plan, child, request)
+        if before is not None:
+            await before.wait()
         try:
             view = await call.write(lambda tx: _enter_child(tx, plan, child, made))
         except Refused:

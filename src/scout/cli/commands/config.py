@@ -128,12 +128,10 @@ def _write_projects(loaded: Loaded) -> None:
     """Show the settings of each project that differ from the default."""
     for root, rules in loaded.settings.projects.items():
         out(f'[projects."{root}"]')
-        values = {key: value_at(plain(rules), key) for key in PROJECT_SETTINGS}
-        shown = [
-            (key, value) for key, value in values.items() if value != plain(PROJECT_SETTINGS[key].default)
-        ]
-        for key, value in shown:
-            out(f"  {key} = {PROJECT_SETTINGS[key].written(tuple(value) if type(value) is list else value)}")
+        for key, row in PROJECT_SETTINGS.items():
+            value = row.check(value_at(plain(rules), key))
+            if value != row.default:
+                out(f"  {key} = {row.written(value)}")
 
 
 def _text(key: str, value: Any) -> str:

@@ -51,7 +51,7 @@ def _line(facts: dict[str, Any]) -> str:
     return f"{made} below {facts['parent']}{failed}."
 
 
-def _tool(name: str, says: str) -> Tool:
+def _tool(name: str, says: str, *, main: bool = False) -> Tool:
     return Tool(
         name,
         says,
@@ -70,6 +70,7 @@ def _tool(name: str, says: str) -> Tool:
         ),
         _line,
         act=_spawn,
+        main=main,
     )
 
 
@@ -77,7 +78,8 @@ TREE_TOOLS = (
     _tool(
         "agent_spawn",
         "Create child agents, each on its own branch and work tree below yours; a worker shares your "
-        "directory. With `task` each is asked at once, and you are told when it is done.",
+        "directory. With `task` each is asked at once.",
+        main=True,
     ),
     _tool("spawn_subtree", "The same as agent_spawn."),
 )
