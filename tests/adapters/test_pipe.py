@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from scout.adapters.harness import environment_for
 from scout.adapters.persistent import pipe as wires_module
 from scout.adapters.persistent.keeper import SOCKET
 from scout.adapters.persistent.pipe import Pipe, PipeEntry, PipeLimits, clear_last, list_pipes
 from scout.adapters.persistent.rpc import Rpc, RpcError
 from scout.adapters.process.process_table import processes
 from scout.adapters.process.run import Launch
+from scout.settings.environment import environment_for
 from tests.adapters.turns import left_over, run_on, until
 
 LIMITS = PipeLimits(grace=0.5)

@@ -22,7 +22,8 @@ from scout.daemon.clock import SystemIds
 from scout.model.endpoint import EndpointState, Transport
 from scout.model.events.envelope import Event, record_of
 from scout.policy.limits import Limits, Periods, Routing, Rules
-from scout.ports import Harness, Router, Sink, Snapshots
+from scout.policy.tree.projects import ProjectRules
+from scout.ports import Harness, Router, Sink, Snapshots, TreePorts
 from scout.protocol.access import CreateToken
 from scout.protocol.agents import RegisterAgent, Registered
 from scout.protocol.asks import FlightView, GetFlight
@@ -105,6 +106,8 @@ async def open_rig(
     router: Router | None = None,
     sinks: Sequence[Sink] = (),
     snapshots: Snapshots | None = None,
+    trees: TreePorts | None = None,
+    projects: Mapping[str, ProjectRules] | None = None,
     clock: MovedClock | None = None,
     secret: str = SECRET,
     login: str = "ada",
@@ -128,6 +131,8 @@ async def open_rig(
         router=router,
         sinks=sinks,
         snapshots=snapshots,
+        trees=trees,
+        projects=projects,
     )
     try:
         await broker.start(secret, login, host, STATUS)

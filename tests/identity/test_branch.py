@@ -176,9 +176,8 @@ def test_the_limits() -> None:
     assert (DEPTH_CAP, MAX_SLUG) == (2, 50)
 
 
-def spawn(why: str, **parameters: str) -> Remedy:
-    parameters["from"] = f"branch:{parameters.pop('under')}"
-    return Remedy(operation="spawn", parameters=parameters, why=why)
+def spawn(why: str, slug: str, under: str, **more: str) -> Remedy:
+    return Remedy(operation="spawn", parameters={"slugs": [slug], "from": f"branch:{under}", **more}, why=why)
 
 
 @pytest.mark.rows("R1.5-15", "R1.5-16")

@@ -140,6 +140,9 @@ def test_a_worker_has_no_branch() -> None:
     assert spell(worker(child, 12)) == ("/u1/agent/arc/sub/0/sub/12", "@arc.auth-12", None)
     assert spell(worker(worker(ROOT, 0), 1)) == ("/u1/agent/arc/sub/0/sub/1", "@arc.w-0-1", None)
     assert worker(registered("u1", "arc", profile="dev"), 1).address.canonical == "@arc.w-1"
+    taken = worker(ROOT, 0, taken=lambda one: one.workspace_qualifier == "w-0")
+    assert taken.address.canonical.startswith("@arc.w-0-")
+    assert len(taken.address.canonical) == len("@arc.w-0-123456")
 
 
 def test_what_cannot_be_spawned() -> None:

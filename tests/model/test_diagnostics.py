@@ -98,6 +98,17 @@ bad_request             2  400
 port_in_use             9  409
 store_damaged           9  500
 store_full              9  507
+not_a_repository        7  409
+no_commit               7  409
+bare_repository         7  409
+uncommitted_changes     7  409
+branch_exists           7  409
+disk_space              9  507
+setup_failed            9  500
+merge_conflict          7  409
+check_failed            7  409
+work_would_be_lost      7  409
+git_failed              9  500
 """
 
 

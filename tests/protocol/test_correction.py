@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from scout.base.refusal import PLACEHOLDER, BadRequest, Candidate, Diagnostic, Refused, Remedy
+from scout.identity.branch import check_slug
 from scout.identity.reserved import check_name
 from scout.model.problems.request import NotFound, TooLarge
 from scout.model.problems.session import HarnessUnavailable, Missing
@@ -22,6 +23,7 @@ from scout.protocol.questions import CreateQuestion
 from scout.protocol.request import Request
 from scout.protocol.sessions import StartSession, Wake
 from scout.protocol.talk import Reply, Send
+from scout.protocol.tree import SpawnAgents
 
 
 def unknown(address: str, *remedies: Remedy) -> UnknownTarget:
@@ -157,6 +159,15 @@ def test_a_long_text_is_read_from_standard_input() -> None:
 )
 def test_a_refusal_always_names_a_next_command(problem: Diagnostic, command: str) -> None:
     assert [command_line(one) for one in remedies_of(problem)] == [command]
+
+
+def test_a_reserved_word_in_a_list_is_renamed_there() -> None:
+    with pytest.raises(Refused) as caught:
+        check_slug("root")
+    told = correct_remedies(SpawnAgents(slugs=("api", "root")), caught.value.diagnostic)
+    assert [command_line(one) for one in told.remedies] == ["scout spawn api my-root"]
+    told = correct_remedies(SpawnAgents(slugs=("api",)), caught.value.diagnostic)
+    assert [one.operation for one in told.remedies] != ["spawn"]
 
 
 # -- harnesses ---------------------------------------------------------------------------------------

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scout.base.refusal import BadRequest, Refused
+from scout.policy.tree.projects import ProjectRules, WorkTreeRules
 from scout.protocol.operations import command_line
-from scout.settings.edit import add_root, set_value
-from scout.settings.load import flat, load
+from scout.settings.edit import add_project, add_root, set_project, set_value
+from scout.settings.load import flat, load, read
 from scout.settings.record import SETTINGS, nested
 
 
@@ -163,3 +164,55 @@ def test_any_sequence_of_changes_reads_back(keys: list[str]) -> None:
 def _as_read(value: Any) -> Any:
     """A file has lists where a setting has a tuple."""
     return [*value] if isinstance(value, tuple) else value  # pyright: ignore[reportUnknownVariableType] (of anything)
+
+
+# -- projects ----------------------------------------------------------------------------------------
+
+
+def projects(file: Path) -> Any:
+    return read({}, {"SCOUT_HOME": str(file.parent)}).settings.projects
+
+
+def test_a_project_is_known_once_and_its_settings_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("port = 1  # mine\n[limits]\nfanOut = 4\n")
+    assert add_project(str(file), "/w/a.b c")
+    assert not add_project(str(file), "/w/a.b c")
+    set_project(str(file), "/w/a.b c", "worktree.setup", "npm ci")
+    set_project(str(file), "/w/a.b c", "worktree.copy", ".env* conf/*")
+    set_project(str(file), "/w/bow", "worktree.setupSeconds", "30")
+    assert file.read_text().startswith("port = 1  # mine\n[limits]\nfanOut = 4\n")
+    found = projects(file)
+    assert found["/w/a.b c"].worktree == WorkTreeRules(setup="npm ci", copy=(".env*", "conf/*"))
+    assert found["/w/bow"].worktree.setup_seconds == 30
+    set_project(str(file), "/w/a.b c", "worktree.setup", "none")
+    set_project(str(file), "/w/a.b c", "worktree.copy", "none")
+    assert projects(file)["/w/a.b c"] == ProjectRules()
+    assert not add_project(str(file), "/w/a.b c")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "command"),
+    [
+        ("worktree.setp", "npm ci", "scout project set --project /w worktree.setup 'npm ci'"),
+        ("colour", "red", "scout project list"),
+        ("worktree.setupSeconds", "soon", "scout project set --project /w worktree.setupSeconds 600"),
+        ("worktree.copy", "/etc/*", "scout project set --project /w worktree.copy none"),
+    ],
+)
+def test_a_wrong_project_setting_is_refused_and_nothing_is_written(
+    tmp_path: Path, key: str, value: str, command: str
+) -> None:
+    file = tmp_path / "config.toml"
+    with pytest.raises(Refused) as caught:
+        set_project(str(file), "/w", key, value)
+    assert command_line(caught.value.diagnostic.remedies[0]) == command
+    assert not file.exists()
+
+
+def test_projects_that_are_no_table_are_left_to_the_person(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("projects = 1\n")
+    with pytest.raises(Refused, match="must be a table"):
+        add_project(str(file), "/w")
+    assert file.read_text() == "projects = 1\n"

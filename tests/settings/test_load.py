@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from scout.base.refusal import BadRequest, Refused
 from scout.policy.limits import Rules
+from scout.policy.tree.projects import ProjectRules, WorkTreeRules
 from scout.protocol.operations import check_remedy, command_line
 from scout.settings.load import Loaded, load, read
 from scout.settings.record import SETTINGS, Settings
@@ -215,3 +216,56 @@ def test_only_this_machine_is_loopback() -> None:
     assert [host for host in ("127.0.0.1", "localhost", "::1", "127.1.2.3") if reachable(host)] == []
     assert reachable("0.0.0.0")
     assert reachable("127.example.org")
+
+
+# -- projects ----------------------------------------------------------------------------------------
+
+_PROJECT = """
+[projects."/w/arc"]
+worktree.setup = "npm ci"
+worktree.copy = [".env*"]
+[projects."/w/a.b c".worktree]
+setupSeconds = 30
+[projects."~/bow"]
+[projects."/w/empty".worktree]
+"""
+
+
+def test_the_settings_of_projects(tmp_path: Path) -> None:
+    found = loaded(tmp_path, _PROJECT).settings.projects
+    assert list(found) == ["/w/arc", "/w/a.b c", "/h/bow", "/w/empty"]
+    assert found["/w/arc"].worktree == WorkTreeRules(setup="npm ci", copy=(".env*",))
+    assert found["/w/a.b c"].worktree.setup_seconds == 30
+    assert found["/h/bow"] == found["/w/empty"] == ProjectRules()
+
+
+@pytest.mark.parametrize(
+    ("file", "problem", "command"),
+    [
+        (
+            '[projects."/w"]\nworktree.setp = "x"',
+            "no setting of projects is called worktree.setp",
+            "scout project list",
+        ),
+        ('[projects."/w"]\nother = 1', "they are worktree.setup, worktree.copy", "scout project list"),
+        (
+            '[projects."/w"]\nworktree.setupSeconds = 0',
+            "worktree.setupSeconds = '0' of the project /w",
+            "scout project set --project /w worktree.setupSeconds 600",
+        ),
+        (
+            '[projects."/w"]\nworktree.copy = ["../x"]',
+            "worktree.copy =",
+            "scout project set --project /w worktree.copy none",
+        ),
+        ("[projects.arc]", "expected a table named by an absolute directory", "scout config"),
+        ('projects."/w" = 1', "expected a table named by an absolute directory", "scout config"),
+        ("projects = 1", "expected tables such as", "scout config"),
+    ],
+)
+def test_a_wrong_setting_of_a_project_is_refused(
+    tmp_path: Path, file: str, problem: str, command: str
+) -> None:
+    told = refused(tmp_path, file)
+    assert problem in told.problem
+    assert [command_line(one) for one in told.remedies] == [command]

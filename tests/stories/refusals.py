@@ -5,13 +5,15 @@ the other two surfaces; a scene without one says why that surface cannot meet it
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from scout.base.refusal import code_of as code_of_class
 from scout.model.problems.diagnostics import ALL
 from tests.cli.running import Shell
 from tests.daemon.daemons import Daemon
+from tests.tree.repositories import git
 
 __all__ = ["ABSENT", "CODES", "SCENES", "Scene", "Stage", "code_of", "tries"]
 
@@ -55,13 +57,14 @@ Words = list[str]
 
 @dataclass(frozen=True)
 class Scene:
-    """`typed`: what is refused; `environ`: what is set while it is typed."""
+    """`typed`: what is refused; `environ`: what is set while it is typed; `tool_token`: who calls the tool."""
 
     typed: Callable[[Stage], Words]
     http: Callable[[Stage], tuple[str, str, Any]] | None = None
     tool: Callable[[Stage], tuple[str, dict[str, Any]]] | None = None
     environ: Callable[[Stage], dict[str, str]] = lambda _: {}
     token: Callable[[Stage], str] = lambda _: ""
+    tool_token: Callable[[Stage], str] = lambda _: ""
 
 
 def _ask(to: str, body: str = "Review this.") -> dict[str, Any]:
@@ -230,6 +233,82 @@ def _as(name: str) -> Callable[[Stage], dict[str, str]]:
     return lambda stage: {"SCOUT_TOKEN": stage.agent(name)}
 
 
+# -- trees of agents ----------------------------------------------------------------------------------
+
+
+def _spawn(name: str, prepare: Callable[[Stage, Path], None] = lambda _, __: None, **more: Any) -> Scene:
+    """A spawn in a repository that is prepared first; an agent there meets the same refusal."""
+
+    def place(stage: Stage) -> Path:
+        folder = stage.shell.folder / "work" / name
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            prepare(stage, folder)
+            lead = {"definitionId": f"{name}-lead", "projectRoot": str(folder), "toolRole": "tl"}
+            stage.tokens[name] = stage.post("/v1/agents", lead)["token"]
+        return folder
+
+    def typed(stage: Stage) -> Words:
+        options = [word for key, value in more.items() for word in (f"--{key.rstrip('_')}", value)]
+        return ["spawn", "api", "--harness", "echo", "--project", str(place(stage)), *options]
+
+    def http(stage: Stage) -> tuple[str, str, Any]:
+        given = {key.rstrip("_"): value for key, value in more.items()}
+        return (
+            "POST",
+            "/v1/spawn",
+            {"slugs": ["api"], "harness": "echo", "projectPath": str(place(stage)), **given},
+        )
+
+    def tool(stage: Stage) -> tuple[str, dict[str, Any]]:
+        return "agent_spawn", {"slugs": ["api"], "harness": "echo"}
+
+    def token(stage: Stage) -> str:
+        return stage.tokens[name]
+
+    return Scene(typed, http=http, tool=tool, tool_token=token)
+
+
+def _begun(stage: Stage, folder: Path) -> None:
+    git(folder, "init", "-q")
+    (folder / "a.txt").write_text("a\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "first")
+
+
+def _git_init(folder: Path, *options: str) -> None:
+    git(folder, "init", "-q", *options)
+
+
+def _dirty(stage: Stage, folder: Path) -> None:
+    _begun(stage, folder)
+    (folder / "a.txt").write_text("changed\n")
+
+
+def _branched(stage: Stage, folder: Path) -> None:
+    _begun(stage, folder)
+    git(folder, "branch", "main.api")
+
+
+def _set_up(stage: Stage, folder: Path) -> None:
+    _begun(stage, folder)
+    stage.do("project", "set", "worktree.setup", "echo no network; exit 3", "--project", str(folder))
+
+
+def _linked(stage: Stage, folder: Path) -> None:
+    _begun(stage, folder)
+    (folder / ".scout").symlink_to(stage.shell.folder)
+
+
+def _deep(stage: Stage) -> Words:
+    folder = stage.shell.folder / "work" / "deep"
+    folder.mkdir(parents=True)
+    _begun(stage, folder)
+    stage.do("spawn", "one", "--harness", "echo", "--project", str(folder))
+    stage.do("spawn", "two", "--from", "@deep.one")
+    return ["spawn", "three", "--from", "@deep.one-two"]
+
+
 SCENES: dict[str, Scene] = {
     "malformed_address": Scene(
         lambda _: ["show", "@a..b"],
@@ -335,6 +414,16 @@ SCENES: dict[str, Scene] = {
         environ=_as("reader"),
         token=lambda stage: stage.agent("reader"),
     ),
+    "depth_cap": Scene(
+        _deep, http=lambda _: ("POST", "/v1/spawn", {"slugs": ["three"], "from": "@deep.one-two"})
+    ),
+    "not_a_repository": _spawn("plain"),
+    "no_commit": _spawn("unborn", lambda _, folder: _git_init(folder)),
+    "bare_repository": _spawn("bare.git", lambda _, folder: _git_init(folder, "--bare")),
+    "uncommitted_changes": _spawn("dirty", _dirty),
+    "branch_exists": replace(_spawn("branched", _branched), tool=None),
+    "setup_failed": replace(_spawn("set-up", _set_up), tool=None),
+    "git_failed": replace(_spawn("linked", _linked), tool=None),
     "wrong_revision": Scene(
         _old_revision,
         http=lambda stage: (
@@ -347,7 +436,10 @@ SCENES: dict[str, Scene] = {
 
 # Codes that no scene here can bring about, and where they are shown instead.
 ABSENT = {
-    "depth_cap": "the tree is not built yet",
+    "disk_space": "a disk that is nearly full: tests/stories/test_spawn.py",
+    "merge_conflict": "finishing an agent: tests/stories/test_finish.py",
+    "check_failed": "finishing an agent: tests/stories/test_finish.py",
+    "work_would_be_lost": "finishing an agent: tests/stories/test_finish.py",
     "peer_unreachable": "the mesh is not built yet",
     "store_full": "tests/stories/test_full_disk.py",
     "store_damaged": "a damaged file is named at start: tests/stories/test_faults.py",

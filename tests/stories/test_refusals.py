@@ -55,7 +55,7 @@ def test_a_refusal_is_the_same_everywhere_and_what_it_offers_can_be_pasted(stage
         assert all("…" not in str(one) for one in answer.json["remedies"])
     # an agent calls its tool,
     if scene.tool is not None:
-        token = scene.token(stage) or stage.agent("reader")
+        token = scene.tool_token(stage) or scene.token(stage) or stage.agent("reader")
         found = asyncio.run(call(stage, token, *scene.tool(stage)))
         assert found["code"] == code, found
         assert found["remedies"], found

@@ -94,6 +94,26 @@ def test_the_first_picture_stays_and_the_last_one_counts(work: Path, kept: GitSn
     assert "-new\n+two" in kept.change(SES, FLT, patch=True).patch
 
 
+def change_within_a_second(work: Path, name: str) -> None:
+    """Change a file in the second in which it was staged, so that its time and its size stay the same for git."""
+    while True:
+        (work / name).write_text("1\n")
+        git(work, "add", name)
+        (work / name).write_text("2\n")
+        if int((work / ".git" / "index").stat().st_mtime) == int((work / name).stat().st_mtime):
+            break
+    while int(time.time()) == int((work / name).stat().st_mtime):
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_a_change_in_the_second_of_the_index_is_seen_later(work: Path, kept: GitSnapshots) -> None:
+    change_within_a_second(work, "new.txt")
+    kept.before(SES, FLT, str(work))
+    (work / "new.txt").write_text("1\n")
+    assert "-2\n+1" in kept.change(SES, FLT, patch=True).patch
+
+
 def test_a_folder_below_stands_for_its_repository_and_a_linked_work_tree_for_itself(
     work: Path, kept: GitSnapshots
 ) -> None:

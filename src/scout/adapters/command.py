@@ -13,7 +13,6 @@ from scout.adapters.harness import (
     BasicHarness,
     TurnImpossible,
     check_id,
-    environment_for,
     estimate_tokens,
     find_command,
     not_attachable,
@@ -39,6 +38,7 @@ from scout.ports import (
     TurnUsage,
     UsageKind,
 )
+from scout.settings.environment import environment_for
 
 _BUSY = {errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _BEGIN_WAIT = 10.0

@@ -1,12 +1,10 @@
 """Shared parts of all harnesses: defaults for unsupported features, and common steps."""
 
 import asyncio
-import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +19,6 @@ STOPPED = "the session was stopped"
 # The name of the MCP server that Scout gives to a run. Never `scout`: `scout setup` and people use that name,
 # and hosts merge servers of the same name.
 MCP_KEY = "scout_run"
-
-# The user, the language and the folders of programs. No credentials, no SCOUT_*.
-ALLOWED = frozenset(
-    {
-        "HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
-        "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
-    }
-)  # fmt: skip
 
 _ID = re.compile(r"\w[\w.-]*", re.ASCII)
 _SERVER = re.compile(r"[\w-]+", re.ASCII)
@@ -137,24 +127,6 @@ def find_command(command: tuple[str, ...], directory: Path, path: str) -> tuple[
     wanted = str(directory / program) if "/" in program else program
     found = shutil.which(wanted, path=path)
     return (str(Path(found).absolute()), *arguments) if found else None
-
-
-def environment_for(
-    given: Mapping[str, str],
-    inherited: Mapping[str, str] = os.environ,
-    also: Iterable[str] = (),
-) -> dict[str, str]:
-    """Return the environment of a program: allowed variables of the broker, then those `given` to this run.
-
-    `also`: further allowed names; a `*` at the end matches any rest.
-    """
-    patterns = ("LC_*", *also)
-    passed = {
-        name: value
-        for name, value in inherited.items()
-        if name in ALLOWED or any(fnmatchcase(name, pattern) for pattern in patterns)
-    }
-    return {"PATH": os.defpath, **passed, **given}
 
 
 async def read_version(program: str, environment: Mapping[str, str]) -> list[str]:

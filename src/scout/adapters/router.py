@@ -7,8 +7,8 @@ import signal
 from asyncio.subprocess import PIPE, Process
 from contextlib import suppress
 
-from scout.adapters.harness import environment_for
 from scout.base.codec import encode
+from scout.settings.environment import environment_for
 
 _PATIENCE = 20.0  # seconds
 _LONGEST = 4096  # bytes of an answer

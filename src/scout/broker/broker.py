@@ -25,6 +25,8 @@ from scout.broker.transaction.call import until_stored
 from scout.broker.transaction.services import LiveSettings, Services
 from scout.broker.transaction.streams import Hub, Waiters
 from scout.broker.transaction.transaction import Transaction
+from scout.broker.tree import recovery
+from scout.broker.tree.spawn import Spawns
 from scout.broker.upkeep import housekeeping
 from scout.broker.upkeep.housekeeping import DiskCaps
 from scout.broker.upkeep.notifier import Notifier
@@ -39,6 +41,7 @@ from scout.model.events.talk import AttentionCreated, MemberEvent
 from scout.model.problems.session import DirectoryNotAllowed
 from scout.model.usage import Counters
 from scout.policy.limits import Rules
+from scout.policy.tree.projects import ProjectRules
 from scout.policy.usage import estimate_tokens
 from scout.ports import (
     Blobs,
@@ -89,6 +92,9 @@ class Broker:
         sinks: Sequence[Sink] = (),
         allow_root: Callable[[str], None] = lambda _: None,
         read_settings: Callable[[], LiveSettings] | None = None,
+        projects: Mapping[str, ProjectRules] | None = None,
+        set_project: Callable[[str, str, str], None] = lambda directory, key, value: None,
+        add_project: Callable[[str], None] = lambda _: None,
         router: Router | None = None,
         snapshots: Snapshots | None = None,
         runs: KeptRuns | None = None,
@@ -110,6 +116,9 @@ class Broker:
             harnesses=harnesses,
             version=version,
             read_settings=read_settings or (lambda: LiveSettings(rules, roots, default_harness)),
+            projects=projects or {},
+            set_project=set_project,
+            add_project=add_project,
             is_awaited=self.waiters.is_awaited,
             snapshots=snapshots,
             runs=runs,
@@ -123,6 +132,7 @@ class Broker:
         self.warm_keeper = WarmKeeper(self.services, self.as_system, self.read, self.dispatcher)
         self.restart_recovery = RestartRecovery(self.services, self.as_system, self.dispatcher)
         self.disk_caps = DiskCaps(self)
+        self.spawns = Spawns(self.services)
         self.host_processes = HostProcesses(self)
         self.tie_breaker = TieBreaker(self.services, self.as_system, self.read, router)
         self.signs_of_life: dict[str, Endpoint] = {}
@@ -142,6 +152,7 @@ class Broker:
         self.services.status = status
         await self.as_system(lambda tx: first_start.begin(tx, operator_secret, login, host))
         self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs are slow
+        await recovery.recover_spawns(self)
         await self.host_processes.begin()
         await self.restart_recovery.begin()
         await self.dispatcher.recover()
@@ -169,6 +180,7 @@ class Broker:
         """End streams and start nothing more. Programs keep running; the owner of the store closes it."""
         self.hub.close()
         await self.checks.close()
+        await self.spawns.close()
         await self._notifier.close()
         await self.dispatcher.close()
         await self.tie_breaker.close()

@@ -27,7 +27,7 @@ from scout.broker.operations import (
     work,
 )
 from scout.broker.sessions import control, observation, records, runtimes
-from scout.broker.tree import reservations
+from scout.broker.tree import projects, reservations, spawn
 from scout.protocol import access as access_requests
 from scout.protocol import agents as agent_requests
 from scout.protocol import allowances as allowance_requests
@@ -44,6 +44,7 @@ from scout.protocol import questions as question_requests
 from scout.protocol import reservations as reservation_requests
 from scout.protocol import sessions as session_requests
 from scout.protocol import talk as talk_requests
+from scout.protocol import tree as tree_requests
 from scout.protocol import work as work_requests
 from scout.protocol.request import Request
 
@@ -115,6 +116,10 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     session_requests.ListRuntimes: Handler(runtimes.list_runtimes, ASYNC),
     session_requests.CheckRuntime: Handler(runtimes.check_runtime, ASYNC),
     session_requests.StopCheck: Handler(runtimes.stop_check, ASYNC),
+    # -- trees
+    tree_requests.SpawnAgents: Handler(spawn.spawn_agents, ASYNC, after_probe=True),
+    tree_requests.ListProjects: Handler(projects.list_projects, DISK),
+    tree_requests.SetProject: Handler(projects.set_project, DISK),
     # -- enrolment
     enrolment_requests.Enrol: Handler(enrolment.enrol, WRITE),
     enrolment_requests.ReportHook: Handler(hooks.report, WRITE),

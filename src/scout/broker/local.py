@@ -13,11 +13,11 @@ from scout.broker.handlers import HANDLERS, Handler, Manner
 from scout.broker.nearby_projects import with_projects
 from scout.broker.operations import overview, waits
 from scout.broker.routing import attachments
-from scout.broker.sessions.control import SessionBroker
 from scout.broker.transaction.admission import Admitted
 from scout.broker.transaction.call import CallContext, run_once
 from scout.broker.transaction.streams import Hub
 from scout.broker.transaction.transaction import Transaction
+from scout.broker.tree.spawn import TreeBroker
 from scout.model.events.envelope import Event
 from scout.model.problems.request import TooLarge
 from scout.model.problems.target import UnknownTarget
@@ -34,7 +34,7 @@ R = TypeVar("R", bound=Request[Any])
 _PAGE = 500
 
 
-class LocalBroker(SessionBroker, Protocol):
+class LocalBroker(TreeBroker, Protocol):
     """The broker as a LocalScout needs it."""
 
     hub: Hub

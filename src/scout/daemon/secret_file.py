@@ -19,6 +19,15 @@ def operator_token(file: Path, make: Callable[[], str]) -> str:
 
 def node_key(file: Path) -> bytes:
     """Return the private key of this machine: 32 bytes, as Ed25519 has them."""
+    return _key(file)
+
+
+def identity_key(file: Path) -> bytes:
+    """Return the key that signs the identity files of agents: 32 bytes."""
+    return _key(file)
+
+
+def _key(file: Path) -> bytes:
     return bytes.fromhex(read_or_make(file, lambda: secrets.token_hex(32)))
 
 

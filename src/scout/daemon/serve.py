@@ -24,13 +24,13 @@ from scout.broker.transaction.services import LiveSettings
 from scout.daemon.clock import SystemClock, SystemIds
 from scout.daemon.harnesses import harnesses
 from scout.daemon.lazy_mcp import LazyMcp
-from scout.daemon.secret_file import node_key, operator_token, read_or_make
+from scout.daemon.secret_file import identity_key, node_key, operator_token, read_or_make
 from scout.daemon.server import Server, Tether
 from scout.daemon.trial import play_check, remove_trials
 from scout.ports import Sink
 from scout.protocol.overview import ShowStatus, Status
 from scout.protocol.scout import Credential
-from scout.settings.edit import add_root
+from scout.settings.edit import add_project, add_root, set_project
 from scout.settings.load import load
 from scout.settings.record import SETTINGS, Settings, values_of
 from scout.store.blobs import FolderBlobs
@@ -39,6 +39,7 @@ from scout.store.integrity.backup import finish_restore
 from scout.store.integrity.damage import check_start
 from scout.tree.place import Disk
 from scout.tree.snapshots import GitSnapshots
+from scout.tree.tree_ports import tree_ports
 
 _LOG = logging.getLogger("scout.daemon")
 
@@ -135,9 +136,15 @@ def _broker(settings: Settings, database: Database, ids: SystemIds) -> Broker:
         sinks=_sinks(settings, ids),
         allow_root=lambda root: _allow(settings, root),
         read_settings=SettingsFile().read,
+        projects=settings.projects,
+        set_project=lambda directory, key, value: set_project(settings.config, directory, key, value),
+        add_project=lambda directory: _know(settings, directory),
         router=_router(settings),
         snapshots=GitSnapshots(Path(settings.sessions), most=limits.pictures),
         runs=RunFolders(Path(settings.sessions)),
+        trees=tree_ports(
+            Path(settings.home), identity_key(Path(settings.identity_key)), settings.environment
+        ),
         play_check=lambda wish: play_check(wish, settings),
     )
 
@@ -173,6 +180,15 @@ def _allow(settings: Settings, root: str) -> None:
         _LOG.info("added %s to the allowed roots", root)
 
 
+def _know(settings: Settings, directory: str) -> None:
+    """Add a project to the settings file, so that its agents are found again without the database."""
+    try:
+        if add_project(settings.config, directory):
+            _LOG.info("added %s to the known projects", directory)
+    except Refused as refused:
+        _LOG.warning("%s is a known project only until the daemon stops: %s", directory, refused)
+
+
 def _status(settings: Settings, url: str) -> Status:
     return Status(
         url=url,
@@ -198,6 +214,7 @@ class SettingsFile:
             rules=settings.rules,
             roots=settings.roots,
             default_harness=settings.harness,
+            projects=settings.projects,
             changed=self._list_changed(before, needs_restart=False),
             needs_restart=self._list_changed(self._started, needs_restart=True),
         )

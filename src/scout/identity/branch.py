@@ -65,12 +65,12 @@ class BirthBranch(Record):
         return BirthBranch(root=self.root, text=f"{self.text}.{name}")
 
     def _elsewhere(self, slug: str, cap: int) -> tuple[Remedy, ...]:
-        here = {"slug": slug, "from": f"branch:{self.text}", "role": "worker"}
+        here = {"slugs": [slug], "from": f"branch:{self.text}", "role": "worker"}
         worker = Remedy(operation="spawn", parameters=here, why="a worker has no branch of its own")
         if cap < 1:
             return (worker,)
         above = ".".join((self.root, *self.slugs[: cap - 1]))
-        there = {"slug": slug, "from": f"branch:{above}"}
+        there = {"slugs": [slug], "from": f"branch:{above}"}
         return (worker, Remedy(operation="spawn", parameters=there, why="the lowest agent that may"))
 
 

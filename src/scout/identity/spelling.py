@@ -65,11 +65,14 @@ def spawned(
     return Spelling(path=parent.path.sub(index), address=address, birth_branch=branch.text)
 
 
-def worker(parent: Spelling, index: int) -> Spelling:
+def worker(parent: Spelling, index: int, *, taken: Callable[[Address], bool] = lambda _: False) -> Spelling:
     """Return the names of a child that works on its parent's branch."""
-    place = parent.address.workspace_qualifier or "w"
-    address = Address(definition_id=parent.address.definition_id, workspace_qualifier=f"{place}-{index}")
-    return Spelling(path=parent.path.sub(index), address=address)
+    definition, path = parent.address.definition_id, parent.path.sub(index)
+    place = f"{parent.address.workspace_qualifier or 'w'}-{index}"
+    address = Address(definition_id=definition, workspace_qualifier=place)
+    if taken(address):
+        address = Address(definition_id=definition, workspace_qualifier=f"{place}-{_six_hex(str(path))}")
+    return Spelling(path=path, address=address)
 
 
 def clone_workspace(definition: str, branch: str, folder: str) -> str:

@@ -44,6 +44,7 @@ from scout.ports.worktrees import (
     TreeJournal,
     TreePorts,
     TreeState,
+    TreeToCompare,
     WorkTrees,
 )
 from scout.ports.world import (
@@ -115,6 +116,7 @@ __all__ = [
     "TreeJournal",
     "TreePorts",
     "TreeState",
+    "TreeToCompare",
     "TurnProgress",
     "TurnUsage",
     "UsageKind",

@@ -16,7 +16,7 @@ class RepositoryFacts(Record):
 
     `root`: top level of the main work tree; `common`: its git folder. `commit` is None before the first one.
     `branch` is None on a detached HEAD. `uncommitted`: changed, staged and new files of the work tree that
-    was looked at, as many as were asked for.
+    was looked at, as many as were asked for; `changed`: the same without the new files.
     """
 
     root: str
@@ -29,6 +29,7 @@ class RepositoryFacts(Record):
     sparse: bool = False
     submodules: tuple[str, ...] = ()
     uncommitted: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
     free_bytes: int = 0
 
 
@@ -71,6 +72,14 @@ class TreeState(Record):
     behind: int = 0
     operation: str | None = None
     problem: str | None = None
+
+
+class TreeToCompare(NamedTuple):
+    """A work tree, the branch of its agent, and the branch of the agent's parent."""
+
+    path: str
+    branch: str | None
+    parent_branch: str | None
 
 
 class MergePreview(Record):
@@ -165,7 +174,10 @@ class WorkTrees(Protocol):
     """
 
     def look(self, directory: str, most: int = 20) -> RepositoryFacts | None:
-        """Describe the repository of a directory; None outside of every repository."""
+        """Describe the repository of a directory; None outside of every repository.
+
+        The home folder and the folders for temporary files are no repositories, whatever they contain.
+        """
         ...
 
     def find_commit(self, root: str, revision: str) -> str | None:
@@ -194,6 +206,10 @@ class WorkTrees(Protocol):
 
     def state(self, path: str, branch: str | None, parent_branch: str | None, most: int = 20) -> TreeState:
         """Compare a work tree with its parent branch."""
+        ...
+
+    def states(self, wanted: Sequence[TreeToCompare], most: int = 20) -> tuple[TreeState, ...]:
+        """Compare many work trees with their parent branches; the branches are read once."""
         ...
 
     def preview_merge(self, root: str, into: str, branch: str) -> MergePreview:
@@ -227,7 +243,15 @@ class WorkTrees(Protocol):
         ...
 
     def run_command(self, path: str, command: str, seconds: float) -> CommandResult:
-        """Run a command of the operator in a work tree."""
+        """Run a command of the operator in a work tree. It ends when Scout ends."""
+        ...
+
+    def stop_commands(self) -> None:
+        """End the commands that run, because Scout stops."""
+        ...
+
+    def remove_leftovers(self) -> None:
+        """Remove what an interrupted call left in Scout's data folder. Call it once, at the start."""
         ...
 
 

@@ -180,16 +180,23 @@ def _respell_setting(request: Request[Any], own: dict[str, Any], problem: Diagno
 
 def _rename(operation: str, own: dict[str, Any], problem: ReservedName) -> Diagnostic:
     """Return the refusal with the caller's request under the free name it offers last."""
-    named = [key for key, value in own.items() if isinstance(value, str) and fold(value) == problem.word]
-    if not named:
-        return problem
     offer = problem.remedies[-1]
     free = str(_proposed_address(offer)).removeprefix("@")
-    if own[named[0]].startswith("/"):  # a folder keeps its name; its agent gets another one
-        parameters = {"definitionId": free, "projectRoot": own[named[0]]}
-        return replace(problem, remedies=(replace(offer, operation="agent.register", parameters=parameters),))
-    renamed = replace(offer, operation=operation, parameters={**own, named[0]: free})
-    return replace(problem, remedies=(renamed,))
+    for key, value in own.items():
+        if isinstance(value, str) and fold(value) == problem.word:
+            other: Any = free
+        elif isinstance(value, list | tuple) and problem.word in cast(list[object], value):
+            other = [free if one == problem.word else one for one in cast(list[object], value)]
+        else:
+            continue
+        if isinstance(value, str) and value.startswith("/"):  # a folder keeps its name; its agent does not
+            parameters = {"definitionId": free, "projectRoot": value}
+            return replace(
+                problem, remedies=(replace(offer, operation="agent.register", parameters=parameters),)
+            )
+        renamed = replace(offer, operation=operation, parameters={**own, key: other})
+        return replace(problem, remedies=(renamed,))
+    return problem
 
 
 def _key(remedy: Remedy) -> str:

@@ -27,6 +27,7 @@ from scout.protocol import (
     reservations,
     sessions,
     talk,
+    tree,
     work,
 )
 from scout.protocol.operation import Operation, local, operation_of
@@ -54,6 +55,7 @@ REQUESTS: tuple[type[Request[Any]], ...] = classes_in(
         reservations,
         insight,
         access,
+        tree,
     ),
     Request,
     lambda request: bool(request.operation),
@@ -87,7 +89,6 @@ _LOCAL = (
     local("restore", "Replace the store with a backup.", "file"),
     # Planned operations that remedies of the pure rooms already name (docs/decisions/0033).
     local("tree", "Show an agent and those below it.", "address?"),
-    local("spawn", "Create a child agent.", "slug", **{"from": "", "role": ""}),
     local("user.keys", "List a user's connector keys.", "user?"),
     local("user.link", "Link a chat account to a user by a one-time code.", "user", "connector"),
     local("mesh.status", "Show show the nodes."),

@@ -14,7 +14,7 @@ import msgspec
 
 from scout.base.codec import allowed_words
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
-from scout.settings.load import flat, nearest, parse, problems_in
+from scout.settings.load import PROJECTS, find_project_setting, flat, nearest, parse, problems_in
 from scout.settings.record import SETTINGS, Setting, Settings
 
 _FIXED = frozenset({"home", "config", "runtime", "socket"})
@@ -26,21 +26,31 @@ def set_value(path: str, key: str, text: str, check: Callable[[Any], None] | Non
     `check` may refuse a well-formed value.
     """
     setting = _setting(key, text)
-    try:
-        value = setting.read(text)
-    except ValueError as error:
-        near = get_close_matches(text[:60], allowed_words(setting.kind), n=1)
-        parameters = {"key": key, "value": near[0] if near else setting.written(setting.default)}
-        why = "the nearest" if near else "the default"
-        remedy = Remedy(operation="config.set", parameters=parameters, why=why)
-        raise Refused(
-            BadRequest(problem=f"{key} = {text[:60]!r}: {error}", field=key, remedies=(remedy,))
-        ) from None
+    value = _read(setting, text, {"key": key, "value": setting.written(setting.default)}, "config.set")
     if check is not None:
         check(value)
     with _locked(path):
         _put(path, key, value)
     return value
+
+
+def set_project(path: str, directory: str, key: str, text: str) -> None:
+    """Write one setting of a project to the file; `none` restores the default."""
+    setting = find_project_setting(key, directory, value=text)
+    again = {"setting": key, "value": setting.written(setting.default) or "none", "projectPath": directory}
+    value = setting.default if text.lower() == "none" else _read(setting, text, again, "project.set")
+    with _locked(path):
+        _put_project(path, directory, key, None if value == setting.default else value)
+
+
+def add_project(path: str, directory: str) -> bool:
+    """Add a directory to the known projects; whether it was new. Its settings stay as they are."""
+    with _locked(path):
+        known: object = parse(_bytes(path), path).get(PROJECTS, {})
+        if isinstance(known, dict) and directory in known:
+            return False
+        _put_project(path, directory)
+        return True
 
 
 def add_root(settings: Settings, directory: str) -> Settings:
@@ -56,6 +66,19 @@ def add_root(settings: Settings, directory: str) -> Settings:
         if root not in (*settings.roots, *roots):
             _put(settings.config, "roots", (*roots, root))
     return msgspec.structs.replace(settings, roots=tuple(dict.fromkeys((*settings.roots, root))))
+
+
+def _read(setting: Setting, text: str, again: dict[str, Any], operation: str) -> Any:
+    """Return the value of a text; the refusal offers the nearest allowed word, or the default."""
+    try:
+        return setting.read(text)
+    except ValueError as error:
+        near = get_close_matches(text[:60], allowed_words(setting.kind), n=1)
+        parameters = {**again, "value": near[0]} if near else again
+        why = "the nearest" if near else "the default"
+        remedy = Remedy(operation=operation, parameters=parameters, why=why)
+        problem = f"{setting.key} = {text[:60]!r}: {error}"
+        raise Refused(BadRequest(problem=problem, field=setting.key, remedies=(remedy,))) from None
 
 
 def _setting(key: str, text: str) -> Setting:
@@ -86,6 +109,25 @@ def _put(path: str, key: str, value: Any) -> None:
         _remove(document, key.split("."))
     else:
         _assign(document, key.split("."), list(cast(Any, value)) if isinstance(value, tuple) else value)
+    after = document.as_string()
+    _check(data, tomllib.loads(after), path)
+    _replace(path, after)
+
+
+def _put_project(path: str, directory: str, key: str = "", value: Any = None) -> None:
+    """Write the table of a project, with one key if it is given; None removes the key."""
+    import tomlkit  # noqa: PLC0415 (only writing a setting needs it)
+
+    before = _bytes(path)
+    data, document = parse(before, path), tomlkit.parse(before.decode())
+    projects = document.setdefault(PROJECTS, tomlkit.table(is_super_table=True))
+    if not isinstance(projects, dict):
+        raise Refused(BadRequest(problem=f"{PROJECTS} must be a table; correct it by hand", field=PROJECTS))
+    table: dict[str, Any] = cast(dict[str, Any], projects).setdefault(directory, tomlkit.table())
+    if value is not None:
+        _assign(table, key.split("."), list(cast(Any, value)) if isinstance(value, tuple) else value)
+    elif key:
+        _remove(table, key.split("."))
     after = document.as_string()
     _check(data, tomllib.loads(after), path)
     _replace(path, after)

@@ -12,10 +12,12 @@ import msgspec
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
 from scout.policy.limits import Rules
+from scout.policy.tree.projects import ProjectRules
 from scout.settings import where
-from scout.settings.record import SECTIONS, SETTINGS, Settings, nested
+from scout.settings.record import PROJECT_SETTINGS, SECTIONS, SETTINGS, Setting, Settings, nested
 
 _FAMILIES = tuple(f"SCOUT_{section.upper()}_" for section in SECTIONS if "." not in section)
+PROJECTS = "projects"  # the table of the file with one table for each known project
 _SHOW = Remedy(operation="config", parameters={}, why="every setting, its value and where it comes from")
 
 
@@ -50,9 +52,10 @@ def read(flags: Mapping[str, str] = {}, environ: Mapping[str, str] | None = None
     """Return the settings together with all problems."""
     environ = os.environ if environ is None else environ
     home, config = where.folders(environ)
-    given, problems = _written(config)
-    given += [*_environment(environ), *_flags(flags)]
+    data, problems = _written(config)
+    given = [*_of_file(data, config), *_environment(environ), *_flags(flags)]
     values, sources, wrong = _layered(given)
+    projects, wrong_projects = read_projects(data, config, environ)
     folders = {"home": home, "config": config, "runtime": os.path.dirname(where.socket_path(home, environ))}  # noqa: PTH120 (text in, text out)
     values["roots"] = tuple(_real(root, environ) for root in values["roots"])
     if values["notify.secretFile"] is not None:
@@ -60,9 +63,10 @@ def read(flags: Mapping[str, str] = {}, environ: Mapping[str, str] | None = None
     tables = nested(values)
     rules = {key: tables.pop(key) for key in Rules.__struct_fields__}
     settings = msgspec.convert({**folders, **tables, "rules": rules}, Settings)
+    settings = msgspec.structs.replace(settings, projects=projects)
     layer = "environment SCOUT_HOME" if environ.get("SCOUT_HOME") else "default"
     sources = {**dict.fromkeys(folders, layer), **sources}
-    return Loaded(settings=settings, sources=sources, problems=(*problems, *wrong))
+    return Loaded(settings=settings, sources=sources, problems=(*problems, *wrong, *wrong_projects))
 
 
 def parse(text: bytes, path: str) -> dict[str, Any]:
@@ -80,7 +84,7 @@ def parse(text: bytes, path: str) -> dict[str, Any]:
 
 def problems_in(data: dict[str, Any], path: str) -> tuple[BadRequest, ...]:
     """Return the problems of the values in a config file."""
-    return tuple(_layered(_of_file(data, path))[2])
+    return (*_layered(_of_file(data, path))[2], *read_projects(data, path)[1])
 
 
 def nearest(key: str, known: tuple[str, ...] = tuple(SETTINGS)) -> list[str]:
@@ -89,8 +93,8 @@ def nearest(key: str, known: tuple[str, ...] = tuple(SETTINGS)) -> list[str]:
 
 
 def flat(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the dotted keys of a file; an empty table that is not a section counts as a key."""
-    rest = list(reversed(data.items()))
+    """Yield the dotted keys of a file, without projects; an empty table that is no section is a key."""
+    rest = [(key, value) for key, value in reversed(data.items()) if key != PROJECTS]
     while rest:
         key, value = rest.pop()
         inside = cast(dict[str, Any], value) if isinstance(value, dict) else {}
@@ -115,17 +119,17 @@ def _layered(given: list[_Given]) -> tuple[dict[str, Any], dict[str, str], list[
     return values, sources, problems
 
 
-def _written(config: str) -> tuple[list[_Given], tuple[BadRequest, ...]]:
+def _written(config: str) -> tuple[dict[str, Any], tuple[BadRequest, ...]]:
     try:
-        return _of_file(parse(Path(config).read_bytes(), config), config), ()
+        return parse(Path(config).read_bytes(), config), ()
     except FileNotFoundError:
-        return [], ()
+        return {}, ()
     except OSError as error:
         problem = f"{config} cannot be read: {error.strerror}"
-        return [], (BadRequest(problem=problem, field="config.toml", remedies=(_SHOW,)),)
+        return {}, (BadRequest(problem=problem, field="config.toml", remedies=(_SHOW,)),)
     except Refused as refusal:
         assert isinstance(refusal.diagnostic, BadRequest)  # the only refusal of `parse`
-        return [], (refusal.diagnostic,)
+        return {}, (refusal.diagnostic,)
 
 
 def _of_file(data: dict[str, Any], path: str) -> list[_Given]:
@@ -184,6 +188,74 @@ def _wrong(given: _Given, expected: str) -> BadRequest:
         parameters = {"key": row.key, "value": row.written(row.default)}
         remedy = Remedy(operation="config.set", parameters=parameters, why="the default")
     return BadRequest(problem=problem, field=given.key, remedies=(remedy,))
+
+
+# -- projects ----------------------------------------------------------------------------------------
+
+
+def read_projects(
+    data: dict[str, Any], path: str, environ: Mapping[str, str] | None = None
+) -> tuple[dict[str, ProjectRules], list[BadRequest]]:
+    """Return the settings of each project in a file, by its real directory, and what is wrong with them."""
+    given: object = data.get(PROJECTS, {})
+    projects, problems = dict[str, ProjectRules](), list[BadRequest]()
+    if not isinstance(given, dict):
+        problem = f'{PROJECTS} (file {path}): expected tables such as [{PROJECTS}."/path/of/a/project"]'
+        return projects, [BadRequest(problem=problem, field=PROJECTS, remedies=(_SHOW,))]
+    tables = cast(dict[str, Any], given)
+    for directory, table in tables.items():
+        if not directory.startswith(("/", "~/")) or not isinstance(table, dict):
+            problems.append(_wrong_project(directory, path))
+            continue
+        values = {key: row.default for key, row in PROJECT_SETTINGS.items()}
+        for key, value in flat(cast(dict[str, Any], table)):
+            if value == {}:  # a section without settings
+                continue
+            try:
+                values[key] = find_project_setting(key, directory, path).check(value)
+            except ValueError as error:
+                problems.append(_wrong_value(directory, key, value, str(error), path))
+            except Refused as refusal:
+                problems.append(cast(BadRequest, refusal.diagnostic))
+        real = _real(directory, os.environ if environ is None else environ)
+        projects[real] = msgspec.convert(nested(values), ProjectRules)
+    return projects, problems
+
+
+def find_project_setting(key: str, directory: str, path: str = "", value: str | None = None) -> Setting:
+    """Return the setting of projects with this key; refuse an unknown one and name the nearest.
+
+    `value`: the value that is to be set, which the nearest one gets in the remedy.
+    """
+    if key in PROJECT_SETTINGS:
+        return PROJECT_SETTINGS[key]
+    near = nearest(key, tuple(PROJECT_SETTINGS))
+    where_ = f" (file {path})" if path else ""
+    problem = f"no setting of projects is called {key:.80}{where_}" + (
+        f"; the nearest is {near[0]}" if near else f"; they are {', '.join(PROJECT_SETTINGS)}"
+    )
+    listed = Remedy(operation="project.list", parameters={}, why="the projects and their settings")
+    again: tuple[Remedy, ...] = ()
+    if near and value is not None:
+        parameters = {"setting": near[0], "value": value, "projectPath": directory}
+        again = (Remedy(operation="project.set", parameters=parameters, why="the nearest setting"),)
+    candidates = tuple(Candidate(address=one) for one in near)
+    raise Refused(
+        BadRequest(problem=problem, field="setting", candidates=candidates, remedies=(*again, listed))
+    )
+
+
+def _wrong_project(directory: str, path: str) -> BadRequest:
+    problem = f'{PROJECTS}."{directory:.80}" (file {path}): expected a table named by an absolute directory'
+    return BadRequest(problem=problem, field=PROJECTS, remedies=(_SHOW,))
+
+
+def _wrong_value(directory: str, key: str, value: object, expected: str, path: str) -> BadRequest:
+    row = PROJECT_SETTINGS[key]
+    problem = f"{key} = {str(value)[:60]!r} of the project {directory} (file {path}): {expected}"
+    parameters = {"setting": key, "value": row.written(row.default) or "none", "projectPath": directory}
+    remedy = Remedy(operation="project.set", parameters=parameters, why="the default")
+    return BadRequest(problem=problem, field=key, remedies=(remedy,))
 
 
 def _real(root: str, environ: Mapping[str, str]) -> str:

@@ -12,6 +12,7 @@ from msgspec import inspect
 from scout.base.codec import allowed_words, plain
 from scout.base.record import Record
 from scout.policy.limits import Rules
+from scout.policy.tree.projects import ProjectRules
 from scout.settings import where
 
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
@@ -46,7 +47,10 @@ class Notifying(Record):
 
 
 class Settings(Record):
-    """All settings. `home` holds the data, `runtime` the socket; `config` is the config file."""
+    """All settings. `home` holds the data, `runtime` the socket; `config` is the config file.
+
+    `projects`: the settings of each known project, by its real directory.
+    """
 
     home: str
     config: str
@@ -61,6 +65,7 @@ class Settings(Record):
     log_level: LogLevel = "info"
     notify: Notifying = Notifying()
     rules: Rules = Rules()
+    projects: dict[str, ProjectRules] = {}
 
     @property
     def database(self) -> str:
@@ -85,6 +90,11 @@ class Settings(Record):
     @property
     def node_key(self) -> str:
         return f"{self.home}/node.key"
+
+    @property
+    def identity_key(self) -> str:
+        """The file with the key that signs identity files of agents."""
+        return f"{self.home}/identity.key"
 
     @property
     def webhook_secret(self) -> str:
@@ -201,9 +211,12 @@ def _rows(record: type[Record], above: str = "") -> Iterator[Setting]:
         key, kind = f"{above}{field.encode_name}", cast(object, field.type)
         if isinstance(kind, type) and issubclass(kind, Record):
             yield from _rows(kind, f"{key}.") if kind is not Rules else ()
-        elif not field.required:
+        elif not field.required and field.name != "projects":
             yield Setting(key=key, kind=kind, default=field.default)
 
+
+# The keys of one project.
+PROJECT_SETTINGS: dict[str, Setting] = {row.key: row for row in _rows(ProjectRules)}
 
 SETTINGS: dict[str, Setting] = {
     row.key: row
@@ -219,10 +232,11 @@ def values_of(settings: Settings) -> dict[str, Any]:
     """Return the value of each key."""
     tables = plain(settings)
     tables |= tables["rules"]
-    return {key: _value_at(tables, key) for key in SETTINGS}
+    return {key: value_at(tables, key) for key in SETTINGS}
 
 
-def _value_at(tables: Any, key: str) -> Any:
+def value_at(tables: Any, key: str) -> Any:
+    """Return the value of a dotted key in nested tables."""
     for name in key.split("."):
         tables = tables[name]
     return tables

@@ -119,9 +119,11 @@ class StoredDirectory:
         return self._filter_visible(self._one(Agent, query, project_root, branch))
 
     def of_project(self, project_root: str) -> Agent | None:
-        """Return the base agent of a directory: of kind agent, without a profile."""
+        """Return the base agent of a directory, without a profile, or the agent whose work tree it is."""
         query = f"SELECT data FROM agents a WHERE {_LIVE} AND {_BASE} ORDER BY id LIMIT 1"
-        return self._filter_visible(self._one(Agent, query, project_root))
+        born = f"SELECT data FROM agents a WHERE {_LIVE} AND {_BORN} LIMIT 1"
+        found = self._one(Agent, query, project_root) or self._one(Agent, born, project_root)
+        return self._filter_visible(found)
 
     def retired(self, wanted: Wanted) -> Agent | None:
         query = (
@@ -220,3 +222,4 @@ _OPEN = (
     " AND (w.harness <> '' OR w.word <> ''))"
 )
 _BASE = "coalesce(a.working_dir, a.project_root) = ? AND a.kind = 'agent' AND a.profile IS NULL"
+_BORN = "a.working_dir = ? AND a.kind = 'sub' AND a.birth_branch IS NOT NULL"

@@ -1,21 +1,24 @@
 """Git on a repository that is not trusted: nothing that the repository configures is read or run.
 
 Anyone who can write to a folder can write `.git/config`, and git runs programs it names: filters, monitors,
-hooks, text converters, transports. So git never sees that file. It works with a git folder of Scout's, made
-fresh for each use: Scout's own config, a copy of the index, the repository's objects as alternates, and
-attributes that switch off every attribute of the work tree. Submodules are removed from the index first,
-because git starts itself inside submodules that it knows; it then records only the commit that each has
-checked out.
+hooks, text converters, merge drivers, transports. So git never sees that file. It works with a git folder of
+Scout's, made fresh for each use: Scout's own config, the repository's objects as alternates, and an index.
+
+There are two manners. For snapshots (`open_git`), everything that is written stays in a folder of Scout's:
+the index is a copy, and all attributes of the work tree are switched off, so that files are stored as they
+are. For agent trees (`open_isolated`), attributes such as `text` and `eol` hold, because users see these
+files; filters and drivers that attributes name do not exist here. Objects and the index are the repository's
+own where the result must stay, and git's own locks protect them.
+
+Git starts itself inside submodules that it knows. Snapshots remove submodules from the index first, and
+record only the commit that each has checked out; other commands are told to ignore them.
 """
 
 import contextlib
 import os
 import re
 import shutil
-import signal
-import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -24,6 +27,7 @@ from typing import NamedTuple
 from scout.ports import GitFailed
 from scout.settings.folder import make_private
 from scout.tree.git import Repository, small_text
+from scout.tree.git_process import ENVIRONMENT, GitProcess, passed_environment, read_global_config
 
 _CONFIG = """[core]
 \trepositoryFormatVersion = 1
@@ -33,9 +37,10 @@ _CONFIG = """[core]
 \tattributesFile = /dev/null
 \tsplitIndex = false
 \tuntrackedCache = false
-\tfsync = none
+\tfsync = {fsync}
 \tquotePath = false
-{ignored}[advice]
+\tsparseCheckout = {sparse}
+{more}[advice]
 \taddEmbeddedRepo = false
 [diff]
 \tignoreSubmodules = dirty
@@ -48,138 +53,182 @@ _CONFIG = """[core]
 [extensions]
 \tobjectFormat = {format}
 """
-_ATTRIBUTES = "* !text !crlf !eol !filter !ident !diff !merge !whitespace !working-tree-encoding\n"
-_ENVIRONMENT = {
-    "LC_ALL": "C",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_SYSTEM": "/dev/null",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_ALLOW_PROTOCOL": "none",
-    "GIT_ADVICE": "0",
-}
-_FORMAT = re.compile(r"^\s*objectformat\s*=\s*\"?sha256\b", re.IGNORECASE | re.MULTILINE)
+_NO_ATTRIBUTES = "* !text !crlf !eol !filter !ident !diff !merge !whitespace !working-tree-encoding\n"
+_LINES = re.IGNORECASE | re.MULTILINE
+_FORMAT = re.compile(r"^\s*objectformat\s*=\s*\"?sha256\b", _LINES)
+_SHARED = re.compile(
+    r"^\s*sharedrepository\s*=\s*\"?(group|true|1|all|world|everybody|2|3|0[0-7]{3})\b",
+    _LINES,
+)
+_SPARSE = re.compile(r"^\s*sparsecheckout\s*(=\s*\"?(true|yes|on|1)\b|$)", _LINES)
+_ENDINGS = re.compile(r"^\s*(autocrlf|eol)\s*=\s*\"?(true|false|input|lf|crlf|native)\b", _LINES)
 _SUBMODULE = b"160000 "
 _SHARED_INDEXES = 16
-_LARGEST = 64 << 20  # maximum bytes of one file in an object folder
-_BLOCK = 512  # bytes, the unit of `ulimit -f`
-_LIMITED = ("/bin/sh", "-c", f'ulimit -f {_LARGEST // _BLOCK}; exec "$@"', "sh")
-_ANSWER = 1 << 20
 _LISTED = 64 << 20
+_REMEMBERED = 10.0  # seconds for which the user's global list of ignored files is not looked up again
 
 
-class Output(NamedTuple):
-    """The output of git; `cut` if there was more."""
+class Isolation(NamedTuple):
+    """What an isolated git works with. `head`: the commit that HEAD names.
 
-    text: str
-    cut: bool
+    `copy_index`: changes go to a copy of the index, not to the work tree's. `keep_objects`: new objects must
+    survive a power cut. `new_objects`: new objects go to a folder that is removed, not to the repository.
+    """
+
+    head: str | None = None
+    copy_index: bool = False
+    keep_objects: bool = False
+    new_objects: bool = False
 
 
-class IsolatedGit:
-    """Git with a folder of Scout's in place of the repository's. `end`: deadline on the monotonic clock."""
+class IsolatedGit(GitProcess):
+    """Git with a folder of Scout's in place of the repository's."""
 
-    def __init__(self, top: str, environment: dict[str, str], end: float) -> None:
-        self._top = top
-        self._environment = environment
-        self._end = end
-
-    def run(self, *words: str, fine: tuple[int, ...] = (0,), given: bytes = b"") -> str:
-        """Run a command and return its output."""
-        return self._call(words, most=_ANSWER, fine=fine, given=given)[:_ANSWER].decode("utf-8", "replace")
-
-    def read(self, *words: str, most: int) -> Output:
-        """Run a command and return its output, up to `most` bytes in whole lines."""
-        printed = self._call(words, most=most)
-        text, cut = printed[:most].decode("utf-8", "replace"), len(printed) > most
-        return Output(text.rpartition("\n")[0] + "\n" if cut else text, cut)
-
-    def drop_submodules(self) -> None:
-        """Remove submodules from the index: git would start itself inside them, with their configuration."""
-        listed = self._call(("ls-files", "--stage", "-z"), most=_LISTED)
+    def list_submodules(self) -> list[bytes]:
+        """Return the lines of submodules, as `ls-files --stage` prints them."""
+        listed = self.call(("ls-files", "--stage", "-z"), most=_LISTED)
         if len(listed) > _LISTED:
             raise GitFailed("its index has too many files")
-        lines = (line for line in listed.split(b"\0") if line.startswith(_SUBMODULE))
+        return [line for line in listed.split(b"\0") if line.startswith(_SUBMODULE)]
+
+    def drop_submodules(self) -> list[bytes]:
+        """Remove submodules from the index: git would start itself inside them, with their configuration.
+
+        Return their lines, as `update-index --index-info` takes them.
+        """
+        lines = self.list_submodules()
         if names := [line.partition(b"\t")[2] + b"\0" for line in lines]:
             self.run("update-index", "--force-remove", "-z", "--stdin", given=b"".join(names))
-
-    def _call(
-        self, words: tuple[str, ...], *, most: int, fine: tuple[int, ...] = (0,), given: bytes = b""
-    ) -> bytes:
-        """Run a command and return its output, up to one byte more than `most`."""
-        with tempfile.TemporaryFile() as complaints, tempfile.TemporaryFile() as said:
-            said.write(given)
-            said.seek(0)
-            try:
-                process = subprocess.Popen(
-                    [*_LIMITED, "git", *words],
-                    cwd=self._top,
-                    env=self._environment,
-                    stdin=said,
-                    stdout=subprocess.PIPE,
-                    stderr=complaints,
-                    start_new_session=True,
-                    umask=0o077,
-                )
-            except OSError as error:
-                raise GitFailed(f"git cannot be run in {self._top}: {error.strerror}") from None
-            told, late = _read(process, most, self._end)
-            if late:
-                raise GitFailed("its work tree is too large for a snapshot in time")
-            if process.returncode not in fine and len(told) <= most:
-                complaints.seek(0)
-                words_of_git = " ".join(complaints.read(2000).decode("utf-8", "replace").split())
-                raise GitFailed(words_of_git[:300] or f"git exited with {process.returncode} in {self._top}")
-        return told
+        return lines
 
 
 @contextlib.contextmanager
 def open_git(repository: Repository, folder: Path, end: float) -> Generator[IsolatedGit]:
-    """Open git on this repository. New objects stay below `folder`; everything else is removed afterwards."""
+    """Open git for snapshots. New objects stay below `folder`; everything else is removed afterwards."""
     objects = folder / "objects"
     make_private(objects)
+    with _own_folder(folder) as own:
+        _fill(own, repository, _ignored_everywhere(own, end), fsync="none", attributes=_NO_ATTRIBUTES)
+        _copy_index(own, repository)
+        environment = _environment(own, objects, repository)
+        late = "its work tree is too large for a snapshot in time"
+        yield IsolatedGit(repository.top, environment, end, private=True, limited=True, late=late)
+
+
+@contextlib.contextmanager
+def open_isolated(
+    repository: Repository, folder: Path, end: float, isolation: Isolation = Isolation()
+) -> Generator[IsolatedGit]:
+    """Open git for an agent tree; `folder` holds temporary files, which are removed afterwards."""
+    with _own_folder(folder) as own:
+        kept = isolation.keep_objects
+        more = _ignored_everywhere(own, end) + _plain_settings(repository)
+        _fill(own, repository, more, fsync="all" if kept else "none", attributes=None)
+        if isolation.head is not None:
+            (own / "HEAD").write_text(f"{isolation.head}\n", "utf-8")
+        shallow = Path(repository.common, "shallow")  # where the history of a shallow clone ends
+        if shallow.is_file():
+            shutil.copyfile(shallow, own / "shallow")
+        objects = Path(repository.common, "objects")
+        if isolation.new_objects:
+            objects = own / "objects"
+            objects.mkdir(mode=0o700)
+        environment = _environment(own, objects, repository)
+        if isolation.copy_index:
+            _copy_index(own, repository)
+        else:
+            environment["GIT_INDEX_FILE"] = f"{repository.own}/index"
+            for path in _shared_indexes(repository):
+                (own / path.name).symlink_to(path)
+        yield IsolatedGit(repository.top, environment, end, private=isolation.new_objects)
+
+
+@contextlib.contextmanager
+def _own_folder(folder: Path) -> Generator[Path]:
+    """Make a git folder of Scout's, and remove it afterwards."""
+    make_private(folder)
     own = Path(tempfile.mkdtemp(prefix="git-", dir=folder))
     try:
-        _fill(own, repository, end)
-        yield IsolatedGit(repository.top, _environment(own, objects, repository), end)
+        yield own
     except OSError as error:
         raise GitFailed(f"its repository cannot be read: {error.strerror}") from None
     finally:
         shutil.rmtree(own, ignore_errors=True)
 
 
-def _fill(own: Path, repository: Repository, end: float) -> None:
-    """Fill the git folder with Scout's settings, a copy of the index, and the list of ignored files."""
-    for name in ("refs", "info"):
-        (own / name).mkdir(mode=0o700)
+def is_sparse(repository: Repository) -> bool:
+    """Whether a work tree is a sparse checkout."""
+    files = (Path(repository.own, "config.worktree"), Path(repository.common, "config"))
+    return any(_SPARSE.search(small_text(file) or "") for file in files)
+
+
+def object_bytes(repository: Repository) -> int:
+    """Return the length of an object id in bytes."""
+    return 32 if _FORMAT.search(small_text(Path(repository.common, "config")) or "") else 20
+
+
+def _fill(own: Path, repository: Repository, more: str, *, fsync: str, attributes: str | None) -> None:
+    """Fill the git folder with Scout's settings, and the lists of ignored files and sparse patterns."""
+    (own / "refs").mkdir(mode=0o700)
     (own / "HEAD").write_text("ref: refs/heads/none\n", "utf-8")
-    uses_sha256 = _FORMAT.search(small_text(Path(repository.common, "config")) or "")
-    config = _CONFIG.format(format="sha256" if uses_sha256 else "sha1", ignored=_ignored_everywhere(own, end))
+    sparse = is_sparse(repository)
+    config = _CONFIG.format(
+        format="sha256" if object_bytes(repository) == 32 else "sha1",
+        fsync=fsync,
+        sparse="true" if sparse else "false",
+        more=more,
+    )
     (own / "config").write_text(config, "utf-8")
-    (own / "info" / "attributes").write_text(_ATTRIBUTES, "utf-8")
-    ignored = small_text(Path(repository.common, "info", "exclude"))
-    (own / "info" / "exclude").write_text(ignored or "", "utf-8")
-    for path in (Path(repository.own, "index"), *_shared_indexes(repository)):
-        if path.is_file():  # a repository without a commit has no index
-            shutil.copyfile(path, own / path.name)
+    patterns = small_text(Path(repository.own, "info", "sparse-checkout")) if sparse else None
+    ignored = small_text(Path(repository.common, "info", "exclude")) or ""
+    told = any(line.strip() and not line.startswith("#") for line in ignored.splitlines())
+    info = {"attributes": attributes, "exclude": ignored if told else None, "sparse-checkout": patterns}
+    _write_info(own / "info", {name: text for name, text in info.items() if text is not None})
+
+
+def _write_info(folder: Path, texts: dict[str, str]) -> None:
+    if texts:
+        folder.mkdir(mode=0o700)
+    for name, text in texts.items():
+        (folder / name).write_text(text, "utf-8")
+
+
+def _plain_settings(repository: Repository) -> str:
+    """Return the settings of the repository that are plain values: line endings and file modes."""
+    text = small_text(Path(repository.common, "config")) or ""
+    shared = _SHARED.search(text)
+    found = {name.lower(): value.lower() for name, value in _ENDINGS.findall(text)}
+    if shared is not None:
+        found["sharedRepository"] = shared[1]
+    return "".join(f"\t{name} = {value}\n" for name, value in found.items())
+
+
+_excludes: tuple[float, tuple[str | None, ...], str] | None = None
 
 
 def _ignored_everywhere(own: Path, end: float) -> str:
     """Return the setting that names the user's global list of ignored files."""
-    environment = {**_passed(), **_ENVIRONMENT, "PATH": _absolute_path(), "GIT_DIR": str(own)}
-    del environment["GIT_CONFIG_GLOBAL"]
-    words = ("config", "--global", "--type=path", "--get", "core.excludesFile")
-    with contextlib.suppress(GitFailed):
-        path = IsolatedGit(str(own), environment, end).run(*words, fine=(0, 1)).strip()
-        return f"\texcludesFile = {_in_config(path)}\n" if path else ""
-    return ""
+    global _excludes  # noqa: PLW0603 (a short memory of one value)
+    user = tuple(os.environ.get(name) for name in ("HOME", "XDG_CONFIG_HOME"))
+    if _excludes and _excludes[0] > time.monotonic() and _excludes[1] == user:
+        return _excludes[2]
+    path = read_global_config(str(own), end, "--type=path", "--get", "core.excludesFile").strip()
+    line = f"\texcludesFile = {_in_config(path)}\n" if path else ""
+    _excludes = (time.monotonic() + _REMEMBERED, user, line)
+    return line
 
 
 def _in_config(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def _copy_index(own: Path, repository: Repository) -> None:
+    """Copy the index with its time: git reads again what was written in the same second as the index."""
+    for path in (Path(repository.own, "index"), *_shared_indexes(repository)):
+        if path.is_file():  # a repository without a commit has no index
+            seen = path.stat()
+            shutil.copyfile(path, own / path.name)
+            os.utime(own / path.name, ns=(seen.st_atime_ns, seen.st_mtime_ns))
 
 
 def _shared_indexes(repository: Repository) -> list[Path]:
@@ -190,50 +239,14 @@ def _shared_indexes(repository: Repository) -> list[Path]:
 
 def _environment(own: Path, objects: Path, repository: Repository) -> dict[str, str]:
     return {
-        **_passed(),
-        **_ENVIRONMENT,
-        "PATH": _absolute_path(),
+        **passed_environment(),
+        **ENVIRONMENT,
         "GIT_DIR": str(own),
         "GIT_WORK_TREE": repository.top,
         "GIT_INDEX_FILE": str(own / "index"),
         "GIT_OBJECT_DIRECTORY": str(objects),
         "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(f"{repository.common}/objects"),
     }
-
-
-def _passed() -> dict[str, str]:
-    return {name: value for name in ("HOME", "XDG_CONFIG_HOME") if (value := os.environ.get(name))}
-
-
-def _absolute_path() -> str:
-    """Return PATH without relative folders: the working directory is the work tree, which is not trusted."""
-    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    return os.pathsep.join(folder for folder in folders if Path(folder).is_absolute()) or os.defpath
-
-
-def _read(process: "subprocess.Popen[bytes]", most: int, end: float) -> tuple[bytes, bool]:
-    """Read up to `most` bytes of a process's output, plus one; whether it was killed at the deadline."""
-    late = threading.Event()
-
-    def stop() -> None:
-        late.set()
-        _kill(process)
-
-    timer = threading.Timer(max(0.01, end - time.monotonic()), stop)
-    timer.start()
-    with process:
-        assert process.stdout is not None
-        told = process.stdout.read(most + 1)
-        if len(told) > most:
-            _kill(process)
-        process.wait()
-        timer.cancel()
-    return told, late.is_set()
-
-
-def _kill(process: "subprocess.Popen[bytes]") -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _quoted(path: str) -> str:

@@ -22,7 +22,8 @@ from scout.ports import Change, GitFailed, SnapshotPeriod
 from scout.ports.folders import measure, remove_folder
 from scout.settings.folder import make_private
 from scout.tree.git import Repository, find_repository
-from scout.tree.isolated_git import Output, open_git
+from scout.tree.git_process import Output
+from scout.tree.isolated_git import open_git
 
 _SAFE = re.compile(r"\w[\w.-]*", re.ASCII)
 _NAME, _REMOVED = "snapshots", "removed-pictures"

@@ -6,7 +6,7 @@ from pathlib import Path
 from scout.adapters.acp.events import choose_option
 from scout.adapters.acp.opening import AcpOpening, AcpSession, has_no_context
 from scout.adapters.acp.turn import AcpTurn, find_request
-from scout.adapters.harness import TurnImpossible, environment_for, find_command, first_prompt, not_attachable
+from scout.adapters.harness import TurnImpossible, find_command, first_prompt, not_attachable
 from scout.adapters.persistent.harness import PersistentHarness
 from scout.adapters.persistent.pipe import Pipe, PipeLimits, clear_last
 from scout.adapters.persistent.rpc import Rpc, RpcError
@@ -26,6 +26,7 @@ from scout.ports import (
     Started,
     UsageKind,
 )
+from scout.settings.environment import environment_for
 
 _CHECKED = "it was started only to find the session"
 # Environment variables of each agent, by a word in its command line.

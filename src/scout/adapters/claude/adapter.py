@@ -21,7 +21,7 @@ from scout.adapters.claude.turn import (
     read_end,
     send_response,
 )
-from scout.adapters.harness import TurnImpossible, environment_for, find_command, first_prompt
+from scout.adapters.harness import TurnImpossible, find_command, first_prompt
 from scout.adapters.persistent.harness import NO_ACCESS, TranscriptHarness
 from scout.adapters.persistent.pipe import Pipe, PipeLimits, clear_last
 from scout.adapters.persistent.rpc import message_of
@@ -40,6 +40,7 @@ from scout.ports import (
     TailLine,
     UsageKind,
 )
+from scout.settings.environment import environment_for
 
 _HELLO = "hello"
 _HELLO_WAIT = 60.0

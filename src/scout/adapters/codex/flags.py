@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from scout.adapters.codex.files import home_of
-from scout.adapters.harness import MCP_KEY, environment_for, find_relays
+from scout.adapters.harness import MCP_KEY, find_relays
 from scout.model.agent import PermissionProfile
 from scout.ports import SessionSpec
+from scout.settings.environment import environment_for
 
 INSTALL = "install Codex (npm install -g @openai/codex) so that `codex` is on the daemon's PATH"
 LOGIN = "log in with `codex login`, or set OPENAI_API_KEY or a model_provider in its config.toml"

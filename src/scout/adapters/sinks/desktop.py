@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 
-from scout.adapters.harness import environment_for
 from scout.ports import Notice
+from scout.settings.environment import environment_for
 
 _PATIENCE = 10.0  # seconds
 _TEXT = 300

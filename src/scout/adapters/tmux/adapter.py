@@ -13,7 +13,6 @@ from scout.adapters.harness import (
     INTERRUPTED,
     STOPPED,
     BasicHarness,
-    environment_for,
     estimate_tokens,
     first_prompt,
     not_attachable,
@@ -43,6 +42,7 @@ from scout.ports import (
     TurnUsage,
     UsageKind,
 )
+from scout.settings.environment import environment_for
 
 _BY_ESCAPE = {"claude", "codex"}  # programs in which Escape ends a turn and Ctrl-C may end the program
 _BLINK = 0.3  # seconds until a screen shows a pasted text

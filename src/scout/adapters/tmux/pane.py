@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from scout.adapters.harness import environment_for
 from scout.adapters.process.process_table import ProcessId, boot, processes
 from scout.adapters.tmux.screen import lines_of
+from scout.settings.environment import environment_for
 from scout.settings.folder import make_private
 
 _LONGEST_PATH = 90

@@ -25,6 +25,8 @@ from scout.policy.permit import check_directory
 from scout.policy.registration import Registration, RegistrationWish, decide_registration
 from scout.ports import Surroundings
 
+_MAIN = "main"  # the root branch of a project without one
+
 
 def checked_config(tx: Transaction, config: AgentConfig, was: AgentConfig | None = None) -> AgentConfig:
     """Return the config if the caller may set it; only the operator may set a command."""
@@ -135,9 +137,24 @@ def break_alias_named(tx: Transaction, agent: Agent) -> None:
 
 def base_agent(tx: Transaction, place: Surroundings) -> Agent:
     """Return the agent of a project directory, created if there is none."""
-    found = tx.everybody.of_project(place.directory) or tx.everybody.of_project(place.project_root)
-    if found is not None:
-        return found
+    folders = (place.directory, place.project_root, place.repository if place.workspace else None)
+    for folder in dict.fromkeys(one for one in folders if one):
+        if (found := tx.everybody.of_project(folder)) is not None:
+            return found
+    return _enter_base_agent(tx, place)
+
+
+def root_agent(tx: Transaction, place: Surroundings) -> Agent:
+    """Return the agent at the root of a project's tree, created if there is none.
+
+    It may have no birth branch, if it was registered before the project had one.
+    """
+    found = tx.ledger.one(Agent, "root_agent", root=place.project_root, branch=place.branch or _MAIN)
+    return found or _enter_base_agent(tx, place)
+
+
+def _enter_base_agent(tx: Transaction, place: Surroundings) -> Agent:
+    """Register the agent of a project under the name of its directory, or return the one that has it."""
     owner = tx.actor.user or tx.services.operator
 
     def taken(name: str) -> bool:
@@ -146,7 +163,7 @@ def base_agent(tx: Transaction, place: Surroundings) -> Agent:
         return bool(holders) and holders[0].project_root != place.project_root
 
     definition = directory_definition(place.definition, place.parent_folder, place.configured_name, taken)
-    branch = place.branch or "main"
+    branch = place.branch or _MAIN
     wish = RegistrationWish(
         owner=owner,
         definition=definition,

@@ -148,6 +148,13 @@ def _reach(tx: Transaction, agent: Agent, endpoints: Sequence[Endpoint], why_not
 # -- harnesses ---------------------------------------------------------------------------------------
 
 
+def choose_runner(tx: Transaction, agent: Agent) -> str:
+    """Return the harness that would run an agent, or refuse: none is ready, or several are."""
+    harness, _ = _runner(tx, agent, None, strict=True)
+    assert harness is not None  # a strict choice without one is refused
+    return harness
+
+
 def _runner(tx: Transaction, agent: Agent, named: str | None, strict: bool) -> tuple[str | None, str]:
     """Return the harness that would run the agent, and the reason if it cannot."""
     if agent.kind is Kind.CONNECTOR:

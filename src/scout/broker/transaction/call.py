@@ -134,19 +134,36 @@ def run_once(tx: Transaction, request: Write[T], handler: Callable[[Transaction,
     """Run a request once per key and return its first answer again; refuse another request under the key."""
     if request.idempotency_key is None:
         return handler(tx, request)
-    actor, key = tx.actor.agent_id or tx.actor.token_id, request.idempotency_key
-    hashed = hashlib.sha256(encode(_without_wait(request))).hexdigest()
-    known = tx.ledger.recall(actor, request.operation, key)
+    known = find_answer(tx, request)
     if known is not None:
-        if known.hash != hashed:
-            raise Refused(KeyReused(key=key, operation=request.operation))
-        return decode(known.answer, result_of(type(request)))
+        return known
     answer = handler(tx, request)
     if isinstance(answer, Claimed) and not answer.items:
         return answer  # nothing was written, so a repeat is harmless
-    receipt = Remembered(hashed, stored(_without_secret(answer)))
-    tx.ledger.remember(actor, request.operation, key, receipt=receipt, now=tx.now)
+    receipt = Remembered(_hash_of(request), stored(_without_secret(answer)))
+    key = request.idempotency_key
+    tx.ledger.remember(_actor_of(tx), request.operation, key, receipt=receipt, now=tx.now)
     return answer
+
+
+def find_answer(tx: Transaction, request: Write[T]) -> T | None:
+    """Return the first answer to a request with this key; refuse another request under the key."""
+    if request.idempotency_key is None:
+        return None
+    known = tx.ledger.recall(_actor_of(tx), request.operation, request.idempotency_key)
+    if known is None:
+        return None
+    if known.hash != _hash_of(request):
+        raise Refused(KeyReused(key=request.idempotency_key, operation=request.operation))
+    return decode(known.answer, result_of(type(request)))
+
+
+def _actor_of(tx: Transaction) -> str:
+    return tx.actor.agent_id or tx.actor.token_id
+
+
+def _hash_of(request: Write[Any]) -> str:
+    return hashlib.sha256(encode(_without_wait(request))).hexdigest()
 
 
 def _without_secret(answer: T) -> T:

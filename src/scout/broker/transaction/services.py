@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from scout.base.time import Time
 from scout.model.node import Pause
 from scout.policy.limits import Rules
+from scout.policy.tree.projects import ProjectRules
 from scout.ports import Blobs, Clock, Harness, Ids, KeptRuns, Places, Probe, Snapshots, TreePorts
 from scout.protocol.overview import Status
 
@@ -20,6 +21,7 @@ class LiveSettings:
     rules: Rules
     roots: tuple[str, ...]
     default_harness: str | None
+    projects: Mapping[str, ProjectRules] = field(default_factory=dict[str, ProjectRules])
     changed: tuple[str, ...] = ()
     needs_restart: tuple[str, ...] = ()
 
@@ -29,7 +31,7 @@ class Services:
     """`node`, `operator` and the agents of this machine are known once the broker has started.
 
     `ready`: the result of the last check of each harness; without `runs`, processes are not inspected.
-    Without `trees`, agents are not spawned.
+    `projects`: the settings of each known project, by its directory. Without `trees`, no agents are spawned.
     `paused`: nothing is started now. `line`: the place of each queued flight as text, by its id.
     """
 
@@ -43,6 +45,11 @@ class Services:
     harnesses: Mapping[str, Harness]
     version: str
     read_settings: Callable[[], LiveSettings]
+    # Writes one setting of a project to the settings file: directory, key, value.
+    set_project: Callable[[str, str, str], None]
+    # Adds a project to the settings file, so that it is known without the database.
+    add_project: Callable[[str], None]
+    projects: Mapping[str, ProjectRules] = field(default_factory=dict[str, ProjectRules])
     snapshots: Snapshots | None = None
     runs: KeptRuns | None = None
     trees: TreePorts | None = None
@@ -73,4 +80,5 @@ class Services:
         """Read the settings file again and apply it."""
         fresh = self.read_settings()
         self.rules, self.roots, self.default_harness = fresh.rules, fresh.roots, fresh.default_harness
+        self.projects = fresh.projects
         return fresh

@@ -1,1 +1,1 @@
-"""Agents that share a repository: who edits what."""
+"""Trees of agents: spawning, finishing, finding and reserving."""

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import click
 
+from scout.base.codec import plain
 from scout.base.refusal import Refused
 from scout.cli.connection.call import CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError, render_refusal, write_refusal
@@ -15,7 +16,7 @@ from scout.daemon.setting_checks import check_value, list_problems
 from scout.daemon.start import running
 from scout.settings.edit import add_root, set_value
 from scout.settings.load import Loaded, load, read
-from scout.settings.record import SETTINGS, values_of
+from scout.settings.record import PROJECT_SETTINGS, SETTINGS, value_at, values_of
 
 _EXAMPLES = """\b
 Examples:
@@ -42,9 +43,11 @@ def command(context: click.Context, as_json: bool) -> None:
     loaded = read()
     rows, problems = _rows(loaded), [*loaded.problems, *list_problems(loaded)]
     if as_json:
-        out_json({"settings": rows, "problems": [render_refusal(problem) for problem in problems]})
+        shown = [render_refusal(problem) for problem in problems]
+        out_json({"settings": rows, "projects": plain(loaded.settings.projects), "problems": shown})
     else:
         _write(rows)
+        _write_projects(loaded)
         for problem in problems:
             write_refusal(render_refusal(problem))
     if problems:
@@ -121,6 +124,16 @@ def _rows(loaded: Loaded) -> dict[str, dict[str, Any]]:
 def _write(rows: dict[str, dict[str, Any]]) -> None:
     shown = [(key, _text(key, row["value"]), paint(row["source"], "dim")) for key, row in rows.items()]
     out(table((), shown))
+
+
+def _write_projects(loaded: Loaded) -> None:
+    """Show the settings of each project that differ from the default."""
+    for root, rules in loaded.settings.projects.items():
+        out(f'[projects."{root}"]')
+        for key, row in PROJECT_SETTINGS.items():
+            value = row.check(value_at(plain(rules), key))
+            if value != row.default:
+                out(f"  {key} = {row.written(value)}")
 
 
 def _text(key: str, value: Any) -> str:

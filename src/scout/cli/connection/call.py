@@ -117,13 +117,23 @@ class DaemonCall:
         self.caller = caller or CliIdentity()
         self.start = start
 
-    def call(self, route: str, parameters: Mapping[str, Any], key: str | None = None) -> Any:
-        """Return the decoded response; raise a refusal. Writes carry a key, so that repeating is safe."""
+    def call(
+        self,
+        route: str,
+        parameters: Mapping[str, Any],
+        key: str | None = None,
+        *,
+        patience: float = _PATIENCE,
+    ) -> Any:
+        """Return the decoded response; raise a refusal. Writes carry a key, so that repeating is safe.
+
+        `patience`: seconds until the daemon must have answered.
+        """
         method, target, body = build_target(route, parameters)
         headers = {**self._headers(), "Accept": "application/json"}
         if method != "GET":
             headers["Idempotency-Key"] = quote(key) if key else os.urandom(16).hex()
-        answer = self._persist(method, target, headers, body)
+        answer = self._persist(method, target, headers, body, patience)
         self._warn_of_version(answer)
         return _decode_response(answer, self.caller.act_as)
 
@@ -156,12 +166,14 @@ class DaemonCall:
         if began:
             note(f"scout: started the daemon (pid {running.pid}, {running.url})")
 
-    def _persist(self, method: str, target: str, headers: dict[str, str], body: bytes) -> HttpResponse:
+    def _persist(
+        self, method: str, target: str, headers: dict[str, str], body: bytes, patience: float
+    ) -> HttpResponse:
         address, started, problem = self.caller.address, False, ""
         for pause in (*_PAUSES, None):
             try:
                 silent = self._check_daemon
-                return exchange(address, method, target, headers, body, timeout=_PATIENCE, silent=silent)
+                return exchange(address, method, target, headers, body, timeout=patience, silent=silent)
             except Lost as lost:
                 problem = f"the daemon at {address.name} broke the connection ({lost})"
             except OSError as error:

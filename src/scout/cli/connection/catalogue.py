@@ -24,6 +24,7 @@ SECTIONS = {
         "parse": "Parse addresses and mentions, offline.",
         "resolve": "Show what an address means, and why.",
         "agent": "Register, set up, retire and revive agents.",
+        "spawn": "Create child agents, each on its branch in a work tree.",
         "endpoint": "Register where an agent can be reached.",
         "session": "List, start, attach, inspect and stop harness sessions.",
         "wake": "Make sure an agent has a live session, and print its id.",
@@ -33,7 +34,7 @@ SECTIONS = {
         "tree": "Guard a repository against commits of reserved files.",
         "alias": "Manage your short names for agents.",
         "card": "Manage return addresses that others can use.",
-        "project": "Tell Scout that a project was moved.",
+        "project": "List projects, change their settings, and tell Scout that one was moved.",
         "node": "List the machines that this one knows.",
     },
     "Talk": {
@@ -116,7 +117,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "inbox": ("list", "claim", "ack", "nack", "renew"),
     "message": ("list", "show"),
     "node": ("list",),
-    "project": ("move",),
+    "project": ("list", "set", "move"),
     "question": ("create", "list", "show", "answer", "decline", "close", "reopen"),
     "reserve": ("add", "list", "release", "check"),
     "session": (
@@ -185,6 +186,7 @@ MODULES = {
     "now": "scout.cli.commands.observe:now",
     "watch": "scout.cli.commands.observe:watch",
     "open": "scout.cli.commands.terminal:command",
+    "spawn": "scout.cli.commands.spawn:command",
     "up": "scout.cli.commands.daemon:up",
     "down": "scout.cli.commands.daemon:down",
     "restart": "scout.cli.commands.daemon:restart",

@@ -13,7 +13,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import TextIO
 
 # -- escaping -----------------------------------------------------------------------------------------
@@ -147,6 +147,15 @@ def erase_status() -> None:
         _status.clear()
         sys.stderr.write("\r\x1b[K")
         sys.stderr.flush()
+
+
+def draw_lines(lines: Sequence[str], over: int = 0) -> None:
+    """Draw lines over the last `over` lines of the terminal. None is wider than the terminal."""
+    wide = (columns(sys.stderr) or 80) - 1
+    up = f"\x1b[{over}A" if over else ""
+    text = "".join(f"\r\x1b[K{_render(cut(line, wide))}\n" for line in lines)
+    sys.stderr.write(f"{up}{text}" + ("\x1b[J" if over > len(lines) else ""))
+    sys.stderr.flush()
 
 
 # -- widths -------------------------------------------------------------------------------------------

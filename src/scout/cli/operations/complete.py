@@ -26,6 +26,7 @@ ADDRESSES = frozenset(
         "ownerId",
         "reviewerId",
         "nextMoveOwnerId",
+        "from",
     }
 )
 
@@ -47,6 +48,8 @@ def completion_of(name: str) -> dict[str, Any]:
         return {"shell_complete": addresses}
     if name in _IDS:
         return {"shell_complete": functools.partial(_ids, name)}
+    if name == "setting":
+        return {"shell_complete": _project_keys}
     return {"shell_complete": _harnesses} if name == "harness" else {}
 
 
@@ -67,6 +70,12 @@ def _ids(name: str, ctx: click.Context, parameter: click.Parameter, incomplete: 
 
 def _harnesses(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(name) for name in HARNESSES if name.startswith(incomplete)]
+
+
+def _project_keys(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from scout.settings.record import PROJECT_SETTINGS
+
+    return [CompletionItem(key) for key in PROJECT_SETTINGS if key.startswith(incomplete)]
 
 
 def _listed(operation: str, **parameters: Any) -> list[dict[str, Any]]:

@@ -197,6 +197,18 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "open": ("scout open @arc", "scout open ses_01…"),
     "runtimes": ("scout runtimes", "scout runtimes --check claude", "scout runtimes --check echo --json"),
     "node.list": ("scout node list",),
+    "spawn": (
+        "scout spawn api ui --task 'Add a health check and commit it.'",
+        "scout spawn fix --count 3 --harness codex --no-wait --task 'Fix one flaky test.'",
+        "scout spawn docs --from @arc.api --base v1.2 --panes",
+        "scout spawn lint --role worker    # no branch: it shares its parent's directory",
+    ),
+    "project.list": ("scout project list",),
+    "project.set": (
+        "scout project set worktree.setup 'npm ci'",
+        "scout project set worktree.copy '.env* config/local.toml'",
+        "scout project set worktree.setup none --project ../app",
+    ),
     "project.move": ("scout project move ../old ../new",),
     "token.create": ("scout token create --agent @arc --label laptop", "scout token create --kind guest"),
     "token.list": ("scout token list",),

@@ -65,7 +65,7 @@ def settle(flight: dict[str, Any], as_json: bool = False) -> int:
         for one in _known(flight):
             note(one)
         note(f"try: scout wait {flight['id']}")
-    return _exit(flight)
+    return exit_of(flight)
 
 
 def _asked_by(flight: dict[str, Any]) -> str | None:
@@ -75,7 +75,8 @@ def _asked_by(flight: dict[str, Any]) -> str | None:
     return str(on["ref"]) if mine and on.get("kind") == "question" else None
 
 
-def _exit(flight: dict[str, Any]) -> int:
+def exit_of(flight: dict[str, Any]) -> int:
+    """Return the exit code of a flight: 0 if it is completed, its error's, or that it is still open."""
     state = flight["state"]
     if state == "failed":
         error: dict[str, Any] = flight.get("error") or {}

@@ -32,7 +32,7 @@ class ProgressLine:
     def show(self, says: str, record: dict[str, Any], passed: float) -> None:
         self.turn += 1
         spin = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"[self.turn % 10]
-        text = f" · {int(passed // 60)}:{int(passed % 60):02d}{_silence(record.get('updatedAt'))}"
+        text = f" · {int(passed // 60)}:{int(passed % 60):02d}{describe_silence(record.get('updatedAt'))}"
         room = _columns() - len(text) - 3
         says = clean(" ".join(says.split()))
         show_status(f"{spin} {says if len(says) <= room else says[: room - 1] + '…'}{text}")
@@ -50,7 +50,7 @@ def _columns() -> int:
         return _WIDE
 
 
-def _silence(moment: object) -> str:
+def describe_silence(moment: object) -> str:
     """Return how long there was no activity, if that is long enough to show."""
     from datetime import datetime
 

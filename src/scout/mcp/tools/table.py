@@ -9,6 +9,7 @@ from scout.identity.name import HandleName, OperatorName, PathName
 from scout.mcp.tools import acts, asking, lines
 from scout.mcp.tools.session_tools import SESSION_TOOLS
 from scout.mcp.tools.tool import Argument, Tool, arguments, one
+from scout.mcp.tools.tree_tools import TREE_TOOLS
 from scout.model.agent import ToolRole
 from scout.model.waiting import WaitingKind
 from scout.protocol import (
@@ -418,6 +419,7 @@ _TABLE = (
         lines.usage,
     ),
     *SESSION_TOOLS,
+    *TREE_TOOLS,
     Tool(
         "card_create",
         "Create a return address that others can use.",

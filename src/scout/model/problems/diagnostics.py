@@ -8,11 +8,11 @@ from scout.base import refusal
 from scout.base.refusal import Candidate, Diagnostic, Refused, Remedy, code_of
 from scout.base.registry import classes_in
 from scout.identity import problem
-from scout.model.problems import request, session, target
+from scout.model.problems import request, session, target, tree
 from scout.model.problems.request import NotFound
 
 ALL: tuple[type[Diagnostic], ...] = classes_in(
-    (problem, target, session, request, refusal),
+    (problem, target, session, tree, request, refusal),
     Diagnostic,
     # A base class has no name on the wire.
     lambda diagnostic: diagnostic.__struct_config__.tag != diagnostic.__name__,

@@ -29,6 +29,13 @@ SELECT data FROM agents WHERE project_root = :root AND birth_branch = :branch AN
 -- children_count: live children of an agent
 SELECT count(*) FROM agents WHERE parent_id = :parent AND lifecycle <> 'retired';
 
+-- children_of: the children of an agent, live or retired, oldest first
+SELECT data FROM agents WHERE parent_id = :parent ORDER BY id LIMIT :limit;
+
+-- root_agent: the agent at the root of a project's tree; the one born on a branch comes first
+SELECT data FROM agents WHERE project_root = :root AND birth_branch IS NOT NULL AND parent_id IS NULL
+AND lifecycle <> 'retired' ORDER BY birth_branch = :branch DESC, id LIMIT 1;
+
 -- agent_at_path: an agent by its path, live or retired
 SELECT data FROM agents WHERE path = :path;
 
