@@ -36,7 +36,7 @@ def test_every_code_has_a_scene_or_a_reason() -> None:
     assert {*SCENES} & {*ABSENT} == set()
 
 
-@pytest.mark.rows("R0-95", "R3.5-2")
+@pytest.mark.rows("R0-95", "R3.5-2", "R1.5-16", "R10.3-1")
 @pytest.mark.parametrize("code", SCENES)
 def test_a_refusal_is_the_same_everywhere_and_what_it_offers_can_be_pasted(stage: Stage, code: str) -> None:
     scene = SCENES[code]

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -44,7 +45,7 @@ def addresses(told: Any) -> list[str]:
 # -- what a person types -------------------------------------------------------------------------------
 
 
-@pytest.mark.rows("R10-1", "R10-2", "R10-3", "R1.5-1", "R1.5-2", "R1.5-17")
+@pytest.mark.rows("R10.1-1", "R10.1-2", "R10.1-3", "R1.1-40", "R1.1-41", "R1.5-1", "R1.5-17")
 def test_three_agents_on_three_branches_with_one_command(me: Shell) -> None:
     arc = project(me)
     done = me.type("spawn", "api", "ui", "docs", "--task", "Say hello.", cwd=arc)
@@ -64,7 +65,7 @@ def test_three_agents_on_three_branches_with_one_command(me: Shell) -> None:
     assert (root["toolRole"], root["birthBranch"], shown["parentId"]) == ("tl", "main", root["id"])
 
 
-@pytest.mark.rows("R10-4")
+@pytest.mark.rows("R10.1-4", "R1.1-17", "R1.5-2", "R1.5-3")
 def test_the_same_slug_again_is_the_same_agent_and_a_retired_one_asks_for_revive(me: Shell) -> None:
     arc = project(me)
     first = me.data("spawn", "api", cwd=arc)["agents"][0]
@@ -79,6 +80,51 @@ def test_the_same_slug_again_is_the_same_agent_and_a_retired_one_asks_for_revive
     assert not me.data("spawn", "api", cwd=arc)["agents"][0]["created"]
 
 
+@pytest.mark.rows(
+    "R1.1-42", "R1.1-43", "R1.1-44", "R1.5-18", "R1.5-19", "R1.5-26", "R1.5-27", "R1.5-30", "R1.5-31"
+)
+def test_the_names_and_the_folders_of_spawned_agents(me: Shell) -> None:
+    arc = project(me)
+    me.say("spawn", "api", "ui", cwd=arc)
+    one = me.data("spawn", "tests", "--from", "@arc.api", cwd=arc)["agents"][0]
+    other = me.data("spawn", "tests", "--from", "@arc.ui", cwd=arc)["agents"][0]
+    worker = me.data("spawn", "lint", "--role", "worker", cwd=arc)["agents"][0]
+    below = me.data("spawn", "lint", "--role", "worker", "--from", "@arc.api", cwd=arc)["agents"][0]
+    assert (one["path"], other["path"]) == ("/me/agent/arc/sub/0/sub/0", "/me/agent/arc/sub/1/sub/0")
+    assert (worker["path"], worker["address"]) == ("/me/agent/arc/sub/2", "@arc.w-2")
+    assert (below["address"], worker["agent"]["birthBranch"]) == ("@arc.api-1", None)
+    hashed = hashlib.sha256(b"main.ui.tests").hexdigest()[:6]
+    assert other["workingDir"] == str(arc / ".scout" / "worktrees" / f"tests-{hashed}")
+    same = me.data("spawn", "api-tests", cwd=arc)["agents"][0]
+    assert same["address"] == f"@arc.api-tests-{hashlib.sha256(b'main.api-tests').hexdigest()[:6]}"
+    assert (arc / ".scout" / "agents" / "lint" / "identity.json").exists()
+    facts = json.loads((Path(one["workingDir"]) / ".scout" / "identity.json").read_text())
+    assert {"id", "path", "birthBranch", "parent", "role", "projectRoot", "createdAt", "mac"} <= {*facts}
+    ignored = {"worktrees/", "agents/", "identity.json", ".gitignore"}
+    assert ignored <= {*(arc / ".scout" / ".gitignore").read_text().split()}
+    texts = [file.read_text("utf-8", "replace") for file in arc.rglob("*") if file.is_file()]
+    assert not [text for text in texts if "sct_" in text]
+
+
+@pytest.mark.rows(
+    "R1.5-5", "R1.5-6", "R1.5-7", "R1.5-8", "R1.5-9", "R1.5-10", "R1.2-55", "R1.2-57", "R10.3-1"
+)
+def test_a_slug_is_refused_with_the_command_that_works(me: Shell) -> None:
+    arc = project(me)
+    for slug, other in {
+        "Super Auth": "super-auth",
+        "a.b": "a-b",
+        "x" * 51: "x" * 50,
+        "a..b~^:": "a-b",
+        "root": "my-root",
+    }.items():
+        refused = me.type("spawn", slug, cwd=arc)
+        assert refused.returncode != 0
+        assert f"try: scout spawn {other}" in refused.stderr, refused.stderr
+    assert branches(arc) == ["main"]
+    assert me.data("who")["items"] == []
+
+
 def test_json_has_the_agents_and_their_flights(me: Shell) -> None:
     arc = project(me)
     told = me.data("spawn", "fix", "--count", "2", "--task", "-", cwd=arc, stdin="Do it.")
@@ -91,6 +137,7 @@ def test_json_has_the_agents_and_their_flights(me: Shell) -> None:
 SLOW = ["sh", "-c", "cat; sleep 600"]
 
 
+@pytest.mark.rows("R10.1-2")
 def test_a_terminal_shows_one_picture_and_ctrl_c_leaves_the_work_running(me: Shell) -> None:
     arc = project(me)
     wish = {"definitionId": "arc", "projectRoot": str(arc), "command": SLOW}
@@ -110,6 +157,7 @@ def test_a_terminal_shows_one_picture_and_ctrl_c_leaves_the_work_running(me: She
         me.say("flight", "cancel", one)
 
 
+@pytest.mark.rows("R10.2-2")
 def test_a_failure_of_one_is_said_and_the_others_are_there(me: Shell) -> None:
     arc = project(me)
     me.say(
@@ -133,7 +181,7 @@ def test_a_failure_of_one_is_said_and_the_others_are_there(me: Shell) -> None:
 # -- a work tree that can build ------------------------------------------------------------------------
 
 
-@pytest.mark.rows("R10-6", "R10-7")
+@pytest.mark.rows("R10.2-1")
 def test_the_operator_sets_up_fresh_work_trees_and_the_repository_cannot(me: Shell) -> None:
     arc = project(me)
     (arc / ".env.local").write_text("KEY=1\n")
@@ -161,6 +209,7 @@ def test_the_operator_sets_up_fresh_work_trees_and_the_repository_cannot(me: She
     assert "forbidden" in refused.stderr
 
 
+@pytest.mark.rows("R1.5-25")
 def test_a_known_project_survives_the_database(me: Shell) -> None:
     arc = project(me)
     me.say("spawn", "api", cwd=arc)
@@ -239,6 +288,7 @@ def _detached(me: Shell) -> Path:
         (_detached, "main.api"),
     ],
 )
+@pytest.mark.rows("R10.3-2")
 def test_a_repository_of_any_kind(me: Shell, make: Any, branch: str) -> None:
     folder: Path = make(me)
     told = me.data("spawn", "api", "--harness", "echo", "--task", "Hello.", cwd=folder)
@@ -281,7 +331,7 @@ def test_a_disk_that_cannot_be_written_is_refused_and_nothing_is_made(me: Shell)
 # -- hostile repositories ------------------------------------------------------------------------------
 
 
-@pytest.mark.rows("R10-9")
+@pytest.mark.rows("R10.9-1")
 def test_nothing_of_a_hostile_repository_runs_or_is_believed(me: Shell) -> None:
     arc = project(me)
     mark = me.folder / "pwned"
@@ -346,7 +396,7 @@ def _post(me: Daemon, slug: str, arc: Path) -> Any:
     return me.call("POST", "/v1/spawn", wish)
 
 
-@pytest.mark.rows("R1.4-21", "R10-8")
+@pytest.mark.rows("R1.4-28", "R10.2-3")
 def test_sixty_four_spawns_at_once_from_several_processes(me: Shell) -> None:
     arc = project(me)
     me.say("config", "set", "limits.fanOut", "64")
@@ -389,7 +439,7 @@ async def _call(one: Daemon, token: str, path: str, tool: str, arguments: dict[s
             return listed, await client.call_tool(tool, arguments)
 
 
-@pytest.mark.rows("R10-5")
+@pytest.mark.rows("R10.1-5")
 def test_a_lead_spawns_through_its_tool_and_a_dev_has_no_such_tool(me: Shell) -> None:
     arc, one = project(me), daemon_of(me)
     me.say("spawn", "api", "--role", "tl", cwd=arc)
@@ -417,6 +467,7 @@ def test_a_lead_spawns_through_its_tool_and_a_dev_has_no_such_tool(me: Shell) ->
 # -- windows -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rows("R10.1-7")
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux here: windows are not proved")
 def test_panes_are_windows_in_the_work_trees(me: Shell) -> None:
     arc = project(me)

@@ -69,6 +69,7 @@ def check_whole(me: Shell, arc: Path) -> bool:
     return there
 
 
+@pytest.mark.rows("R10.1-6")
 def test_a_kill_before_each_git_command_leaves_nothing_half(me: Shell) -> None:
     arc, paused = project(me), PausedGit(me.folder / "git")
     pid = up(me, paused)
