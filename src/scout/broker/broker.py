@@ -10,6 +10,7 @@ from scout.base.refusal import Refused
 from scout.broker import first_start
 from scout.broker.delivery.dispatcher import Dispatcher
 from scout.broker.delivery.terminals import Terminals
+from scout.broker.effects import family
 from scout.broker.local import LocalScout
 from scout.broker.routing import attention_items
 from scout.broker.routing.routes import wake_agent
@@ -257,6 +258,7 @@ class Broker:
             result = work(tx)
             if tx.events and tx.actor.agent_id not in self.services.own_agents:
                 wake_agent(tx, tx.actor.agent_id, "it did something itself")
+            family.notify_parents(tx)
             if tx.ledger.unwritten:
                 tx.ledger.flush()
         except BaseException:
