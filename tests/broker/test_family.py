@@ -124,7 +124,7 @@ async def test_a_retirement_and_the_asks_that_fail_with_it_are_one_message(rig: 
     await asked(await rig.scout(), child, "Add another.")
     await rig.operator(RetireAgent(address=CHILD, reason="merged"))
     (body,) = await inbox_bodies(rig, "arc")
-    lines = [line for line in body.splitlines() if line.startswith(CHILD)]
+    lines = [part.splitlines()[0] for part in body.split("\n\n")]
     assert sorted(lines) == [
         f"{CHILD} failed: Add a test.",
         f"{CHILD} failed: Add another.",

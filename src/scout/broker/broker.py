@@ -27,6 +27,7 @@ from scout.broker.transaction.streams import Hub, Waiters
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.transaction.transactions import until_stored
 from scout.broker.tree import recovery
+from scout.broker.tree.scan import TreeDiscovery
 from scout.broker.tree.spawn import Spawns
 from scout.broker.upkeep import housekeeping
 from scout.broker.upkeep.housekeeping import DiskCaps
@@ -133,6 +134,7 @@ class Broker:
         self._notifier = Notifier(self.services, sinks, self.as_system, self.read)
         self.warm_keeper = WarmKeeper(self.services, self.as_system, self.read, self.dispatcher)
         self.restart_recovery = RestartRecovery(self.services, self.as_system, self.dispatcher)
+        self.tree_discovery = TreeDiscovery(self)
         self.disk_caps = DiskCaps(self)
         self.terminals = Terminals(self)
         self.spawns = Spawns(self.services)
@@ -155,6 +157,7 @@ class Broker:
         self.services.status = status
         await self.as_system(lambda tx: first_start.begin(tx, operator_secret, login, host))
         self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs are slow
+        await self.tree_discovery.begin()
         await recovery.recover_spawns(self)
         await self.terminals.begin()
         await self.host_processes.begin()
@@ -182,6 +185,7 @@ class Broker:
     async def close(self) -> None:
         """End streams and start nothing more. Programs keep running; the owner of the store closes it."""
         self.hub.close()
+        await self.tree_discovery.close()
         await self.checks.close()
         await self.spawns.close()
         await self._notifier.close()

@@ -12,6 +12,9 @@ from scout.identity.problem import ReservedName, instead, malformed
 from scout.identity.reserved import RESERVED, check_name
 from scout.identity.segment import fold, segment
 
+# All work trees of a project, whatever their depth, are in this folder of its main repository.
+WORK_TREES = "/.scout/worktrees/"
+
 
 class Spelling(Record):
     """The three names of an agent. Only registered and spawned agents have a handle."""
