@@ -27,7 +27,7 @@ from scout.broker.operations import (
     work,
 )
 from scout.broker.sessions import control, observation, records, runtimes
-from scout.broker.tree import projects, scan, spawn, view
+from scout.broker.tree import projects, reconcile, scan, spawn, view
 from scout.protocol import access as access_requests
 from scout.protocol import agents as agent_requests
 from scout.protocol import allowances as allowance_requests
@@ -216,6 +216,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     # -- trees
     tree_view_requests.ShowTree: Handler(view.show_tree, ASYNC),
     tree_view_requests.ScanTree: Handler(scan.scan_tree, ASYNC),
+    tree_view_requests.ReconcileTree: Handler(reconcile.reconcile_tree, ASYNC),
     # -- access
     access_requests.SetAlias: Handler(access.set_alias, WRITE),
     access_requests.ListAliases: Handler(access.list_aliases, READ),

@@ -62,7 +62,7 @@ async def scan_folders(
     for root in roots:
         try:
             left = max(0.0, end - clock.monotonic())
-            found[root] = await read_disk(functools.partial(trees.folders.scan, root), left)
+            found[root] = await read_disk(functools.partial(_scan_settled, trees, root), left)
         except TimeoutError:
             notes.append(f"{root} could not be read within {seconds:.0f} s")
         except (GitFailed, OSError, Refused) as failure:
@@ -70,3 +70,11 @@ async def scan_folders(
     for note in notes:
         _LOG.warning(note)
     return found, tuple(notes)
+
+
+def _scan_settled(trees: TreePorts, root: str) -> tuple[FoundFolder, ...]:
+    """Scan a project without the folders that are being made or removed now."""
+    changing = {one.folder for one in trees.journal.unfinished()}
+    found = trees.folders.scan(root)
+    changing |= {one.folder for one in trees.journal.unfinished()}
+    return tuple(one for one in found if one.identity is not None or one.folder not in changing)

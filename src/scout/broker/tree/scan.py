@@ -36,7 +36,8 @@ _ROLES = {role.value for role in (ToolRole.TL, ToolRole.DEV, ToolRole.WORKER)}
 async def scan_tree(call: CallContext[CallBroker], request: ScanTree) -> TreeScan:
     """Register agents that the directory lacks; folders that are not believed are only listed."""
     projects = await call.read(lambda tx: choose_projects(tx, request.project_root))
-    return await scan_projects(call.broker, projects)
+    answer = await scan_projects(call.broker, projects)
+    return await call.write_once(request, lambda _, __: answer)
 
 
 def choose_projects(tx: Transaction, named: str | None) -> tuple[str, ...]:
