@@ -42,6 +42,7 @@ from scout.store.ledger import LAST
 _SECONDS = 30.0
 _PAGE = 1000
 _MOST = 10_000
+_Key = tuple[Difference, str, str | None]
 
 
 class _Facts(NamedTuple):
@@ -69,13 +70,15 @@ async def reconcile_tree(call: CallContext[CallBroker], request: ReconcileTree) 
     findings: list[TreeFinding] = []
     notes: list[str] = []
     agents = 0
-    for root in projects if call.services.trees is not None else ():
-        sources, problems = await _collect(call, call.services.trees, root)
+    trees = call.services.trees
+    for root in projects if trees is not None else ():
+        assert trees is not None  # checked before the loop
+        sources, problems = await _collect(call, trees, root)
         notes += problems
         agents += len(sources.agents)
         found = find_differences(sources)
         if request.fix:
-            findings += await _fix(call, call.services.trees, root, found)
+            findings += await _fix(call, trees, root, found)
         else:
             findings += [_show(root, one) for one in found]
     answer = Reconciliation(
@@ -222,17 +225,22 @@ async def _fix(
     call: CallContext[CallBroker], trees: TreePorts, root: str, found: Iterable[DifferenceFound]
 ) -> list[TreeFinding]:
     """Repair what can be repaired, compare again, and return what was found with what is left."""
-    problems = {_key(one): await _repair(_Job(call, trees, root, one)) for one in found if one.repair}
+    problems: dict[_Key, str] = {}
+    if any(one.repair is Repair.REGISTER for one in found):
+        await scan_projects(call.broker, (root,))
+    for one in found:
+        if one.repair in _REPAIRS:
+            problems[_key(one)] = await _repair(_Job(call, trees, root, one))
     sources, _ = await _collect(call, trees, root)
     left = {_key(one): one for one in find_differences(sources)}
-    first = [
-        _show(root, one, fixed=_key(one) not in left, problem=problems.get(_key(one), "")) for one in found
+    known = {_key(one): one for one in found}
+    shown = [
+        _show(root, one, fixed=key not in left, problem=problems.get(key, "")) for key, one in known.items()
     ]
-    known = {_key(one) for one in found}
-    return [*first, *(_show(root, one) for key, one in left.items() if key not in known)]
+    return [*shown, *(_show(root, one) for key, one in left.items() if key not in known)]
 
 
-def _key(found: DifferenceFound) -> tuple[Difference, str, str | None]:
+def _key(found: DifferenceFound) -> _Key:
     return found.kind, found.subject, found.session_id
 
 
@@ -244,10 +252,6 @@ async def _repair(job: _Job) -> str:
     except (GitFailed, OSError, Refused) as failure:
         return str(failure)
     return ""
-
-
-async def _register(job: _Job) -> None:
-    await scan_projects(job.call.broker, (job.root,))
 
 
 async def _rewrite_identity(job: _Job) -> None:
@@ -308,7 +312,6 @@ def _folder_of_worker(root: str, agent: Agent) -> str:
 
 
 _REPAIRS: Mapping[Repair, Callable[[_Job], Awaitable[None]]] = {
-    Repair.REGISTER: _register,
     Repair.REWRITE_IDENTITY: _rewrite_identity,
     Repair.RESTORE_TREE: _restore_tree,
     Repair.PRUNE: _prune,
