@@ -53,6 +53,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("why", "brief", "usage", "pause", "resume"), "insight"),
     **dict.fromkeys(("topology", "flight.diff", "session.tail"), "observation"),
     **dict.fromkeys(("session", "wake", "interrupt", "runtimes"), "sessions"),
+    **dict.fromkeys(("tree", "tree.scan", "tree.reconcile"), "trees"),
     **dict.fromkeys(("spawn", "project.list", "project.set"), "spawned"),
 }
 
