@@ -46,6 +46,7 @@ class TreeAgent(Record, omit_defaults=True):
     id: str
     address: str
     path: str
+    name: str | None = None
     parent_id: str | None = None
     depth: int = 0
     role: ToolRole

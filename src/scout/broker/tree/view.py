@@ -206,6 +206,7 @@ def _show_agent(tx: Transaction, agent: Agent, depth: int, here: str | None) -> 
         id=agent.id,
         address=tx.address(agent.id),
         path=str(agent.path),
+        name=agent.config.name,
         parent_id=agent.parent_id,
         depth=depth,
         role=agent.tool_role,

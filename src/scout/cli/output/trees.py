@@ -63,7 +63,8 @@ def _draw_stems(depths: Sequence[int]) -> list[tuple[str, str]]:
 def _show_agent(agent: dict[str, Any], stem: str, below: str) -> None:
     state = _state(agent)
     name = paint(agent["address"], "bold")
-    words = [name, agent["role"], paint(state.replace("_", " "), _STATES.get(state, "dim"))]
+    role = " ".join(filter(None, (agent["role"], agent.get("name"))))
+    words = [name, role, paint(state.replace("_", " "), _STATES.get(state, "dim"))]
     head = f"{stem}{'  '.join(words)}" + (f"  {paint(_HERE, 'cyan')}" if agent.get("here") else "")
     out(cut(head, columns()))
     for line in _details(agent):
