@@ -11,12 +11,12 @@ from scout.model.agent import Agent, AgentConfig, Lifecycle, ToolRole, new_agent
 from scout.policy.tree.reconcile import (
     REPAIRS,
     DeadSession,
-    Difference,
     DifferenceFound,
     Repair,
     SeenFolder,
     SeenTree,
     SignedIdentity,
+    TreeDifference,
     TreeSources,
     find_differences,
 )
@@ -111,7 +111,7 @@ def test_every_repair_is_reached_by_a_difference() -> None:
 def test_a_signed_folder_without_an_agent_is_registered() -> None:
     found = only(agents=(ROOT_AGENT, HELPER))
     assert (found.kind, found.subject, found.repair) == (
-        Difference.UNREGISTERED,
+        TreeDifference.UNREGISTERED,
         f"{TREES}/auth",
         Repair.REGISTER,
     )
@@ -121,7 +121,7 @@ def test_a_signed_folder_without_an_agent_is_registered() -> None:
 def test_a_signed_folder_whose_name_is_taken_is_only_offered() -> None:
     blocked = folder(AUTH, blocked="another agent has the path", adopt=ADOPT)
     found = only(agents=(ROOT_AGENT, HELPER), folders=(folder(ROOT_AGENT), blocked, folder(HELPER)))
-    assert (found.kind, found.repair, found.remedy) == (Difference.UNREGISTERED, None, ADOPT)
+    assert (found.kind, found.repair, found.remedy) == (TreeDifference.UNREGISTERED, None, ADOPT)
     assert found.words == "its agent cannot be registered again: another agent has the path"
 
 
@@ -138,7 +138,7 @@ def test_an_identity_file_that_differs_is_written_again(change: dict[str, Any], 
     other = folder(AUTH, identity=identity(AUTH, **change))
     found = only(folders=(folder(ROOT_AGENT), other, folder(HELPER)))
     assert (found.kind, found.subject, found.repair) == (
-        Difference.OTHER_IDENTITY,
+        TreeDifference.OTHER_IDENTITY,
         "@hudson.auth",
         Repair.REWRITE_IDENTITY,
     )
@@ -149,7 +149,7 @@ def test_an_agent_that_works_elsewhere_than_in_its_work_tree_is_reported() -> No
     moved = changed(AUTH, working_dir=f"{TREES}/other")
     trees = (tree(ROOT_AGENT), tree(AUTH), tree(moved, branch="main.auth"))
     found = only(agents=(ROOT_AGENT, moved, HELPER), trees=trees)
-    assert (found.kind, found.repair) == (Difference.MOVED, None)
+    assert (found.kind, found.repair) == (TreeDifference.MOVED, None)
     assert found.remedy == Remedy(
         operation="agent.config",
         parameters={"address": "@hudson.auth", "workingDir": f"{TREES}/auth"},
@@ -166,13 +166,13 @@ def test_the_kept_folder_of_a_retired_agent_is_no_difference() -> None:
 @pytest.mark.parametrize(
     ("unsigned", "kind"),
     [
-        ({"claimed": True, "problem": "its signature is not valid"}, Difference.FORGED),
-        ({"problem": "it has no identity file"}, Difference.NO_IDENTITY),
-        ({}, Difference.NO_IDENTITY),
+        ({"claimed": True, "problem": "its signature is not valid"}, TreeDifference.FORGED),
+        ({"problem": "it has no identity file"}, TreeDifference.NO_IDENTITY),
+        ({}, TreeDifference.NO_IDENTITY),
     ],
 )
 def test_an_unsigned_folder_of_an_agent_gets_its_identity_file_again(
-    unsigned: dict[str, Any], kind: Difference
+    unsigned: dict[str, Any], kind: TreeDifference
 ) -> None:
     folders = (folder(ROOT_AGENT), folder(AUTH, identity=None, **unsigned), folder(HELPER))
     found = only(folders=folders)
@@ -185,18 +185,18 @@ def test_an_unsigned_folder_of_an_agent_gets_its_identity_file_again(
     [
         (
             {"claimed": True, "problem": "its signature is not valid"},
-            Difference.FORGED,
+            TreeDifference.FORGED,
             "its signature is not valid; nothing in it is believed",
         ),
         (
             {"problem": "it has no identity file"},
-            Difference.ORPHAN,
+            TreeDifference.ORPHAN,
             "no agent works in it: it has no identity file",
         ),
     ],
 )
 def test_an_unsigned_folder_without_an_agent_is_only_offered(
-    unsigned: dict[str, Any], kind: Difference, words: str
+    unsigned: dict[str, Any], kind: TreeDifference, words: str
 ) -> None:
     stray = SeenFolder(folder=f"{TREES}/stray", adopt=ADOPT, **unsigned)
     found = only(folders=(folder(ROOT_AGENT), folder(AUTH), folder(HELPER), stray))
@@ -206,12 +206,12 @@ def test_an_unsigned_folder_without_an_agent_is_only_offered(
 def test_the_unsigned_folder_of_a_worker_belongs_to_the_agent_that_it_claims() -> None:
     forged = folder(HELPER, identity=None, claimed=True, claimed_id="agt_helper")
     found = only(folders=(folder(ROOT_AGENT), folder(AUTH), forged))
-    assert (found.kind, found.subject) == (Difference.FORGED, "@hudson.w-1")
+    assert (found.kind, found.subject) == (TreeDifference.FORGED, "@hudson.w-1")
     copied = folder(HELPER, folder=f"{ROOT}/.scout/agents/copy", identity=None, claimed=True)
     for claim in ("agt_helper", "agt_auth", None):
         stray = SeenFolder(folder=copied.folder, kind="worker", claimed=True, claimed_id=claim)
         found = only(folders=(folder(ROOT_AGENT), folder(AUTH), folder(HELPER), stray))
-        assert (found.kind, found.subject) == (Difference.FORGED, copied.folder)
+        assert (found.kind, found.subject) == (TreeDifference.FORGED, copied.folder)
 
 
 # -- agents ------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_a_missing_work_tree_is_checked_out_again() -> None:
     for trees in ((tree(ROOT_AGENT),), (tree(ROOT_AGENT), tree(AUTH, missing=True))):
         found = only(folders=folders, trees=trees)
         assert (found.kind, found.subject, found.repair) == (
-            Difference.MISSING,
+            TreeDifference.MISSING,
             "@hudson.auth",
             Repair.RESTORE_TREE,
         )
@@ -231,7 +231,7 @@ def test_a_missing_work_tree_is_checked_out_again() -> None:
 def test_a_moved_work_tree_is_reported_with_its_new_place() -> None:
     trees = (tree(ROOT_AGENT), tree(AUTH, path="/elsewhere/auth"))
     found = only(folders=(folder(ROOT_AGENT), folder(HELPER)), trees=trees)
-    assert (found.kind, found.repair) == (Difference.MOVED, None)
+    assert (found.kind, found.repair) == (TreeDifference.MOVED, None)
     assert found.words.endswith("git has its branch at /elsewhere/auth")
     assert found.remedy is not None
     assert found.remedy.parameters["workingDir"] == "/elsewhere/auth"
@@ -243,7 +243,7 @@ def test_a_work_tree_whose_branch_is_gone_cannot_be_repaired() -> None:
         trees=(tree(ROOT_AGENT),),
         branches=frozenset({"main"}),
     )
-    assert (found.kind, found.repair) == (Difference.LOST, None)
+    assert (found.kind, found.repair) == (TreeDifference.LOST, None)
     assert found.remedy == Remedy(operation="agent.retire", parameters={"address": "@hudson.auth"})
 
 
@@ -263,7 +263,7 @@ def test_a_renamed_branch_is_reported_and_changes_nothing(
     branch: str | None, branches: set[str], words: str
 ) -> None:
     found = only(trees=(tree(ROOT_AGENT), tree(AUTH, branch=branch)), branches=frozenset(branches))
-    assert (found.kind, found.subject, found.repair) == (Difference.RENAMED, "@hudson.auth", None)
+    assert (found.kind, found.subject, found.repair) == (TreeDifference.RENAMED, "@hudson.auth", None)
     assert found.words == f"{words}the agent keeps its name"
 
 
@@ -274,7 +274,7 @@ def test_a_folder_that_git_does_not_list_is_left_to_git() -> None:
 def test_a_worker_without_a_folder_gets_it_again() -> None:
     found = only(folders=(folder(ROOT_AGENT), folder(AUTH)))
     assert (found.kind, found.subject, found.repair) == (
-        Difference.NO_IDENTITY,
+        TreeDifference.NO_IDENTITY,
         "@hudson.w-1",
         Repair.REWRITE_IDENTITY,
     )
@@ -282,7 +282,7 @@ def test_a_worker_without_a_folder_gets_it_again() -> None:
 
 def test_a_root_agent_with_children_needs_an_identity_file() -> None:
     found = only(folders=(folder(AUTH), folder(HELPER)))
-    assert (found.kind, found.subject, found.folder) == (Difference.NO_IDENTITY, "@hudson", ROOT)
+    assert (found.kind, found.subject, found.folder) == (TreeDifference.NO_IDENTITY, "@hudson", ROOT)
     alone = changed(ROOT_AGENT, next_sub_index=0)
     assert compare(agents=(alone,), folders=(), trees=(tree(alone),)) == ()
 
@@ -290,7 +290,7 @@ def test_a_root_agent_with_children_needs_an_identity_file() -> None:
 def test_two_agents_in_one_work_tree_are_reported() -> None:
     twin = changed(AUTH, id="agt_twin", path=AgentPath.parse("/ada/agent/hudson/sub/0"))
     found = compare(agents=(ROOT_AGENT, AUTH, HELPER, twin))
-    assert [one.kind for one in found] == [Difference.DUPLICATE]
+    assert [one.kind for one in found] == [TreeDifference.DUPLICATE]
     assert found[0].words == "several agents work in it: @hudson.auth, /ada/agent/hudson/sub/0"
 
 
@@ -300,7 +300,11 @@ def test_two_agents_in_one_work_tree_are_reported() -> None:
 def test_a_child_number_that_is_taken_is_raised() -> None:
     behind = changed(ROOT_AGENT, next_sub_index=1)
     found = only(agents=(behind, AUTH, HELPER))
-    assert (found.kind, found.agent_id, found.repair) == (Difference.INDEX, "agt_root", Repair.RAISE_INDEX)
+    assert (found.kind, found.agent_id, found.repair) == (
+        TreeDifference.INDEX,
+        "agt_root",
+        Repair.RAISE_INDEX,
+    )
 
 
 def test_a_parent_of_another_project_is_known() -> None:
@@ -309,7 +313,7 @@ def test_a_parent_of_another_project_is_known() -> None:
 
 def test_a_missing_parent_is_reported() -> None:
     found = compare(agents=(AUTH, HELPER), folders=(folder(AUTH), folder(HELPER)))
-    assert [(one.kind, one.repair) for one in found] == [(Difference.NO_PARENT, None)] * 2
+    assert [(one.kind, one.repair) for one in found] == [(TreeDifference.NO_PARENT, None)] * 2
     assert found[0].words == "its parent /ada/agent/hudson is not in the directory"
 
 
@@ -325,7 +329,7 @@ def test_a_parent_that_path_or_branch_do_not_name_is_reported(change: dict[str, 
         trees=(tree(ROOT_AGENT), tree(other)),
         branches=frozenset({"main", "main.auth", "main.other.auth"}),
     )
-    assert (found.kind, found.repair) == (Difference.OTHER_PARENT, None)
+    assert (found.kind, found.repair) == (TreeDifference.OTHER_PARENT, None)
     assert found.words == "its parent is @hudson, which its path or its branch does not say"
 
 
@@ -345,7 +349,11 @@ def test_an_entry_of_git_without_a_folder_is_removed() -> None:
         SeenTree(path=f"{TREES}/there", branch="y"),
     )
     found = only(trees=(tree(ROOT_AGENT), tree(AUTH), gone, *others))
-    assert (found.kind, found.subject, found.repair) == (Difference.PRUNABLE, f"{TREES}/old", Repair.PRUNE)
+    assert (found.kind, found.subject, found.repair) == (
+        TreeDifference.PRUNABLE,
+        f"{TREES}/old",
+        Repair.PRUNE,
+    )
 
 
 def test_a_session_without_a_program_is_ended() -> None:
@@ -354,5 +362,5 @@ def test_a_session_without_a_program_is_ended() -> None:
         DeadSession(agent_id="agt_unknown", session_id="ses_2", reason="its pane is gone"),
     )
     found = only(dead=dead)
-    assert (found.kind, found.session_id, found.repair) == (Difference.DEAD, "ses_1", Repair.END_SESSION)
+    assert (found.kind, found.session_id, found.repair) == (TreeDifference.DEAD, "ses_1", Repair.END_SESSION)
     assert found.words == "its session ses_1 has no program any more: its pane is gone"

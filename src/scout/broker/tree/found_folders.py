@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
+from scout.base.ids import prefix_of
 from scout.base.refusal import Refused, Remedy
 from scout.broker.transaction.transaction import Transaction
-from scout.identity.lexer import lex
-from scout.identity.name import IdName
 from scout.identity.path import AgentPath
 from scout.identity.segment import fold
 from scout.model.agent import Agent
@@ -54,7 +53,7 @@ def _find_owner(tx: Transaction, root: str, folder: FoundFolder) -> Agent | None
 def explain_conflict(tx: Transaction, root: str, identity: IdentityFile) -> str:
     """Return why a signed identity cannot be registered again; empty if it can."""
     path = _read_path(identity)
-    if path is None or not _is_agent_id(identity.id):
+    if path is None or prefix_of(identity.id) != "agt":
         return "its identity file names no agent"
     if path.user != tx.services.operator:
         return f"it belongs to the user {path.user}"
@@ -82,14 +81,6 @@ def _read_path(identity: IdentityFile) -> AgentPath | None:
         return AgentPath.parse(identity.path)
     except Refused:
         return None
-
-
-def _is_agent_id(text: str) -> bool:
-    try:
-        name = lex(text)
-    except Refused:
-        return False
-    return isinstance(name, IdName) and name.kind == "agt"
 
 
 def _offer(root: str, folder: FoundFolder, reason: str) -> OfferedFolder:

@@ -26,12 +26,12 @@ from scout.model.endpoint import EndpointState
 from scout.model.session import Session, SessionClass, SessionState
 from scout.policy.tree.reconcile import (
     DeadSession,
-    Difference,
     DifferenceFound,
     Repair,
     SeenFolder,
     SeenTree,
     SignedIdentity,
+    TreeDifference,
     TreeSources,
     find_differences,
 )
@@ -42,7 +42,7 @@ from scout.store.ledger import LAST
 _SECONDS = 30.0
 _PAGE = 1000
 _MOST = 10_000
-_Key = tuple[Difference, str, str | None]
+_Key = tuple[TreeDifference, str, str | None]
 
 
 class _Facts(NamedTuple):

@@ -25,7 +25,7 @@ class Repair(StrEnum):
     RAISE_INDEX = "raise the number of the next child"
 
 
-class Difference(StrEnum):
+class TreeDifference(StrEnum):
     """The kinds of differences."""
 
     UNREGISTERED = "unregistered_agent"
@@ -45,14 +45,14 @@ class Difference(StrEnum):
     DEAD = "dead_pane"
 
 
-REPAIRS: Mapping[Difference, Repair] = {
-    Difference.UNREGISTERED: Repair.REGISTER,
-    Difference.NO_IDENTITY: Repair.REWRITE_IDENTITY,
-    Difference.OTHER_IDENTITY: Repair.REWRITE_IDENTITY,
-    Difference.MISSING: Repair.RESTORE_TREE,
-    Difference.PRUNABLE: Repair.PRUNE,
-    Difference.INDEX: Repair.RAISE_INDEX,
-    Difference.DEAD: Repair.END_SESSION,
+REPAIRS: Mapping[TreeDifference, Repair] = {
+    TreeDifference.UNREGISTERED: Repair.REGISTER,
+    TreeDifference.NO_IDENTITY: Repair.REWRITE_IDENTITY,
+    TreeDifference.OTHER_IDENTITY: Repair.REWRITE_IDENTITY,
+    TreeDifference.MISSING: Repair.RESTORE_TREE,
+    TreeDifference.PRUNABLE: Repair.PRUNE,
+    TreeDifference.INDEX: Repair.RAISE_INDEX,
+    TreeDifference.DEAD: Repair.END_SESSION,
 }
 
 
@@ -119,7 +119,7 @@ class TreeSources(Record):
 class DifferenceFound(Record):
     """One difference. Its repair needs the agent, folder or session that it names."""
 
-    kind: Difference
+    kind: TreeDifference
     subject: str
     words: str
     repair: Repair | None = None
@@ -172,27 +172,29 @@ class _Comparison:
             yield self._explain_unregistered(folder, identity)
         elif differs := _list_differences(agent, identity):
             words = f"its identity file has another {', '.join(differs)} than the directory"
-            yield self._of_agent(Difference.OTHER_IDENTITY, agent, words, folder=folder.folder)
+            yield self._of_agent(TreeDifference.OTHER_IDENTITY, agent, words, folder=folder.folder)
         elif folder.kind == "worktree" and agent.working_dir != folder.folder and not identity.retired:
             words = f"it works in {agent.working_dir}, and its work tree is {folder.folder}"
-            yield self._of_agent(Difference.MOVED, agent, words, remedy=self._move(agent, folder.folder))
+            yield self._of_agent(TreeDifference.MOVED, agent, words, remedy=self._move(agent, folder.folder))
 
     def _explain_unregistered(self, folder: SeenFolder, identity: SignedIdentity) -> DifferenceFound:
         if folder.blocked:
             words = f"its agent cannot be registered again: {folder.blocked}"
-            return _of_folder(Difference.UNREGISTERED, folder, words, remedy=folder.adopt)
+            return _of_folder(TreeDifference.UNREGISTERED, folder, words, remedy=folder.adopt)
         words = f"its agent {identity.path} is not in the directory"
-        return _of_folder(Difference.UNREGISTERED, folder, words, repair=Repair.REGISTER)
+        return _of_folder(TreeDifference.UNREGISTERED, folder, words, repair=Repair.REGISTER)
 
     def _explain_unsigned(self, folder: SeenFolder) -> DifferenceFound:
         owner = self._find_owner(folder)
         why = folder.problem or "its identity file was not written by this Scout"
         if owner is not None:
-            kind = Difference.FORGED if folder.claimed else Difference.NO_IDENTITY
+            kind = TreeDifference.FORGED if folder.claimed else TreeDifference.NO_IDENTITY
             return self._of_agent(kind, owner, why, folder=folder.folder, repair=Repair.REWRITE_IDENTITY)
         if folder.claimed:
-            return _of_folder(Difference.FORGED, folder, f"{why}; nothing in it is believed", folder.adopt)
-        return _of_folder(Difference.ORPHAN, folder, f"no agent works in it: {why}", folder.adopt)
+            return _of_folder(
+                TreeDifference.FORGED, folder, f"{why}; nothing in it is believed", folder.adopt
+            )
+        return _of_folder(TreeDifference.ORPHAN, folder, f"no agent works in it: {why}", folder.adopt)
 
     def _find_owner(self, folder: SeenFolder) -> Agent | None:
         """Return the agent of the directory that a folder without a signed identity belongs to."""
@@ -209,13 +211,13 @@ class _Comparison:
                 yield from self._compare_tree(agent, agent.birth_branch, agent.working_dir)
             elif _is_worker(agent) and not self._has_folder(agent):
                 words = "the folder with its identity file is missing"
-                yield self._of_agent(Difference.NO_IDENTITY, agent, words)
+                yield self._of_agent(TreeDifference.NO_IDENTITY, agent, words)
         yield from self._compare_root()
         for folder, agents in self.by_folder.items():
             if len(agents) > 1:
                 names = ", ".join(self._name(one) for one in agents)
                 yield DifferenceFound(
-                    kind=Difference.DUPLICATE, subject=folder, words=f"several agents work in it: {names}"
+                    kind=TreeDifference.DUPLICATE, subject=folder, words=f"several agents work in it: {names}"
                 )
 
     def _compare_tree(self, agent: Agent, branch: str, folder: str) -> Iterator[DifferenceFound]:
@@ -226,19 +228,19 @@ class _Comparison:
             now = f"{tree.branch} is checked out" if tree.branch else "no branch is checked out"
             gone = "" if branch in self.seen.branches else f"; the branch {branch} was renamed or deleted"
             words = f"{now} in its work tree{gone}; the agent keeps its name"
-            yield self._of_agent(Difference.RENAMED, agent, words)
+            yield self._of_agent(TreeDifference.RENAMED, agent, words)
 
     def _explain_missing(self, agent: Agent, branch: str, folder: str) -> DifferenceFound:
         other = next((one for one in self.seen.trees if one.branch == branch and not one.missing), None)
         if other is not None:
             words = f"its work tree {folder} is missing; git has its branch at {other.path}"
-            return self._of_agent(Difference.MOVED, agent, words, remedy=self._move(agent, other.path))
+            return self._of_agent(TreeDifference.MOVED, agent, words, remedy=self._move(agent, other.path))
         if branch in self.seen.branches:
             words = f"its work tree {folder} is missing; its branch is there"
-            return self._of_agent(Difference.MISSING, agent, words, folder=folder)
+            return self._of_agent(TreeDifference.MISSING, agent, words, folder=folder)
         words = f"its work tree {folder} and its branch {branch} are missing"
         retire = Remedy(operation="agent.retire", parameters={"address": self._name(agent)})
-        return self._of_agent(Difference.LOST, agent, words, remedy=retire)
+        return self._of_agent(TreeDifference.LOST, agent, words, remedy=retire)
 
     def _compare_root(self) -> Iterator[DifferenceFound]:
         """Find a parent at the top whose children could not find it again without the database."""
@@ -248,7 +250,7 @@ class _Comparison:
             spawned = any(one.parent_id == agent.id and _has_identity(one) for one in self.live)
             if spawned and agent.birth_branch and self.seen.root not in known:
                 words = "it has children and no identity file"
-                yield self._of_agent(Difference.NO_IDENTITY, agent, words, folder=self.seen.root)
+                yield self._of_agent(TreeDifference.NO_IDENTITY, agent, words, folder=self.seen.root)
 
     def _has_folder(self, agent: Agent) -> bool:
         claimed = {one.claimed_id for one in self.seen.folders if one.kind == "worker"}
@@ -268,7 +270,7 @@ class _Comparison:
         for parent in self.by_id.values():
             if parent.next_sub_index <= highest.get(str(parent.path), -1):
                 words = "the number of its next child is taken already"
-                yield self._of_agent(Difference.INDEX, parent, words)
+                yield self._of_agent(TreeDifference.INDEX, parent, words)
 
     def _compare_parent(self, agent: Agent, parent_path: str) -> Iterator[DifferenceFound]:
         parent = self.by_id.get(agent.parent_id or "")
@@ -276,12 +278,12 @@ class _Comparison:
             return
         if parent is None:
             words = f"its parent {parent_path} is not in the directory"
-            yield self._of_agent(Difference.NO_PARENT, agent, words)
+            yield self._of_agent(TreeDifference.NO_PARENT, agent, words)
             return
         born = agent.birth_branch.rpartition(".")[0] if agent.birth_branch else parent.birth_branch
         if str(parent.path) != parent_path or (parent.birth_branch and born != parent.birth_branch):
             words = f"its parent is {self._name(parent)}, which its path or its branch does not say"
-            yield self._of_agent(Difference.OTHER_PARENT, agent, words)
+            yield self._of_agent(TreeDifference.OTHER_PARENT, agent, words)
 
     # -- git and programs ------------------------------------------------------------------------
 
@@ -290,7 +292,7 @@ class _Comparison:
         for tree in self.seen.trees:
             if tree.missing and tree.path.startswith(inside) and tree.path not in self.by_folder:
                 yield DifferenceFound(
-                    kind=Difference.PRUNABLE,
+                    kind=TreeDifference.PRUNABLE,
                     subject=tree.path,
                     words="git lists this work tree, and its folder is missing",
                     repair=Repair.PRUNE,
@@ -302,7 +304,7 @@ class _Comparison:
             agent = self.by_id.get(one.agent_id)
             if agent is not None:
                 words = f"its session {one.session_id} has no program any more: {one.reason}"
-                yield self._of_agent(Difference.DEAD, agent, words, session_id=one.session_id)
+                yield self._of_agent(TreeDifference.DEAD, agent, words, session_id=one.session_id)
 
     # -- words -----------------------------------------------------------------------------------
 
@@ -311,7 +313,7 @@ class _Comparison:
 
     def _of_agent(
         self,
-        kind: Difference,
+        kind: TreeDifference,
         agent: Agent,
         words: str,
         *,
@@ -337,7 +339,7 @@ class _Comparison:
 
 
 def _of_folder(
-    kind: Difference,
+    kind: TreeDifference,
     folder: SeenFolder,
     words: str,
     remedy: Remedy | None = None,
