@@ -28,7 +28,7 @@ ADOPT = Remedy(operation="agent.register", parameters={"definitionId": "hudson"}
 
 
 def agent(ident: str, path: str, **more: Any) -> Agent:
-    facts = {"project_root": ROOT, "working_dir": ROOT, **more}
+    facts: dict[str, Any] = {"project_root": ROOT, "working_dir": ROOT, **more}
     return new_agent(ident, AgentPath.parse(path), NOW, node="mini", by="agt_me", **facts)
 
 
@@ -52,7 +52,7 @@ HELPER = agent(
 
 
 def identity(one: Agent, **changes: Any) -> SignedIdentity:
-    facts = {
+    facts: dict[str, Any] = {
         "id": one.id,
         "path": str(one.path),
         "birth_branch": one.birth_branch,
@@ -67,11 +67,13 @@ def folder(one: Agent, **changes: Any) -> SeenFolder:
     worker = one.tool_role is ToolRole.WORKER
     kind = "worker" if worker else "root" if one.working_dir == ROOT else "worktree"
     where = f"{ROOT}/.scout/agents/{one.config.name}" if worker else one.working_dir or ""
-    return SeenFolder(**{"folder": where, "kind": kind, "identity": identity(one), **changes})
+    facts: dict[str, Any] = {"folder": where, "kind": kind, "identity": identity(one), **changes}
+    return SeenFolder(**facts)
 
 
 def tree(one: Agent, **changes: Any) -> SeenTree:
-    return SeenTree(**{"path": one.working_dir, "branch": one.birth_branch, **changes})
+    facts: dict[str, Any] = {"path": one.working_dir, "branch": one.birth_branch, **changes}
+    return SeenTree(**facts)
 
 
 def compare(**changes: Any) -> tuple[DifferenceFound, ...]:
@@ -93,7 +95,7 @@ def only(**changes: Any) -> DifferenceFound:
 
 
 def changed(one: Agent, **changes: Any) -> Agent:
-    facts = {name: getattr(one, name) for name in one.__struct_fields__}
+    facts: dict[str, Any] = {name: getattr(one, name) for name in one.__struct_fields__}
     return Agent(**{**facts, **changes})
 
 
