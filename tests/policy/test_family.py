@@ -59,7 +59,11 @@ def test_a_failure_wakes_the_parent_if_no_asker_is_left(state: str, notice: Pare
     ],
 )
 def test_a_wait_is_told_once(kind: WaitingKind, owner: str, notice: ParentNotice) -> None:
-    waits: dict[str, Any] = {"state": "waiting", "waiting_on": WaitingOn(kind=kind), "next_move_owner_id": owner}
+    waits: dict[str, Any] = {
+        "state": "waiting",
+        "waiting_on": WaitingOn(kind=kind),
+        "next_move_owner_id": owner,
+    }
     assert decided(**waits) is notice
     assert decided(**waits, requester_id="agt_parent") is notice
 

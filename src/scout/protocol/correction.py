@@ -18,6 +18,7 @@ from scout.protocol.request import Request
 
 _TARGETS = frozenset({"to", "projectPath", "targetSessionId", "channel", "conversationId", "broadcast"})
 _NOT_REPEATED = frozenset({"idempotencyKey", "wait", "seen"})
+_TEXTS = ("body", "message")
 # The operation that lists the records of a noun.
 _LISTS = {
     "agent": "who",
@@ -108,9 +109,9 @@ def _merge(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_body(given: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    if given.get("body") == PLACEHOLDER and "body" in own:
-        return {**given, "body": own["body"]}
-    return given
+    """Return the parameters with the caller's text where a remedy needs one."""
+    blank = [name for name in _TEXTS if given.get(name) == PLACEHOLDER and "body" in own]
+    return {**given, **dict.fromkeys(blank, own.get("body"))}
 
 
 def _proposed_address(remedy: Remedy) -> str | None:
