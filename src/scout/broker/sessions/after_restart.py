@@ -87,7 +87,7 @@ async def explain_loss(harness: Harness | None, session: Session) -> str:
         return ""
     if await _warm(harness, session):
         return ""
-    return f"its program was gone after a restart, and {session.harness} cannot resume it"
+    return f"its program is gone, and {session.harness} cannot resume it"
 
 
 async def _warm(harness: Harness, session: Session) -> bool:

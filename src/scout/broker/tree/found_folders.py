@@ -15,6 +15,7 @@ from scout.protocol.tree_view import OfferedFolder
 
 Found = Mapping[str, tuple[FoundFolder, ...]]
 _UNSIGNED = "its identity file was not written by this Scout for this folder"
+_FOREIGN = "it is a tree of ExoMonad, which Scout did not make"
 _SHOWN = 200  # characters of a claim
 
 
@@ -31,7 +32,8 @@ def list_offers(tx: Transaction, found: Found) -> tuple[OfferedFolder, ...]:
 def explain_offer(tx: Transaction, root: str, folder: FoundFolder) -> str:
     """Return why a folder is not registered; empty if its agent is known or can be registered."""
     if folder.identity is None:
-        return "" if _find_owner(tx, root, folder) else folder.problem or _UNSIGNED
+        reason = folder.problem or (_FOREIGN if folder.system == "exo" else _UNSIGNED)
+        return "" if _find_owner(tx, root, folder) else reason
     if tx.ledger.get(Agent, folder.identity.id) is not None:
         return ""
     return explain_conflict(tx, root, folder.identity)
@@ -103,8 +105,8 @@ def _few(claims: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
 def adopt_remedy(root: str, folder: FoundFolder) -> Remedy | None:
     """Return the command that makes a folder the directory of a new agent; a person decides that."""
     name, workspace = fold(PurePath(root).name), fold(PurePath(folder.folder).name)
-    if folder.kind == "worker" or not name or not workspace:
-        return None
+    if folder.branch is None or folder.kind == "worker" or not name or not workspace:
+        return None  # only a work tree of git is the directory of an agent
     if folder.kind == "root":
         given = {"definitionId": name, "projectRoot": root}
     else:
