@@ -133,7 +133,7 @@ class GitWorkTrees:
                 raise
         try:
             notes = self._fill(path, base, end)
-            with self._locks.hold(repository.common):  # git reads the entries of all trees, half-made ones too
+            with self._locks.hold(repository.common):  # git reads the entries of all trees
                 administration.unlock_tree(path)
         except GitFailed:
             with self._locks.hold(repository.common):

@@ -1,4 +1,4 @@
-"""Parents are told when a child finishes, fails, waits or dies; nobody else is (decision 0034).
+"""Parents are told when a child finishes, fails, waits or dies; nobody else is (decision 0036).
 
 The notices follow from the events of a transaction and are written in the same one, so each fact is told
 exactly once, also when the daemon is killed.

@@ -1,5 +1,6 @@
 """The tree of agents as a person or an agent sees it: state, work, and what the work trees hold."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ _MOST = 2000  # agents of one answer
 _PAGE = 1000
 _FEW = 20
 _SECONDS = 5.0  # for the facts of all work trees
+_NUMBERS = re.compile(r"(\d+)", re.ASCII)
 _NOBODY = (Kind.CONNECTOR, Kind.SYSTEM)
 
 
@@ -175,13 +177,15 @@ def _order(agents: Sequence[Agent]) -> Iterator[tuple[Agent, int]]:
 
 
 def _sort(agents: Iterable[Agent]) -> list[Agent]:
-    """Return siblings in reverse order, for a stack: by project, then by path with numbers as numbers."""
+    """Return siblings in reverse order, for a stack."""
     return sorted(agents, key=_rank, reverse=True)
 
 
 def _rank(agent: Agent) -> tuple[str, bool, list[tuple[int, str]]]:
-    parts = [(int(part), "") if part.isdecimal() else (0, part) for part in str(agent.path).split("/")]
-    return agent.project_root or "", agent.birth_branch is None, parts
+    """Order by project, then by branch, then those without a branch by path; numbers in names are numbers."""
+    parts = _NUMBERS.split(agent.birth_branch or str(agent.path))
+    natural = [(int(part), "") if part.isdecimal() else (0, part) for part in parts]
+    return agent.project_root or "", agent.birth_branch is None, natural
 
 
 def _find_here(tx: Transaction) -> str | None:
