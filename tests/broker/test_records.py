@@ -539,7 +539,7 @@ def test_a_session_whose_program_is_gone_for_good_is_over_with_a_reason(tmp_path
                 return session if session.state is SessionState.ENDED else None
 
             session = await wait_until(over)
-            assert (session.session_class, "was gone after a restart" in session.reason) == (
+            assert (session.session_class, "its program is gone" in session.reason) == (
                 "not_attachable",
                 True,
             )

@@ -140,7 +140,8 @@ def test_address_text_is_read_by_one_lexer_for_one_resolver() -> None:
 @pytest.mark.rows("R1.1-2")
 def test_no_module_outside_the_resolver_compares_names() -> None:
     compared = {place: names for place, tree in outside_identity().items() if (names := compared_names(tree))}
-    assert set(compared) <= {f"policy/{name}.py" for name in RESOLVER}
+    # A reconciliation compares the names that several sources have for one agent.
+    assert set(compared) <= {*(f"policy/{name}.py" for name in RESOLVER), "policy/tree/reconcile.py"}
     assert compared_names(ast.parse("a.definition_id == b\nx if c.profile in d else y")) == [
         "definition_id",
         "profile",

@@ -21,6 +21,7 @@ from scout.model.agent import (
     connects_by_itself,
     move_agent,
     project_id,
+    raise_sub_index,
     read_config,
     take_search_index,
     take_sub_index,
@@ -130,6 +131,12 @@ def test_child_indexes_are_distinct_and_without_gaps(subs: int, searches: int) -
         taken["search"].append(index)
     assert taken == {"sub": list(range(subs)), "search": list(range(searches))}
     assert agent.revision == 1 + subs + searches
+
+
+def test_a_counter_is_raised_above_a_child_and_never_lowered() -> None:
+    raised = raise_sub_index(an_agent(), 4, T1)
+    assert (raised.next_sub_index, raised.revision) == (5, 2)
+    assert raise_sub_index(raised, 1, T1).next_sub_index == 5
 
 
 def test_a_sleeping_agent_says_since_when() -> None:

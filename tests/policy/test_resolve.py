@@ -586,7 +586,7 @@ def test_the_word_of_the_root_branch_may_be_free() -> None:
     [
         ("/me/agent/arc/sub/7", OUTSIDE, "no agent has this path", "ask"),
         ("/me/agent/nobody/sub/7", OUTSIDE, "no agent has this path", "ask"),
-        ("..", HERE, "you have no parent", "who"),
+        ("..", HERE, "you have no parent", "notify"),
         (".", OUTSIDE, "relative addresses work only for agents", "who"),
         ("root", OUTSIDE, "you are not in a project", "who"),
         ("root", Viewpoint(project_root="/else"), "it has no agent yet", "who"),
@@ -606,6 +606,14 @@ def test_a_form_that_finds_nothing_says_why(
     told = refusal(text, family(), caller)
     assert isinstance(told, UnknownTarget)
     assert (told.address, told.reason, told.remedies[0].operation) == (text, reason, operation)
+
+
+def test_a_parent_that_is_not_in_the_directory_is_not_called_absent() -> None:
+    roster = family()
+    roster.add(agent("arc.lost", id="lost", path="/me/agent/arc/sub/8", parent_id="gone"), [])
+    told = refusal("parent", roster, Viewpoint(agent_id="lost"))
+    assert isinstance(told, UnknownTarget)
+    assert (told.reason, told.remedies[0].operation) == ("your parent is not in the directory", "notify")
 
 
 def test_a_missing_path_offers_the_nearest_ancestor() -> None:

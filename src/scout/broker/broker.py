@@ -11,6 +11,7 @@ from scout.base.refusal import Refused
 from scout.broker import first_start
 from scout.broker.delivery.dispatcher import Dispatcher
 from scout.broker.delivery.terminals import HostProcesses
+from scout.broker.effects import family
 from scout.broker.local import LocalScout
 from scout.broker.routing import attention_items
 from scout.broker.routing.routes import wake_agent
@@ -26,6 +27,7 @@ from scout.broker.transaction.services import LiveSettings, Services
 from scout.broker.transaction.streams import Hub, Waiters
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.tree import recovery
+from scout.broker.tree.scan import TreeDiscovery
 from scout.broker.tree.spawn import Spawns
 from scout.broker.upkeep import housekeeping
 from scout.broker.upkeep.housekeeping import DiskCaps
@@ -131,6 +133,7 @@ class Broker:
         self._notifier = Notifier(self.services, sinks, self.as_system, self.read)
         self.warm_keeper = WarmKeeper(self.services, self.as_system, self.read, self.dispatcher)
         self.restart_recovery = RestartRecovery(self.services, self.as_system, self.dispatcher)
+        self.tree_discovery = TreeDiscovery(self)
         self.disk_caps = DiskCaps(self)
         self.spawns = Spawns(self.services)
         self.host_processes = HostProcesses(self)
@@ -152,6 +155,7 @@ class Broker:
         self.services.status = status
         await self.as_system(lambda tx: first_start.begin(tx, operator_secret, login, host))
         self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs are slow
+        await self.tree_discovery.begin()
         await recovery.recover_spawns(self)
         await self.host_processes.begin()
         await self.restart_recovery.begin()
@@ -179,6 +183,7 @@ class Broker:
     async def close(self) -> None:
         """End streams and start nothing more. Programs keep running; the owner of the store closes it."""
         self.hub.close()
+        await self.tree_discovery.close()
         await self.checks.close()
         await self.spawns.close()
         await self._notifier.close()
@@ -259,6 +264,7 @@ class Broker:
             result = work(tx)
             if tx.events and tx.actor.agent_id not in self.services.own_agents:
                 wake_agent(tx, tx.actor.agent_id, "it did something itself")
+            family.notify_parents(tx)
             if tx.ledger.unwritten:
                 tx.ledger.flush()
         except BaseException:

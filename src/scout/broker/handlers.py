@@ -27,7 +27,7 @@ from scout.broker.operations import (
     work,
 )
 from scout.broker.sessions import control, observation, records, runtimes
-from scout.broker.tree import projects, reservations, spawn
+from scout.broker.tree import projects, reconcile, reservations, scan, spawn, view
 from scout.protocol import access as access_requests
 from scout.protocol import agents as agent_requests
 from scout.protocol import allowances as allowance_requests
@@ -45,6 +45,7 @@ from scout.protocol import reservations as reservation_requests
 from scout.protocol import sessions as session_requests
 from scout.protocol import talk as talk_requests
 from scout.protocol import tree as tree_requests
+from scout.protocol import tree_view as tree_view_requests
 from scout.protocol import work as work_requests
 from scout.protocol.request import Request
 
@@ -218,6 +219,10 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     insight_requests.ShowBrief: Handler(insight.show_brief, ASYNC),
     insight_requests.ShowUsage: Handler(insight.show_usage, READ),
     insight_requests.ReportUsage: Handler(insight.report_usage, WRITE),
+    # -- trees
+    tree_view_requests.ShowTree: Handler(view.show_tree, ASYNC),
+    tree_view_requests.ScanTree: Handler(scan.scan_tree, ASYNC),
+    tree_view_requests.ReconcileTree: Handler(reconcile.reconcile_tree, ASYNC),
     # -- access
     access_requests.SetAlias: Handler(access.set_alias, WRITE),
     access_requests.ListAliases: Handler(access.list_aliases, READ),

@@ -11,6 +11,9 @@ from scout.identity.path import PATH_WORDS, AgentPath
 from scout.identity.problem import ReservedName, instead, malformed
 from scout.identity.reserved import RESERVED, check_name
 
+# All work trees of a project, whatever their depth, are in this folder of its main repository.
+WORK_TREES = "/.scout/worktrees/"
+
 
 class Spelling(Record):
     """The three names of an agent. Only registered and spawned agents have a handle."""

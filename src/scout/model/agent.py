@@ -153,6 +153,11 @@ def take_sub_index(agent: Agent, now: Time) -> tuple[Agent, int]:
     return changed("agent", agent, now, next_sub_index=index + 1), index
 
 
+def raise_sub_index(agent: Agent, taken: int, now: Time) -> Agent:
+    """Return the parent with its counter above an index that a child has already."""
+    return changed("agent", agent, now, next_sub_index=max(agent.next_sub_index, taken + 1))
+
+
 def take_search_index(agent: Agent, now: Time) -> tuple[Agent, int]:
     """Return the parent with its search counter incremented, and the index of the new child."""
     index = agent.next_search_index

@@ -127,12 +127,20 @@ class _Forms:
     def _relative(self, name: RelativeName) -> Resolution:
         agent = self._caller_agent()
         if name.up:
-            agent = self.directory.agent(agent.parent_id) if agent.parent_id else None
-        if agent is None:
-            raise self.handles.unknown("you have no parent")
+            agent = self._parent(agent)
         if name.suffix:
             return self._at_path(AgentPath.parse(f"{agent.path}{name.suffix}"))
         return self.handles.known(agent, "relative to the caller", "")
+
+    def _parent(self, agent: Agent) -> Agent:
+        found = self.directory.agent(agent.parent_id) if agent.parent_id else None
+        if found is None:
+            reason = "your parent is not in the directory" if agent.parent_id else "you have no parent"
+            tell = Remedy(operation="notify", parameters={"message": PLACEHOLDER}, why="tell the person")
+            raise self.handles.unknown(
+                reason, tell, Remedy(operation="who", parameters={}, why="list agents")
+            )
+        return found
 
     def _caller_agent(self) -> Agent:
         agent = self.directory.agent(self.caller.agent_id) if self.caller.agent_id else None

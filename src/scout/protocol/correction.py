@@ -28,6 +28,7 @@ _NOT_REPEATED = frozenset({"idempotencyKey", "wait", "seen"})
 _AGENTS = ("address", "agent", "to", "target", "agentId")
 _FOLDER = "projectPath"  # the field under which a refused folder is named
 _FILE, _SEE = "message.txt", "See the attachment."  # a text that is too long for a body
+_TEXTS = ("body", "message")
 # The operation that lists the records of a noun.
 _LISTS = {
     "agent": "who",
@@ -234,9 +235,9 @@ def _merge(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_body(given: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    if given.get("body") == PLACEHOLDER and "body" in own:
-        return {**given, "body": own["body"]}
-    return given
+    """Return the parameters with the caller's text where a remedy needs one."""
+    blank = [name for name in _TEXTS if given.get(name) == PLACEHOLDER and "body" in own]
+    return {**given, **dict.fromkeys(blank, own.get("body"))}
 
 
 def _proposed_address(remedy: Remedy) -> str | None:

@@ -28,6 +28,7 @@ from scout.protocol import (
     sessions,
     talk,
     tree,
+    tree_view,
     work,
 )
 from scout.protocol.operation import Operation, local, operation_of
@@ -56,6 +57,7 @@ REQUESTS: tuple[type[Request[Any]], ...] = classes_in(
         insight,
         access,
         tree,
+        tree_view,
     ),
     Request,
     lambda request: bool(request.operation),
@@ -88,7 +90,6 @@ _LOCAL = (
     local("backup", "Back up the store while it is in use.", "file"),
     local("restore", "Replace the store with a backup.", "file"),
     # Planned operations that remedies of the pure rooms already name (docs/decisions/0033).
-    local("tree", "Show an agent and those below it.", "address?"),
     local("user.keys", "List a user's connector keys.", "user?"),
     local("user.link", "Link a chat account to a user by a one-time code.", "user", "connector"),
     local("mesh.status", "Show show the nodes."),

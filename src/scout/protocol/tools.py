@@ -32,7 +32,7 @@ _WORKER = (
     "notify_parent",
 )
 _DEV = (*_WORKER, "agents_search", "broker_feed", "usage_report")
-_TL = (*_DEV, "topology", "agent_spawn", "spawn_subtree")
+_TL = (*_DEV, "topology", "agents_tree", "agent_spawn", "spawn_subtree")
 _HOST = (
     *_TL,
     "sessions_start",

@@ -48,6 +48,11 @@ class View(NamedTuple):
         return f"({' OR '.join(terms) or '0'})", [*self.users, *self.projects, *bounds]
 
 
+def find_work_tree_agent(ledger: Ledger, folder: str) -> Agent | None:
+    """Return the agent that was spawned with the work tree in this folder."""
+    return ledger.one(Agent, "agent_of_work_tree", folder=folder)
+
+
 class StoredDirectory:
     """The directory as one caller sees it at one time. It stores nothing itself."""
 

@@ -133,7 +133,8 @@ class GitWorkTrees:
                 raise
         try:
             notes = self._fill(path, base, end)
-            administration.unlock_tree(path)
+            with self._locks.hold(repository.common):  # git reads the entries of all trees
+                administration.unlock_tree(path)
         except GitFailed:
             with self._locks.hold(repository.common):
                 self._take_back(administration, path, branch, base)
@@ -194,7 +195,7 @@ class GitWorkTrees:
             check_out_index(tree, self._scratch, end)
         else:
             check_out(tree, commit, self._scratch, end)
-        with suppress(GitFailed):  # it was not locked
+        with self._locks.hold(repository.common), suppress(GitFailed):  # it was not locked
             administration.unlock_tree(path)
 
     def _make_room(self, root: str, folder: str) -> str:

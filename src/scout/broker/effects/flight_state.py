@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from scout.base.refusal import Remedy
-from scout.broker.effects import answers, notices, reservations
-from scout.broker.routing import attention_items, posts
+from scout.broker.effects import answers, family, notices, reservations
+from scout.broker.routing import attention_items, posts, wake
 from scout.broker.routing.attention_items import settle_held
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
@@ -241,7 +241,9 @@ def _notify_failure(tx: Transaction, flight: Flight) -> None:
     remedies = flight.error.remedies if flight.error else (retry_remedy(flight),)
     tries = [f"try: {command_line(remedy)}" for remedy in remedies]
     text = "\n".join([f"{tx.address(flight.target)} {flight.state}: {flight.reason}", *tries])
-    _post_notice(tx, flight.conversation_id, ask.reply_to or ask.sender, text, ask.message_id)
+    asker = ask.reply_to or ask.sender
+    wakes = family.is_left_to_parent(tx, flight, asker)
+    _post_notice(tx, flight.conversation_id, asker, text, ask.message_id, wakes=wakes)
 
 
 def _is_known(tx: Transaction, flight: Flight, ask: Ask) -> bool:
@@ -286,13 +288,21 @@ def _alert_person(tx: Transaction, delivery: Delivery, text: str) -> None:
         )
 
 
-def _post_notice(tx: Transaction, conversation_id: str, target: str, text: str, about: str | None) -> None:
+def _post_notice(
+    tx: Transaction, conversation_id: str, target: str, text: str, about: str | None, *, wakes: bool = False
+) -> None:
+    """Post a notice by Scout. `wakes`: its target has to act, so a turn may be started for it."""
+    sender = tx.services.system_agent
+    decision = family.decide_parent_wake(tx, sender, target, conversation_id) if wakes else None
     message = posts.post(
         tx,
         conversation_id,
         text,
-        sender=tx.services.system_agent,
-        kind=MessageKind.STATUS,
+        sender=sender,
+        kind=MessageKind.CHAT if wakes else MessageKind.STATUS,
         metadata=Metadata(in_reply_to=about, target_agents=(target,)),
     )
-    posts.deliver(tx, message, target, rule="notice", reason="a message or an ask of yours failed")
+    if decision is not None:
+        wake.deliver_message(tx, message, target, decision)
+    else:
+        posts.deliver(tx, message, target, rule="notice", reason="a message or an ask of yours failed")

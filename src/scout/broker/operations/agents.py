@@ -13,6 +13,7 @@ from scout.broker.routing.registration import break_alias_named, check_own_folde
 from scout.broker.routing.routes import wake_agent
 from scout.broker.routing.views import agent_view, detail_of
 from scout.broker.transaction import admission
+from scout.broker.transaction.admission import find_project
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.paging import before, page, size
 from scout.broker.transaction.transaction import Transaction, alias_of, subject_of
@@ -220,15 +221,16 @@ def _looking_from(tx: Transaction, place: str) -> Viewpoint:
         agent = tx.resolve(place).agent
     except Refused:
         at = tx.services.places.locate(place, tx.caller.project_root)
-        return replace(tx.caller, project_root=at.project_root, root_branch=at.branch)
-    born = agent.birth_branch
+        root, branch = find_project(tx.ledger, None, at)
+        return replace(tx.caller, project_root=root, root_branch=branch)
+    root, branch = find_project(tx.ledger, agent)
     return replace(
         tx.caller,
         agent_id=agent.id,
         session_id=None,
         path=agent.path,
-        project_root=agent.project_root,
-        root_branch=born.partition(".")[0] if born else None,
+        project_root=root,
+        root_branch=branch,
     )
 
 

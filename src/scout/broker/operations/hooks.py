@@ -54,7 +54,7 @@ def act_as_session(tx: Transaction, agent: Agent, session: Session) -> None:
         path=agent.path,
         session_id=session.id,
     )
-    tx.caller = caller_of(tx.services, tx.actor, agent)
+    tx.caller = caller_of(tx.services, tx.ledger, tx.actor, agent)
 
 
 # -- the events --------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ class RestartRecovery:
         session: Session = await self._write(lambda tx: tx.need(Session, "session", ident))
         harness = self._services.harnesses.get(session.harness)
         async with self._places:
-            why_not = await _why_not(harness, session)
+            why_not = await explain_loss(harness, session)
         await self._write(lambda tx: _looked(tx, ident, why_not))
 
 
@@ -74,7 +74,7 @@ def _classed(tx: Transaction, session: Session, found: SessionClass) -> Session:
     return tx.record(SessionUpdated, check_class(session, found, tx.now), move="check", reason=found)
 
 
-async def _why_not(harness: Harness | None, session: Session) -> str:
+async def explain_loss(harness: Harness | None, session: Session) -> str:
     """Return why a session cannot continue; empty if it can.
 
     It can if its program runs, its harness can resume it, or it keeps no process between turns.
@@ -87,7 +87,7 @@ async def _why_not(harness: Harness | None, session: Session) -> str:
         return ""
     if await _warm(harness, session):
         return ""
-    return f"its program was gone after a restart, and {session.harness} cannot resume it"
+    return f"its program is gone, and {session.harness} cannot resume it"
 
 
 async def _warm(harness: Harness, session: Session) -> bool:

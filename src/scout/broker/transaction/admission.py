@@ -18,6 +18,7 @@ from scout.policy.directory import OUTSIDE, Viewpoint
 from scout.policy.permit import Actor, Deed, actor_of
 from scout.ports import Surroundings
 from scout.protocol.scout import Credential
+from scout.store.directory import find_work_tree_agent
 from scout.store.ledger import Ledger
 
 
@@ -116,7 +117,8 @@ def admit(services: Services, ledger: Ledger, credential: Credential, here: Surr
     actor = actor_of(token, now, agent)
     assert token is not None  # a missing token
     place = here if actor.kind is TokenKind.OPERATOR else None
-    caller, base = caller_of(services, actor, agent, place), _find_base_directory(agent, place, credential)
+    caller = caller_of(services, ledger, actor, agent, place)
+    base = _find_base_directory(agent, place, credential)
     admitted = Admitted(actor, caller, token, place, base)
     if credential.act_as is not None:
         return _require_identity(services, ledger, admitted, credential.act_as)
@@ -136,12 +138,10 @@ def _find_token(ledger: Ledger, secret: str | None) -> Token | None:
 
 
 def caller_of(
-    services: Services, actor: Actor, agent: Agent | None, here: Surroundings | None = None
+    services: Services, ledger: Ledger, actor: Actor, agent: Agent | None, here: Surroundings | None = None
 ) -> Viewpoint:
     """Return the viewpoint of an actor: its own place, else its agent's."""
-    root = here.project_root if here else (agent.project_root if agent else None)
-    born = agent.birth_branch if agent else None
-    branch = here.branch if here else (born.partition(".")[0] if born else None)
+    root, branch = find_project(ledger, agent, here)
     return Viewpoint(
         agent_id=actor.agent_id,
         session_id=actor.session_id,
@@ -151,6 +151,25 @@ def caller_of(
         root_branch=branch,
         node=services.node,
     )
+
+
+def find_project(
+    ledger: Ledger, agent: Agent | None, here: Surroundings | None = None
+) -> tuple[str | None, str | None]:
+    """Return the project of a directory or an agent, and its root branch.
+
+    The work tree of a spawned agent belongs to the project of that agent.
+    """
+    if here is not None:
+        agent = find_work_tree_agent(ledger, here.project_root)
+        if agent is None:
+            return here.project_root, here.branch
+    if agent is None:
+        return None, None
+    line = [agent]
+    while (above := ledger.get(Agent, line[-1].parent_id)) is not None:
+        line.append(above)
+    return next((one.project_root for one in line if one.project_root), None), line[-1].birth_branch
 
 
 def _find_base_directory(
@@ -175,7 +194,7 @@ def _require_identity(services: Services, ledger: Ledger, admitted: Admitted, ad
         user=agent.owner,
         session_id=None,
     )
-    caller = caller_of(services, actor, agent, None)
+    caller = caller_of(services, ledger, actor, agent)
     return Admitted(actor, caller, admitted.token, None, agent.working_dir or agent.project_root)
 
 

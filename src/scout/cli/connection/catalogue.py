@@ -24,6 +24,7 @@ SECTIONS = {
         "parse": "Parse addresses and mentions, offline.",
         "resolve": "Show what an address means, and why.",
         "agent": "Register, set up, retire and revive agents.",
+        "tree": "Show agents and those below them, with their work trees.",
         "spawn": "Create child agents, each on its branch in a work tree.",
         "endpoint": "Register where an agent can be reached.",
         "session": "List, start, attach, inspect and stop harness sessions.",
@@ -186,6 +187,7 @@ MODULES = {
     "now": "scout.cli.commands.observe:now",
     "watch": "scout.cli.commands.observe:watch",
     "open": "scout.cli.commands.terminal:command",
+    "tree": "scout.cli.commands.tree:command",
     "spawn": "scout.cli.commands.spawn:command",
     "up": "scout.cli.commands.daemon:up",
     "down": "scout.cli.commands.daemon:down",
@@ -302,7 +304,7 @@ OPERATIONS_OF = {
 }
 
 _CONFIG = ("set", "roots")
-_FLAGS = ("runtimes.check",)  # operations that are a flag of another command
+_FLAGS = ("runtimes.check", "tree.scan", "tree.reconcile")  # operations that are a flag of another command
 
 
 def exists(operation: str) -> bool:

@@ -197,6 +197,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "open": ("scout open @arc", "scout open ses_01…"),
     "runtimes": ("scout runtimes", "scout runtimes --check claude", "scout runtimes --check echo --json"),
     "node.list": ("scout node list",),
+    "tree": (
+        "scout tree",
+        "scout tree @hudson",
+        "scout tree --scan",
+        "scout tree --reconcile --fix",
+    ),
     "spawn": (
         "scout spawn api ui --task 'Add a health check and commit it.'",
         "scout spawn fix --count 3 --harness codex --no-wait --task 'Fix one flaky test.'",

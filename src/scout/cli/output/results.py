@@ -55,6 +55,7 @@ _ELSEWHERE = {
     "reserve": "reservations",
     **dict.fromkeys(("topology", "flight.diff", "session.tail"), "observation"),
     **dict.fromkeys(("session", "wake", "interrupt", "runtimes"), "sessions"),
+    **dict.fromkeys(("tree", "tree.scan", "tree.reconcile"), "trees"),
     **dict.fromkeys(("spawn", "project.list", "project.set"), "spawned"),
 }
 

@@ -7,6 +7,7 @@ from scout.base.refusal import Refused
 from scout.identity.lexer import lex
 from scout.identity.name import HandleName, OperatorName, PathName
 from scout.mcp.tools import acts, asking, lines
+from scout.mcp.tools.family_tools import FAMILY_TOOLS
 from scout.mcp.tools.session_tools import SESSION_TOOLS
 from scout.mcp.tools.tool import Argument, Tool, arguments, one
 from scout.mcp.tools.tree_tools import TREE_TOOLS
@@ -420,6 +421,7 @@ _TABLE = (
     ),
     *SESSION_TOOLS,
     *TREE_TOOLS,
+    *FAMILY_TOOLS,
     Tool(
         "card_create",
         "Create a return address that others can use.",

@@ -26,6 +26,13 @@ AND coalesce(last_active_at, 0) <= :before ORDER BY coalesce(last_active_at, 0) 
 -- agent_born: who was born on a branch of a project, live or retired
 SELECT data FROM agents WHERE project_root = :root AND birth_branch = :branch AND birth_branch IS NOT NULL;
 
+-- agent_of_work_tree: the live agent that was spawned with a work tree
+SELECT data FROM agents WHERE working_dir = :folder AND kind = 'sub' AND birth_branch IS NOT NULL
+AND lifecycle <> 'retired' LIMIT 1;
+
+-- agents_below: an agent and all agents below it, in the order of their paths
+SELECT data FROM agents WHERE path = :path OR (path > :path || '/' AND path < :path || '0') ORDER BY path LIMIT :limit;
+
 -- children_count: live children of an agent
 SELECT count(*) FROM agents WHERE parent_id = :parent AND lifecycle <> 'retired';
 
