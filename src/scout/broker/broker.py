@@ -26,6 +26,8 @@ from scout.broker.transaction.streams import Hub, Waiters
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.transaction.transactions import until_stored
 from scout.broker.tree import recovery
+from scout.broker.tree.finish import resume_finishes
+from scout.broker.tree.merges import Merges
 from scout.broker.tree.spawn import Spawns
 from scout.broker.upkeep import housekeeping
 from scout.broker.upkeep.housekeeping import DiskCaps
@@ -137,6 +139,7 @@ class Broker:
         self.spawns = Spawns(self.services)
         self.host_processes = HostProcesses(self)
         self.tie_breaker = TieBreaker(self.services, self.as_system, self.read, router)
+        self.merges = Merges()
         self.signs_of_life: dict[str, Endpoint] = {}
         self.identities: dict[tuple[str | None, ...], Identity] = {}
         self.counts: dict[str, Counters] = {}
@@ -158,6 +161,7 @@ class Broker:
         await self.terminals.begin()
         await self.host_processes.begin()
         await self.restart_recovery.begin()
+        await resume_finishes(self, lambda who: LocalScout(self, who))
         await self.dispatcher.recover()
         self._notifier.start()
         await self.warm_keeper.check()
@@ -182,6 +186,7 @@ class Broker:
         """End streams and start nothing more. Programs keep running; the owner of the store closes it."""
         self.hub.close()
         await self.checks.close()
+        await self.merges.close()
         await self.spawns.close()
         await self._notifier.close()
         await self.dispatcher.close()

@@ -18,7 +18,7 @@ from scout.broker.transaction.call import CallContext
 from scout.broker.transaction.idempotency import run_once
 from scout.broker.transaction.streams import Hub
 from scout.broker.transaction.transaction import Transaction
-from scout.broker.tree.spawn import TreeBroker
+from scout.broker.tree.finish_steps import FinishBroker
 from scout.model.events.envelope import Event
 from scout.model.problems.target import UnknownTarget
 from scout.policy.limits import check_attachments, check_streams
@@ -34,7 +34,7 @@ R = TypeVar("R", bound=Request[Any])
 _PAGE = 500
 
 
-class LocalBroker(TreeBroker, Protocol):
+class LocalBroker(FinishBroker, Protocol):
     """The broker as a LocalScout needs it."""
 
     hub: Hub

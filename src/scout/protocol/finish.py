@@ -33,10 +33,10 @@ class FinishOption(Record, omit_defaults=True):
 class FinishReport(Record):
     """An agent's work tree, and what a finish did or would do with it.
 
-    `uncommitted`: changed and new files. `unmerged`: commits that `into` does not have. `unpushed`: how many
-    commits no other branch and no remote has. `conflicts`: files that cannot be merged; `flight_id` is the ask
-    to resolve them. `merged`: the commit that `into` is at now. `saved`: the commit that holds discarded files.
-    `undo`: commands that take it back, as long as git keeps the commits.
+    `uncommitted`: changed and new files. `unmerged`: commits that `into` does not have. `unpushed`: how
+    many commits no other branch and no remote has. `conflicts`: files that cannot be merged; `flight_id` is
+    the ask to resolve them. `merged`: the commit that `into` is at now. `saved`: the commit that holds
+    discarded files. `undo`: commands that take it back, as long as git keeps the commits.
     """
 
     address: str
@@ -89,9 +89,9 @@ class FinishAgent(Write[FinishReport]):
         bool, says("retire it, remove its work tree and delete its branch, whatever they hold")
     ] = False
     reason: Annotated[Words, says("why; required to discard")] = ""
-    resolver: Annotated[Words | None, says("the agent that resolves conflicts; default: the finished one")] = (
-        None
-    )
+    resolver: Annotated[
+        Words | None, says("the agent that resolves conflicts; default: the finished one")
+    ] = None
     ask: Annotated[bool | None, says("send conflicts to the resolver; default: yes")] = None
     wait: Annotated[Seconds, says("wait up to this many seconds for the end, maximum 60")] = 60
 
@@ -126,11 +126,11 @@ class FinishDone(Write[FinishedTrees]):
     words: ClassVar[tuple[str, ...]] = ("address",)
     permission: ClassVar[str] = _BELOW
 
-    address: Annotated[Words | None, says("the agent to begin below; default: you, or the root agent here")] = (
-        None
-    )
-    resolver: Annotated[Words | None, says("the agent that resolves conflicts; default: the finished one")] = (
-        None
-    )
+    address: Annotated[
+        Words | None, says("the agent to begin below; default: you, or the root agent here")
+    ] = None
+    resolver: Annotated[
+        Words | None, says("the agent that resolves conflicts; default: the finished one")
+    ] = None
     ask: Annotated[bool | None, says("send conflicts to the resolver; default: yes")] = None
     wait: Annotated[Seconds, says("wait up to this many seconds for the end, maximum 60")] = 60

@@ -110,5 +110,3 @@ async def wait_for(running: Running, seconds: float) -> bool:
     """Wait for the end of a finish; whether it ended in time."""
     done, _ = await asyncio.wait({running.task}, timeout=seconds)
     return bool(done)
-
-

@@ -13,7 +13,9 @@ from scout.model.problems.tree import (
 )
 
 _COMMIT = "Commit the changes in your work tree, then report. You are about to be finished."
-_COMMIT_TARGET = "Commit or stash the changes in your work tree, then report: a branch is to be merged into it."
+_COMMIT_TARGET = (
+    "Commit or stash the changes in your work tree, then report: a branch is to be merged into it."
+)
 
 
 class FinishChoice(StrEnum):
@@ -26,9 +28,9 @@ class FinishFacts(Record):
     """An agent, its work tree, and the branch that its work is merged into.
 
     `branch` is the branch in its work tree, `birth_branch` the one it was spawned on. `commits` counts those
-    that `into` does not have, `unreachable` those that no other branch and no remote has. `missing`: its folder
-    is not there. `problem`: why git says nothing. `target`: the folder in which `into` is checked out, with its
-    uncommitted files; `target_agent` works there.
+    that `into` does not have, `unreachable` those that no other branch and no remote has. `missing`: its
+    folder is not there. `problem`: why git says nothing. `target`: the folder in which `into` is checked
+    out, with its uncommitted files; `target_agent` works there.
     """
 
     address: str
@@ -165,7 +167,9 @@ def _check_agent(facts: FinishFacts) -> None:
     """Refuse agents that were not spawned, and agents with children or open flights."""
     if facts.is_project_root:
         problem = f"{facts.address} is the root agent of its project; finish the agents below it"
-        below = Remedy(operation="finish.done", parameters={"address": facts.address}, why="those that are done")
+        below = Remedy(
+            operation="finish.done", parameters={"address": facts.address}, why="those that are done"
+        )
         raise Refused(BadRequest(problem=problem, field="address", remedies=(below, _retire(facts))))
     if facts.birth_branch is None and not facts.worker:
         problem = f"{facts.address} was not spawned, so there is nothing to merge or remove"
@@ -186,7 +190,9 @@ def _check_merge(facts: FinishFacts) -> None:
 
 
 def _unfinished(facts: FinishFacts) -> UnfinishedWork:
-    below = Remedy(operation="finish.done", parameters={"address": facts.address}, why="finish those below it")
+    below = Remedy(
+        operation="finish.done", parameters={"address": facts.address}, why="finish those below it"
+    )
     cancels = [
         Remedy(operation="flight.cancel", parameters={"flightId": one}, why="or wait for it")
         for one in facts.flights[:3]
@@ -198,7 +204,9 @@ def _unfinished(facts: FinishFacts) -> UnfinishedWork:
 
 
 def _uncommitted(facts: FinishFacts) -> UncommittedChanges:
-    commit = Remedy(operation="ask", parameters={"to": facts.address, "body": _COMMIT}, why="let it commit them")
+    commit = Remedy(
+        operation="ask", parameters={"to": facts.address, "body": _COMMIT}, why="let it commit them"
+    )
     return UncommittedChanges(
         directory=facts.folder,
         files=facts.uncommitted,
@@ -243,7 +251,7 @@ def _without_merge(facts: FinishFacts) -> tuple[Remedy, ...]:
 
 
 def _finish(facts: FinishFacts, why: str, choice: FinishChoice, **more: object) -> Remedy:
-    """Return a finish with this choice; the others are False, so that they replace the caller's own choice."""
+    """Return a finish with this choice; the others are False, to replace the caller's choice."""
     chosen = {str(one): one is choice for one in FinishChoice}
     return Remedy(operation="finish", parameters={"address": facts.address, **chosen, **more}, why=why)
 
