@@ -16,7 +16,6 @@ from scout.broker.operations import (
     endpoints,
     enrolment,
     flights,
-    hooks,
     inbox,
     insight,
     overview,
@@ -27,7 +26,7 @@ from scout.broker.operations import (
     work,
 )
 from scout.broker.sessions import control, observation, records, runtimes
-from scout.broker.tree import finish, projects, revival, spawn
+from scout.broker.tree import finish, hook_reports, projects, revival, spawn
 from scout.protocol import access as access_requests
 from scout.protocol import agents as agent_requests
 from scout.protocol import allowances as allowance_requests
@@ -124,7 +123,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     finish_requests.FinishDone: Handler(finish.finish_done, ASYNC, after_probe=True),
     # -- enrolment
     enrolment_requests.Enrol: Handler(enrolment.enrol, WRITE),
-    enrolment_requests.ReportHook: Handler(hooks.report, WRITE),
+    enrolment_requests.ReportHook: Handler(hook_reports.report_hook, ASYNC),
     # -- talk
     talk_requests.Send: Handler(talk.send, WRITE, after_probe=True),
     talk_requests.Reply: Handler(flights.reply, WRITE),

@@ -14,6 +14,7 @@ from scout.broker.delivery.prompts import build_mail
 from scout.broker.delivery.session_records import PreparedTurn, SessionOpening
 from scout.broker.delivery.turn_record import HOLDER
 from scout.broker.effects import flight_state
+from scout.broker.effects.exit_check import NO_FILES, find_uncommitted
 from scout.broker.effects.final_text import keep_text
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
@@ -176,9 +177,11 @@ class TurnRunner:
 
     async def _end(self, prepared: PreparedTurn, end: Completed | Limited | Failed) -> None:
         """Record how a turn ended."""
+        files = NO_FILES
         if isinstance(end, Completed):
             end = await keep_text(self._services, self._write, end)
-        await self._write(lambda tx: turn_record.record_end(tx, prepared, end))
+            files = await find_uncommitted(self._services, prepared.spec.cwd)
+        await self._write(lambda tx: turn_record.record_end(tx, prepared, end, files))
 
     async def _handle_event(self, prepared: PreparedTurn, event: HarnessEvent) -> None:
         """Handle an event in the middle of a turn."""

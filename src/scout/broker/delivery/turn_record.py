@@ -5,7 +5,8 @@ from msgspec.structs import replace
 from scout.base.refusal import Remedy
 from scout.broker.delivery import human_answers
 from scout.broker.delivery.session_records import PreparedTurn, SessionOpening
-from scout.broker.effects import answers, budget, flight_state, session_end
+from scout.broker.effects import answers, budget, exit_check, flight_state, session_end
+from scout.broker.effects.exit_check import NO_FILES, UncommittedFiles
 from scout.broker.routing import attention_items, posts, routes
 from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import Attention, AttentionKind
@@ -145,13 +146,22 @@ def record_native_id(tx: Transaction, prepared: PreparedTurn, seen: Identified) 
 # -- after a turn-------------------------------------------------------------------------------------
 
 
-def record_end(tx: Transaction, prepared: PreparedTurn, end: Completed | Limited | Failed) -> None:
-    """Record the end of a turn, and close the requests that its program made."""
+def record_end(
+    tx: Transaction,
+    prepared: PreparedTurn,
+    end: Completed | Limited | Failed,
+    files: UncommittedFiles = NO_FILES,
+) -> None:
+    """Record the end of a turn, and close the requests that its program made.
+
+    `files`: the uncommitted files of a spawned agent after the turn.
+    """
     human_answers.withdraw_all_requests(tx, prepared)
     match end:
         case Completed():
             _record_completion(tx, prepared, end)
             clear_trouble(tx, prepared.harness)
+            exit_check.tell_after_turn(tx, prepared.spec.session_id, files)
         case Limited():
             _wait_for_quota(tx, prepared, end)
         case Failed():

@@ -158,7 +158,7 @@ async def examine(call: FinishCall, address: str) -> tuple[FinishSubject, GitLoo
 async def _carry_out(
     call: FinishCall, request: FinishAgent, subject: FinishSubject, plan: FinishPlan, look: GitLook | None
 ) -> FinishReport:
-    finishing = await asyncio.to_thread(begin_finish, call.broker, call.who, request, subject, plan, look)
+    finishing = await asyncio.to_thread(begin_finish, call, request, subject, plan, look)
     if plan.merges and look is not None and look.preview is not None:
         await _merge(finishing, look.preview, subject)
     return await finishing.complete()

@@ -18,6 +18,7 @@ from scout.broker.operations import agents
 from scout.broker.routing import attention_items
 from scout.broker.sessions.control import SessionBroker
 from scout.broker.transaction.admission import Admitted
+from scout.broker.transaction.call import CallContext
 from scout.broker.transaction.idempotency import run_once
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.tree.finish_facts import FinishSubject, GitLook, is_worker, run_git, tree_ports
@@ -217,20 +218,19 @@ class Finishing:
 
 
 def begin_finish(
-    broker: FinishBroker,
-    who: Admitted,
+    call: CallContext[FinishBroker],
     request: FinishAgent,
     subject: FinishSubject,
     plan: FinishPlan,
     look: GitLook | None,
 ) -> Finishing:
     """Write the beginning of a finish to the journal. It blocks until that is on disk."""
-    services, preview = broker.services, look.preview if look else None
+    services, preview = call.services, look.preview if look else None
     record = FinishRecord(
         choice=plan.choice,
         address=subject.address,
         reason=request.reason,
-        by=who.actor.agent_id or services.operator_agent,
+        by=call.who.actor.agent_id or services.operator_agent,
         request=msgspec.json.encode(request).decode(),
         merges=plan.merges,
         removes_folder=plan.removes_folder,
@@ -251,7 +251,7 @@ def begin_finish(
         begun_at=services.clock.now(),
     )
     tree_ports(services).journal.begin(entry)
-    return Finishing(broker, who, entry)
+    return Finishing(call.broker, call.who, entry)
 
 
 def describe_finish(record: FinishRecord) -> str:
