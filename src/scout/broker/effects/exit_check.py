@@ -122,7 +122,7 @@ def tell_after_turn(tx: Transaction, session_id: str, files: UncommittedFiles) -
         posts.direct_conversation(tx, system, agent.id).id,
         decision.text,
         sender=system,
-        kind=MessageKind.STATUS,
+        kind=MessageKind.CHAT if decision.blocks else MessageKind.STATUS,
         metadata=Metadata(target_agents=(agent.id,)),
     )
     route = routes.route_of(tx, agent)
