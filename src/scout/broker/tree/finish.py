@@ -22,17 +22,16 @@ from scout.broker.tree.finish_facts import (
     look_at_tree,
     read_subject,
     run_git,
-    tree_ports,
 )
 from scout.broker.tree.finish_steps import FinishBroker, Finishing, begin_finish, give_up, resume_finish
 from scout.broker.tree.merges import MergePlace, Running, wait_for
+from scout.broker.tree.spawn import require_trees
 from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import IfUnreachable, ReplyMode
 from scout.model.flight import Flight, FlightState
 from scout.model.problems.request import Busy
 from scout.model.problems.tree import CheckFailed, UnfinishedWork
 from scout.policy.permit import Deed
-from scout.policy.projects import ProjectRules
 from scout.policy.tree.finish import (
     FinishChoice,
     FinishFacts,
@@ -43,6 +42,7 @@ from scout.policy.tree.finish import (
     merge_conflict,
     plan_finish,
 )
+from scout.policy.tree.projects import ProjectRules
 from scout.ports import MergePreview
 from scout.protocol.asks import MakeAsk
 from scout.protocol.finish import (
@@ -89,7 +89,7 @@ async def finish_agent(call: FinishCall, request: FinishAgent) -> FinishReport:
 
 async def _finish_again(call: FinishCall, request: FinishAgent, agent: Agent) -> FinishReport:
     """Complete a finish that stopped halfway, or return the first answer of a repeated request."""
-    for entry in await asyncio.to_thread(tree_ports(call.services).journal.unfinished):
+    for entry in await asyncio.to_thread(require_trees(call.services).journal.unfinished):
         if entry.what == "finish" and entry.agent_id == agent.id:
             finishing = Finishing(call.broker, call.who, entry)
             await resume_finish(finishing)
@@ -151,7 +151,7 @@ async def examine(call: FinishCall, address: str) -> tuple[FinishSubject, GitLoo
     subject = await call.read(lambda tx: read_subject(tx, find_finishable(tx, address).id))
     if subject.agent.birth_branch is None or subject.parent is None:
         return subject, None
-    trees = tree_ports(call.services)
+    trees = require_trees(call.services)
     return subject, await run_git(subject.root, look_at_tree, trees, subject)
 
 
@@ -181,7 +181,7 @@ async def _check(call: FinishCall, subject: FinishSubject, preview: MergePreview
     rules = call.services.projects.get(subject.root, ProjectRules()).worktree
     if rules.check is None:
         return
-    git, command = tree_ports(call.services).work_trees, rules.check
+    git, command = require_trees(call.services).work_trees, rules.check
     result = await run_git(subject.root, git.check_merge, subject.root, preview, command, rules.check_seconds)
     if result.exit_code == 0 and not result.timed_out:
         return
@@ -364,7 +364,7 @@ def _find_top(tx: Transaction, request: FinishDone) -> tuple[Agent, list[str]]:
 def list_below(tx: Transaction, top: Agent) -> list[str]:
     """Return the live agents below one, each after those below it."""
     found: list[str] = []
-    for child in tx.ledger.many(Agent, "children_of", parent=top.id):
+    for child in tx.ledger.many(Agent, "children_live", parent=top.id):
         found += [*list_below(tx, child), child.id]
     return found
 

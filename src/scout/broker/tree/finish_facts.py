@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from scout.base.refusal import BadRequest, Refused
+from scout.base.refusal import Refused
 from scout.broker.operations import agents
-from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Agent, ToolRole
@@ -95,19 +94,12 @@ def read_subject(tx: Transaction, agent_id: str) -> FinishSubject:
         address=tx.address(agent.id),
         parent=parent,
         parent_address=tx.address(parent.id) if parent else None,
-        children=tuple(tx.address(one.id) for one in many(Agent, "children_of", parent=agent_id)),
+        children=tuple(tx.address(one.id) for one in many(Agent, "children_live", parent=agent_id)),
         flights=tuple(one.id for one in many(Flight, "flights_open_to", **page)),
         work=tuple(one.id for one in many(WorkItem, "work_owned_open", **page)),
         owes=tuple(one.id for one in owes),
         has_worked=bool(many(Flight, "flights_to", agent=agent_id, before=LAST, limit=1)),
     )
-
-
-def tree_ports(services: Services) -> TreePorts:
-    """Return the ports of agent trees, or refuse in a Scout without them."""
-    if services.trees is None:
-        raise Refused(BadRequest(problem="this Scout has no work trees"))
-    return services.trees
 
 
 async def run_git(root: str, work: Callable[..., T], *values: object) -> T:
@@ -134,7 +126,7 @@ def look_at_tree(trees: TreePorts, subject: FinishSubject) -> GitLook:
     preview = git.preview_merge(root, into, branch)
     target = next((one.path for one in listed.values() if one.branch == into and not one.missing), None)
     found = git.look(target, _FILES) if target is not None and preview.needed else None
-    return GitLook(state, missing, branch, preview, target, found.uncommitted if found else ())
+    return GitLook(state, missing, branch, preview, target, found.changed if found else ())
 
 
 def facts_of(subject: FinishSubject, look: GitLook | None) -> FinishFacts:

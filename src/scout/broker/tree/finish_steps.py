@@ -16,19 +16,20 @@ from scout.base.refusal import Refused
 from scout.broker.effects import session_end
 from scout.broker.operations import agents
 from scout.broker.routing import attention_items
-from scout.broker.sessions.control import SessionBroker
 from scout.broker.transaction.admission import Admitted
 from scout.broker.transaction.call import CallContext
 from scout.broker.transaction.idempotency import run_once
 from scout.broker.transaction.transaction import Transaction
-from scout.broker.tree.finish_facts import FinishSubject, GitLook, is_worker, run_git, tree_ports
+from scout.broker.tree.finish_facts import FinishSubject, GitLook, is_worker, run_git
+from scout.broker.tree.identity_files import remove_worker, write_lifecycle
 from scout.broker.tree.merges import Merges
+from scout.broker.tree.spawn import TreeBroker, require_trees
 from scout.model.agent import Agent, Lifecycle
 from scout.model.attention import AttentionKind
 from scout.model.events.envelope import FinishedTree
 from scout.model.session import SESSION, Session
 from scout.policy.tree.finish import FinishChoice, FinishPlan, merge_message
-from scout.ports import FoundFolder, GitFailed, JournalEntry, MergePreview, TreePorts
+from scout.ports import GitFailed, JournalEntry, MergePreview, TreePorts
 from scout.protocol.finish import FinishAgent, FinishReport, FinishState
 from scout.store.ledger import LAST
 
@@ -39,7 +40,7 @@ _STOPS_WITHIN = 30.0  # seconds for the programs of a finished agent to end
 _SAVED = "Uncommitted files of {address}, discarded: {reason}"
 
 
-class FinishBroker(SessionBroker, Protocol):
+class FinishBroker(TreeBroker, Protocol):
     """The broker with the finishes that run now."""
 
     merges: Merges
@@ -77,7 +78,7 @@ class Finishing:
 
     @property
     def trees(self) -> TreePorts:
-        return tree_ports(self.broker.services)
+        return require_trees(self.broker.services)
 
     @property
     def agent_id(self) -> str:
@@ -108,8 +109,8 @@ class Finishing:
         await self._stop_programs()
         if self.record.choice is FinishChoice.DISCARD and self.record.removes_folder:
             await self._save_files()
-        agent = await self.broker.write(self.who, self._retire)
-        await self._clear_folder(agent)
+        agent, parent = await self.broker.write(self.who, self._retire)
+        await self._clear_folder(agent, parent)
         if self.record.deletes_branch:
             await self._delete_branch()
         report = self.report()
@@ -133,10 +134,11 @@ class Finishing:
         if saved is not None:
             await asyncio.to_thread(self.note, saved=saved)
 
-    def _retire(self, tx: Transaction) -> Agent:
+    def _retire(self, tx: Transaction) -> tuple[Agent, Agent | None]:
         agent = tx.need(Agent, "agent", self.agent_id)
+        parent = tx.agent(agent.parent_id)
         if agent.lifecycle is Lifecycle.RETIRED:
-            return agent
+            return agent, parent
         record = self.record
         left = FinishedTree(
             choice=record.choice,
@@ -147,24 +149,23 @@ class Finishing:
             before=record.before,
             merged=record.merged,
         )
-        return agents.retire_agent(tx, agent, describe_finish(record), finished=left)
+        return agents.retire_agent(tx, agent, describe_finish(record), finished=left), parent
 
-    async def _clear_folder(self, agent: Agent) -> None:
-        """Remove the work tree if nothing in it would be lost, or mark its identity file."""
-        root, folder, record = self.entry.root, self.entry.folder or "", self.record
-        if is_worker(agent):
-            await run_git(root, _clear_worker, self.trees, agent, record.removes_folder)
-        elif not record.removes_folder:
-            await run_git(root, mark_identity, self.trees, agent)
-        elif await run_git(root, _is_listed, self.trees, root, folder):
-            if await self._may_remove(folder):
-                await run_git(root, self.trees.work_trees.remove, folder)
-            else:
-                await run_git(root, mark_identity, self.trees, agent)
+    async def _clear_folder(self, agent: Agent, parent: Agent | None) -> None:
+        """Remove the work tree if nothing in it would be lost; else write its retirement to its identity."""
+        root, folder, trees = self.entry.root, self.entry.folder or "", self.trees
+        if self.record.removes_folder and is_worker(agent):
+            await run_git(root, remove_worker, trees, agent)
+        elif await self._may_remove(folder):
+            await run_git(root, trees.work_trees.remove, folder)
+        else:
+            await run_git(root, write_lifecycle, trees, agent, parent)
 
     async def _may_remove(self, folder: str) -> bool:
-        """Whether the files of a work tree were merged or saved. Those of a discarded one are saved again."""
+        """Whether a work tree is to be removed and its files were merged or saved."""
         root, git = self.entry.root, self.trees.work_trees
+        if not self.record.removes_folder or not await run_git(root, _is_listed, self.trees, root, folder):
+            return False
         state = await run_git(root, git.state, folder, self.record.branch, self.record.into, _FILES)
         if state.problem is not None:
             self.notes.append(f"{folder} was left: {state.problem}")
@@ -250,7 +251,7 @@ def begin_finish(
         facts={"finish": msgspec.json.encode(record).decode()},
         begun_at=services.clock.now(),
     )
-    tree_ports(services).journal.begin(entry)
+    require_trees(services).journal.begin(entry)
     return Finishing(call.broker, call.who, entry)
 
 
@@ -296,32 +297,6 @@ def end_sessions(tx: Transaction, agent_id: str) -> list[Session]:
 
 def _is_listed(trees: TreePorts, root: str, folder: str) -> bool:
     return any(tree.path == folder and not tree.missing for tree in trees.work_trees.list_trees(root))
-
-
-def find_folder(trees: TreePorts, agent: Agent) -> FoundFolder | None:
-    """Return the folder that carries the agent's identity."""
-    found = trees.folders.scan(agent.project_root or "")
-    return next((one for one in found if one.identity is not None and one.identity.id == agent.id), None)
-
-
-def mark_identity(trees: TreePorts, agent: Agent) -> None:
-    """Write whether the agent is retired to its identity file, so that it survives the database."""
-    found = find_folder(trees, agent)
-    if found is None or found.identity is None:
-        return
-    retired = agent.updated_at if agent.lifecycle is Lifecycle.RETIRED else None
-    if found.identity.retired_at != retired:
-        trees.folders.write_identity(found.folder, replace(found.identity, retired_at=retired))
-
-
-def _clear_worker(trees: TreePorts, agent: Agent, removes: bool) -> None:
-    found = find_folder(trees, agent)
-    if found is None:
-        return
-    if removes:
-        trees.folders.remove_worker(agent.project_root or "", found.folder.rpartition("/")[2])
-    else:
-        mark_identity(trees, agent)
 
 
 # -- after a restart -----------------------------------------------------------------------------------

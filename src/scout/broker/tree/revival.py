@@ -1,18 +1,20 @@
 """Retiring and reviving agents with a work tree: their identity files and folders follow their records."""
 
 import asyncio
+import logging
 
 from scout.broker.operations import agents
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.tree.finish import FinishCall
-from scout.broker.tree.finish_facts import run_git
-from scout.broker.tree.finish_steps import mark_identity
+from scout.broker.tree.finish_facts import is_worker, run_git
+from scout.broker.tree.identity_files import write_lifecycle
 from scout.model.agent import Agent, Lifecycle
 from scout.model.events.envelope import FinishedTree
 from scout.model.events.presence import AgentRetired
-from scout.ports import TreePorts
+from scout.ports import GitFailed, TreePorts
 from scout.protocol.agents import AgentDetail, RetireAgent, ReviveAgent
 
+_LOG = logging.getLogger("scout.tree")
 _LATEST = 1 << 62
 _SOME = 200
 
@@ -36,9 +38,15 @@ async def revive_agent(call: FinishCall, request: ReviveAgent) -> AgentDetail:
 
 
 async def _mark(call: FinishCall, agent: Agent) -> None:
+    """Write the change to the identity file. Agents without a place in a tree have none."""
     trees = call.services.trees
-    if trees is not None and agent.project_root is not None and agent.parent_id is not None:
-        await asyncio.to_thread(mark_identity, trees, agent)
+    if trees is None or (agent.birth_branch is None and not is_worker(agent)):
+        return
+    parent = await call.read(lambda tx: tx.agent(agent.parent_id))
+    try:
+        await asyncio.to_thread(write_lifecycle, trees, agent, parent)
+    except (GitFailed, OSError) as problem:
+        _LOG.warning("the identity file of %s was not written: %s", agent.path, problem)
 
 
 def _find_left(tx: Transaction, request: ReviveAgent) -> tuple[Agent, FinishedTree | None]:
