@@ -25,6 +25,7 @@ SECTIONS = {
         "resolve": "Show what an address means, and why.",
         "agent": "Register, set up, retire and revive agents.",
         "spawn": "Create child agents, each on its branch in a work tree.",
+        "finish": "Merge, keep or discard the work of a spawned agent.",
         "endpoint": "Register where an agent can be reached.",
         "session": "List, start, attach, inspect and stop harness sessions.",
         "wake": "Make sure an agent has a live session, and print its id.",
@@ -181,6 +182,7 @@ MODULES = {
     "watch": "scout.cli.commands.observe:watch",
     "open": "scout.cli.commands.terminal:command",
     "spawn": "scout.cli.commands.spawn:command",
+    "finish": "scout.cli.commands.finish:command",
     "up": "scout.cli.commands.daemon:up",
     "down": "scout.cli.commands.daemon:down",
     "restart": "scout.cli.commands.daemon:restart",
@@ -272,7 +274,7 @@ OPERATIONS_OF = {
 }
 
 _CONFIG = ("set", "roots")
-_FLAGS = ("runtimes.check",)  # operations that are a flag of another command
+_FLAGS = ("runtimes.check", "finish.done")  # operations that are a flag of another command
 
 
 def exists(operation: str) -> bool:

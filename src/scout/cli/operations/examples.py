@@ -188,6 +188,14 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "open": ("scout open @arc", "scout open ses_01…"),
     "runtimes": ("scout runtimes", "scout runtimes --check claude", "scout runtimes --check echo --json"),
     "node.list": ("scout node list",),
+    "finish": (
+        "scout finish @arc.api                 # what it has, and what each choice does",
+        "scout finish @arc.api --merge",
+        "scout finish @arc.api --merge --resolver @arc.docs",
+        "scout finish @arc.api --keep",
+        "scout finish @arc.api --discard --reason 'The idea did not work.'",
+        "scout finish --all-done",
+    ),
     "spawn": (
         "scout spawn api ui --task 'Add a health check and commit it.'",
         "scout spawn fix --count 3 --harness codex --no-wait --task 'Fix one flaky test.'",
