@@ -1,4 +1,4 @@
-"""`scout finish`: shows what an agent has, or merges, keeps or discards it; with --all-done, a whole subtree."""
+"""`scout finish`: shows what an agent has; merges, keeps or discards it; finishes a whole subtree."""
 
 import json
 import os

@@ -120,8 +120,8 @@ def describe_effect(facts: FinishFacts, choice: FinishChoice) -> str:
     if choice is FinishChoice.KEEP:
         return f"retires {name}; its work tree and branch stay"
     if choice is FinishChoice.MERGE:
-        merged = f"merges {commits} into {facts.into}" if facts.needs_merge else "has nothing to merge"
-        return f"{merged}, retires {name}, removes its work tree and deletes its branch"
+        merged = f"merges {commits} into {facts.into}, " if facts.needs_merge else ""
+        return f"{merged}retires {name}, removes its work tree and deletes its branch"
     files = count(facts.uncommitted_count, "uncommitted file")
     lost = " and ".join(one for one in (files, commits if facts.commits else "") if one)
     return f"retires {name}, removes its work tree and deletes its branch" + (f" with {lost}" if lost else "")
