@@ -161,7 +161,7 @@ class Broker:
         await self.terminals.begin()
         await self.host_processes.begin()
         await self.restart_recovery.begin()
-        await resume_finishes(self, lambda who: LocalScout(self, who))
+        await resume_finishes(self, lambda who: LocalScout(self, who).open_call())
         await self.dispatcher.recover()
         self._notifier.start()
         await self.warm_keeper.check()

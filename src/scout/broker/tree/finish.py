@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -55,9 +55,7 @@ from scout.protocol.finish import (
     LeftAgent,
 )
 from scout.protocol.operations import command_line
-from scout.protocol.request import Request
 
-T = TypeVar("T")
 FinishCall = CallContext[FinishBroker]
 _LONGEST = 60.0  # seconds of one wait
 _ASKED_AGAIN = 8  # times that one conflict is sent to a resolver whose flights fail
@@ -69,7 +67,7 @@ _FAILED = (FlightState.FAILED, FlightState.CANCELLED)
 
 async def finish_agent(call: FinishCall, request: FinishAgent) -> FinishReport:
     """Show what an agent has, or finish it. A finish runs on if the caller does not wait for it."""
-    choice = choose(request.address, merge=request.merge, keep=request.keep, discard=request.discard)
+    choice = _choice_of(request)
     tx = call.glance()
     agent = find_finishable(tx, request.address)
     merges, what = call.broker.merges, str(choice)
@@ -79,12 +77,16 @@ async def finish_agent(call: FinishCall, request: FinishAgent) -> FinishReport:
     if running is None:
         if agent.lifecycle is Lifecycle.RETIRED:
             return await _finish_again(call, request, agent)
-        running = _begin(call, replace(request, address=agent.id), agent, choice)
+        running = _begin(call, request, agent, choice)
     elif running.what != what:
         raise Refused(Busy(reason=f"{tx.address(agent.id)} is being finished: {running.what}"))
     if await wait_for(running, min(request.wait, _LONGEST)):
         return running.task.result()
     return _running_report(tx.address(agent.id), agent, choice, running)
+
+
+def _choice_of(request: FinishAgent) -> FinishChoice | None:
+    return choose(request.address, merge=request.merge, keep=request.keep, discard=request.discard)
 
 
 async def _finish_again(call: FinishCall, request: FinishAgent, agent: Agent) -> FinishReport:
@@ -111,7 +113,7 @@ def _begin(call: FinishCall, request: FinishAgent, agent: Agent, choice: FinishC
 
     async def work(reason: list[str]) -> FinishReport:
         try:
-            return await _finish(call, request, choice, place, reason)
+            return await _finish(call, request, agent.id, place, reason)
         finally:
             if place is not None:
                 place.leave()
@@ -122,18 +124,19 @@ def _begin(call: FinishCall, request: FinishAgent, agent: Agent, choice: FinishC
 async def _finish(
     call: FinishCall,
     request: FinishAgent,
-    choice: FinishChoice,
+    ident: str,
     place: MergePlace | None,
     reason: list[str],
 ) -> FinishReport:
     """Refuse at once what cannot be done; then wait for earlier merges, look again, and act."""
-    subject, look = await examine(call, request.address)
+    choice = _choice_of(request) or FinishChoice.MERGE
+    subject, look = await examine(call, ident)
     plan = plan_finish(facts_of(subject, look), choice, request.reason)
     if place is None or look is None:
         return await _carry_out(call, request, subject, plan, look)
     reason[:] = [f"it waits for {place.ahead} earlier merges into {subject.into}" if place.ahead else ""]
     async with place:
-        subject, look = await examine(call, request.address)
+        subject, look = await examine(call, ident)
         facts = facts_of(subject, look)
         plan = plan_finish(facts, choice, request.reason)
         preview = look.preview if look is not None else None
@@ -410,13 +413,7 @@ def _left(subject: FinishSubject, why: Diagnostic | str) -> LeftAgent:
 # -- after a restart -----------------------------------------------------------------------------------
 
 
-class AnswersRequests(Protocol):
-    """Scout as one caller sees it."""
-
-    async def call(self, request: Request[T]) -> T: ...
-
-
-async def resume_finishes(broker: FinishBroker, scout_as: Callable[[Admitted], AnswersRequests]) -> None:
+async def resume_finishes(broker: FinishBroker, call_as: Callable[[Admitted], FinishCall]) -> None:
     """Continue the finishes that a stop interrupted. Those that had not changed anything begin again."""
     if broker.services.trees is None:
         return
@@ -426,7 +423,14 @@ async def resume_finishes(broker: FinishBroker, scout_as: Callable[[Admitted], A
             finishing.who = admission.system(broker.services, finishing.record.by)
             try:
                 if not await resume_finish(finishing):
-                    request = msgspec.json.decode(finishing.record.request, type=FinishAgent)
-                    await scout_as(finishing.who).call(replace(request, wait=0))
+                    await _begin_again(call_as(finishing.who), finishing)
             except Refused as problem:
                 await give_up(finishing, problem)
+
+
+async def _begin_again(call: FinishCall, finishing: Finishing) -> None:
+    """Start a finish again that stopped before anything changed. It runs while Scout starts."""
+    agent = call.glance().get(Agent, finishing.agent_id)
+    if agent is not None and agent.lifecycle is not Lifecycle.RETIRED:
+        request = msgspec.json.decode(finishing.record.request, type=FinishAgent)
+        _begin(call, request, agent, finishing.record.choice)
