@@ -50,7 +50,8 @@ async def person(rig: Rig, folder: Path) -> LocalScout:
 
 
 async def spawn(rig: Rig, root: Path, slug: str, **more: Any) -> SpawnedAgent:
-    wish = SpawnAgents(slugs=(slug,), **{"harness": "echo", **more})
+    given: dict[str, Any] = {"harness": "echo", **more}
+    wish = SpawnAgents(slugs=(slug,), **given)
     return (await (await person(rig, root)).call(wish)).agents[0]
 
 
@@ -505,12 +506,13 @@ def test_a_parent_waits_for_a_child_that_is_left(tmp_path: Path) -> None:
 class Meddling:
     """Work trees in which somebody does something just before or after a step."""
 
-    def __init__(self, real: Any, **before: Callable[[], None]) -> None:
+    def __init__(self, real: Any, before: dict[str, Any], instead: dict[str, Any]) -> None:
         self._real = real
         self._before = before
+        self._instead = instead
 
     def __getattr__(self, name: str) -> Any:
-        real = getattr(self._real, name)
+        real = self._instead.get(name) or getattr(self._real, name)
         if name not in self._before:
             return real
 
@@ -522,17 +524,18 @@ class Meddling:
         return meddled
 
 
-def meddle(rig: Rig, **before: Callable[[], None]) -> None:
+def meddle(rig: Rig, instead: dict[str, Any] | None = None, **before: Callable[[], object]) -> None:
     trees = rig.broker.services.trees
     assert trees is not None
-    rig.broker.services.trees = trees._replace(work_trees=Meddling(trees.work_trees, **before))  # pyright: ignore[reportArgumentType] (it has every method)
+    meddling: Any = Meddling(trees.work_trees, before, instead or {})
+    rig.broker.services.trees = trees._replace(work_trees=meddling)
 
 
 def test_files_that_appear_during_a_merge_stay(tmp_path: Path) -> None:
     async def scene(rig: Rig, root: Path) -> None:
         child = await grown(rig, root, "api")
         tree = tree_of(child)
-        meddle(rig, merge=lambda: (tree / "late.txt").write_text("late\n") and None)
+        meddle(rig, merge=lambda: (tree / "late.txt").write_text("late\n"))
         report = await finish(rig, child.address, merge=True)
         assert (tree / "late.txt").read_text() == "late\n"
         assert "late.txt" in report.notes[0]
@@ -546,7 +549,7 @@ def test_a_commit_after_the_merge_keeps_its_branch(tmp_path: Path) -> None:
     async def scene(rig: Rig, root: Path) -> None:
         child = await grown(rig, root, "api")
         tree = tree_of(child)
-        meddle(rig, merge=lambda: commit(tree, "late.txt", "late\n") and None)
+        meddle(rig, merge=lambda: commit(tree, "late.txt", "late\n"))
         report = await finish(rig, child.address, merge=True)
         assert report.notes
         assert git(root, "show", "main.api:late.txt") == "late"
@@ -557,7 +560,7 @@ def test_a_commit_after_the_merge_keeps_its_branch(tmp_path: Path) -> None:
 def test_a_merge_that_fails_before_it_moves_anything_is_undone(tmp_path: Path) -> None:
     async def scene(rig: Rig, root: Path) -> None:
         child = await grown(rig, root, "api")
-        meddle(rig, merge=lambda: commit(root, "other.txt", "other\n") and None)
+        meddle(rig, merge=lambda: commit(root, "other.txt", "other\n"))
         told = await refused(finish(rig, child.address, merge=True))
         assert told.code == "git_failed"
         assert await unfinished(rig) == 0
@@ -570,7 +573,7 @@ def test_a_merge_that_fails_before_it_moves_anything_is_undone(tmp_path: Path) -
 # -- a restart -----------------------------------------------------------------------------------------
 
 
-def fail(step: str) -> Callable[[], None]:
+def fail(step: str) -> Callable[[], object]:
     def act() -> None:
         raise GitFailed(f"{step} was interrupted")
 
@@ -589,7 +592,7 @@ def test_a_step_that_fails_is_taken_again(tmp_path: Path, step: str) -> None:
             child = await grown(rig, root, "api")
             tree = tree_of(child)
             (tree / "new.txt").write_text("new\n")
-            meddle(rig, **{step: fail(step)})
+            meddle(rig, None, **{step: fail(step)})
             wish = FinishAgent(address=child.agent.id, discard=True, reason="no", idempotency_key="k")
             if step == "delete_branch":
                 assert "was left" in (await rig.operator(wish)).notes[0]
@@ -666,9 +669,7 @@ def test_a_merge_that_cannot_be_completed_is_told_to_the_operator(tmp_path: Path
                 entries.extend(trees.journal.unfinished())
                 return done
 
-            holder = Meddling(trees.work_trees)
-            holder.merge = merge
-            rig.broker.services.trees = trees._replace(work_trees=holder)  # pyright: ignore[reportArgumentType] (it has every method)
+            meddle(rig, instead={"merge": merge})
             await finish(rig, child.address, merge=True)
             await rig.operator(ReviveAgent(address=child.agent.id))
             git(root, "reset", "-q", "--hard", "HEAD~1")
