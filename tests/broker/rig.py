@@ -21,7 +21,7 @@ from scout.broker.upkeep import housekeeping
 from scout.daemon.clock import SystemIds
 from scout.model.endpoint import EndpointState, Transport
 from scout.model.events.envelope import Event, record_of
-from scout.policy.limits import Limits, Periods, Routing, Rules
+from scout.policy.limits import ExitCheck, Limits, Periods, Routing, Rules
 from scout.policy.tree.projects import ProjectRules
 from scout.ports import Harness, Router, Sink, Snapshots, TreePorts
 from scout.protocol.access import CreateToken
@@ -100,6 +100,7 @@ async def open_rig(
     limits: Limits = Limits(),
     periods: Periods = Periods(),
     routing: Routing = Routing(),
+    exit_check: ExitCheck = "block",
     roots: tuple[str, ...] | None = None,
     harnesses: Mapping[str, Harness] | None = None,
     allow_root: Callable[[str], None] = lambda _: None,
@@ -118,7 +119,7 @@ async def open_rig(
     database = Database(home / "scout.db")
     broker = Broker(
         database,
-        rules=Rules(limits=limits, periods=periods, routing=routing),
+        rules=Rules(limits=limits, periods=periods, routing=routing, exit_check=exit_check),
         roots=(str(home),) if roots is None else roots,
         default_harness=None,
         clock=clock,

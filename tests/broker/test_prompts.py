@@ -75,7 +75,7 @@ def test_every_harness_that_takes_prompts_gets_the_contract(name: str, tmp_path:
         assert usage["protocol_overhead"].counters.dispatch_attempts == 2
         assert usage["protocol_overhead"].totals.total_tokens > 600
 
-    run_scene(scene, tmp_path, harnesses={name: heard})
+    run_scene(scene, tmp_path, harnesses={name: heard}, exit_check="clean")
 
 
 def test_a_question_is_named_and_the_tools_are_those_of_the_role(tmp_path: Path) -> None:

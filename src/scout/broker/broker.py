@@ -27,6 +27,8 @@ from scout.broker.transaction.services import LiveSettings, Services
 from scout.broker.transaction.streams import Hub, Waiters
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.tree import recovery
+from scout.broker.tree.finish import resume_finishes
+from scout.broker.tree.merges import Merges
 from scout.broker.tree.scan import TreeDiscovery
 from scout.broker.tree.spawn import Spawns
 from scout.broker.upkeep import housekeeping
@@ -138,6 +140,7 @@ class Broker:
         self.spawns = Spawns(self.services)
         self.host_processes = HostProcesses(self)
         self.tie_breaker = TieBreaker(self.services, self.as_system, self.read, router)
+        self.merges = Merges()
         self.signs_of_life: dict[str, Endpoint] = {}
         self.identities: dict[tuple[str | None, ...], Identity] = {}
         self.counts: dict[str, Counters] = {}
@@ -159,6 +162,7 @@ class Broker:
         await recovery.recover_spawns(self)
         await self.host_processes.begin()
         await self.restart_recovery.begin()
+        await resume_finishes(self, lambda who: LocalScout(self, who).open_call())
         await self.dispatcher.recover()
         self.dispatcher.runner.compare_recent_files()
         self._notifier.start()
@@ -185,6 +189,7 @@ class Broker:
         self.hub.close()
         await self.tree_discovery.close()
         await self.checks.close()
+        await self.merges.close()
         await self.spawns.close()
         await self._notifier.close()
         await self.dispatcher.close()

@@ -16,7 +16,6 @@ from scout.broker.operations import (
     endpoints,
     enrolment,
     flights,
-    hooks,
     inbox,
     insight,
     overview,
@@ -27,7 +26,17 @@ from scout.broker.operations import (
     work,
 )
 from scout.broker.sessions import control, observation, records, runtimes
-from scout.broker.tree import projects, reconcile, reservations, scan, spawn, view
+from scout.broker.tree import (
+    finish,
+    hook_reports,
+    projects,
+    reconcile,
+    reservations,
+    revival,
+    scan,
+    spawn,
+    view,
+)
 from scout.protocol import access as access_requests
 from scout.protocol import agents as agent_requests
 from scout.protocol import allowances as allowance_requests
@@ -36,6 +45,7 @@ from scout.protocol import attention as attention_requests
 from scout.protocol import channels as channel_requests
 from scout.protocol import endpoints as endpoint_requests
 from scout.protocol import enrolment as enrolment_requests
+from scout.protocol import finish as finish_requests
 from scout.protocol import inbox as inbox_requests
 from scout.protocol import insight as insight_requests
 from scout.protocol import observation as observation_requests
@@ -93,8 +103,8 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     agent_requests.Who: Handler(agents.who, READ),
     agent_requests.ShowAgent: Handler(agents.show, READ),
     agent_requests.ConfigureAgent: Handler(agents.configure, WRITE),
-    agent_requests.RetireAgent: Handler(agents.retire, WRITE),
-    agent_requests.ReviveAgent: Handler(agents.revive, WRITE),
+    agent_requests.RetireAgent: Handler(revival.retire_agent, ASYNC),
+    agent_requests.ReviveAgent: Handler(revival.revive_agent, ASYNC),
     agent_requests.ReadFeed: Handler(overview.read_feed, READ),
     agent_requests.Resolve: Handler(agents.resolve_address, READ),
     agent_requests.Parse: Handler(agents.parse_addresses, READ),
@@ -121,9 +131,11 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     tree_requests.SpawnAgents: Handler(spawn.spawn_agents, ASYNC, after_probe=True),
     tree_requests.ListProjects: Handler(projects.list_projects, DISK),
     tree_requests.SetProject: Handler(projects.set_project, DISK),
+    finish_requests.FinishAgent: Handler(finish.finish_agent, ASYNC, after_probe=True),
+    finish_requests.FinishDone: Handler(finish.finish_done, ASYNC, after_probe=True),
     # -- enrolment
     enrolment_requests.Enrol: Handler(enrolment.enrol, WRITE),
-    enrolment_requests.ReportHook: Handler(hooks.report, WRITE),
+    enrolment_requests.ReportHook: Handler(hook_reports.report_hook, ASYNC),
     # -- talk
     talk_requests.Send: Handler(talk.send, WRITE, after_probe=True),
     talk_requests.Reply: Handler(flights.reply, WRITE),

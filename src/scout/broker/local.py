@@ -17,7 +17,7 @@ from scout.broker.transaction.admission import Admitted
 from scout.broker.transaction.call import CallContext, run_once
 from scout.broker.transaction.streams import Hub
 from scout.broker.transaction.transaction import Transaction
-from scout.broker.tree.spawn import TreeBroker
+from scout.broker.tree.finish_steps import FinishBroker
 from scout.model.events.envelope import Event
 from scout.model.problems.request import TooLarge
 from scout.model.problems.target import UnknownTarget
@@ -34,7 +34,7 @@ R = TypeVar("R", bound=Request[Any])
 _PAGE = 500
 
 
-class LocalBroker(TreeBroker, Protocol):
+class LocalBroker(FinishBroker, Protocol):
     """The broker as a LocalScout needs it."""
 
     hub: Hub
@@ -57,14 +57,14 @@ class LocalScout:
             return await self._answer(request)
         except Refused as refusal:
             self._broker.tally("refused")
-            self._call().count("diagnostics_generated", refusal.diagnostic.message)
+            self.open_call().count("diagnostics_generated", refusal.diagnostic.message)
             problem = await self._with_projects(refusal.diagnostic)
             raise Refused(await self._correct_remedies(request, problem)) from None
 
     async def _answer(self, request: Request[Any]) -> Any:
         check_operation(self.who.actor, request.operation)
         request = await self._with_real_folder(await self._expand_references(request))
-        call = self._call(await self._surroundings_of(request))
+        call = self.open_call(await self._surroundings_of(request))
         handler = HANDLERS[type(request)]
         if handler.after_probe:
             await self._broker.wait_for_probe()
@@ -103,7 +103,8 @@ class LocalScout:
             return answer
         return await call.write_once(request, lambda _, __: answer)
 
-    def _call(self, surroundings: Surroundings | None = None) -> CallContext[LocalBroker]:
+    def open_call(self, surroundings: Surroundings | None = None) -> CallContext[LocalBroker]:
+        """Return a call in the caller's name, for work between transactions."""
         return CallContext(self._broker, self.who, surroundings, self._perform)
 
     # -- looked up before the transaction ----------------------------------------------------------
@@ -112,7 +113,7 @@ class LocalScout:
         """Return the request with whole ids."""
         if not references.needs_expansion(request):
             return request
-        return await self._call().read(lambda tx: references.expand(tx, request))
+        return await self.open_call().read(lambda tx: references.expand(tx, request))
 
     async def _with_real_folder(self, request: R) -> R:
         """Return the request with the real path of the folder in the agent settings it gives."""
@@ -155,12 +156,12 @@ class LocalScout:
 
     async def credential_ended(self) -> None:
         """Return when the credential has ended: revoked or expired."""
-        await waits.wait_for_credential_end(self._call())
+        await waits.wait_for_credential_end(self.open_call())
 
     async def watch(self, request: Watch) -> AsyncGenerator[Event]:
         """Yield the events that the caller may read, as they are committed."""
         check_operation(self.who.actor, request.operation)
-        call, broker, after = self._call(), self._broker, request.after
+        call, broker, after = self.open_call(), self._broker, request.after
         request = await self._expand_references(request)
         if after is not None and after < 0:
             raise Refused(BadRequest(problem="numbers of the log begin with 1", field="after"))

@@ -78,11 +78,13 @@ class Terminal(Record):
 class LiveTurn(Record):
     """The current turn of a person's session. `alone_for`: the flight whose ask alone started it.
 
-    `reminded`: the flights for which the agent was already reminded to answer.
+    `reminded`: the flights for which the agent was already reminded to answer. `told`: what the exit check
+    has told the agent that it owes.
     """
 
     alone_for: str | None = None
     reminded: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
 
 
 class Session(Mutable):

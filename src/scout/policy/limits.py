@@ -1,7 +1,7 @@
 """Limits, periods and other numbers that decisions depend on, and the checks that use them."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -16,6 +16,7 @@ from scout.model.problems.request import RateLimited, TooLarge
 from scout.model.problems.session import AskLoop, WakeBudget, WakeFailed
 from scout.policy.directory import Party
 
+ExitCheck = Literal["block", "nudge", "clean"]
 _SOON = 60.0  # retry-after, in seconds, while a person has to decide
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
@@ -101,11 +102,15 @@ class Routing(Record):
 
 
 class Rules(Record):
-    """Every setting that decisions depend on: the part of the settings that pure code receives."""
+    """Every setting that decisions depend on: the part of the settings that pure code receives.
+
+    `exit_check`: how an agent that stops with open work is told what it owes.
+    """
 
     limits: Limits = Limits()
     periods: Periods = Periods()
     routing: Routing = Routing()
+    exit_check: ExitCheck = "block"
 
     @property
     def back_off(self) -> Backoff:

@@ -61,7 +61,7 @@ def read(flags: Mapping[str, str] = {}, environ: Mapping[str, str] | None = None
     if values["notify.secretFile"] is not None:
         values["notify.secretFile"] = _real(values["notify.secretFile"], environ)
     tables = nested(values)
-    rules = {key: tables.pop(key) for key in Rules.__struct_fields__}
+    rules = {field.encode_name: tables.pop(field.encode_name) for field in msgspec.structs.fields(Rules)}
     settings = msgspec.convert({**folders, **tables, "rules": rules}, Settings)
     settings = msgspec.structs.replace(settings, projects=projects)
     layer = "environment SCOUT_HOME" if environ.get("SCOUT_HOME") else "default"

@@ -15,6 +15,7 @@ from scout.broker.delivery.same_files import SameFiles
 from scout.broker.delivery.session_records import PreparedTurn, SessionOpening
 from scout.broker.delivery.turn_record import HOLDER
 from scout.broker.effects import flight_state
+from scout.broker.effects.exit_check import NO_FILES, find_uncommitted
 from scout.broker.transaction.call import until_stored
 from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction
@@ -197,9 +198,11 @@ class TurnRunner:
         self, prepared: PreparedTurn, end: Completed | Limited | Failed, spent: TurnUsage | None
     ) -> None:
         """Record how a turn ended, and what it cost if the program reported that last."""
+        files = NO_FILES
         if isinstance(end, Completed):
             end = await self._keep_text(end)
-        await self._write(lambda tx: turn_record.record_end(tx, prepared, end, spent))
+            files = await find_uncommitted(self._services, prepared.spec.cwd)
+        await self._write(lambda tx: turn_record.record_end(tx, prepared, end, spent, files))
 
     async def _keep_text(self, done: Completed) -> Completed:
         """Return the end with a text that can be stored; a long one is attached and begins in the body."""

@@ -5,7 +5,8 @@ from msgspec.structs import replace
 from scout.base.refusal import Remedy
 from scout.broker.delivery import human_answers
 from scout.broker.delivery.session_records import PreparedTurn, SessionOpening
-from scout.broker.effects import answers, budget, flight_state, session_end
+from scout.broker.effects import answers, budget, exit_check, flight_state, session_end
+from scout.broker.effects.exit_check import NO_FILES, UncommittedFiles
 from scout.broker.routing import attention_items, posts, routes
 from scout.broker.transaction.transaction import Transaction
 from scout.model.attention import Attention, AttentionKind
@@ -149,8 +150,12 @@ def record_end(
     prepared: PreparedTurn,
     end: Completed | Limited | Failed,
     spent: TurnUsage | None = None,
+    files: UncommittedFiles = NO_FILES,
 ) -> None:
-    """Record the end of a turn and what it cost, and close the requests that its program made."""
+    """Record the end of a turn and what it cost, and close the requests that its program made.
+
+    `files`: the uncommitted files of a spawned agent after the turn.
+    """
     if spent is not None:
         record_usage(tx, prepared, spent)
     if tx.services.harnesses[prepared.harness].capabilities.permissions:
@@ -159,6 +164,7 @@ def record_end(
         case Completed():
             _record_completion(tx, prepared, end)
             clear_trouble(tx, prepared.harness)
+            exit_check.tell_after_turn(tx, prepared.spec.session_id, files)
         case Limited():
             _wait_for_quota(tx, prepared, end)
         case Failed():

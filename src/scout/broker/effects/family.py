@@ -19,7 +19,7 @@ from scout.model.events.envelope import Event, Metadata
 from scout.model.events.presence import AgentRetired, SessionEnded
 from scout.model.flight import Flight, FlightState
 from scout.model.work_item import WorkItem, WorkState
-from scout.policy.obligation import Party
+from scout.policy.directory import Party
 from scout.policy.tree.family import ChildFact, ParentNotice, decide_flight_notice, decide_notice
 from scout.policy.wake import Cause, Occasion, WakeDecision
 from scout.store.ledger import LAST

@@ -33,6 +33,7 @@ from scout.model.agent import (
     read_config,
     update_agent,
 )
+from scout.model.events.envelope import FinishedTree, Metadata
 from scout.model.events.presence import AGENT_EVENTS, AgentUpdated
 from scout.model.problems.target import AmbiguousTarget, NameTaken
 from scout.policy.directory import Instance, Viewpoint, Wanted, instance_of
@@ -261,17 +262,21 @@ def retire(tx: Transaction, request: RetireAgent) -> AgentDetail:
     agent = find(tx, request.address, Deed.CONTROL)
     if agent.id in (tx.services.operator_agent, tx.services.system_agent) or agent.kind is Kind.SYSTEM:
         raise Refused(BadRequest(problem=f"Scout cannot do without {agent.path}", field="address"))
-    retired = move_agent(agent, AgentMove.RETIRE, tx.now)
-    tx.record(AGENT_EVENTS[AgentMove.RETIRE], retired, move=AgentMove.RETIRE, reason=request.reason)
+    return detail_of(tx, retire_agent(tx, agent, request.reason))
+
+
+def retire_agent(tx: Transaction, agent: Agent, reason: str, finished: FinishedTree | None = None) -> Agent:
+    """Record that an agent is retired, release its obligations and revoke its tokens."""
+    move, retired = AgentMove.RETIRE, move_agent(agent, AgentMove.RETIRE, tx.now)
+    tx.record(AGENT_EVENTS[move], retired, move=move, reason=reason, metadata=Metadata(finished=finished))
     retirement.release_obligations(tx, retired)
     admission.revoke_agent_tokens(tx, retired, "its agent is retired")
-    return detail_of(tx, retired)
+    return retired
 
 
 def revive(tx: Transaction, request: ReviveAgent) -> AgentDetail:
     """Bring a retired agent back under the same names."""
-    agent = _find_retired(tx, request.address) or find(tx, request.address)
-    tx.permit(Deed.CONTROL, subject_of(agent))
+    agent = find_revivable(tx, request.address)
     revived = move_agent(agent, AgentMove.REVIVE, tx.now)
     _check_handle(tx, revived)
     tx.record(AGENT_EVENTS[AgentMove.REVIVE], revived, move=AgentMove.REVIVE)
@@ -280,6 +285,13 @@ def revive(tx: Transaction, request: ReviveAgent) -> AgentDetail:
     if broadcast is not None:  # skip broadcasts sent while it was retired
         unread.mark_read(tx, revived.id, broadcast.id, tx.ledger.last_seq())
     return detail_of(tx, revived)
+
+
+def find_revivable(tx: Transaction, address: str) -> Agent:
+    """Return the agent to revive: the retired one that a handle names, else the one at the address."""
+    agent = _find_retired(tx, address) or find(tx, address)
+    tx.permit(Deed.CONTROL, subject_of(agent))
+    return agent
 
 
 def _find_retired(tx: Transaction, text: str) -> Agent | None:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from scout.broker.effects import session_end
+from scout.broker.effects import exit_check, session_end
+from scout.broker.effects.exit_check import NO_FILES, UncommittedFiles
 from scout.broker.operations import attention, decisions, endpoints, inbox, insight, live_turn
 from scout.broker.routing import routes
 from scout.broker.routing.unread import START, Unread, count_unread, list_unread, mark_read
@@ -32,8 +33,11 @@ _LOOKED_AT = 20
 _FETCHING = frozenset({HookEvent.STOP, HookEvent.TOOL_USE})
 
 
-def report(tx: Transaction, request: ReportHook) -> HookAnswer:
-    """Handle one hook event of an enrolled session, reported by the host that enrolled it."""
+def report(tx: Transaction, request: ReportHook, files: UncommittedFiles = NO_FILES) -> HookAnswer:
+    """Handle one hook event of an enrolled session, reported by the host that enrolled it.
+
+    `files`: the uncommitted files of a spawned agent that stops.
+    """
     session = tx.need(Session, "session", request.session_id)
     agent = tx.need(Agent, "agent", session.agent_id)
     subject = replace(subject_of(agent), name=session.id, enrolled_by=session.enrolled_by)
@@ -41,6 +45,8 @@ def report(tx: Transaction, request: ReportHook) -> HookAnswer:
     act_as_session(tx, agent, session)
     if request.event is not HookEvent.SESSION_END and session.state is not SessionState.LIVE:
         SESSION.after(session.state, SessionMove.READY)  # refuses: the session must enrol again
+    if request.event is HookEvent.STOP:
+        return _stopped(tx, session, request, files)
     return _EVENTS[request.event](tx, session, request)
 
 
@@ -92,8 +98,8 @@ def _held(tx: Transaction, session: Session) -> list[Delivery]:
     return [one for one in waiting if one.state is DeliveryState.LEASED and one.leased_by == session.id]
 
 
-def _stopped(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
-    """Send the turn's answer first; then hand over new mail, or mark the endpoint idle."""
+def _stopped(tx: Transaction, session: Session, request: ReportHook, files: UncommittedFiles) -> HookAnswer:
+    """Send the turn's answer first; then hand over new mail, name what is owed, or mark the endpoint idle."""
     endpoint = _seen(tx, session)
     _withdraw(tx, session)
     ended = live_turn.end(tx, session, request.last_text)
@@ -101,9 +107,18 @@ def _stopped(tx: Transaction, session: Session, request: ReportHook) -> HookAnsw
         return HookAnswer(context=ended.context, notice=ended.notice)
     due = () if tx.services.paused else _due(tx, session)  # mail handed over here starts another turn
     told = _handed_over(tx, session, _one_ask(due))
+    if not told.context:
+        told = _owed(tx, session, files)
     if not told.context and endpoint is not None and endpoint.state is EndpointState.WORKING:
         routes.record_endpoint_move(tx, endpoint, EndpointMove.RELEASE)
-    return replace(told, notice=ended.notice)
+    notices = (ended.notice, told.notice)
+    return replace(told, notice="\n".join(one for one in notices if one))
+
+
+def _owed(tx: Transaction, session: Session, files: UncommittedFiles) -> HookAnswer:
+    """Tell a session that stops what its agent owes: it continues, or the person at it is told."""
+    decision = exit_check.check_exit(tx, tx.need(Session, "session", session.id), files)
+    return HookAnswer(context=decision.text) if decision.blocks else HookAnswer(notice=decision.text)
 
 
 def _used_a_tool(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer:
@@ -176,7 +191,6 @@ def _ended(tx: Transaction, session: Session, request: ReportHook) -> HookAnswer
 _EVENTS: Mapping[HookEvent, Callable[[Transaction, Session, ReportHook], HookAnswer]] = {
     HookEvent.SESSION_START: _started,
     HookEvent.PROMPT_SUBMIT: _prompted,
-    HookEvent.STOP: _stopped,
     HookEvent.TOOL_USE: _used_a_tool,
     HookEvent.PERMISSION_REQUEST: _asked,
     HookEvent.SESSION_END: _ended,

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from scout.base.refusal import Remedy
 from scout.broker.effects import flight_state
 from scout.broker.routing import attention_items
@@ -35,7 +37,7 @@ def begin(tx: Transaction, session: Session, taken: Sequence[Delivery]) -> None:
     """Record which ask a turn is for; a prompt without an ask is the person's own."""
     flight_id = next((one.flight_id for one in taken if one.flight_id), None)
     known = session.live_turn or LiveTurn()
-    _keep(tx, session, LiveTurn(alone_for=flight_id, reminded=known.reminded))
+    keep_turn(tx, session, replace(known, alone_for=flight_id))
 
 
 def end(tx: Transaction, session: Session, text: str) -> Ended:
@@ -46,13 +48,14 @@ def end(tx: Transaction, session: Session, text: str) -> Ended:
     for flight in (one for one, step in steps if step is TurnStep.WAIT):
         _wait_for_user(tx, session, flight)
     owed = [one for one, step in steps if step is TurnStep.REMIND]
-    _keep(tx, session, LiveTurn(reminded=tuple(one.id for one in owed)))
+    keep_turn(tx, session, LiveTurn(reminded=tuple(one.id for one in owed), told=known.told))
     mails = [_mail(tx, one) for one in owed]
     context = reminder_text(mails, session.harness) if mails else ""
     return Ended(context=context, notice=sent_line(sent))
 
 
-def _keep(tx: Transaction, session: Session, known: LiveTurn) -> None:
+def keep_turn(tx: Transaction, session: Session, known: LiveTurn) -> None:
+    """Record the details of a session's current turn if they changed."""
     if known != (session.live_turn or LiveTurn()):
         tx.record(SessionUpdated, note_turn(session, known, tx.now), move="turn")
 

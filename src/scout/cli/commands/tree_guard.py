@@ -29,19 +29,6 @@ fi
 """
 
 
-class _Tree(click.Group):
-    """`tree guard …`; any other words belong to the command `show`, where there is one."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        first = args[0] if args else ""
-        if _SHOW in self.commands and first not in (*self.commands, "-h", "--help"):
-            args = [_SHOW, *args]
-        return super().parse_args(ctx, args)
-
-
-_SHOW = "show"
-
-
 @click.group("guard", epilog=epilog("tree"))
 def guard() -> None:
     """Refuse commits of files that another agent has reserved, by a git hook in this repository."""
@@ -174,8 +161,3 @@ def _git_path(*words: str) -> Path:
 
 def _refuse(problem: str) -> NoReturn:
     raise RefusalError.of("bad_request", problem)
-
-
-command = _Tree(
-    "tree", commands={"guard": guard}, help="Work trees and the agents in them.", epilog=epilog("tree")
-)

@@ -26,13 +26,13 @@ SECTIONS = {
         "agent": "Register, set up, retire and revive agents.",
         "tree": "Show agents and those below them, with their work trees.",
         "spawn": "Create child agents, each on its branch in a work tree.",
+        "finish": "Merge, keep or discard the work of a spawned agent.",
         "endpoint": "Register where an agent can be reached.",
         "session": "List, start, attach, inspect and stop harness sessions.",
         "wake": "Make sure an agent has a live session, and print its id.",
         "interrupt": "Stop the turn that an agent is working on.",
         "open": "Continue an agent's session in this terminal.",
         "topology": "Show the sessions that harnesses expose on this machine.",
-        "tree": "Guard a repository against commits of reserved files.",
         "alias": "Manage your short names for agents.",
         "card": "Manage return addresses that others can use.",
         "project": "List projects, change their settings, and tell Scout that one was moved.",
@@ -183,12 +183,12 @@ MODULES = {
     "attachment.get": "scout.cli.commands.talk:get",
     "reserve.add": "scout.cli.commands.reserve:add",
     "reserve.check": "scout.cli.commands.reserve:check",
-    "tree": "scout.cli.commands.tree_guard:command",
     "now": "scout.cli.commands.observe:now",
     "watch": "scout.cli.commands.observe:watch",
     "open": "scout.cli.commands.terminal:command",
     "tree": "scout.cli.commands.tree:command",
     "spawn": "scout.cli.commands.spawn:command",
+    "finish": "scout.cli.commands.finish:command",
     "up": "scout.cli.commands.daemon:up",
     "down": "scout.cli.commands.daemon:down",
     "restart": "scout.cli.commands.daemon:restart",
@@ -304,7 +304,8 @@ OPERATIONS_OF = {
 }
 
 _CONFIG = ("set", "roots")
-_FLAGS = ("runtimes.check", "tree.scan", "tree.reconcile")  # operations that are a flag of another command
+# Operations that are a flag of another command.
+_FLAGS = ("runtimes.check", "tree.scan", "tree.reconcile", "finish.done")
 
 
 def exists(operation: str) -> bool:

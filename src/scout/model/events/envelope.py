@@ -33,8 +33,27 @@ class WakeFact(Record, omit_defaults=True):
     facts: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])
 
 
+class FinishedTree(Record, omit_defaults=True):
+    """What a finished agent left in git, so that it can be revived and the finish undone.
+
+    `commit`: where its branch was. `saved`: the commit that holds its uncommitted files. `merged`: the commit
+    that `into` was moved to, from `before`.
+    """
+
+    choice: str
+    branch: str | None = None
+    commit: str | None = None
+    saved: str | None = None
+    into: str | None = None
+    before: str | None = None
+    merged: str | None = None
+
+
 class Metadata(Record, omit_defaults=True):
-    """How the event came about. `resolved`: canonical address; `token_id`: the credential used."""
+    """How the event came about. `resolved`: canonical address; `token_id`: the credential used.
+
+    `finished`: what an agent that was retired by `finish` left in git.
+    """
 
     mentions: tuple[str, ...] = ()
     target_agents: tuple[str, ...] = ()
@@ -44,6 +63,7 @@ class Metadata(Record, omit_defaults=True):
     alias_id: str | None = None
     alias_revision: int | None = None
     token_id: str | None = None
+    finished: FinishedTree | None = None
 
 
 class Changed(Record, Generic[T], omit_defaults=True):

@@ -198,6 +198,27 @@ class WorkWouldBeLost(Diagnostic, tag="work_would_be_lost"):
         return f"{self.address} has {held} that would be lost in {self.path}"
 
 
+class UnfinishedWork(Diagnostic, tag="unfinished_work"):
+    """The agent still has live children, open flights or owed work, so it cannot be finished.
+
+    Finish the agents below it first, leaves before their parents: `scout finish --all-done`. Wait for its
+    flights, or cancel them.
+    """
+
+    family: ClassVar[Family] = Family.CONFLICT
+
+    address: str
+    children: tuple[str, ...] = ()
+    flights: tuple[str, ...] = ()
+    owes: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        facts = {"has live children": self.children, "works on": self.flights, "owes": self.owes}
+        parts = [f"{verb} {_list(names, 0)}" for verb, names in facts.items() if names]
+        return f"{self.address} {' and '.join(parts)}"
+
+
 class GitProblem(Diagnostic, tag="git_failed"):
     """A git command failed. What it had begun was undone, or is completed at the next start.
 

@@ -43,6 +43,9 @@ SELECT data FROM agents WHERE parent_id = :parent ORDER BY id LIMIT :limit;
 SELECT data FROM agents WHERE project_root = :root AND birth_branch IS NOT NULL AND parent_id IS NULL
 AND lifecycle <> 'retired' ORDER BY birth_branch = :branch DESC, id LIMIT 1;
 
+-- children_live: live children of an agent, oldest first
+SELECT data FROM agents WHERE parent_id = :parent AND lifecycle <> 'retired' ORDER BY id;
+
 -- agent_at_path: an agent by its path, live or retired
 SELECT data FROM agents WHERE path = :path;
 
