@@ -8,12 +8,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-from scout.cli.output.fields import IDENTITY
-from scout.identity.spelling import WORK_TREES
 from scout.ports import FoundFolder, GitFailed, IdentityFile
 from scout.tree.git import find_repository
 from scout.tree.identity_file import Unbelieved, read_claims, sign, verify
-from scout.tree.scout_folder import AGENTS, NAME, open_folder, prepare_folder, read_file, write_file
+from scout.tree.scout_folder import (
+    AGENTS,
+    IDENTITY,
+    NAME,
+    WORK_TREES,
+    open_folder,
+    prepare_folder,
+    read_file,
+    write_file,
+)
 
 _EXO = ".exo"
 _MOST = 10_000

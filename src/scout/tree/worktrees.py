@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from scout.identity.spelling import WORK_TREES
 from scout.ports import (
     AddedTree,
     CommandResult,
@@ -35,7 +34,7 @@ from scout.tree.isolated_git import is_sparse, object_bytes
 from scout.tree.main_work_tree import find_main, find_upward, is_bare, list_upward, open_repository
 from scout.tree.merge import BranchMerges
 from scout.tree.repository_lock import RepositoryLocks
-from scout.tree.scout_folder import NAME, open_folder, prepare_folder, work_tree_path
+from scout.tree.scout_folder import NAME, WORK_TREES, open_folder, prepare_folder, work_tree_path
 from scout.tree.status import Uncommitted, read_uncommitted, store_uncommitted
 
 _TEMPORARY = ("/tmp", "/var/tmp")
