@@ -268,8 +268,11 @@ class Transaction:
         """Return the record with this id, from the cache if it is there."""
         if ident is None:
             return None
-        known: object = self.agent(ident) if kind is Agent else self.cache.recent.get(ident)
+        known = self._find_known(kind, ident)
         return known if isinstance(known, kind) else self.ledger.get(kind, ident)
+
+    def _find_known(self, kind: type[Record], ident: str) -> Record | None:
+        return self.agent(ident) if kind is Agent else self.cache.recent.get(ident)
 
     def need(self, kind: type[T], noun: str, ident: str) -> T:
         """Return the record with this id, or refuse."""
