@@ -209,12 +209,14 @@ def _described(kind: Any) -> str:
     if isinstance(found, inspect.UnionType):
         found = next(one for one in found.types if not isinstance(one, inspect.NoneType))
     item = found.item_type if isinstance(found, inspect.VarTupleType) else found
-    return str((getattr(item, "extra_json_schema", None) or {}).get("description", "another text"))
+    noted: dict[str, Any] = getattr(item, "extra_json_schema", None) or {}
+    return str(noted.get("description", "another text"))
 
 
 def _kinds(kind: Any) -> set[type[inspect.Type]]:
     found = inspect.type_info(kind)
-    return {type(one) for one in (found.types if isinstance(found, inspect.UnionType) else (found,))}
+    types = found.types if isinstance(found, inspect.UnionType) else (found,)
+    return {type(one.type if isinstance(one, inspect.Metadata) else one) for one in types}
 
 
 def _words(key: str, between: str) -> str:
