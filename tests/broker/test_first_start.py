@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from scout.protocol.access import ListTokens, RevokeToken
+from scout.base.refusal import Refused
+from scout.protocol.access import ListTokens, RevokeToken, RotateToken
 from scout.protocol.agents import WhoAmI
 from scout.protocol.overview import ListNodes, ReadLog, ShowStatus
 from scout.store.integrity.verify import verify
@@ -51,15 +52,18 @@ def test_another_text_in_the_token_file_ends_the_old_one(tmp_path: Path) -> None
     assert verify(tmp_path / "scout.db").clean
 
 
-def test_a_token_that_was_taken_back_stays_so_and_scout_starts_all_the_same(tmp_path: Path) -> None:
+def test_the_token_of_the_file_ends_only_with_the_file_and_stays_ended(tmp_path: Path) -> None:
     async def scene() -> None:
         async with open_rig(tmp_path) as made:
             me = await made.operator(WhoAmI())
-            await made.operator(RevokeToken(token_id=me.token_id))
-        async with open_rig(tmp_path) as made:
-            assert (await refused(made.scout(SECRET))).code == "unauthenticated"
+            for request in (RevokeToken(token_id=me.token_id), RotateToken(token_id=me.token_id)):
+                assert "this is the token in" in (await refused(made.operator(request))).message
         async with open_rig(tmp_path, secret="sct_another") as made:
+            assert (await refused(made.scout(SECRET))).code == "unauthenticated"
             assert (await (await made.scout("sct_another")).call(WhoAmI())).agent_id == me.agent_id
+        with pytest.raises(Refused, match="was revoked"):
+            async with open_rig(tmp_path):
+                pass
 
     asyncio.run(scene())
     assert verify(tmp_path / "scout.db").clean

@@ -72,6 +72,21 @@ def test_a_limit_and_the_default_harness_are_in_force_at_once(shell: Shell) -> N
             "scout config set router none",
         ),
         ("router", "'", "cannot be read as a command line", "scout config set router none"),
+        (
+            "host",
+            "no-host.invalid",
+            "the host 'no-host.invalid' has no address",
+            "scout config set host 127.0.0.1",
+        ),
+        ("limits.openFlights", "-1", "expected `int` >= 1", "scout config set limits.openFlights 32"),
+        (
+            "notify.webhooks",
+            "ftp://x",
+            "an address that begins with http://",
+            "scout config set notify.webhooks ''",
+        ),
+        ("environment", "A B", "expected the name of a variable", "scout config set environment ''"),
+        ("roots", "code", "expected a path that begins with / or ~/", "scout config set roots ''"),
         ("roots", "/no/such/folder", "/no/such/folder is no directory", "scout config set roots ''"),
         ("roots", "/usr:/no/such/folder", "/no/such/folder is no directory", "scout config set roots /usr"),
     ],
@@ -127,6 +142,38 @@ def test_a_misspelt_word_is_corrected_in_the_callers_command(shell: Shell, typed
     again = shell.type(*shlex.split(offered)[1:])
     assert code_of(again.stderr) != "bad_request", again.stderr
     assert "there is no harness" not in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("runtimes --check claud", ["scout runtimes --check claude", "scout runtimes"]),
+        ("topology --harness claud", ["scout topology --harness claude", "scout runtimes"]),
+        ("work list --state opn", ["scout work list --state open"]),
+        ("agent register bow --wake-policy manul", ["scout agent register bow --wake-policy manual"]),
+        ("grant add reed --agent @arc", ["scout grant add read --agent @arc"]),
+    ],
+)
+def test_every_line_that_is_offered_for_a_misspelt_word_is_another_command(
+    shell: Shell, typed: str, offered: list[str]
+) -> None:
+    refused = shell.type(*shlex.split(typed))
+    assert list(dict.fromkeys(tries(refused.stderr))) == offered, refused.stderr
+
+
+def test_an_empty_name_means_nothing(shell: Shell) -> None:
+    scout = Daemon(shell.home, start_daemon(shell))
+    token = scout.register("raiser")["token"]
+    scout.call("POST", "/v1/attention", {"title": "May I?", "kind": "permission"}, token=token)
+    for typed in (
+        *("approve ''", "deny ''", "approve --all-of ''", "session stop ''", "agent retire ''", "wait ''"),
+        *("send '' hello", "session list --agent ''", "flight cancel ''", "show ''"),
+    ):
+        refused = shell.type(*shlex.split(typed))
+        assert refused.returncode == 2, typed
+        assert "an address or id is empty" in refused.stderr, typed
+    (item,) = shell.data("attention")["items"]
+    assert item["state"] == "open"
 
 
 def test_a_word_that_is_none_of_the_allowed_ones_is_refused_with_them_over_http(shell: Shell) -> None:

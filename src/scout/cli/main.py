@@ -188,6 +188,19 @@ class _Scout(_Tidy):
         sys.exit(code if isinstance(code, int) else 0)
 
 
+def _nearest_choice(error: click.ClickException) -> str:
+    """Return the typed command with the nearest of the words that a parameter allows; else empty."""
+    kind = error.param.type if isinstance(error, click.BadParameter) and error.param else None
+    if not isinstance(kind, click.Choice):
+        return ""
+    allowed = [str(one) for one in kind.choices]
+    for number, word in enumerate(sys.argv):
+        near = difflib.get_close_matches(word, allowed, n=1)
+        if near and f"'{word}'" in error.format_message() and word not in allowed:
+            return shlex.join(["scout", *sys.argv[1:number], *near, *sys.argv[number + 1 :]])
+    return ""
+
+
 def _write_error(error: click.ClickException) -> None:
     """Print a usage error and a command to try."""
     context: click.Context | None = getattr(error, "ctx", None)
@@ -195,7 +208,9 @@ def _write_error(error: click.ClickException) -> None:
         note_text(context.get_usage())
     message = error.format_message()
     note_text(f"Error: {message}")
-    if "\ntry: " not in message:
+    if nearest := _nearest_choice(error):
+        note(f"try: {nearest}")
+    elif "\ntry: " not in message:
         typed = ["scout", *(word for word in sys.argv[1:2] if word in COMMANDS)]
         note(f"try: {context.command_path if context is not None else ' '.join(typed)} --help")
 

@@ -6,6 +6,7 @@ The values are well-formed; here they are compared with what this machine has.
 import os
 import shlex
 import shutil
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ def check_value(key: str, value: Any, settings: Settings) -> None:
 def list_problems(loaded: Loaded) -> Iterator[BadRequest]:
     """Yield the settings that name something this machine does not have, with the layer that set each."""
     values = values_of(loaded.settings)
-    for key in sorted(_CHECKS.keys() - {"roots"}):  # a project that was removed may stay among the roots
+    for key in ("harness", "router"):  # a removed project may stay a root, and a host may be away for a while
         try:
             check_value(key, values[key], loaded.settings)
         except Refused as refusal:
@@ -88,8 +89,17 @@ def _wrong(key: str, problem: str, kept: list[str] | None = None) -> BadRequest:
     return BadRequest(problem=problem, field=key, remedies=(remedy,))
 
 
+def _check_host(key: str, value: str, settings: Settings) -> BadRequest | None:
+    try:
+        socket.getaddrinfo(value, None)
+    except OSError as error:
+        return _wrong(key, f"the host '{value[:120]}' has no address: {error.strerror}")
+    return None
+
+
 _CHECKS: dict[str, Callable[[str, Any, Settings], BadRequest | None]] = {
     "harness": _check_harness,
+    "host": _check_host,
     "router": _check_router,
     "roots": _check_roots,
 }

@@ -151,8 +151,9 @@ def _with_harness(
 
 def _respell_harness(own: dict[str, Any], misspelt: str, harness: str) -> dict[str, Any] | None:
     """Return the parameters with another harness where they hold the misspelt one."""
-    if own.get("harness") == misspelt:
-        return {**own, "harness": harness}
+    for field in ("harness", "check"):
+        if own.get(field) == misspelt:
+            return {**own, field: harness}
     config: Any = own.get("config")
     if isinstance(config, dict) and cast("dict[str, Any]", config).get("harness") == misspelt:
         return {**own, "config": {**config, "harness": harness}}
@@ -216,7 +217,7 @@ def parameters_of(request: Request[Any]) -> dict[str, Any]:
 
 
 def _correct(operation: str, own: dict[str, Any], refused: str, remedy: Remedy) -> Remedy:
-    if remedy.operation == operation:
+    if remedy.operation == operation and remedy.parameters:
         return replace(remedy, parameters=_merge(own, remedy.parameters))
     address, field = _proposed_address(remedy), _field_with(own, refused)
     if address and field:

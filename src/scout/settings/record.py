@@ -17,11 +17,26 @@ from scout.settings import where
 
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Word = Annotated[str, msgspec.Meta(min_length=1)]
-Folder = Annotated[str, msgspec.Meta(pattern=r"^(/|~/|~$)[^\x00]*$")]
+Folder = Annotated[
+    str, msgspec.Meta(pattern=r"^(/|~/|~$)[^\x00]*$", description="a path that begins with / or ~/")
+]
 # Lists of URLs are separated by blanks, because URLs contain colons.
-Url = Annotated[str, msgspec.Meta(pattern=r"^https?://[^\s/]+\S*$", extra={"between": " "})]
+Url = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^https?://[^\s/]+\S*$",
+        description="an address that begins with http:// or https://",
+        extra={"between": " "},
+    ),
+]
 # The name of an environment variable; a trailing star matches any suffix.
-Variable = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$")]
+Variable = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]*\*?$",
+        description="the name of a variable, such as OPENAI_*",
+    ),
+]
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 _LOOPBACK = re.compile(r"localhost|::1|127(\.\d{1,3}){3}")
@@ -142,6 +157,8 @@ class Setting(Record):
         except msgspec.ValidationError as error:
             if words := allowed_words(self.kind):
                 raise ValueError(f"expected one of {', '.join(words)}") from None
+            if "matching regex" in str(error):
+                raise ValueError(f"expected {_described(self.kind)}") from None
             raise ValueError(f"{str(error)[:1].lower()}{str(error)[1:]}") from None
         if isinstance(read, float) and not (math.isfinite(read) and read <= _MOST_SECONDS):
             raise ValueError(f"expected at most {_MOST_SECONDS:.0f} seconds")
@@ -196,9 +213,20 @@ _READERS: dict[type[inspect.Type], Callable[[str], object]] = {
 }
 
 
+def _described(kind: Any) -> str:
+    """Return the description of the texts that a type, or each item of it, allows."""
+    found = inspect.type_info(kind)
+    if isinstance(found, inspect.UnionType):
+        found = next(one for one in found.types if not isinstance(one, inspect.NoneType))
+    item = found.item_type if isinstance(found, inspect.VarTupleType) else found
+    noted: dict[str, Any] = getattr(item, "extra_json_schema", None) or {}
+    return str(noted.get("description", "another text"))
+
+
 def _kinds(kind: Any) -> set[type[inspect.Type]]:
     found = inspect.type_info(kind)
-    return {type(one) for one in (found.types if isinstance(found, inspect.UnionType) else (found,))}
+    types = found.types if isinstance(found, inspect.UnionType) else (found,)
+    return {type(one.type if isinstance(one, inspect.Metadata) else one) for one in types}
 
 
 def _words(key: str, between: str) -> str:

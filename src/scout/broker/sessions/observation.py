@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 
 from scout.base.refusal import BadRequest, Refused, Remedy
 from scout.broker.operations import flights
+from scout.broker.routing.routes import unknown_harness
 from scout.broker.transaction.call import CallBroker, CallContext
 from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.model.agent import Agent
@@ -43,8 +44,8 @@ async def show_topology(call: CallContext[CallBroker], request: ShowTopology) ->
     await call.read(_may_look)
     chosen = [one for one in call.services.harnesses.values() if request.harness in (None, one.name)]
     if not chosen:
-        known = ", ".join(call.services.harnesses)
-        raise Refused(BadRequest(problem=f"there is no such harness; there are {known}", field="harness"))
+        look = Remedy(operation="runtimes", parameters={}, why="which harnesses are ready")
+        raise Refused(unknown_harness(call.services, request.harness or "", look))
     found = [await _observed(harness, request) for harness in chosen]
     seen = [one for _, some in found for one in some]
     items: tuple[Sighting, ...] = await call.read(lambda tx: tuple(_sighting(tx, one) for one in seen))

@@ -54,7 +54,7 @@ def command(context: click.Context, as_json: bool) -> None:
         sys.exit(problems[0].family.exit_code)
 
 
-@command.command("set")
+@command.command("set", context_settings={"ignore_unknown_options": True})  # a value may be negative
 @click.argument("key")
 @click.argument("value")
 @_json

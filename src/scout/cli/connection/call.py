@@ -59,6 +59,9 @@ ROUTES = {
 
 # Remedies that only the operator may use, or that take no `--as`.
 _NOT_AS = frozenset({"config", "doctor", "explain", "grant", "restart", "runtimes", "token", "up"})
+_NAMES = frozenset(
+    {"to", "agent", "target", "flight", "conversation", "work", "ownerId"}
+)  # besides those in a route
 _PATIENCE = 75.0  # seconds: longer than any long poll
 _PAUSES = (0.05, 0.2, 0.8)  # seconds before a request is repeated after a lost connection
 
@@ -129,6 +132,7 @@ class DaemonCall:
 
         `patience`: seconds until the daemon must have answered.
         """
+        _check_names(route, parameters)
         method, target, body = build_target(route, parameters)
         headers = {**self._headers(), "Accept": "application/json"}
         if method != "GET":
@@ -240,6 +244,13 @@ def report_not_answering(silent: NotAnswering) -> RefusalError:
     """Build the refusal of a daemon that is running but does not answer: only a restart helps."""
     reason = "the daemon does not answer"
     return RefusalError.of("busy", str(silent), reason=reason, remedies=[remedy("restart"), remedy("doctor")])
+
+
+def _check_names(route: str, parameters: Mapping[str, Any]) -> None:
+    """Refuse an empty name, such as a variable of the shell that is not set: it never means a record."""
+    for name, value in parameters.items():
+        if value == "" and (f"{{{name}}}" in route or name in _NAMES):
+            raise RefusalError.of("bad_request", "an address or id is empty", field=name)
 
 
 def _decode_response(answer: HttpResponse, act_as: str | None = None) -> Any:

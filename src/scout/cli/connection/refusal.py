@@ -155,6 +155,7 @@ def list_tries(told: Mapping[str, Any], *, fall_back: bool = True) -> list[str]:
 
     offered: list[dict[str, Any]] = list(told.get("remedies") or ())
     known = [one for one in offered if one.get("command") and exists(str(one.get("operation", "")))]
+    known = list({one["command"]: one for one in reversed(known)}.values())[::-1]  # the same line once
     if not fall_back and [one["operation"] for one in known] == ["explain"]:
         return []  # the help of the command says more
     return [_render_try(one) for one in known] or ([_render_try(_choose_fallback(told))] if fall_back else [])

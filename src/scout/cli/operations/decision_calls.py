@@ -34,6 +34,8 @@ def _parted(words: list[str]) -> tuple[list[str], str]:
 
 def decide(move: str, words: list[str], of: str | None, given: dict[str, Any], manner: Options) -> int:
     """Decide the items that the words refer to; return the exit code."""
+    if "" in words or of == "":
+        raise RefusalError.of("bad_request", "an address or id is empty")
     named, text = _parted(words)
     field = _TEXT.get(move, "reason")
     given = {**given, **({field: text} if text else {})}
