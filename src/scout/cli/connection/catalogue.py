@@ -118,7 +118,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "node": ("list",),
     "project": ("move",),
     "question": ("create", "list", "show", "answer", "decline", "close", "reopen"),
-    "reserve": ("add", "list", "release", "check"),
+    "reserve": ("add", "list", "show", "release", "check"),
     "session": (
         "list",
         "start",
