@@ -14,7 +14,7 @@ from scout.client.http import as_object, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator
     from typing import Any
 
     Facts = dict[str, Any]
@@ -68,7 +68,7 @@ def _say_why(problem: Exception) -> None:
 
 
 @contextlib.contextmanager
-def _end_after(seconds: float) -> Iterator[None]:
+def _end_after(seconds: float) -> Generator[None]:
     """End the process after so many seconds, whatever it does then: an edit waits no longer."""
     import signal
 
