@@ -96,10 +96,26 @@ async def test_a_guest_reserves_nothing_and_sees_only_what_it_may(rig: Rig) -> N
 
 
 @as_test
+async def test_a_session_that_is_let_go_lets_its_files_go(rig: Rig) -> None:
+    desk = a_repository(rig)
+    await rig.operator(RegisterAgent(definition_id="arc", project_root=desk, command=("cat",)))
+    asked = await rig.operator(MakeAsk(to="@arc", body="go"))
+    await wait_until(lambda: is_over(rig, asked.flight_id))
+    session_id = (await rig.operator(GetFlight(flight_id=asked.flight_id))).session_id
+    secret = (await rig.operator(CreateToken(agent="@arc", session_id=session_id))).secret
+    await (await rig.scout(secret)).call(AddReservation(globs=("a",), folder=desk))
+    await advance_clock(rig, 400)
+    (ended,) = (await rig.operator(ListReservations(all=True))).items
+    assert (ended.state, ended.reason) == ("released", "its session ended: its agent sleeps")
+
+
+@as_test
 async def test_too_many_paths_and_no_folder_are_refused(rig: Rig) -> None:
     arc = await rig.agent("arc")
     many = await refused(arc.call(CheckEdits(paths=("x",) * 1001, folder=str(rig.home))))
     assert (many.code, many.field) == ("bad_request", "paths")
+    long = await arc.call(CheckEdits(paths=(f"/{'x' * 300}/{'y' * 3000}",)))
+    assert long.allowed
     nowhere = await refused((await rig.scout()).call(AddReservation(globs=("x",))))
     assert (nowhere.code, nowhere.field) == ("bad_request", "folder")
 

@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,19 @@ class Hosted(Shell):
     """What a host would do: run a hook with an event on standard input."""
 
     def hook(
-        self, event: str, name: str = "", *, cwd: Path | None = None, session: str = "n-1", **facts: Any
+        self,
+        event: str,
+        name: str = "",
+        *,
+        cwd: Path | None = None,
+        session: str = "n-1",
+        environ: Mapping[str, Any] = {},
+        **facts: Any,
     ) -> subprocess.CompletedProcess[str]:
         cwd = cwd or self.project("talkie")
         told = {"session_id": session, "cwd": str(cwd), "hook_event_name": name, **facts}
-        done = self.type("hook", event, "--host", "claude", "--wait", "20", cwd=cwd, stdin=json.dumps(told))
+        words = ("hook", event, "--host", "claude", "--wait", "20")
+        done = self.type(*words, cwd=cwd, stdin=json.dumps(told), **environ)
         assert (done.returncode, done.stderr) == (0, "")
         return done
 

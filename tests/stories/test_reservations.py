@@ -114,6 +114,9 @@ def test_files_are_reserved_and_seen_on_every_surface(shell: Shell) -> None:
     assert "@arc reserved src/**" in shell.say("log")
     assert shell.data("reserve", "list", "--agent", "@bow")["items"] == []
 
+    assert "moving it" in shell.say("reserve", "show", ident)
+    assert daemon.call("GET", f"/v1/reservations/{ident}").json["address"] == "@arc"
+
     # Another agent's stays; the refusal says whom to ask. The holder releases its only one without an id.
     refused = shell.type("reserve", "release", ident, "--as", "@bow")
     assert "not_owner" in refused.stderr
@@ -277,11 +280,17 @@ def test_the_hook_fails_open_in_time_when_the_daemon_is_away_or_silent() -> None
         shell.told("session_start", "SessionStart")
         shell.say("reserve", "add", "*.txt", "--as", "@arc", cwd=desk)
         edit = {"tool_name": "Edit", "tool_input": {"file_path": str(desk / "shared.txt")}}
-        denied = shell.told("pre-edit", "PreToolUse", **edit)["hookSpecificOutput"]
+        patient = {"SCOUT_EDIT_WAIT": "20"}  # a busy machine is no reason to allow an edit
+        denied = shell.told("pre-edit", "PreToolUse", environ=patient, **edit)["hookSpecificOutput"]
         assert denied["permissionDecision"] == "deny"
         assert "shared.txt is reserved by @arc" in denied["permissionDecisionReason"]
-        for other in ({"tool_input": {"file_path": str(desk / "x.md")}}, {"tool_input": {}}, {}):
-            assert shell.told("pre-edit", "PreToolUse", **other) is None
+        free: list[dict[str, Any]] = [
+            {"tool_input": {"file_path": str(desk / "x.md")}},
+            {"tool_input": {}},
+            {},
+        ]
+        for other in free:
+            assert shell.told("pre-edit", "PreToolUse", environ=patient, **other) is None
 
         os.kill(running.pid, signal.SIGSTOP)
         try:
@@ -313,7 +322,7 @@ def a_writer(shell: Shell, name: str, folder: Path, file: str) -> None:
 
 def told(shell: Shell, name: str) -> list[str]:
     items = shell.data("inbox", "--all", "--as", f"@{name}")["items"]
-    bodies = [str((one.get("message") or {}).get("body")) for one in items]
+    bodies = [str(one["message"]["body"]) for one in items if one.get("message")]
     return [body for body in bodies if "while you did" in body]
 
 
@@ -461,13 +470,12 @@ def test_a_hostile_repository_runs_nothing_and_prints_nothing_raw(shell: Shell) 
     (desk / ".gitattributes").write_text("* filter=x diff=x\n")
     name = "evil\x1b[31m\u202ename.txt"
     (desk / name).write_text("x")
-    environ = {"GIT_CONFIG_COUNT": "0"}
     assert subprocess.run(
         ["git", "-c", "core.fsmonitor=false", "-c", "filter.x.clean=cat", "add", "-A"], cwd=desk, check=True
     )
     trap.unlink(missing_ok=True)
     shell.say("reserve", "add", "*.txt", "--as", "@arc", cwd=desk)
-    shown = shell.type("reserve", "check", "--staged", cwd=desk, **environ)
+    shown = shell.type("reserve", "check", "--staged", cwd=desk)
     assert shown.returncode == 7, shown
     assert "\x1b" not in shown.stdout
     assert "\u202e" not in shown.stdout

@@ -224,6 +224,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     # -- reservations
     reservation_requests.AddReservation: Handler(reservations.add, ASYNC),
     reservation_requests.ListReservations: Handler(reservations.list_reservations, READ),
+    reservation_requests.GetReservation: Handler(reservations.get, READ),
     reservation_requests.ReleaseReservation: Handler(reservations.release, WRITE),
     reservation_requests.CheckEdits: Handler(reservations.check, ASYNC),
     # -- insight

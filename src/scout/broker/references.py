@@ -55,7 +55,7 @@ from scout.protocol.correction import parameters_of
 from scout.protocol.inbox import GetDelivery, ListDeliveries
 from scout.protocol.questions import GetQuestion, ListQuestions
 from scout.protocol.request import Page, Request
-from scout.protocol.reservations import ListReservations
+from scout.protocol.reservations import GetReservation, ListReservations
 from scout.protocol.sessions import GetSession, ListSessions
 from scout.protocol.talk import GetMessage, Latest
 from scout.protocol.work import GetWork, ListWork
@@ -205,7 +205,13 @@ _NOUNS: Mapping[str, _Noun] = {
     "qst": _Noun(
         "question", Question, _reader(questions.get, GetQuestion, "question_id"), _questions, "question.list"
     ),
-    "rsv": _Noun("reservation", Reservation, reservations.get, _reservations, "reserve.list"),
+    "rsv": _Noun(
+        "reservation",
+        Reservation,
+        _reader(reservations.get, GetReservation, "reservation_id"),
+        _reservations,
+        "reserve.list",
+    ),
     "ses": _Noun(
         "session",
         Session,

@@ -62,6 +62,17 @@ class ListReservations(Request[Page[ReservationView]]):
     limit: Limit = None
 
 
+class GetReservation(Request[ReservationView]):
+    """Show one reservation."""
+
+    operation: ClassVar[str] = "reserve.show"
+    route: ClassVar[str] = "GET /v1/reservations/{reservationId}"
+    words: ClassVar[tuple[str, ...]] = ("reservationId",)
+    permission: ClassVar[str] = "only what you may see"
+
+    reservation_id: ReservationId
+
+
 class ReleaseReservation(Write[ReservationView]):
     """Release reserved files before the time is over."""
 

@@ -83,7 +83,7 @@ class Disk:
         named, real = os.path.realpath(wished.parent / "_")[:-1] + wished.name, os.path.realpath(wished)
         if not _is_text(named + real):
             raise _refused("the real path is not UTF-8 text")
-        folders = self._upward(real if Path(real).is_dir() else str(Path(named).parent))
+        folders = self._upward(real if _is_folder(real) else str(Path(named).parent))
         found = find_repository(folders)
         common = os.path.realpath(found.common) if found else None
         return WorkTreePath(path=named, real=real, top=found.top if found else None, common=common)
@@ -203,6 +203,13 @@ def _workspace(repository: Repository | None) -> str | None:
         return None
     branch = repository.branch or repository.origin or ""
     return fold(branch) or fold(Path(repository.top).name) or "detached"
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).is_dir()
+    except OSError:  # a name that is too long
+        return False
 
 
 def _is_text(text: str) -> bool:

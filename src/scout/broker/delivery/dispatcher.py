@@ -79,7 +79,7 @@ class Dispatcher:
         self._read = read
         self._lanes: dict[str, deque[_Job]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self.runner = TurnRunner(services, write, self._schedule)
+        self.runner = TurnRunner(services, write, self._schedule, read)
         self.slots = TurnSlots(services)
         services.forecast = lambda person: self.slots.forecast(person=person)
         self._flights: dict[str, str] = {}  # the flight of each delivery that is in a lane

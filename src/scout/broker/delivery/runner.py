@@ -46,6 +46,7 @@ from scout.ports import (
     TurnProgress,
     TurnUsage,
 )
+from scout.store.ledger import Ledger
 
 _LOG = logging.getLogger("scout.dispatch")
 _Pair = tuple[HarnessEvent, HarnessEvent | None]
@@ -57,7 +58,9 @@ _SHORT = 16_384
 
 
 class TurnRunner:
-    """Runs turns. `write` runs a function of a Transaction as the broker; `running` holds current turns.
+    """Runs turns. `write` runs a function of a Transaction as the broker, `read` one of a Ledger.
+
+    `running` holds current turns.
 
     `schedule` queues a delivery that could not be steered into a running turn.
     """
@@ -67,6 +70,7 @@ class TurnRunner:
         services: Services,
         write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
         schedule: Callable[[Delivery], None],
+        read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
     ) -> None:
         self._services = services
         self._write = write
@@ -74,7 +78,7 @@ class TurnRunner:
         self.running: dict[str, PreparedTurn] = {}
         self._background = set[asyncio.Task[None]]()
         self._stopping: dict[str, asyncio.Task[None]] = {}
-        self._same_files = SameFiles(services, write)
+        self._same_files = SameFiles(services, write, read)
         self.turns = 0
 
     async def run(self, prepared: PreparedTurn) -> None:

@@ -21,6 +21,7 @@ from scout.model.flight import Flight
 from scout.model.session import Session
 from scout.policy.reservation import tell_same_files
 from scout.ports import SnapshotPeriod, Snapshots
+from scout.store.ledger import Ledger
 
 _LOG = logging.getLogger("scout.same_files")
 _FLIGHTS = 200  # maximum flights whose periods are compared
@@ -32,10 +33,14 @@ class SameFiles:
     """Compares flights that have ended. `write` runs a function of a Transaction as the broker."""
 
     def __init__(
-        self, services: Services, write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]]
+        self,
+        services: Services,
+        write: Callable[[Callable[[Transaction], Any]], Awaitable[Any]],
+        read: Callable[[Callable[[Ledger], Any]], Awaitable[Any]],
     ) -> None:
         self._services = services
         self._write = write
+        self._read = read
 
     async def compare(self, session_id: str, flight_id: str) -> None:
         """Compare a flight, once its last snapshot is taken, with those that ended since it began."""
@@ -45,7 +50,8 @@ class SameFiles:
         period = await asyncio.to_thread(snapshots.period, session_id, flight_id)
         if period is None or period.ended is None:
             return
-        found: list[Flight] = await self._write(lambda tx: _find_ended(tx, Time(int(period.began * 1e6))))
+        began = Time(int(period.began * 1e6))
+        found: list[Flight] = await self._read(lambda ledger: _find_ended(ledger, began))
         own = next((one for one in found if one.id == flight_id), None)
         if own is None:  # it continues, with another turn
             return
@@ -60,18 +66,20 @@ class SameFiles:
         if snapshots is None:
             return
         since = clock.now().plus(-_RECENT)
-        found: list[Flight] = await self._write(lambda tx: _find_ended(tx, since))
+        found: list[Flight] = await self._read(lambda ledger: _find_ended(ledger, since))
+        taken = 0
         for flight in reversed(found):
             period = await asyncio.to_thread(snapshots.period, flight.session_id or "", flight.id)
-            if period is not None and period.ended is None:
+            if period is not None and period.ended is None and taken < _OVERLAPS:
+                taken += 1
                 await asyncio.to_thread(snapshots.after, flight.session_id or "", flight.id)
             if period is not None:
                 await self.compare(flight.session_id or "", flight.id)
 
 
-def _find_ended(tx: Transaction, since: Time) -> list[Flight]:
+def _find_ended(ledger: Ledger, since: Time) -> list[Flight]:
     """Return the flights of sessions that ended since a time, newest first."""
-    ended = tx.ledger.many(Flight, "flights_finished_since", since=int(since), limit=_FLIGHTS)
+    ended = ledger.many(Flight, "flights_finished_since", since=int(since), limit=_FLIGHTS)
     return [one for one in ended if one.session_id is not None]
 
 

@@ -45,6 +45,7 @@ from scout.protocol.reservations import (
     CheckEdits,
     EditCheck,
     EditedPath,
+    GetReservation,
     ListReservations,
     ReleaseReservation,
     ReservationMade,
@@ -54,6 +55,7 @@ from scout.protocol.reservations import (
 from scout.store.ledger import LAST
 
 _PATHS = 1000  # maximum paths of one check
+_SESSIONS = 200  # maximum sessions whose announced files are kept
 _DEEPEST = 64  # maximum folders above a path outside of git
 _MANY = 1000
 
@@ -177,12 +179,16 @@ def list_reservations(tx: Transaction, request: ListReservations) -> Page[Reserv
     return Page(items=tuple(_view(tx, one) for one in listed.items), next=listed.next)
 
 
-def get(tx: Transaction, ident: str) -> ReservationView:
+def get(tx: Transaction, request: GetReservation) -> ReservationView:
     """Return one reservation that the caller may see."""
+    return _view(tx, _find(tx, request.reservation_id))
+
+
+def _find(tx: Transaction, ident: str) -> Reservation:
     found = tx.need(Reservation, "reservation", ident)
     if not _may_see(tx, found):
         raise tx.missing("reservation", ident)
-    return _view(tx, found)
+    return found
 
 
 def held_by(tx: Transaction, agent_id: str) -> tuple[ReservationView, ...]:
@@ -202,9 +208,7 @@ def _view(tx: Transaction, reservation: Reservation) -> ReservationView:
 
 def release(tx: Transaction, request: ReleaseReservation) -> ReservationView:
     """Release a reservation; safe to repeat."""
-    found = tx.need(Reservation, "reservation", request.reservation_id)
-    if not _may_see(tx, found):
-        raise tx.missing("reservation", request.reservation_id)
+    found = _find(tx, request.reservation_id)
     try:
         require_owner(tx, "reservation", found.id, found.agent_id)
     except Refused as refusal:
@@ -238,9 +242,10 @@ async def check(call: CallContext[CallBroker], request: CheckEdits) -> EditCheck
     if len(request.paths) > _PATHS:
         problem = f"{len(request.paths)} paths are too many at once; the maximum is {_PATHS}"
         raise Refused(BadRequest(problem=problem, field="paths"))
-    folder = await _find_folder(call, request.folder)
+    whole = request.folder is None and all(path.startswith("/") for path in request.paths)
+    folder = None if whole else (await _find_folder(call, request.folder)).real
     find = call.services.places.find_work_tree
-    places = await asyncio.to_thread(lambda: [find(path, folder.real) for path in request.paths])
+    places = await asyncio.to_thread(lambda: [find(path, folder) for path in request.paths])
     answer = await call.read(lambda tx: _check(tx, request.paths, places))
     if request.editing and answer.allowed:
         _announce(call, places)
@@ -255,7 +260,7 @@ def _announce(call: CallContext[CallBroker], places: Iterable[WorkTreePath]) -> 
     files = announced.setdefault(session_id, set())
     if len(files) < _PATHS:
         files.update(one.real for one in places)
-    while len(announced) > _PATHS:
+    while len(announced) > _SESSIONS:
         announced.pop(next(iter(announced)))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scout.base.time import Time
-from scout.broker.effects import retirement
+from scout.broker.effects import reservations, retirement
 from scout.broker.routing import routes
 from scout.broker.transaction import admission
 from scout.broker.transaction.transaction import Transaction
@@ -119,3 +119,4 @@ def _release_session(tx: Transaction, endpoint: Endpoint) -> None:
     if session is not None:
         tx.record(SessionEnded, end_session(session, _LET_GO, tx.now), move="end", reason=_LET_GO)
         admission.revoke_session_tokens(tx, session, _LET_GO)
+        reservations.end_of_session(tx, session.id, _LET_GO)

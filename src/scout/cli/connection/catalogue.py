@@ -120,7 +120,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "node": ("list",),
     "project": ("list", "set", "move"),
     "question": ("create", "list", "show", "answer", "decline", "close", "reopen"),
-    "reserve": ("add", "list", "release", "check"),
+    "reserve": ("add", "list", "show", "release", "check"),
     "session": (
         "list",
         "start",

@@ -14,7 +14,7 @@ from scout.client.http import as_object, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
     from typing import Any
 
     Facts = dict[str, Any]
@@ -34,10 +34,9 @@ def hook(words: list[str]) -> int:
     try:
         event, host, wait = _read(words)
         if event == "pre_edit":
-            _end_after(_EDIT)
-        elif os.environ.get("SCOUT_SESSION"):  # Scout watches its own sessions itself
-            return 0
-        if event in EVENTS:
+            with _end_after(float(os.environ.get("SCOUT_EDIT_WAIT") or _EDIT)):
+                _pre_edit(HostSession(host), _facts(), wait)
+        elif event in EVENTS and not os.environ.get("SCOUT_SESSION"):  # Scout watches its own sessions itself
             EVENTS[event](HostSession(host), _facts(), wait)
     except Exception as problem:  # noqa: BLE001 (no fault of ours may break the host)
         _say_why(problem)
@@ -68,19 +67,20 @@ def _say_why(problem: Exception) -> None:
         note(f"scout hook: {type(problem).__name__}: {problem}")
 
 
-class _Late(Exception):  # noqa: N818 (not a mistake; no TimeoutError, which a connection handles itself)
-    pass
-
-
-def _end_after(seconds: float) -> None:
-    """Give up after so many seconds, whatever is being done then."""
+@contextlib.contextmanager
+def _end_after(seconds: float) -> Generator[None]:
+    """End the process after so many seconds, whatever it does then: an edit waits no longer."""
     import signal
 
     def end(*_: object) -> None:
-        raise _Late("the daemon is slow")
+        os._exit(0)
 
     signal.signal(signal.SIGALRM, end)
     signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)  # Python takes its handlers away before it ends
 
 
 # -- the events --------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def _pre_edit(host: HostSession, facts: Facts, wait: float) -> None:
     if not path or not token:
         return
     wish = {"paths": [str(path)], "folder": facts.get("cwd"), "editing": True}
-    told = host.call(token, "POST", "/v1/reservations/check", wish, timeout=_EDIT)
+    told = host.call(token, "POST", "/v1/reservations/check", wish)
     if not told["allowed"]:
         denied = {"permissionDecision": "deny", "permissionDecisionReason": told["message"]}
         _print({"hookSpecificOutput": {"hookEventName": "PreToolUse", **denied}})

@@ -35,6 +35,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "scout reserve add --shared --repo '*.proto'",
     ),
     "reserve.list": ("scout reserve", "scout reserve list --all --json"),
+    "reserve.show": ("scout reserve show rsv_01…",),
     "reserve.release": ("scout reserve release", "scout reserve release rsv_01…"),
     "reserve.check": ("scout reserve check src/app.py", "scout reserve check --staged"),
     "mcp": ("scout mcp --host claude",),

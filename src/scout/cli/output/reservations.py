@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from scout.cli.connection.text import local_time, note, out, paint, short_id, short_ids, table
-from scout.cli.output.fields import shorten_home
+from scout.cli.output.fields import shorten_home, show_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
+
+    from scout.cli.output.fields import Field
 
 
 def reservation_line(one: dict[str, Any], short: str) -> str:
@@ -60,8 +62,31 @@ def _row(one: dict[str, Any], short: str) -> list[str]:
     return [short, str(one["address"]), until, _place(one), f"{_globs(one)}{mark}{why}"]
 
 
+def _kind(one: dict[str, Any]) -> str:
+    return "exclusive" if one["exclusive"] else "shared"
+
+
+def _show_one(one: dict[str, Any]) -> None:
+    show_fields(one["id"], one, _RESERVATION)
+
+
+_RESERVATION: tuple[Field, ...] = (
+    ("state", "state"),
+    ("holder", "address"),
+    ("files", _globs),
+    ("in", _place),
+    ("kind", _kind),
+    ("why", "why"),
+    ("since", "age:createdAt"),
+    ("until", "time:expiresAt"),
+    ("session", "sessionId"),
+    ("flight", "flightId"),
+    ("reason", "reason"),
+)
+
 PRINTERS: dict[str, Callable[[Any], None]] = {
     "reserve.add": _show_added,
     "reserve.release": _show_released,
     "reserve.list": _show_list,
+    "reserve.show": _show_one,
 }
