@@ -6,10 +6,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from scout.base.time import Time
-from scout.ports import FoundFolder, GitFailed, IdentityFile
+from scout.ports import FoundFolder, GitFailed
 from scout.tree.folders import ScoutFolders
 from tests.tree.repositories import KEY, commit, git, head, identity, repository, trees
 
@@ -47,16 +48,12 @@ def test_identities_of_every_kind_survive_a_scan(root: Path, tree: Path, folders
     assert [one.branch for one in found] == ["main", "main.auth", None]
     assert [one.problem for one in found] == [None] * 3
     believed = [one.identity for one in found if one.identity is not None]
-    assert [_without_mac(one) for one in believed] == [main, child, worker]
+    assert [msgspec.structs.replace(one, mac="") for one in believed] == [main, child, worker]
     for place in (root, tree):
         assert git(place, "status", "--porcelain", "--ignored=no") == ""
     file = tree / ".scout" / "identity.json"
     assert file.stat().st_mode & 0o777 == 0o600
     assert json.loads(file.read_text())["birthBranch"] == "main.auth"
-
-
-def _without_mac(one: IdentityFile) -> IdentityFile:
-    return IdentityFile(**{**{name: getattr(one, name) for name in one.__struct_fields__}, "mac": ""})
 
 
 def test_an_identity_is_replaced_as_a_whole(root: Path, folders: ScoutFolders) -> None:

@@ -28,7 +28,8 @@ def test_sixteen_work_trees_at_once_from_threads(tmp_path: Path) -> None:
     root, work = repository(tmp_path / "arc"), trees(tmp_path)
     base = head(root)
     with ThreadPoolExecutor(16) as pool:
-        added = list(pool.map(lambda n: work.add(str(root), f"main.s{n}", f"s{n}", base), range(16)))
+        wished = [pool.submit(work.add, str(root), f"main.s{n}", f"s{n}", base) for n in range(16)]
+        added = [one.result(60) for one in wished]
     assert len({one.path for one in added}) == 16
     listed = work.list_trees(str(root))
     assert {tree.branch for tree in listed} == {"main", *(f"main.s{n}" for n in range(16))}

@@ -48,9 +48,9 @@ class Administration:
         self._repository = repository
         self._patience = patience
         environment = _environment(repository.common)
-        self._git = GitProcess(repository.top, environment, end, own_files=False)
+        self._git = GitProcess(repository.top, environment, end)
         here = _environment(repository.own)
-        self._here = GitProcess(repository.top, here, end, own_files=False)
+        self._here = GitProcess(repository.top, here, end)
 
     # -- reading ---------------------------------------------------------------------------------
 

@@ -13,13 +13,13 @@ _NAMED = 5
 
 def check_out(repository: Repository, commit: str, scratch: Path, end: float) -> None:
     """Fill an empty work tree with the files of a commit."""
-    with open_isolated(repository, scratch, end, Isolation(head=commit, user_files=True)) as git:
+    with open_isolated(repository, scratch, end, Isolation(head=commit)) as git:
         git.run("read-tree", "-m", "-u", commit)
 
 
 def check_out_index(repository: Repository, scratch: Path, end: float) -> None:
     """Fill an empty work tree with the files of its index, which may hold staged changes."""
-    with open_isolated(repository, scratch, end, Isolation(user_files=True)) as git:
+    with open_isolated(repository, scratch, end) as git:
         git.run("checkout-index", "--all", "--index", "--quiet")
 
 

@@ -45,8 +45,8 @@ class Output(NamedTuple):
 class GitProcess:
     """Git in one directory. `end`: deadline on the monotonic clock.
 
-    What git writes for Scout is private and limited in size; with `own_files=False` it writes for the user,
-    with the user's file modes and no limit.
+    With `private`, files that git writes are for their owner only; otherwise they have the user's modes. With
+    `limited`, they cannot be large.
     """
 
     def __init__(
@@ -55,13 +55,15 @@ class GitProcess:
         environment: dict[str, str],
         end: float,
         *,
-        own_files: bool = True,
+        private: bool = False,
+        limited: bool = False,
         late: str = _LATE,
     ) -> None:
         self._directory = directory
         self._environment = environment
         self._end = end
-        self._own_files = own_files
+        self._umask = _PRIVATE if private else _INHERITED
+        self._before = _LIMITED if limited else ()
         self._late = late
 
     def run(self, *words: str, fine: tuple[int, ...] = (0,), given: bytes = b"") -> str:
@@ -93,14 +95,14 @@ class GitProcess:
             said.seek(0)
             try:
                 process = subprocess.Popen(
-                    [*(_LIMITED if self._own_files else ()), "git", *words],
+                    [*self._before, "git", *words],
                     cwd=self._directory,
                     env=self._environment,
                     stdin=said,
                     stdout=subprocess.PIPE,
                     stderr=complaints,
                     start_new_session=True,
-                    umask=_PRIVATE if self._own_files else _INHERITED,
+                    umask=self._umask,
                 )
             except OSError as error:
                 raise GitFailed(f"git cannot be run in {self._directory}: {error.strerror}") from None

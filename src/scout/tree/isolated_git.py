@@ -54,7 +54,6 @@ _CONFIG = """[core]
 \tobjectFormat = {format}
 """
 _NO_ATTRIBUTES = "* !text !crlf !eol !filter !ident !diff !merge !whitespace !working-tree-encoding\n"
-_NO_PROGRAMS = "* !filter !diff\n"
 _LINES = re.IGNORECASE | re.MULTILINE
 _FORMAT = re.compile(r"^\s*objectformat\s*=\s*\"?sha256\b", _LINES)
 _SHARED = re.compile(
@@ -72,14 +71,14 @@ _REMEMBERED = 10.0  # seconds for which the user's global list of ignored files 
 class Isolation(NamedTuple):
     """What an isolated git works with. `head`: the commit that HEAD names.
 
-    `copy_index`: changes go to a copy of the index, not to the work tree's. `keep_objects`: new objects go to
-    the repository, not to a folder that is removed. `user_files`: git writes files for the user.
+    `copy_index`: changes go to a copy of the index, not to the work tree's. `keep_objects`: new objects must
+    survive a power cut. `new_objects`: new objects go to a folder that is removed, not to the repository.
     """
 
     head: str | None = None
     copy_index: bool = False
     keep_objects: bool = False
-    user_files: bool = False
+    new_objects: bool = False
 
 
 class IsolatedGit(GitProcess):
@@ -109,7 +108,7 @@ def open_git(repository: Repository, folder: Path, end: float) -> Generator[Isol
         _copy_index(own, repository)
         environment = _environment(own, objects, repository)
         late = "its work tree is too large for a snapshot in time"
-        yield IsolatedGit(repository.top, environment, end, late=late)
+        yield IsolatedGit(repository.top, environment, end, private=True, limited=True, late=late)
 
 
 @contextlib.contextmanager
@@ -120,12 +119,16 @@ def open_isolated(
     with _own_folder(folder) as own:
         kept = isolation.keep_objects
         more = _ignored_everywhere(own, end) + _plain_settings(repository)
-        _fill(own, repository, more, fsync="all" if kept else "none", attributes=_NO_PROGRAMS)
+        _fill(own, repository, more, fsync="all" if kept else "none", attributes=None)
         if isolation.head is not None:
             (own / "HEAD").write_text(f"{isolation.head}\n", "utf-8")
-        _copy_small(Path(repository.common, "shallow"), own / "shallow")
-        objects = Path(repository.common, "objects") if kept else own / "objects"
-        objects.mkdir(mode=0o700, exist_ok=True)
+        shallow = Path(repository.common, "shallow")  # where the history of a shallow clone ends
+        if shallow.is_file():
+            shutil.copyfile(shallow, own / "shallow")
+        objects = Path(repository.common, "objects")
+        if isolation.new_objects:
+            objects = own / "objects"
+            objects.mkdir(mode=0o700)
         environment = _environment(own, objects, repository)
         if isolation.copy_index:
             _copy_index(own, repository)
@@ -133,7 +136,7 @@ def open_isolated(
             environment["GIT_INDEX_FILE"] = f"{repository.own}/index"
             for path in _shared_indexes(repository):
                 (own / path.name).symlink_to(path)
-        yield IsolatedGit(repository.top, environment, end, own_files=not (isolation.user_files or kept))
+        yield IsolatedGit(repository.top, environment, end, private=isolation.new_objects)
 
 
 @contextlib.contextmanager
@@ -160,10 +163,9 @@ def object_bytes(repository: Repository) -> int:
     return 32 if _FORMAT.search(small_text(Path(repository.common, "config")) or "") else 20
 
 
-def _fill(own: Path, repository: Repository, more: str, *, fsync: str, attributes: str) -> None:
+def _fill(own: Path, repository: Repository, more: str, *, fsync: str, attributes: str | None) -> None:
     """Fill the git folder with Scout's settings, and the lists of ignored files and sparse patterns."""
-    for name in ("refs", "info"):
-        (own / name).mkdir(mode=0o700)
+    (own / "refs").mkdir(mode=0o700)
     (own / "HEAD").write_text("ref: refs/heads/none\n", "utf-8")
     sparse = is_sparse(repository)
     config = _CONFIG.format(
@@ -173,15 +175,18 @@ def _fill(own: Path, repository: Repository, more: str, *, fsync: str, attribute
         more=more,
     )
     (own / "config").write_text(config, "utf-8")
-    (own / "info" / "attributes").write_text(attributes, "utf-8")
-    _copy_small(Path(repository.common, "info", "exclude"), own / "info" / "exclude")
-    if sparse:
-        _copy_small(Path(repository.own, "info", "sparse-checkout"), own / "info" / "sparse-checkout")
+    patterns = small_text(Path(repository.own, "info", "sparse-checkout")) if sparse else None
+    ignored = small_text(Path(repository.common, "info", "exclude")) or ""
+    told = any(line.strip() and not line.startswith("#") for line in ignored.splitlines())
+    info = {"attributes": attributes, "exclude": ignored if told else None, "sparse-checkout": patterns}
+    _write_info(own / "info", {name: text for name, text in info.items() if text is not None})
 
 
-def _copy_small(source: Path, target: Path) -> None:
-    if (text := small_text(source)) is not None:
-        target.write_text(text, "utf-8")
+def _write_info(folder: Path, texts: dict[str, str]) -> None:
+    if texts:
+        folder.mkdir(mode=0o700)
+    for name, text in texts.items():
+        (folder / name).write_text(text, "utf-8")
 
 
 def _plain_settings(repository: Repository) -> str:

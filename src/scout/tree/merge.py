@@ -59,7 +59,7 @@ class BranchMerges:
         if missing:
             raise GitFailed(f"there is no branch {missing[0]}")
         before, commit = heads[into], heads[branch]
-        with self._open(Isolation()) as git:
+        with self._open(Isolation(new_objects=True)) as git:
             if git.succeeds("merge-base", "--is-ancestor", commit, before):
                 return MergePreview(into=into, into_commit=before, commit=commit, needed=False)
             tree, conflicts = _merge_trees(git, before, commit)
@@ -155,7 +155,7 @@ class BranchMerges:
 
     def _bring_along(self, holder: Repository, before: str, commit: str) -> None:
         """Move the index and the files of a work tree from one commit to another; both must be unchanged."""
-        with open_isolated(holder, self._scratch, self._end, Isolation(head=before, user_files=True)) as git:
+        with open_isolated(holder, self._scratch, self._end, Isolation(head=before)) as git:
             wait_for_locks(lambda: git.run("update-index", "--refresh", fine=(0, 1)), self._patience)
             wait_for_locks(lambda: git.run("read-tree", "-m", "-u", before, commit), self._patience)
 
@@ -164,7 +164,7 @@ class BranchMerges:
         foreign = self._find_foreign(holder, before, commit)
         if foreign:
             raise GitFailed(f"{holder.top} has uncommitted changes in {_name_some(foreign)}")
-        with open_isolated(holder, self._scratch, self._end, Isolation(head=before, user_files=True)) as git:
+        with open_isolated(holder, self._scratch, self._end, Isolation(head=before)) as git:
             wait_for_locks(lambda: git.run("read-tree", "--reset", "-u", commit), self._patience)
 
     def _find_foreign(self, holder: Repository, before: str, commit: str) -> tuple[str, ...]:
