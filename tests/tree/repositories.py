@@ -14,7 +14,16 @@ _PATH = os.environ["PATH"]  # a test may set another one
 
 def git(work: Path, *words: str, check: bool = True) -> str:
     """Run the user's own git, with no configuration but a name."""
-    who = ("-c", "user.name=ada", "-c", "user.email=ada@localhost", "-c", "init.defaultBranch=main")
+    who = (
+        "-c",
+        "user.name=ada",
+        "-c",
+        "user.email=ada@localhost",
+        "-c",
+        "init.defaultBranch=main",
+        "-c",
+        "core.quotePath=false",
+    )
     quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "HOME": str(work)}
     done = subprocess.run(
         ["git", *who, "-c", "protocol.file.allow=always", *words],
