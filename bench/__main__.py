@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from bench import called, decisions, names, served, spawn, store, sweeps, typed, woken
+from bench import called, decisions, names, served, spawn, store, sweeps, trees, typed, woken
 from bench.figure import Figure, table
 
 _PARTS: dict[str, Callable[[float], Iterable[Figure]]] = {
@@ -19,6 +19,7 @@ _PARTS: dict[str, Callable[[float], Iterable[Figure]]] = {
     "woken": woken.figures,
     "typed": typed.figures,
     "spawn": spawn.figures,
+    "trees": trees.figures,
 }
 
 
