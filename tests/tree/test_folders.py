@@ -296,8 +296,11 @@ def test_the_scout_folder_hides_itself_from_git(root: Path, folders: ScoutFolder
 def test_a_gitignore_of_the_repository_is_kept(root: Path, folders: ScoutFolders) -> None:
     commit(root, ".scout/.gitignore", "mine\nworktrees/")
     folders.prepare(str(root))
+    assert git(root, "status", "--porcelain") == ""
+    (root / ".scout" / ".gitignore").write_text("worktrees/\nagents/\n")  # of an older version
+    folders.prepare(str(root))
     hidden = (root / ".scout" / ".gitignore").read_text().splitlines()
-    assert hidden == ["mine", "worktrees/", "agents/", "identity.json", ".gitignore"]
+    assert hidden == ["worktrees/", "agents/", "identity.json", ".gitignore"]
 
 
 def test_folders_are_taken_and_workers_removed(root: Path, tree: Path, folders: ScoutFolders) -> None:

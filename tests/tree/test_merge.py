@@ -235,6 +235,14 @@ def test_a_parent_in_the_middle_of_something_is_refused(root: Path, tree: Path, 
     merge(work, root)
 
 
+def test_a_sparse_parent_stays_sparse(root: Path, tree: Path, work: GitWorkTrees) -> None:
+    git(root, "sparse-checkout", "set", "below")
+    commit(tree, "below/d.txt", "d\n")
+    merge(work, root)
+    assert files(root) == {"a.txt", "below/c.txt", "below/d.txt"}
+    assert git(root, "status", "--porcelain") == ""
+
+
 def test_attributes_decide_how_files_are_merged(root: Path, work: GitWorkTrees) -> None:
     commit(root, ".gitattributes", "log.txt merge=union\npicture -merge\n")
     commit(root, "log.txt", "start\n")
@@ -392,6 +400,21 @@ def test_files_before_the_first_commit_are_saved(tmp_path: Path, work: GitWorkTr
     saved = work.save_uncommitted(str(tmp_path / "fresh"), "saved")
     assert saved is not None
     assert git(tmp_path / "fresh", "show", "--format=%P", "--name-only", saved).split() == ["a"]
+
+
+def test_what_a_repository_inside_holds_cannot_be_saved(
+    tmp_path: Path, root: Path, tree: Path, work: GitWorkTrees
+) -> None:
+    origin = repository(tmp_path / "origin")
+    git(tree, "clone", "-q", str(origin), "vendor")
+    assert work.state(str(tree), "main.auth", "main").uncommitted == ("vendor/",)
+    assert work.save_uncommitted(str(tree), "its commits are elsewhere") is not None
+    (tree / "vendor" / "a.txt").write_text("changed\n")
+    with pytest.raises(GitFailed, match=r"vendor/a\.txt is in a repository inside"):
+        work.save_uncommitted(str(tree), "saved")
+    commit(tree / "vendor", "a.txt", "changed\n")
+    with pytest.raises(GitFailed, match="commits that no remote has"):
+        work.save_uncommitted(str(tree), "saved")
 
 
 def test_submodules_stay_in_what_is_saved(tmp_path: Path, root: Path, work: GitWorkTrees) -> None:

@@ -5,6 +5,7 @@ on their own: no command checks files out, reads an index or shows text. Hooks, 
 switched off by settings that outrank the repository's. Commands wait for locks of other git processes.
 """
 
+from pathlib import Path
 from typing import NamedTuple
 
 from scout.ports import GitTree
@@ -154,6 +155,6 @@ def _read_tree(lines: list[str]) -> GitTree:
         path=facts["worktree"],
         branch=branch,
         commit=commit if commit.strip("0") else None,
-        missing="prunable" in facts,
+        missing=not Path(facts["worktree"]).is_dir(),
         locked=facts.get("locked"),
     )

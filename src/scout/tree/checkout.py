@@ -33,9 +33,9 @@ def describe_checkout(repository: Repository) -> tuple[str, ...]:
         notes.append(f"the folders of submodules are empty ({names}); to fill them in new work trees: {fill}")
     filters = sorted(set(_FILTER.findall(small_text(Path(repository.top, ".gitattributes")) or "")))
     if filters:
-        notes.append(
-            f"files with the filter {', '.join(filters[:_NAMED])} are as stored; Scout runs no filters"
-        )
+        fill = '; to fetch them in new work trees: scout project set worktree.setup "git lfs pull"'
+        named = ", ".join(filters[:_NAMED])
+        notes.append(f"files with the filter {named} are as stored{fill if 'lfs' in filters else ''}")
     if is_sparse(repository):
         notes.append("the checkout is sparse, as in the main work tree")
     return tuple(notes)

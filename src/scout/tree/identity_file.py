@@ -32,7 +32,7 @@ def sign(identity: IdentityFile, folder: str, key: bytes) -> bytes:
 
 
 def verify(data: bytes, folder: str, root: str, key: bytes) -> IdentityFile:
-    """Return the identity that a file states, if it is signed for this folder of this project."""
+    """Return the identity that a file states, if it is signed for this folder of this project: real paths."""
     claims = read_claims(data)
     try:
         check_each_once(data)
@@ -41,10 +41,9 @@ def verify(data: bytes, folder: str, root: str, key: bytes) -> IdentityFile:
         raise Unbelieved(
             f"it is not an identity file: {refusal.diagnostic.message[:_SHOWN]}", claims
         ) from None
-    real = os.path.realpath(folder)
-    if _matches(identity, real, key):
+    if _matches(identity, folder, key):
         return identity
-    before = _place_before(identity, real, os.path.realpath(root))
+    before = _place_before(identity, folder, root)
     if before is not None and _matches(identity, before, key):
         raise Unbelieved(f"it was signed for {before}; the folder has been moved or copied", claims)
     raise Unbelieved("its signature is not valid; another Scout or somebody else has written it", claims)

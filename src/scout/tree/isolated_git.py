@@ -84,15 +84,19 @@ class Isolation(NamedTuple):
 class IsolatedGit(GitProcess):
     """Git with a folder of Scout's in place of the repository's."""
 
+    def list_submodules(self) -> list[bytes]:
+        """Return the lines of submodules, as `ls-files --stage` prints them."""
+        listed = self.call(("ls-files", "--stage", "-z"), most=_LISTED)
+        if len(listed) > _LISTED:
+            raise GitFailed("its index has too many files")
+        return [line for line in listed.split(b"\0") if line.startswith(_SUBMODULE)]
+
     def drop_submodules(self) -> list[bytes]:
         """Remove submodules from the index: git would start itself inside them, with their configuration.
 
         Return their lines, as `update-index --index-info` takes them.
         """
-        listed = self.call(("ls-files", "--stage", "-z"), most=_LISTED)
-        if len(listed) > _LISTED:
-            raise GitFailed("its index has too many files")
-        lines = [line for line in listed.split(b"\0") if line.startswith(_SUBMODULE)]
+        lines = self.list_submodules()
         if names := [line.partition(b"\t")[2] + b"\0" for line in lines]:
             self.run("update-index", "--force-remove", "-z", "--stdin", given=b"".join(names))
         return lines

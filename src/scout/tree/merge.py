@@ -120,13 +120,11 @@ class BranchMerges:
 
     def _find_holder(self, branch: str) -> Repository | None:
         """Return the work tree that has a branch checked out."""
-        for tree in self._administration.list_trees():
-            here = find_repository([tree.path])
-            if here is None:
-                continue
+        possible = [tree for tree in self._administration.list_trees() if tree.branch in (branch, None)]
+        for here in filter(None, (find_repository([tree.path]) for tree in possible)):
             if here.branch is None and here.origin == branch:
-                raise GitFailed(f"the branch {branch} is being rebased in {tree.path}; finish that first")
-            if tree.branch == branch:
+                raise GitFailed(f"the branch {branch} is being rebased in {here.top}; finish that first")
+            if here.branch == branch:
                 return here
         return None
 

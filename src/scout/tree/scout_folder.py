@@ -40,17 +40,18 @@ def open_folder(top: str, parts: Iterable[str], *, make: bool = False) -> Genera
 
 
 def prepare_folder(top: str) -> None:
-    """Make `.scout` with a `.gitignore` that hides Scout's files and itself."""
+    """Make `.scout` with a `.gitignore` that hides Scout's files and itself.
+
+    A `.gitignore` with other lines is the repository's and stays: a change of it would be uncommitted.
+    """
     with open_folder(top, (NAME,), make=True) as folder:
         try:
             present = read_file(folder, ".gitignore") or b""
         except ValueError as problem:
             raise GitFailed(f"{top}/{NAME}/.gitignore {problem}") from None
-        lines = present.decode("utf-8", "replace").splitlines()
-        missing = [line for line in _IGNORED if line not in lines]
-        if missing:
-            start = present if not present or present.endswith(b"\n") else present + b"\n"
-            write_file(folder, ".gitignore", start + "".join(f"{line}\n" for line in missing).encode(), 0o644)
+        lines = {*present.decode("utf-8", "replace").splitlines()}
+        if lines < {*_IGNORED}:
+            write_file(folder, ".gitignore", "".join(f"{line}\n" for line in _IGNORED).encode(), 0o644)
 
 
 def write_file(folder: int, name: str, data: bytes, mode: int = 0o600) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from scout.ports import GitFailed
 from scout.tree.administration import Administration
 from scout.tree.git import Repository, find_repository
 from scout.tree.index_file import IndexFacts, read_index
@@ -57,16 +58,31 @@ def read_uncommitted(repository: Repository, scratch: Path, end: float, head: st
 
 
 def store_uncommitted(repository: Repository, scratch: Path, end: float, head: str | None) -> str:
-    """Store the files of a work tree, with new ones that are not ignored, as a tree in its repository."""
+    """Store the files of a work tree, with new ones that are not ignored, as a tree in its repository.
+
+    It fails if a repository inside the work tree holds files or commits that are nowhere else.
+    """
     facts = read_index(repository.own, object_bytes(repository))
     isolation = Isolation(head=head, copy_index=True, keep_objects=True)
     with _open_revealed(repository, facts, scratch, end, isolation) as git:
         dropped = git.drop_submodules()
         git.run("add", "-A", "--", ".")
-        empty = [line for line in dropped if not _is_repository(repository, line.partition(b"\t")[2])]
+        inner = git.list_submodules()
+        empty = [
+            line
+            for line in dropped
+            if line.partition(b"\t")[2] not in {one.partition(b"\t")[2] for one in inner}
+        ]
         if empty:
             git.run("update-index", "-z", "--index-info", given=b"\0".join((*empty, b"")))
-        return git.run("write-tree").strip()
+        tree = git.run("write-tree").strip()
+    names = tuple(line.partition(b"\t")[2] for line in inner)
+    below = _below(repository, IndexFacts(submodules=names), scratch, end, 1)
+    if below:
+        raise GitFailed(
+            f"{below[0]} is in a repository inside {repository.top}, which Scout cannot save; move it"
+        )
+    return tree
 
 
 def find_operation(repository: Repository) -> str | None:
@@ -128,10 +144,6 @@ def count_commits(git: IsolatedGit, among: Iterable[str], without: Iterable[str]
         return 0
     lines = (*wanted, *(f"^{one}" for one in other))
     return int(git.run("rev-list", "--count", "--stdin", given="\n".join((*lines, "")).encode()))
-
-
-def _is_repository(repository: Repository, name: bytes) -> bool:
-    return find_repository([f"{repository.top}/{os.fsdecode(name)}"]) is not None
 
 
 def _is_own(name: str) -> bool:
