@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from bench import called, decisions, edits, names, served, spawn, store, sweeps, trees, typed, woken
+from bench import called, decisions, edits, names, served, spawn, store, sweeps, trees, typed, woken, worktrees
 from bench.figure import Figure, table
 
 _PARTS: dict[str, Callable[[float], Iterable[Figure]]] = {
@@ -21,6 +21,7 @@ _PARTS: dict[str, Callable[[float], Iterable[Figure]]] = {
     "typed": typed.figures,
     "reserve": edits.figures,
     "spawn": spawn.figures,
+    "worktrees": worktrees.figures,
 }
 
 

@@ -4,7 +4,6 @@ import json
 import subprocess
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -33,10 +32,6 @@ def commits(harness: str, name: str) -> str:
     return f"{shell} <<tool whoami {{}}>> <<echo>>"
 
 
-def spawned(machine: Machine) -> dict[str, Any]:
-    return {one["address"]: one for one in machine.data("who")["items"] if one.get("birthBranch")}
-
-
 @pytest.mark.rows("R10.1-5")
 def test_a_lead_spawns_three_devs_and_each_commits_on_its_branch(machine: Machine) -> None:
     arc = machine.repository("arc", "claude")
@@ -48,12 +43,12 @@ def test_a_lead_spawns_three_devs_and_each_commits_on_its_branch(machine: Machin
     lead = machine.ended(machine.ask(arc, script), 120)
     assert '"address":"@arc.three"' in lead["output"], lead
 
-    def done() -> list[Any] | None:
-        items = machine.get("/v1/flights")["items"]
-        children = [one for one in items if one["targetAddress"].startswith("@arc.")]
-        return children if len(children) == 3 and all(one["finishedAt"] for one in children) else None
-
-    for flight in eventually(done, 180):
+    flights = [
+        one["flightId"] for one in machine.get("/v1/flights")["items"] if one["targetAddress"] != "@arc"
+    ]
+    assert len(flights) == 3
+    eventually(lambda: _approve_all(machine, flights), 180)
+    for flight in map(machine.flight, flights):
         slug = flight["targetAddress"].removeprefix("@arc.")
         tree = arc / ".scout" / "worktrees" / slug
         assert flight["state"] == "completed", flight
@@ -66,6 +61,14 @@ def test_a_lead_spawns_three_devs_and_each_commits_on_its_branch(machine: Machin
     sessions = {one["cwd"]: one["harness"] for one in machine.data("session", "list")["items"]}
     trees = {str(arc / ".scout" / "worktrees" / slug): harness for slug, harness in _HARNESSES.items()}
     assert {**trees, **sessions} == sessions
+
+
+def _approve_all(machine: Machine, flights: list[str]) -> bool:
+    """Whether the flights have ended; the person approves what their programs want to run."""
+    for item in machine.attention():
+        if item["state"] == "open" and item["kind"] == "permission":
+            machine.type("approve", item["id"])
+    return all(machine.flight(ident)["finishedAt"] for ident in flights)
 
 
 _HARNESSES = {"one": "claude", "two": "claude", "three": "codex"}

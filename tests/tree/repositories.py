@@ -4,6 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import msgspec
+
 from scout.base.time import Time
 from scout.ports import IdentityFile
 from scout.tree.worktrees import GitWorkTrees
@@ -75,10 +77,12 @@ def trees(tmp_path: Path, patience: float = 20.0) -> GitWorkTrees:
 
 
 def identity(root: Path, agent: str = "agt_1", **facts: object) -> IdentityFile:
-    given = {
-        "path": "/me/agent/arc/sub/0",
-        "birth_branch": "main.auth",
-        "project_root": str(root),
-        "created_at": Time(1_790_000_000_123_000),
-    }
-    return IdentityFile(id=agent, **{**given, **facts})  # pyright: ignore[reportArgumentType]
+    """An identity file with some facts, and others as given."""
+    plain = IdentityFile(
+        id=agent,
+        path="/me/agent/arc/sub/0",
+        birth_branch="main.auth",
+        project_root=str(root),
+        created_at=Time(1_790_000_000_123_000),
+    )
+    return msgspec.structs.replace(plain, **facts)

@@ -43,7 +43,7 @@ def test_an_entry_and_its_folder_are_synced(tmp_path: Path, monkeypatch: pytest.
     real = os.fsync
 
     def fsync(descriptor: int) -> None:
-        synced.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))  # noqa: PTH115, PTH119
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
