@@ -42,7 +42,7 @@ class TreeBroker(SessionBroker, Protocol):
     spawns: "Spawns"
 
 
-class Outcome(NamedTuple):
+class SpawnOutcome(NamedTuple):
     """How the spawn of one child ended: the agent, or why there is none."""
 
     slug: str
@@ -140,21 +140,21 @@ async def _make_known(services: Services, trees: TreePorts, plan: SpawnPlan) -> 
 
 async def _spawn_all(
     call: CallContext[TreeBroker], trees: TreePorts, plan: SpawnPlan, request: SpawnAgents
-) -> list[Outcome]:
+) -> list[SpawnOutcome]:
     few = asyncio.Semaphore(_AT_ONCE)
     settled = [asyncio.Event() for _ in plan.children]
 
-    async def spawn_child(number: int, child: Child) -> Outcome:
+    async def spawn_child(number: int, child: Child) -> SpawnOutcome:
         """Spawn one child. It is registered after those before it, so that indexes follow the slugs."""
         before = settled[number - 1] if number else None
         async with few:
             try:
                 made = await _spawn_one(call, trees, plan, child, request, before=before)
             except Refused as refusal:
-                return Outcome(child.slug, problem=refusal.diagnostic)
+                return SpawnOutcome(child.slug, problem=refusal.diagnostic)
             finally:
                 settled[number].set()
-            return Outcome(child.slug, await _give_task(call, made, request))
+            return SpawnOutcome(child.slug, await _give_task(call, made, request))
 
     spawning = (spawn_child(number, child) for number, child in enumerate(plan.children))
     return list(await asyncio.gather(*spawning))
@@ -287,7 +287,7 @@ def _result(child: Child, view: AgentView, *, created: bool) -> SpawnedAgent:
     )
 
 
-def _answer(tx: Transaction, plan: SpawnPlan, request: SpawnAgents, outcomes: list[Outcome]) -> Spawned:
+def _answer(tx: Transaction, plan: SpawnPlan, request: SpawnAgents, outcomes: list[SpawnOutcome]) -> Spawned:
     return Spawned(
         parent=tx.address(plan.parent.id),
         agents=tuple(one.agent for one in outcomes if one.agent is not None),
