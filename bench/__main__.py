@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from bench import called, decisions, edits, names, served, spawn, store, sweeps, trees, typed, woken, worktrees
+from bench import agent_tree, called, decisions, edits, names, served, spawn, store, sweeps, typed, woken, worktrees
 from bench.figure import Figure, table
 
 _PARTS: dict[str, Callable[[float], Iterable[Figure]]] = {
@@ -14,7 +14,7 @@ _PARTS: dict[str, Callable[[float], Iterable[Figure]]] = {
     "decisions": lambda _: decisions.figures(),
     "store": lambda _: store.figures(),
     "sweeps": lambda _: sweeps.figures(),
-    "tree": trees.figures,
+    "tree": agent_tree.figures,
     "called": called.figures,
     "served": served.figures,
     "woken": woken.figures,
