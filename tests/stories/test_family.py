@@ -50,7 +50,7 @@ ADDRESSES = {
 CASES = [(agent, text, meant) for agent, texts in ADDRESSES.items() for text, meant in texts.items()]
 
 
-@pytest.mark.rows("R1.5-4")
+@pytest.mark.rows("R1.5-4", "R10.4-1")
 @pytest.mark.parametrize("agent", ADDRESSES)
 def test_family_words_work_on_every_surface(family: Family, agent: str) -> None:
     role = family.get(f"/v1/agents/{agent}")["toolRole"]
@@ -77,6 +77,7 @@ def family_url(text: str) -> str:
     return Family.url("dev", text)
 
 
+@pytest.mark.rows("R10.4-1")
 @pytest.mark.parametrize(
     ("agent", "role", "name"),
     [
@@ -138,13 +139,14 @@ def test_a_person_in_a_work_tree_is_in_the_project(family: Family) -> None:
 # -- notify_parent -----------------------------------------------------------------------------------
 
 
-@pytest.mark.rows("R1.5-14")
+@pytest.mark.rows("R1.5-14", "R10.4-2")
 def test_a_child_tells_its_parent_without_an_address(family: Family) -> None:
     family.facts(HELPER, "notify_parent", body="half way")
     family.facts(HELPER, "notify_parent", body="all done", status="final")
     assert [one for one in family.inbox(AUTH) if one in ("half way", "all done")] == ["half way", "all done"]
 
 
+@pytest.mark.rows("R10.4-2")
 def test_a_root_agent_has_nobody_to_tell_and_is_told_so(family: Family) -> None:
     refused = family.use(ROOT, "notify_parent", body="done")
     assert refused.is_error
@@ -161,6 +163,7 @@ def test_a_root_agent_has_nobody_to_tell_and_is_told_so(family: Family) -> None:
 # -- parents are told --------------------------------------------------------------------------------
 
 
+@pytest.mark.rows("R10.4-3")
 def test_a_parent_hears_of_its_child_and_nobody_else_does() -> None:
     with a_family() as family:
         family.spawn("auth", role="tl")

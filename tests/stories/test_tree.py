@@ -78,6 +78,7 @@ def show(family: Family, *words: str, cwd: Path | None = None, columns: int = 80
 # -- seen ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rows("R10.4-4")
 def test_the_tree_is_drawn_with_state_branch_work_and_where_you_are(family: Family) -> None:
     assert show(family) == ["No agents here yet.", "try: scout spawn 'NAME'"]
     grow(family)
@@ -127,6 +128,7 @@ def test_what_an_agent_works_at_is_shown_to_those_who_may_read_it(family: Family
     assert (me["address"], me["branch"], me["work"]["title"]) == (AUTH, "main.auth", "Add a login page.")
 
 
+@pytest.mark.rows("R10.4-4")
 def test_json_holds_the_birth_branches_on_every_surface(family: Family) -> None:
     grow(family)
     born = {ROOT: "main", AUTH: "main.auth", API: "main.auth.api", HELPER: None, DOCS: "main.docs"}
@@ -163,13 +165,15 @@ def test_a_flag_that_does_not_fit_is_refused(family: Family) -> None:
 # -- found again ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.rows("R1.5-19", "R1.5-21", "R1.5-24", "R1.5-25", "R1.5-29")
+@pytest.mark.rows("R1.5-19", "R1.5-21", "R1.5-24", "R1.5-25", "R1.5-29", "R10.5-1")
 def test_with_the_database_deleted_the_same_agents_are_there(family: Family) -> None:
     grow(family)
     family.spawn("old")
     family.shell.say("agent", "retire", "@hudson.old")
     family.shell.type("tree", "--reconcile", "--fix", cwd=family.root)  # its file says that it is retired
     commit(family.work_tree("auth"), "login.py")
+    kept = identity_of(family.work_tree("auth"))
+    assert {"id", "path", "birthBranch", "parent", "role", "projectRoot", "createdAt", "mac"} <= kept.keys()
     before = family.tree("--retired")
     family.restart(without_database=True)
     after = family.tree("--retired")
@@ -191,6 +195,7 @@ def test_with_the_database_deleted_the_same_agents_are_there(family: Family) -> 
     assert family.shell.type("verify", within=60).returncode == 0
 
 
+@pytest.mark.rows("R10.5-1")
 def test_a_scan_finds_what_the_directory_lacks(family: Family) -> None:
     assert show(family, "--scan") == [
         "No project is known yet: scout spawn NAME, in a project, makes it known."
@@ -225,7 +230,7 @@ def write_identity(folder: Path, identity: Any) -> None:
     (folder / ".scout" / "identity.json").write_text(json.dumps(identity))
 
 
-@pytest.mark.rows("R1.5-22", "R1.5-23")
+@pytest.mark.rows("R1.5-21", "R1.5-22", "R1.5-23", "R10.5-3")
 def test_copied_and_forged_identities_are_only_offered(family: Family) -> None:
     grow(family)
     true = identity_of(family.work_tree("auth"))
@@ -287,7 +292,7 @@ def hostile_clone(family: Family) -> tuple[Path, Path]:
     return root, marker
 
 
-@pytest.mark.rows("R1.5-22", "R1.5-23")
+@pytest.mark.rows("R1.5-22", "R1.5-23", "R10.5-3")
 def test_a_hostile_repository_is_looked_at_and_nothing_of_it_runs(family: Family) -> None:
     root, marker = hostile_clone(family)
     known = {"key": "worktree.setupSeconds", "value": "60", "projectPath": str(root)}
@@ -308,7 +313,7 @@ def test_a_hostile_repository_is_looked_at_and_nothing_of_it_runs(family: Family
     assert list((family.shell.folder / "outside").iterdir()) == []
 
 
-@pytest.mark.rows("R1.5-20")
+@pytest.mark.rows("R1.5-20", "R10.5-3")
 def test_trees_of_exomonad_are_read_and_only_offered(family: Family) -> None:
     family.spawn("auth")
     tree = family.root / ".exo" / "worktrees" / "login"
@@ -334,6 +339,7 @@ def test_trees_of_exomonad_are_read_and_only_offered(family: Family) -> None:
 # -- compared ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rows("R10.5-2")
 def test_reconcile_reports_each_difference_and_repairs_what_loses_nothing(family: Family) -> None:
     grow(family)
     assert show(family, "--reconcile") == ["clean: 5 agents in 1 project, no differences"]
@@ -400,7 +406,7 @@ def test_a_moved_work_tree_is_reported_with_the_command_that_follows_it(family: 
     assert one_of(family.tree(), AUTH)["workingDir"] == str(family.work_tree("moved"))
 
 
-@pytest.mark.rows("R1.5-32")
+@pytest.mark.rows("R1.5-32", "R10.5-2")
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 def test_a_dead_pane_is_found_and_its_session_ended(family: Family) -> None:
     family.spawn("auth")
