@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from scout.base.ids import derived
 from scout.base.refusal import Refused
@@ -223,4 +224,20 @@ def test_no_lookup_of_the_resolver_scans_a_table(tmp_path: Path, text: str, view
             sql,
             plan,
         )
+    connection.close()
+
+
+def test_an_agent_among_many_of_its_definition_is_found_by_its_workspace(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "scout.db", factory=Watched, isolation_level=None)
+    connection.asked = []
+    migrate(connection)
+    known(connection, agent("arc.a", id=ident("agt", "1"), path="/me/agent/1"))
+    connection.asked.clear()
+    directory = StoredDirectory(Ledger(connection), VIEWS[0], NOW)
+    named = Wanted(definition_id="arc", workspace="a", node="mini")
+    for wanted in (named, replace(named, exact=True), replace(named, node=None, project_root="/p")):
+        directory.find(wanted, 2)
+    for sql, values in list(connection.asked):
+        plan = [row[3] for row in sqlite3.Connection.execute(connection, f"EXPLAIN QUERY PLAN {sql}", values)]
+        assert any("agents_by_name (definition_id=? AND workspace=?" in line for line in plan), plan
     connection.close()

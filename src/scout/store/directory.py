@@ -103,7 +103,9 @@ class StoredDirectory:
             ("project_root", wanted.project_root, False),
         ):
             if value is not None or exact:
-                terms.append(f"a.{column} IS ?")
+                # A workspace is rarer than a node or a project: the `+` keeps SQLite from their indexes.
+                others = wanted.workspace is not None and column in ("node", "project_root")
+                terms.append(f"{'+' if others else ''}a.{column} IS ?")
                 values.append(value)
         if wanted.online:
             terms.append(online)

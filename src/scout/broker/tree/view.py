@@ -130,7 +130,7 @@ def _find_root(tx: Transaction) -> str | None:
 
 
 def _find_below(tx: Transaction, top: Agent) -> list[Agent]:
-    return tx.ledger.many(Agent, "agents_below", path=str(top.path), limit=_MOST + _PAGE)
+    return [top, *tx.ledger.many(Agent, "agents_below", path=str(top.path), limit=_MOST + _PAGE)]
 
 
 def _find_top(tx: Transaction, agent: Agent) -> Agent:

@@ -30,8 +30,8 @@ SELECT data FROM agents WHERE project_root = :root AND birth_branch = :branch AN
 SELECT data FROM agents WHERE working_dir = :folder AND kind = 'sub' AND birth_branch IS NOT NULL
 AND lifecycle <> 'retired' LIMIT 1;
 
--- agents_below: an agent and all agents below it, in the order of their paths
-SELECT data FROM agents WHERE path = :path OR (path > :path || '/' AND path < :path || '0') ORDER BY path LIMIT :limit;
+-- agents_below: all agents below an agent, in the order of their paths
+SELECT data FROM agents WHERE path > :path || '/' AND path < :path || '0' ORDER BY path LIMIT :limit;
 
 -- children_count: live children of an agent
 SELECT count(*) FROM agents WHERE parent_id = :parent AND lifecycle <> 'retired';
