@@ -108,6 +108,7 @@ setup_failed            9  500
 merge_conflict          7  409
 check_failed            7  409
 work_would_be_lost      7  409
+unfinished_work         7  409
 git_failed              9  500
 """
 

@@ -309,6 +309,53 @@ def _deep(stage: Stage) -> Words:
     return ["spawn", "three", "--from", "@deep.one-two"]
 
 
+def _finish(name: str, prepare: Callable[[Stage, Path, Path], None], **choice: bool) -> Scene:
+    """A finish of a child that cannot be merged or removed now; no tool finishes agents."""
+
+    def address(stage: Stage) -> str:
+        folder = stage.shell.folder / "work" / name
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            _begun(stage, folder)
+            stage.do("spawn", "api", "--harness", "echo", "--project", str(folder), within=60)
+            prepare(stage, folder, folder / ".scout" / "worktrees" / "api")
+        return f"@{name}.api"
+
+    def typed(stage: Stage) -> Words:
+        flags = [f"--{key}" if value else f"--no-{key}" for key, value in choice.items()]
+        return ["finish", address(stage), *flags]
+
+    def http(stage: Stage) -> tuple[str, str, Any]:
+        return "POST", f"/v1/agents/{address(stage).replace('@', '%40')}/finish", dict(choice)
+
+    return Scene(typed, http=http)
+
+
+def _written(tree: Path, name: str, text: str) -> None:
+    (tree / name).write_text(text)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-q", "-m", name)
+
+
+def _torn(stage: Stage, folder: Path, tree: Path) -> None:
+    _written(tree, "a.txt", "child\n")
+    _written(folder, "a.txt", "parent\n")
+
+
+def _checked(stage: Stage, folder: Path, tree: Path) -> None:
+    _written(tree, "b.txt", "b\n")
+    stage.do("project", "set", "worktree.check", "echo one test failed; exit 3", "--project", str(folder))
+
+
+def _unsaved(stage: Stage, folder: Path, tree: Path) -> None:
+    (tree / "new.txt").write_text("new\n")
+
+
+def _with_child(stage: Stage, folder: Path, tree: Path) -> None:
+    _written(tree, "b.txt", "b\n")
+    stage.do("spawn", "db", "--from", f"@{folder.name}.api", "--harness", "echo", within=60)
+
+
 SCENES: dict[str, Scene] = {
     "malformed_address": Scene(
         lambda _: ["show", "@a..b"],
@@ -424,6 +471,10 @@ SCENES: dict[str, Scene] = {
     "branch_exists": replace(_spawn("branched", _branched), tool=None),
     "setup_failed": replace(_spawn("set-up", _set_up), tool=None),
     "git_failed": replace(_spawn("linked", _linked), tool=None),
+    "merge_conflict": _finish("torn", _torn, merge=True, ask=False),
+    "check_failed": _finish("checked", _checked, merge=True),
+    "work_would_be_lost": _finish("unsaved", _unsaved, discard=True),
+    "unfinished_work": _finish("busy", _with_child, merge=True),
     "wrong_revision": Scene(
         _old_revision,
         http=lambda stage: (
@@ -437,9 +488,6 @@ SCENES: dict[str, Scene] = {
 # Codes that no scene here can bring about, and where they are shown instead.
 ABSENT = {
     "disk_space": "a disk that is nearly full: tests/stories/test_spawn.py",
-    "merge_conflict": "finishing an agent: tests/stories/test_finish.py",
-    "check_failed": "finishing an agent: tests/stories/test_finish.py",
-    "work_would_be_lost": "finishing an agent: tests/stories/test_finish.py",
     "peer_unreachable": "the mesh is not built yet",
     "store_full": "tests/stories/test_full_disk.py",
     "store_damaged": "a damaged file is named at start: tests/stories/test_faults.py",

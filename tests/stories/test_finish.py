@@ -65,6 +65,7 @@ def undo_of(shown: str) -> list[str]:
     return [lines[first].removeprefix("undo: "), *rest]
 
 
+@pytest.mark.rows("R10.6-1", "R10.6-2", "R10.6-8")
 def test_a_person_looks_merges_and_takes_it_back(me: Shell) -> None:
     arc = project(me)
     start_daemon(me)
@@ -88,6 +89,7 @@ def test_a_person_looks_merges_and_takes_it_back(me: Shell) -> None:
     assert address in me.say("who")
 
 
+@pytest.mark.rows("R1.5-33", "R10.6-3", "R10.6-7", "R10.6-8")
 def test_uncommitted_work_is_refused_kept_or_discarded_by_name(me: Shell) -> None:
     arc = project(me)
     start_daemon(me)
@@ -116,6 +118,7 @@ def test_uncommitted_work_is_refused_kept_or_discarded_by_name(me: Shell) -> Non
     assert address not in me.say("who")
 
 
+@pytest.mark.rows("R10.6-3", "R10.6-4")
 def test_a_conflict_goes_back_and_a_dirty_parent_is_refused(me: Shell) -> None:
     arc = project(me)
     start_daemon(me)
@@ -143,6 +146,7 @@ def test_a_conflict_goes_back_and_a_dirty_parent_is_refused(me: Shell) -> None:
     assert (arc / "a.txt").read_text() == "both\n"
 
 
+@pytest.mark.rows("R10.6-6")
 def test_the_check_command_of_the_operator_decides(me: Shell) -> None:
     arc = project(me)
     start_daemon(me)
@@ -158,6 +162,7 @@ def test_the_check_command_of_the_operator_decides(me: Shell) -> None:
     assert (arc / "fine").exists()
 
 
+@pytest.mark.rows("R10.6-9", "R10.6-11")
 def test_a_lead_finishes_its_children_from_its_own_session(me: Shell) -> None:
     arc = project(me)
     daemon = Daemon(me.home, start_daemon(me))
@@ -185,6 +190,7 @@ def test_a_lead_finishes_its_children_from_its_own_session(me: Shell) -> None:
     assert (arc / "db.txt").exists()
 
 
+@pytest.mark.rows("R10.6-5")
 def test_five_finishes_at_once_are_merged_one_after_another(me: Shell) -> None:
     arc = project(me)
     start_daemon(me)
@@ -204,6 +210,7 @@ def test_five_finishes_at_once_are_merged_one_after_another(me: Shell) -> None:
 # -- a repository that nobody trusts -------------------------------------------------------------------
 
 
+@pytest.mark.rows("R10.6-12")
 def test_nothing_of_the_repository_runs_during_a_finish(me: Shell) -> None:
     """Merge drivers, filters, hooks and a monitor would leave a mark; a person's own git would run them."""
     arc = project(me)
@@ -266,6 +273,7 @@ def stop_at(paused: PausedGit, process: "subprocess.Popen[bytes]") -> int:
     return paused.reached
 
 
+@pytest.mark.rows("R10.6-10")
 @pytest.mark.parametrize("choice", [("--merge",), ("--discard", "--reason", "no")], ids=["merge", "discard"])
 def test_a_kill_before_any_git_command_loses_nothing(me: Shell, choice: tuple[str, ...]) -> None:
     arc, paused = project(me), PausedGit(me.folder / "git")

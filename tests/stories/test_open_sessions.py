@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.running import Shell
 from tests.daemon.daemons import Daemon, daemon, eventually
-from tests.live.model.server import scripted_model
+from tests.live.model.server import Model, scripted_model
 from tests.live.terminals import TERMINALS, Terminal, tmux_here
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -20,8 +20,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 class Desk:
     """A person's terminal with a program open in it, another terminal beside it, and the daemon."""
 
-    def __init__(self, program: Terminal, shell: Shell, broker: Daemon) -> None:
+    def __init__(self, program: Terminal, shell: Shell, broker: Daemon, model: Model) -> None:
         self.program = program
+        self.model = model
         self.shell = shell
         self._broker = broker
 
@@ -57,7 +58,7 @@ def a_desk(folder: Path, name: str) -> Generator[Desk]:
             program.seed()
             shell.say("setup", name, "--yes", **program.environ)
             with program.open():
-                desk = Desk(program, shell, broker)
+                desk = Desk(program, shell, broker, model)
                 try:
                     eventually(desk.is_idle, within=60)
                 except AssertionError:
