@@ -6,7 +6,20 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from bench import agent_tree, called, decisions, edits, names, served, spawn, store, sweeps, typed, woken, worktrees
+from bench import (
+    agent_tree,
+    called,
+    decisions,
+    edits,
+    names,
+    served,
+    spawn,
+    store,
+    sweeps,
+    typed,
+    woken,
+    worktrees,
+)
 from bench.figure import Figure, table
 
 _PARTS: dict[str, Callable[[float], Iterable[Figure]]] = {
