@@ -49,7 +49,7 @@ class Machine(Shell):
             "DISABLE_ERROR_REPORTING": "1",
             "CODEX_HOME": str(self.person / ".codex"),
             "MODEL_KEY": "scripted",
-            "SCOUT_ENVIRONMENT": "MODEL_KEY,SCOUT_EDIT_WAIT",
+            "SCOUT_ENVIRONMENT": "MODEL_KEY:SCOUT_EDIT_WAIT",
             "SCOUT_EDIT_WAIT": "20",  # a busy machine is no reason to allow an edit
         }
 
