@@ -1,8 +1,8 @@
 """Path patterns as in `.gitignore`, matched in bounded time.
 
 Written by hand because patterns come from agents: libraries translate them to backtracking expressions, which
-a few asterisks keep busy for hours. The tests compare it with git. One difference: `?` matches one
-character, not one byte.
+a few asterisks keep busy for hours. The tests compare it with git. Two differences: `?` matches one
+character, not one byte; and in `a**/b` the asterisks are within one name, as git's manual says.
 """
 
 import functools
@@ -24,6 +24,7 @@ _CLASSES = {
 }
 _STAR = ""  # a run of asterisks, among the one-character expressions of a name
 _NEVER = "(?!)"
+_ANY_FOLDERS = re.compile(r"\*{2,}")
 
 
 class Pattern(NamedTuple):
@@ -52,7 +53,7 @@ def parse_pattern(text: str) -> Pattern | None:
     text = text.removeprefix("/")
     if not text:
         return None
-    names = [None if whole and name == "**" else _compile(name) for name in _split(text)]
+    names = [None if whole and _ANY_FOLDERS.fullmatch(name) else _compile(name) for name in _split(text)]
     if names[-1] is None:  # everything below a folder, not the folder itself
         names[-1:] = [re.compile(".*", re.DOTALL), None]
     return Pattern(negated, folders, whole, tuple(names))
