@@ -317,6 +317,20 @@ def test_a_branch_that_is_taken_back_when_its_work_tree_fails(tmp_path: Path, wo
     assert work.add(str(root), "main.auth", "auth", head(root)).commit == head(root)
 
 
+def test_a_checkout_that_fails_is_taken_back(tmp_path: Path, work: GitWorkTrees) -> None:
+    root = repository(tmp_path / "arc")
+    blob = head(root, "HEAD:below/c.txt")
+    stored = root / ".git" / "objects" / blob[:2] / blob[2:]
+    stored.rename(tmp_path / "blob")
+    with pytest.raises(GitFailed, match="unable to read"):
+        work.add(str(root), "main.auth", "auth", head(root))
+    assert git(root, "branch", "--list", "main.auth") == ""
+    assert len(work.list_trees(str(root))) == 1
+    assert list((root / ".scout" / "worktrees").iterdir()) == []
+    (tmp_path / "blob").rename(stored)
+    assert files(Path(work.add(str(root), "main.auth", "auth", head(root)).path)) == files(root)
+
+
 @pytest.mark.parametrize("part", [".scout", ".scout/worktrees"])
 def test_a_scout_folder_that_is_a_link_is_refused(tmp_path: Path, work: GitWorkTrees, part: str) -> None:
     root = repository(tmp_path / "arc")
@@ -441,6 +455,28 @@ def test_changes_that_git_was_told_to_hide_are_found(tmp_path: Path, work: GitWo
         assert work.state(str(tree), "main.auth", "main").uncommitted == ("below/c.txt",)
         (tree / "below" / "c.txt").write_text("below/c.txt\n")
         assert work.state(str(tree), "main.auth", "main").uncommitted == ()
+
+
+def test_hidden_changes_are_found_under_long_names(tmp_path: Path, work: GitWorkTrees) -> None:
+    root = repository(tmp_path / "arc")
+    names = [f"{'x' * 200}/{letter * 200}/{'y' * 200}" for letter in "abc"] + ["z"]
+    deep = "/".join(["d" * 200] * 21)  # longer than the length that an entry of the index can state
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("1\n")
+    git(root, "add", "-A")
+    blob = git(root, "hash-object", "a.txt")
+    git(root, "update-index", "--add", "--cacheinfo", f"100644,{blob},{deep}")
+    git(root, "commit", "-q", "-m", "long names")
+    for version in ("2", "4"):
+        git(root, "update-index", f"--index-version={version}")
+        git(root, "update-index", "--skip-worktree", deep)
+        git(root, "update-index", "--assume-unchanged", *names)
+        (root / names[1]).write_text("2\n")
+        facts = work.look(str(root))
+        assert facts is not None
+        assert facts.uncommitted == (names[1],)
+        (root / names[1]).write_text("1\n")
 
 
 def test_an_operation_in_progress_is_named(tmp_path: Path, work: GitWorkTrees) -> None:
