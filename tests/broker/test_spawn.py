@@ -197,6 +197,26 @@ def test_the_same_slug_is_the_same_child_while_it_lives(tmp_path: Path) -> None:
     run(tmp_path, scene)
 
 
+def test_a_work_tree_that_was_deleted_is_checked_out_again(tmp_path: Path) -> None:
+    async def scene(rig: Rig, root: Path) -> None:
+        tree = Path(str((await spawn(rig, root, "auth")).agents[0].working_dir))
+        commit(tree, "work.txt", "mine\n")
+        shutil.rmtree(tree)
+        again = (await spawn(rig, root, "auth")).agents[0]
+        assert (again.created, again.notes) == (
+            False,
+            ("its work tree was missing, and was checked out again",),
+        )
+        assert (tree / "work.txt").read_text() == "mine\n"
+        assert json.loads((tree / ".scout/identity.json").read_text())["parentPath"] == "/ada/agent/arc"
+        shutil.rmtree(tree)
+        git(root, "worktree", "prune")
+        git(root, "branch", "-D", "main.auth")
+        assert "cannot be restored" in (await spawn(rig, root, "auth")).agents[0].notes[0]
+
+    run(tmp_path, scene)
+
+
 def test_a_key_gives_the_first_answer_again(tmp_path: Path) -> None:
     async def scene(rig: Rig, root: Path) -> None:
         first = await spawn(rig, root, "auth", task="Say hello.", idempotency_key="k1")

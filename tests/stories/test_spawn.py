@@ -417,7 +417,8 @@ def test_sixty_four_spawns_at_once_from_several_processes(me: Shell) -> None:
 def test_the_default_caps_hold_under_concurrency(me: Shell) -> None:
     arc, one = project(me), daemon_of(me)
     with ThreadPoolExecutor(12) as pool:
-        replies = list(pool.map(lambda number: _post(one, f"n{number}", arc), range(12)))
+        slugs = [f"n{number}" for number in range(12)]
+        replies = list(pool.map(_post, [one] * 12, slugs, [arc] * 12))
     made = [reply.json for reply in replies if reply.status == 201]
     refused = [reply.json for reply in replies if reply.status != 201]
     assert (len(made), len(refused)) == (8, 4)
@@ -471,7 +472,7 @@ def test_a_lead_spawns_through_its_tool_and_a_dev_has_no_such_tool(me: Shell) ->
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux here: windows are not proved")
 def test_panes_are_windows_in_the_work_trees(me: Shell) -> None:
     arc = project(me)
-    tmux = {"TMUX_TMPDIR": str(me.folder), "TMUX": "", "SHELL": "/bin/sh"}
+    tmux: dict[str, Any] = {"TMUX_TMPDIR": str(me.folder), "TMUX": "", "SHELL": "/bin/sh"}
     words = ["tmux", "list-windows", "-t", "scout-arc", "-F", "#{window_name} #{pane_current_path}"]
     try:
         done = me.type("spawn", "api", "ui", "--panes", cwd=arc, **tmux)

@@ -113,6 +113,18 @@ def prepare_tree(trees: TreePorts, made: MadeTree, rules: WorkTreeRules) -> Made
     return made._replace(setup=SetupRun(command=rules.setup, seconds=run.seconds, output=run.output))
 
 
+def restore_tree(trees: TreePorts, plan: SpawnPlan, agent: Agent) -> str:
+    """Check out the work tree of an existing child again if its folder is missing; return a note."""
+    if agent.birth_branch is None or agent.working_dir is None or Path(agent.working_dir).exists():
+        return ""
+    try:
+        trees.work_trees.restore_missing(agent.working_dir, agent.birth_branch, plan.ground.root)
+        trees.folders.write_identity(agent.working_dir, identity_of(agent, plan.parent))
+    except (GitFailed, OSError) as error:
+        return f"its work tree is missing and cannot be restored: {error}"
+    return "its work tree was missing, and was checked out again"
+
+
 def undo_child(trees: TreePorts, entry: JournalEntry) -> None:
     """Remove what a failed spawn has made. What cannot be removed now is removed at the next start."""
     assert entry.folder is not None  # every spawn has one

@@ -173,7 +173,8 @@ async def _spawn_one(
     async with call.broker.spawns.one_at_a_time(f"{plan.parent.id} {child.slug}"):
         view = await call.read(lambda tx: _find_existing(tx, plan, child))
         if view is not None:
-            return _result(child, view, created=False)
+            note = await asyncio.to_thread(new_trees.restore_tree, trees, plan, view)
+            return replace(_result(child, view, created=False), notes=(note,) if note else ())
         made = await _make_tree(call, trees, plan, child, request)
         if before is not None:
             await before.wait()
