@@ -108,6 +108,21 @@ def test_a_lock_that_stays_is_named(tmp_path: Path) -> None:
     assert git(root, "status", "--porcelain") == ""
 
 
+def test_a_work_tree_that_another_process_is_making_is_waited_for(tmp_path: Path) -> None:
+    root, work = repository(tmp_path / "arc"), trees(tmp_path)
+    entry = root / ".git" / "worktrees" / "half"
+    entry.mkdir(parents=True)
+    (entry / "gitdir").write_text(f"{tmp_path}/half/.git\n")
+    (entry / "commondir").touch()  # git creates this file, then writes it
+    timer = threading.Timer(0.3, lambda: (entry / "commondir").write_text("../..\n"))
+    timer.start()
+    assert [tree.missing for tree in work.list_trees(str(root))] == [False, True]
+    timer.join()
+    (entry / "commondir").write_text("")
+    with pytest.raises(GitFailed, match="worktrees/half is incomplete"):
+        trees(tmp_path, patience=0.1).list_trees(str(root))
+
+
 def test_a_repository_that_is_changed_for_too_long(tmp_path: Path) -> None:
     one, other = RepositoryLocks(tmp_path, 0.1), RepositoryLocks(tmp_path, 0.1)
     with one.hold("/arc/.git"), one.hold("/other/.git"):

@@ -83,7 +83,8 @@ class Administration:
 
     def list_trees(self) -> tuple[GitTree, ...]:
         """List all work trees, the main one first."""
-        listed = self._git.call(("worktree", "list", "--porcelain", "-z"), most=_REFS)
+        words = ("worktree", "list", "--porcelain", "-z")
+        listed = wait_for_locks(lambda: self._git.call(words, most=_REFS), self._patience)
         blocks = listed.decode("utf-8", "replace").split("\0\0")
         return tuple(_read_tree(block.split("\0")) for block in blocks if block.strip("\0"))
 
