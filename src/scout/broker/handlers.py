@@ -129,7 +129,7 @@ HANDLERS: Mapping[type[Request[Any]], Handler] = {
     session_requests.StopCheck: Handler(runtimes.stop_check, ASYNC),
     # -- trees
     tree_requests.SpawnAgents: Handler(spawn.spawn_agents, ASYNC, after_probe=True),
-    tree_requests.ListProjects: Handler(projects.list_projects, DISK),
+    tree_requests.ListProjects: Handler(projects.list_projects, READ),
     tree_requests.SetProject: Handler(projects.set_project, DISK),
     finish_requests.FinishAgent: Handler(finish.finish_agent, ASYNC, after_probe=True),
     finish_requests.FinishDone: Handler(finish.finish_done, ASYNC, after_probe=True),

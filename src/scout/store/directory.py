@@ -128,9 +128,17 @@ class StoredDirectory:
     def of_project(self, project_root: str) -> Agent | None:
         """Return the base agent of a directory, without a profile, or the agent whose work tree it is."""
         query = f"SELECT data FROM agents a WHERE {_LIVE} AND {_BASE} ORDER BY id LIMIT 1"
-        born = f"SELECT data FROM agents a WHERE {_LIVE} AND {_BORN} LIMIT 1"
-        found = self._one(Agent, query, project_root) or self._one(Agent, born, project_root)
+        found = self._one(Agent, query, project_root) or self._of_work_tree(project_root)
         return self._filter_visible(found)
+
+    def _of_work_tree(self, directory: str) -> Agent | None:
+        """Return the spawned agent whose work tree this is; it lies below its project's repository."""
+        root = next((directory.partition(mark)[0] for mark in _WORK_TREES if mark in directory), None)
+        if root is None:
+            return None
+        # The range has the repository and the projects in it; `0` sorts just after `/`.
+        born = f"SELECT data FROM agents a WHERE {_LIVE} AND {_BORN} LIMIT 1"
+        return self._one(Agent, born, root, f"{root}0", directory)
 
     def retired(self, wanted: Wanted) -> Agent | None:
         query = (
@@ -229,4 +237,8 @@ _OPEN = (
     " AND (w.harness <> '' OR w.word <> ''))"
 )
 _BASE = "coalesce(a.working_dir, a.project_root) = ? AND a.kind = 'agent' AND a.profile IS NULL"
-_BORN = "a.working_dir = ? AND a.kind = 'sub' AND a.birth_branch IS NOT NULL"
+_BORN = (
+    "a.project_root >= ? AND a.project_root < ? AND a.birth_branch IS NOT NULL"
+    " AND a.working_dir = ? AND a.kind = 'sub'"
+)
+_WORK_TREES = ("/.scout/worktrees/", "/.exo/worktrees/")

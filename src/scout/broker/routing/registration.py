@@ -11,6 +11,7 @@ from scout.identity.spelling import directory_definition
 from scout.model.agent import (
     Agent,
     AgentConfig,
+    Lifecycle,
     PermissionProfile,
     new_agent,
     take_search_index,
@@ -25,7 +26,7 @@ from scout.policy.permit import check_directory
 from scout.policy.registration import Registration, RegistrationWish, decide_registration
 from scout.ports import Surroundings
 
-_MAIN = "main"  # the root branch of a project without one
+MAIN_BRANCH = "main"  # the root branch of a project without one
 
 
 def checked_config(tx: Transaction, config: AgentConfig, was: AgentConfig | None = None) -> AgentConfig:
@@ -149,8 +150,16 @@ def root_agent(tx: Transaction, place: Surroundings) -> Agent:
 
     It may have no birth branch, if it was registered before the project had one.
     """
-    found = tx.ledger.one(Agent, "root_agent", root=place.project_root, branch=place.branch or _MAIN)
+    found = find_root_agent(tx, place.project_root, place.branch or MAIN_BRANCH)
     return found or _enter_base_agent(tx, place)
+
+
+def find_root_agent(tx: Transaction, root: str | None, branch: str) -> Agent | None:
+    """Return the live agent at the root of a project's tree: born on this branch, else on another one."""
+    born = tx.ledger.one(Agent, "agent_born", root=root, branch=branch)
+    if born is not None and born.parent_id is None and born.lifecycle is not Lifecycle.RETIRED:
+        return born
+    return tx.ledger.one(Agent, "root_agent", root=root)
 
 
 def _enter_base_agent(tx: Transaction, place: Surroundings) -> Agent:
@@ -163,7 +172,7 @@ def _enter_base_agent(tx: Transaction, place: Surroundings) -> Agent:
         return bool(holders) and holders[0].project_root != place.project_root
 
     definition = directory_definition(place.definition, place.parent_folder, place.configured_name, taken)
-    branch = place.branch or _MAIN
+    branch = place.branch or MAIN_BRANCH
     wish = RegistrationWish(
         owner=owner,
         definition=definition,

@@ -137,9 +137,9 @@ def expect_branches(tx: Transaction, parent: Parent, names: Sequence[str]) -> Pa
     """Return the parent with the birth branch that it has or will have, and those of its children."""
     agent, place, branch = parent.agent, parent.place, None
     if place is not None:
-        name = place.branch or "main"
+        name = place.branch or registration.MAIN_BRANCH
         branch = BirthBranch(root=check_ref(name), text=name)
-        agent = tx.ledger.one(Agent, "root_agent", root=place.project_root, branch=name)
+        agent = registration.find_root_agent(tx, place.project_root, name)
     if agent is not None:
         branch = find_branch(tx, agent)
     if agent is None or branch is None:
@@ -300,7 +300,7 @@ def _branches(tx: Transaction, parent: Agent, names: Sequence[str]) -> list[Birt
 
 
 def _without_branch(tx: Transaction, parent: Agent) -> BadRequest:
-    found = tx.ledger.one(Agent, "root_agent", root=parent.project_root, branch="main")
+    found = registration.find_root_agent(tx, parent.project_root, registration.MAIN_BRANCH)
     root = tx.address(found.id) if found is not None else None
     return no_branch(tx.address(parent.id), root)
 

@@ -39,9 +39,9 @@ SELECT count(*) FROM agents WHERE parent_id = :parent AND lifecycle <> 'retired'
 -- children_of: the children of an agent, live or retired, oldest first
 SELECT data FROM agents WHERE parent_id = :parent ORDER BY id LIMIT :limit;
 
--- root_agent: the agent at the root of a project's tree; the one born on a branch comes first
+-- root_agent: a live agent at the root of a project's tree
 SELECT data FROM agents WHERE project_root = :root AND birth_branch IS NOT NULL AND parent_id IS NULL
-AND lifecycle <> 'retired' ORDER BY birth_branch = :branch DESC, id LIMIT 1;
+AND lifecycle <> 'retired' LIMIT 1;
 
 -- children_live: live children of an agent, oldest first
 SELECT data FROM agents WHERE parent_id = :parent AND lifecycle <> 'retired' ORDER BY id;
