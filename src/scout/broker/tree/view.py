@@ -253,6 +253,7 @@ def _list_work_trees(tx: Transaction, agents: Sequence[Agent]) -> dict[str, Tree
     """Return the work trees of agents with a branch on this machine, each with its parent's branch."""
     mine = [one for one in agents if one.birth_branch and one.working_dir and one.node == tx.services.node]
     live = [one for one in mine if one.lifecycle is not Lifecycle.RETIRED]
+    live.sort(key=lambda one: one.lifecycle is Lifecycle.SLEEPING)  # if time is short, others matter more
     return {one.id: _tree_of(tx, one) for one in live}
 
 
