@@ -1,7 +1,9 @@
 """Finishing agents, as a person or a lead types it: what is shown, merged, sent back, kept, discarded and undone."""
 
 import concurrent.futures
+import contextlib
 import os
+import pty
 import shlex
 import signal
 import subprocess
@@ -14,7 +16,7 @@ import pytest
 
 from scout.daemon.start import start
 from tests import soak
-from tests.cli.running import Shell, a_shell, start_daemon, typed
+from tests.cli.running import Shell, a_shell, start_daemon
 from tests.daemon.daemons import Daemon, eventually
 from tests.stories.spawning import PausedGit, branches, project, trees_of
 from tests.surface.site import Site
@@ -55,6 +57,27 @@ def paste(me: Shell, command: str, cwd: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, (command, done.stdout, done.stderr)
+
+
+def answer(me: Shell, line: str, *words: str) -> tuple[int, str]:
+    """What a terminal shows when a person answers with a line."""
+    near, far = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scout", *words],
+        cwd=me.folder,
+        env={**me.environ, "TERM": "dumb"},
+        stdin=far,
+        stdout=far,
+        stderr=far,
+    )
+    os.close(far)
+    os.write(near, f"{line}\n".encode())
+    shown = b""
+    with contextlib.suppress(OSError):  # the other side is closed
+        while data := os.read(near, 65536):
+            shown += data
+    os.close(near)
+    return process.wait(30), shown.decode()
 
 
 def undo_of(shown: str) -> list[str]:
@@ -99,9 +122,7 @@ def test_uncommitted_work_is_refused_kept_or_discarded_by_name(me: Shell) -> Non
     assert (refused.returncode, refused.stderr.partition(":")[0]) == (7, "uncommitted_changes")
     assert "new.txt" in refused.stderr
     # On a terminal a discard is asked about first; No is the default.
-    code, shown = typed(
-        me, "finish", address, "--discard", "--reason", "no", until="[y/N]", then=lambda _: None, TERM="dumb"
-    )
+    code, shown = answer(me, "n", "finish", address, "--discard", "--reason", "no")
     assert (code, "1 uncommitted file and 1 unmerged commit" in shown) == (1, True), shown
     assert tree.exists()
     done = me.type("finish", address, "--discard", "--reason", "The idea did not work.")

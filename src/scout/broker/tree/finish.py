@@ -24,7 +24,7 @@ from scout.broker.tree.finish_facts import (
     run_git,
 )
 from scout.broker.tree.finish_steps import FinishBroker, Finishing, begin_finish, give_up, resume_finish
-from scout.broker.tree.merges import MergePlace, Running, wait_for
+from scout.broker.tree.merges import FinishTask, MergePlace, wait_for
 from scout.broker.tree.spawn import require_trees
 from scout.model.agent import Agent, Lifecycle
 from scout.model.ask import IfUnreachable, ReplyMode
@@ -103,7 +103,7 @@ async def _finish_again(call: FinishCall, request: FinishAgent, agent: Agent) ->
     return await call.write_once(request, refuse)
 
 
-def _begin(call: FinishCall, request: FinishAgent, agent: Agent, choice: FinishChoice) -> Running:
+def _begin(call: FinishCall, request: FinishAgent, agent: Agent, choice: FinishChoice) -> FinishTask:
     """Start a finish; a merge takes its place in the line before anything else happens."""
     tx, merges = call.glance(), call.broker.merges
     parent = tx.agent(agent.parent_id)
@@ -259,7 +259,7 @@ async def _ask_once(call: FinishCall, to: str, body: str, key: str) -> Flight:
 # -- previews ------------------------------------------------------------------------------------------
 
 
-async def preview_finish(call: FinishCall, agent: Agent, running: Running | None) -> FinishReport:
+async def preview_finish(call: FinishCall, agent: Agent, running: FinishTask | None) -> FinishReport:
     """Show what an agent has and what each choice would do. Changes nothing."""
     if agent.lifecycle is Lifecycle.RETIRED:
         raise Refused(await call.read(lambda tx: routes.retired_target(tx, agent)))
@@ -319,7 +319,7 @@ def _option(facts: FinishFacts, choice: FinishChoice) -> FinishOption:
     return FinishOption(choice=choice, does=describe_effect(facts, choice), command=command, problem=problem)
 
 
-def _running_report(address: str, agent: Agent, choice: FinishChoice, running: Running) -> FinishReport:
+def _running_report(address: str, agent: Agent, choice: FinishChoice, running: FinishTask) -> FinishReport:
     return FinishReport(
         address=address,
         agent_id=agent.id,

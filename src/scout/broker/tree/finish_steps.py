@@ -7,6 +7,7 @@ tree or branch is removed only if it still holds what was merged or saved.
 import asyncio
 import logging
 import shlex
+from enum import Enum, auto
 from typing import Protocol
 
 import msgspec
@@ -107,7 +108,7 @@ class Finishing:
         """Take every step after the merge, and return the report."""
         await self._stop_programs()
         if self.record.choice is FinishChoice.DISCARD and self.record.removes_folder:
-            await self._save_files()
+            await self._save_files()  # before the agent is retired: its retirement names the commit
         agent, parent = await self.broker.write(self.who, self._retire)
         await self._clear_folder(agent, parent)
         if self.record.deletes_branch:
@@ -128,6 +129,8 @@ class Finishing:
     async def _save_files(self) -> None:
         """Store the uncommitted files as a commit without a branch, before they are removed."""
         root, folder = self.entry.root, self.entry.folder or ""
+        if await run_git(root, find_tree, self.trees, root, folder) is not FolderState.PRESENT:
+            return
         text = _SAVED.format(address=self.record.address, reason=self.record.reason)
         saved = await run_git(root, self.trees.work_trees.save_uncommitted, folder, text)
         if saved is not None:
@@ -155,16 +158,17 @@ class Finishing:
         root, folder, trees = self.entry.root, self.entry.folder or "", self.trees
         if self.record.removes_folder and is_worker(agent):
             await run_git(root, remove_worker, trees, agent)
-        elif await self._may_remove(folder):
+        elif self.record.removes_folder and await self._may_remove(folder):
             await run_git(root, trees.work_trees.remove, folder)
         else:
             await run_git(root, write_lifecycle, trees, agent, parent)
 
     async def _may_remove(self, folder: str) -> bool:
-        """Whether a work tree is to be removed and its files were merged or saved."""
+        """Whether the files of a work tree were merged or saved."""
         root, git = self.entry.root, self.trees.work_trees
-        if not self.record.removes_folder or not await run_git(root, _is_listed, self.trees, root, folder):
-            return False
+        found = await run_git(root, find_tree, self.trees, root, folder)
+        if found is not FolderState.PRESENT:
+            return found is FolderState.MISSING  # what git still knows about it is removed
         state = await run_git(root, git.state, folder, self.record.branch, self.record.into, _FILES)
         if state.problem is not None:
             self.notes.append(f"{folder} was left: {state.problem}")
@@ -294,8 +298,20 @@ def end_sessions(tx: Transaction, agent_id: str) -> list[Session]:
     ]
 
 
-def _is_listed(trees: TreePorts, root: str, folder: str) -> bool:
-    return any(tree.path == folder and not tree.missing for tree in trees.work_trees.list_trees(root))
+class FolderState(Enum):
+    """A work tree as git knows it: with its folder, without it, or not at all."""
+
+    PRESENT = auto()
+    MISSING = auto()
+    UNKNOWN = auto()
+
+
+def find_tree(trees: TreePorts, root: str, folder: str) -> FolderState:
+    """Return whether git knows a work tree, and whether its folder is there."""
+    found = next((tree for tree in trees.work_trees.list_trees(root) if tree.path == folder), None)
+    if found is None:
+        return FolderState.UNKNOWN
+    return FolderState.MISSING if found.missing else FolderState.PRESENT
 
 
 # -- after a restart -----------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ class MergePlace:
         self._moved.set()
 
 
-class Running(NamedTuple):
+class FinishTask(NamedTuple):
     """A finish that runs or has run: what it does, the key of its request, and where it stands."""
 
     what: str
@@ -61,14 +61,14 @@ class Merges:
 
     def __init__(self) -> None:
         self._lines: dict[tuple[str, str], deque[MergePlace]] = {}
-        self._running: dict[str, Running] = {}
+        self._running: dict[str, FinishTask] = {}
 
     def enter(self, root: str, branch: str) -> MergePlace:
         """Take the last place in the line of a branch. It must be left, whatever happens."""
         self._lines = {key: line for key, line in self._lines.items() if line}
         return MergePlace(self._lines.setdefault((root, branch), deque()))
 
-    def find(self, ident: str, key: str | None) -> Running | None:
+    def find(self, ident: str, key: str | None) -> FinishTask | None:
         """Return the finish of this agent that runs now, or that the same request began before."""
         found = self._running.get(ident)
         if found is not None and found.task.done() and (key is None or found.key != key):
@@ -81,14 +81,14 @@ class Merges:
         what: str,
         key: str | None,
         work: Callable[[list[str]], Coroutine[Any, Any, Any]],
-    ) -> Running:
+    ) -> FinishTask:
         """Start a finish. `work` is given a list whose last text says where it stands."""
         if len(self._running) >= _KEPT:
             self._running = {name: one for name, one in self._running.items() if not one.task.done()}
         reason = [""]
         task = asyncio.get_running_loop().create_task(work(reason))
         task.add_done_callback(_retrieve)
-        running = Running(what, key, task, reason)
+        running = FinishTask(what, key, task, reason)
         self._running[ident] = running
         return running
 
@@ -106,7 +106,7 @@ def _retrieve(task: asyncio.Task[Any]) -> None:
         task.exception()
 
 
-async def wait_for(running: Running, seconds: float) -> bool:
+async def wait_for(running: FinishTask, seconds: float) -> bool:
     """Wait for the end of a finish; whether it ended in time."""
     done, _ = await asyncio.wait({running.task}, timeout=seconds)
     return bool(done)
