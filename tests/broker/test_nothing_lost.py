@@ -130,11 +130,12 @@ class Work(RuleBasedStateMachine):
         trees = self.rig.broker.services.trees
         assert trees is not None
 
+        def fail(*_: Any) -> None:
+            raise GitFailed(f"{step} was interrupted")
+
         class Broken:
             def __getattr__(self, name: str) -> Any:
-                if name == step:
-                    raise GitFailed(f"{step} was interrupted")
-                return getattr(trees.work_trees, name)
+                return fail if name == step else getattr(trees.work_trees, name)
 
         broken: Any = Broken()
         self.rig.broker.services.trees = trees._replace(work_trees=broken)

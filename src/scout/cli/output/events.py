@@ -134,7 +134,11 @@ def _delivery(fact: _Fact) -> str:
 
 def _agent(fact: _Fact) -> str:
     who = fact.names.agent(str(fact.record.get("agentId") or fact.record.get("id")))
-    return f"{who} is {fact.move}" if fact.move in _STATES else f"{fact.by} {fact.move} {who}"
+    if fact.move in _STATES:
+        return f"{who} is {fact.move}"
+    payload: dict[str, Any] = fact.event.get("payload") or {}
+    why = one_line(payload.get("reason")) if fact.move == "retired" else ""
+    return f"{fact.by} {fact.move} {who}{f': {why}' if why else ''}"
 
 
 _STATES = ("online", "offline", "sleeping", "woken", "heartbeat")
