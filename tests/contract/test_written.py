@@ -67,7 +67,10 @@ def flat(settings: Any, above: str = "") -> Iterator[tuple[str, str]]:
         if isinstance(value, dict):
             yield from flat(value, f"{above}{name}.")
         else:
-            yield f"{above}{name}", "none" if value is None else json.dumps(value).removesuffix(".0")
+            yield (
+                f"{above}{name}",
+                "none" if value is None else json.dumps(value).strip('"').removesuffix(".0"),
+            )
 
 
 @pytest.mark.rows("R3.4-14")

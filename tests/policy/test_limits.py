@@ -120,6 +120,7 @@ def test_every_number_is_a_field_of_one_record_with_its_default() -> None:
             },
         },
         "routing": {"modelAssisted": False},
+        "exitCheck": "block",
     }
 
 

@@ -69,6 +69,7 @@ def test_every_setting_has_its_variable(tmp_path: Path, key: str) -> None:
         "harness": "codex",
         "host": "::1",
         "logLevel": "ERROR",
+        "exitCheck": "nudge",
         "notify.webhooks": "http://127.0.0.1:1/a https://example.org",
         "notify.secretFile": "~/secret",
     }.get(key)

@@ -121,7 +121,7 @@ class FinishDone(Write[FinishedTrees]):
     """
 
     operation: ClassVar[str] = "finish.done"
-    typed: ClassVar[tuple[str, ...]] = ("finish", "--all-done")
+    typed: ClassVar[tuple[str, ...]] = ("finish",)
     route: ClassVar[str] = "POST /v1/tree/finish-done"
     words: ClassVar[tuple[str, ...]] = ("address",)
     permission: ClassVar[str] = _BELOW
@@ -129,6 +129,7 @@ class FinishDone(Write[FinishedTrees]):
     address: Annotated[
         Words | None, says("the agent to begin below; default: you, or the root agent here")
     ] = None
+    all_done: Annotated[bool, says("always true: the flag of the command")] = True
     resolver: Annotated[
         Words | None, says("the agent that resolves conflicts; default: the finished one")
     ] = None

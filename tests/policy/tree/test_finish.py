@@ -24,7 +24,7 @@ MERGE, KEEP, DISCARD = FinishChoice
 CHILD = FinishFacts(
     address="@wood.api",
     root="/wood",
-    birth_branch="main.api",
+    born_on="main.api",
     branch="main.api",
     into="main",
     folder="/wood/.scout/worktrees/api",
@@ -171,7 +171,7 @@ def test_what_git_cannot_read_is_only_kept(choice: FinishChoice) -> None:
 
 @pytest.mark.parametrize("choice", FinishChoice)
 def test_a_root_agent_is_not_finished(choice: FinishChoice) -> None:
-    found = refusal(replace(CHILD, is_project_root=True, birth_branch="main"), choice, "why")
+    found = refusal(replace(CHILD, is_project_root=True, born_on="main"), choice, "why")
     assert commands(found) == ["scout finish --all-done @wood.api", "scout agent retire @wood.api"]
 
 
@@ -206,7 +206,8 @@ def test_conflicts_are_part_of_the_plan() -> None:
     assert plan_finish(torn, MERGE).conflicts == ("base.txt", "src/b.py")
     found = merge_conflict(torn)
     assert found.message == "main.api conflicts with main in base.txt, src/b.py"
-    assert commands(found) == ["scout finish --merge --ask @wood.api", "scout finish --keep @wood.api"]
+    assert [one.operation for one in found.remedies] == ["ask", "finish"]
+    assert found.remedies[0].parameters == {"to": "@wood.api", "body": conflict_request(torn)}
 
 
 def test_a_conflict_is_asked_with_files_and_steps() -> None:

@@ -137,7 +137,7 @@ def facts_of(subject: FinishSubject, look: GitLook | None) -> FinishFacts:
         root=subject.root,
         worker=subject.is_worker,
         is_project_root=agent.birth_branch is not None and agent.parent_id is None,
-        birth_branch=agent.birth_branch,
+        born_on=agent.birth_branch,
         folder=subject.folder,
         children=subject.children,
         flights=subject.flights,
@@ -150,7 +150,7 @@ def _with_look(facts: FinishFacts, subject: FinishSubject, look: GitLook) -> Fin
     return FinishFacts(
         address=facts.address,
         root=facts.root,
-        birth_branch=facts.birth_branch,
+        born_on=facts.born_on,
         folder=facts.folder,
         children=facts.children,
         flights=facts.flights,

@@ -27,7 +27,7 @@ class FinishChoice(StrEnum):
 class FinishFacts(Record):
     """An agent, its work tree, and the branch that its work is merged into.
 
-    `branch` is the branch in its work tree, `birth_branch` the one it was spawned on. `commits` counts those
+    `branch` is the branch in its work tree, `born_on` the one it was spawned on. `commits` counts those
     that `into` does not have, `unreachable` those that no other branch and no remote has. `missing`: its
     folder is not there. `problem`: why git says nothing. `target`: the folder in which `into` is checked
     out, with its uncommitted files; `target_agent` works there.
@@ -37,7 +37,7 @@ class FinishFacts(Record):
     root: str = ""
     worker: bool = False
     is_project_root: bool = False
-    birth_branch: str | None = None
+    born_on: str | None = None
     branch: str | None = None
     into: str | None = None
     folder: str = ""
@@ -97,7 +97,7 @@ def plan_finish(facts: FinishFacts, choice: FinishChoice, reason: str = "") -> F
     if facts.problem is not None and not facts.missing:
         keep = _finish(facts, "its work tree and branch stay", FinishChoice.KEEP)
         raise Refused(GitProblem(root=facts.root, problem=facts.problem, remedies=(keep,)))
-    own = facts.branch is not None and facts.branch == facts.birth_branch
+    own = facts.branch is not None and facts.branch == facts.born_on
     if choice is FinishChoice.DISCARD:
         saves = facts.uncommitted_count > 0
         return FinishPlan(choice=choice, saves=saves, removes_folder=not facts.missing, deletes_branch=own)
@@ -130,12 +130,13 @@ def describe_effect(facts: FinishFacts, choice: FinishChoice) -> str:
 def merge_conflict(facts: FinishFacts) -> MergeConflict:
     """Return the refusal of a merge whose conflicts are not sent to anybody."""
     assert facts.into is not None  # a branch is merged into another
+    wish = {"to": facts.address, "body": conflict_request(facts)}
     return MergeConflict(
         branch=facts.branch or "",
         into=facts.into,
         files=facts.conflicts,
         remedies=(
-            _finish(facts, "ask it to resolve the conflicts", FinishChoice.MERGE, ask=True),
+            Remedy(operation="ask", parameters=wish, why="let it resolve the conflicts"),
             _finish(facts, "retire it; its work tree and branch stay", FinishChoice.KEEP),
         ),
     )
@@ -167,11 +168,9 @@ def _check_agent(facts: FinishFacts) -> None:
     """Refuse agents that were not spawned, and agents with children or open flights."""
     if facts.is_project_root:
         problem = f"{facts.address} is the root agent of its project; finish the agents below it"
-        below = Remedy(
-            operation="finish.done", parameters={"address": facts.address}, why="those that are done"
-        )
+        below = Remedy(operation="finish.done", parameters=_below(facts), why="those that are done")
         raise Refused(BadRequest(problem=problem, field="address", remedies=(below, _retire(facts))))
-    if facts.birth_branch is None and not facts.worker:
+    if facts.born_on is None and not facts.worker:
         problem = f"{facts.address} was not spawned, so there is nothing to merge or remove"
         raise Refused(BadRequest(problem=problem, field="address", remedies=(_retire(facts),)))
     if facts.children or facts.flights:
@@ -190,9 +189,7 @@ def _check_merge(facts: FinishFacts) -> None:
 
 
 def _unfinished(facts: FinishFacts) -> UnfinishedWork:
-    below = Remedy(
-        operation="finish.done", parameters={"address": facts.address}, why="finish those below it"
-    )
+    below = Remedy(operation="finish.done", parameters=_below(facts), why="finish those below it")
     cancels = [
         Remedy(operation="flight.cancel", parameters={"flightId": one}, why="or wait for it")
         for one in facts.flights[:3]
@@ -254,6 +251,10 @@ def _finish(facts: FinishFacts, why: str, choice: FinishChoice, **more: object) 
     """Return a finish with this choice; the others are False, to replace the caller's choice."""
     chosen = {str(one): one is choice for one in FinishChoice}
     return Remedy(operation="finish", parameters={"address": facts.address, **chosen, **more}, why=why)
+
+
+def _below(facts: FinishFacts) -> dict[str, object]:
+    return {"allDone": True, "address": facts.address}
 
 
 def _preview(address: str) -> Remedy:
