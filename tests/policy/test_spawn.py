@@ -159,7 +159,8 @@ def test_a_failed_setup_can_be_left_out_or_given_more_time() -> None:
     failed = setup_failed("npm ci", **facts, timed_out=False, directory="/w/arc")
     assert failed.message == "the setup command `npm ci` ended with 3: no network"
     assert commands(failed) == ["scout spawn --no-setup api"]
-    late = setup_failed("npm ci", **{**facts, "seconds": 600.0}, timed_out=True, directory="/w/arc")
+    facts["seconds"] = 600.0
+    late = setup_failed("npm ci", **facts, timed_out=True, directory="/w/arc")
     assert "did not end within 600 s" in late.message
     assert commands(late)[1] == "scout project set --project /w/arc worktree.setupSeconds 1800"
 
