@@ -295,8 +295,7 @@ def hostile_clone(family: Family) -> tuple[Path, Path]:
 @pytest.mark.rows("R1.5-22", "R1.5-23", "R10.5-3")
 def test_a_hostile_repository_is_looked_at_and_nothing_of_it_runs(family: Family) -> None:
     root, marker = hostile_clone(family)
-    known = {"key": "worktree.setupSeconds", "value": "60", "projectPath": str(root)}
-    family.post("/v1/projects/set", known)
+    family.shell.say("project", "set", "worktree.setupSeconds", "60", "--project", str(root))
     family.shell.say("agent", "register", "evil", "--project", str(root), "--harness", "echo")
     scan = family.post("/v1/tree/scan", {})
     assert scan.get("registered", []) == []
