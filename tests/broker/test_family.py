@@ -3,18 +3,22 @@
 from pathlib import Path
 from typing import Any
 
+from scout.broker.effects import session_end
 from scout.broker.local import LocalScout
 from scout.model.ask import ReplyMode
 from scout.model.endpoint import EndpointState, Transport
+from scout.model.session import Session
 from scout.model.waiting import WaitingKind
 from scout.protocol.access import CreateToken
-from scout.protocol.agents import RetireAgent
+from scout.protocol.agents import ConfigureAgent, RetireAgent, ShowAgent
 from scout.protocol.asks import BlockFlight, CancelFlight, CompleteFlight, FailFlight, MakeAsk, StartFlight
 from scout.protocol.attention import Need
 from scout.protocol.endpoints import RegisterEndpoint
 from scout.protocol.inbox import AckInbox, ClaimInbox
 from scout.protocol.questions import CreateQuestion
+from scout.protocol.sessions import StartSession, StopSession
 from scout.protocol.talk import Send
+from scout.protocol.work import CreateWork, StartWork
 from tests.broker.rig import (
     Rig,
     as_test,
@@ -140,6 +144,29 @@ async def test_a_retired_parent_is_told_nothing(rig: Rig) -> None:
     before = len(await inbox_items(rig))
     await child.call(CompleteFlight(flight_id=flight, output="Done."))
     assert len(await inbox_items(rig)) == before
+
+
+@as_test
+async def test_a_session_that_dies_with_work_open_is_told_once(rig: Rig) -> None:
+    arc, child = await family(rig)
+    ident = (await rig.operator(ShowAgent(address=CHILD))).id
+    await rig.operator(ConfigureAgent(address=CHILD, config={"harness": "echo"}))
+    for title in ("", "Fix the build"):
+        if title:
+            item = await arc.call(CreateWork(title=title, owner_id=CHILD))
+            await child.call(StartWork(work_item_id=item.id))
+        session = await rig.operator(StartSession(agent=CHILD, cwd=str(rig.home)))
+        await rig.broker.as_system(
+            lambda tx, one=session.id: session_end.end(
+                tx, tx.need(Session, "session", one), "its program is gone"
+            )
+        )
+    bodies = [body for body in await inbox_bodies(rig, "arc") if "ended" in body]
+    (body,) = bodies  # the first one had no work
+    assert body.startswith(f"the session of {CHILD} ended: its program is gone\nopen work: Fix the build\n")
+    stopped = await rig.operator(StartSession(agent=ident, cwd=str(rig.home)))
+    await rig.operator(StopSession(session_id=stopped.id))
+    assert len([one for one in await inbox_bodies(rig, "arc") if "ended" in one]) == 1  # a person stopped it
 
 
 def counting(home: Path) -> tuple[str, ...]:
