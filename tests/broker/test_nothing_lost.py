@@ -22,7 +22,6 @@ from scout.protocol.agents import ReviveAgent
 from scout.protocol.finish import FinishAgent, FinishDone
 from scout.protocol.tree import SpawnAgents, SpawnRole
 from scout.tree.tree_ports import tree_ports
-from tests import soak
 from tests.broker.rig import Rig, open_rig, read_log
 from tests.tree.repositories import KEY, commit, git, repository
 
@@ -174,7 +173,11 @@ class Work(RuleBasedStateMachine):
         return [name for one in found for name in (one.commit, one.saved) if name is not None]
 
 
-Work.TestCase.settings = settings(
-    max_examples=40 if soak.is_soak() else 4, stateful_step_count=30 if soak.is_soak() else 12, deadline=None
-)
-TestNothingIsEverLost = pytest.mark.slow(pytest.mark.timeout(1200)(Work.TestCase))
+class LongWork(Work):
+    """The same, for long."""
+
+
+TestNothingIsEverLost = pytest.mark.slow(pytest.mark.timeout(600)(Work.TestCase))
+TestNothingIsEverLost.settings = settings(max_examples=4, stateful_step_count=12, deadline=None)
+TestNothingIsLostForLong = pytest.mark.soak(pytest.mark.timeout(7200)(LongWork.TestCase))
+TestNothingIsLostForLong.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)

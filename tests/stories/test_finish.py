@@ -294,9 +294,28 @@ def stop_at(paused: PausedGit, process: "subprocess.Popen[bytes]") -> int:
     return paused.reached
 
 
+CHOICES = pytest.mark.parametrize(
+    "choice", [("--merge",), ("--discard", "--reason", "no")], ids=["merge", "discard"]
+)
+
+
 @pytest.mark.rows("R10.6-10")
-@pytest.mark.parametrize("choice", [("--merge",), ("--discard", "--reason", "no")], ids=["merge", "discard"])
-def test_a_kill_before_any_git_command_loses_nothing(me: Shell, choice: tuple[str, ...]) -> None:
+@CHOICES
+def test_a_kill_before_some_git_commands_loses_nothing(me: Shell, choice: tuple[str, ...]) -> None:
+    kill_before_commands(me, choice, 6)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+@CHOICES
+def test_a_kill_before_any_git_command_loses_nothing(
+    me: Shell, choice: tuple[str, ...], soaked: soak.Soaked
+) -> None:
+    soaked(kills=kill_before_commands(me, choice, 1000))
+
+
+def kill_before_commands(me: Shell, choice: tuple[str, ...], most: int) -> int:
+    """Kill the daemon before git commands of a finish, this many at most; how often it was killed."""
     arc, paused = project(me), PausedGit(me.folder / "git")
     pid = up(me, paused)
     address, _ = grown(me, arc, "count")
@@ -346,3 +365,4 @@ def test_a_kill_before_any_git_command_loses_nothing(me: Shell, choice: tuple[st
             assert git(arc, "show", f"{report['saved']}:new.txt") == "new"
     verified = me.say("verify", within=60)
     assert "clean" in verified
+    return len(wanted)
