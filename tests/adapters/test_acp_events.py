@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scout.adapters.acp.events import AcpReader, choose_option, problem_of, reason_of
+from scout.adapters.acp.events import AcpReader, choose_option, classify_error, extract_reason
 from scout.adapters.acp.turn import AcpTurn
 from scout.adapters.persistent.pipe import Pipe
 from scout.model.problems.session import Layer, Missing
@@ -141,8 +141,8 @@ def call(ident: str = "t", **more: Any) -> dict[str, Any]:
 
 def read(*updates: dict[str, Any], result: dict[str, Any] | None = None) -> list[HarnessEvent]:
     reader = AcpReader("a prompt")
-    events = [event for update in updates for event in reader.update(update)]
-    return [*events, *reader.ended(result or {"stopReason": "end_turn"}, cancelled=False, asked=False)]
+    events = [event for update in updates for event in reader.read_update(update)]
+    return [*events, *reader.read_end(result or {"stopReason": "end_turn"}, cancelled=False, asked=False)]
 
 
 def test_the_last_message_is_the_reply_and_those_before_it_were_said() -> None:
@@ -222,7 +222,7 @@ def test_a_turn_that_stopped_by_itself() -> None:
     ],
 )
 def test_what_went_wrong(reason: str, code: int | None, kind: str, found: HarnessEvent) -> None:
-    assert problem_of(reason, code, kind) == found
+    assert classify_error(reason, code, kind) == found
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_what_went_wrong(reason: str, code: int | None, kind: str, found: Harnes
     ],
 )
 def test_the_words_of_a_refusal(message: str, data: object, reason: str) -> None:
-    assert reason_of(message, data) == reason
+    assert extract_reason(message, data) == reason
 
 
 def test_a_yes_is_never_made_out_of_nothing() -> None:

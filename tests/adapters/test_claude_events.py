@@ -10,7 +10,7 @@ from scout.adapters.claude import flags
 from scout.adapters.claude.events import ClaudeReader, answer_request, read_request
 from scout.adapters.claude.flags import is_logged_in
 from scout.adapters.claude.turn import make_uuid
-from scout.adapters.persistent.rpc import message_of
+from scout.adapters.persistent.rpc import parse_message
 from scout.base.time import Time
 from scout.model.agent import PermissionProfile
 from scout.model.problems.session import Layer, Missing
@@ -38,7 +38,7 @@ WHO = Identified(native_ids={"session": "11111111-2222-4333-8444-555555555555"},
 
 
 def messages(name: str) -> list[dict[str, Any]]:
-    return [message_of(line) for line in (RECORDED / f"{name}.jsonl").read_bytes().splitlines()]
+    return [parse_message(line) for line in (RECORDED / f"{name}.jsonl").read_bytes().splitlines()]
 
 
 def events_of(said: list[dict[str, Any]], ident: str, steered: Collection[str] = ()) -> list[HarnessEvent]:
@@ -249,7 +249,7 @@ def test_tokens_of_a_cache_count_as_read() -> None:
 
 def words(profile: PermissionProfile, *, root: bool = False, model: str | None = None) -> tuple[str, ...]:
     spec = SessionSpec(session_id="s", agent_id="a", address="@a", permission=profile, model=model)
-    return flags.command("/bin/claude", spec, ("--resume=x",), "/run/mcp.json", root=root)
+    return flags.build_command("/bin/claude", spec, ("--resume=x",), "/run/mcp.json", root=root)
 
 
 def test_a_profile_is_compiled_to_its_own_flags() -> None:
@@ -266,14 +266,14 @@ def test_a_profile_is_compiled_to_its_own_flags() -> None:
 
 
 def test_what_root_cannot_have_is_said() -> None:
-    assert PermissionProfile.TRUSTED not in flags.native_profiles(root=True)
-    assert set(flags.native_profiles(root=False)) == set(PermissionProfile)
-    assert any("root" in note for note in flags.notes(root=True))
-    assert not any("root" in note for note in flags.notes(root=False))
+    assert PermissionProfile.TRUSTED not in flags.list_native_profiles(root=True)
+    assert set(flags.list_native_profiles(root=False)) == set(PermissionProfile)
+    assert any("root" in note for note in flags.list_notes(root=True))
+    assert not any("root" in note for note in flags.list_notes(root=False))
 
 
 def test_the_token_is_in_no_file() -> None:
-    told = flags.mcp_servers(McpAccess(url="http://127.0.0.1:1/mcp", token="secret"))
+    told = flags.build_mcp_servers(McpAccess(url="http://127.0.0.1:1/mcp", token="secret"))
     assert b"secret" not in told
     assert b"${SCOUT_TOKEN}" in told
 

@@ -11,7 +11,7 @@ import pytest
 from scout.adapters.codex import turn as rollout
 from scout.adapters.codex.events import CodexReader, read_failure
 from scout.adapters.codex.requests import answer_request, read_request
-from scout.adapters.persistent.rpc import is_call, message_of
+from scout.adapters.persistent.rpc import is_call, parse_message
 from scout.base.time import Time
 from scout.model import permission
 from scout.model.problems.session import Layer, Missing
@@ -38,7 +38,7 @@ TWENTY = TurnUsage(prompt_tokens=20, completion_tokens=20, model="gpt-5", estima
 
 
 def lines_of(name: str) -> list[dict[str, Any]]:
-    return [message_of(line) for line in (DATA / f"{name}.jsonl").read_bytes().splitlines()]
+    return [parse_message(line) for line in (DATA / f"{name}.jsonl").read_bytes().splitlines()]
 
 
 def events_of(messages: list[dict[str, Any]]) -> list[HarnessEvent]:
@@ -51,7 +51,7 @@ def events_of(messages: list[dict[str, Any]]) -> list[HarnessEvent]:
 
 
 def needed(request: str = "1/0", wish: tuple[str, object] | None = None, **fields: Any) -> NeedsHuman:
-    made = permission.request_of(*wish, fields["question"]) if wish else None
+    made = permission.build_request(*wish, fields["question"]) if wish else None
     return NeedsHuman(request=request, wish=made, **fields)
 
 

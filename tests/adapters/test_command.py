@@ -13,7 +13,7 @@ from scout.base.refusal import Refused
 from scout.model.delivery import InspectResult
 from scout.model.problems.session import HarnessUnavailable, Layer, Missing
 from scout.ports import Accepted, Completed, Failed, Harness, HarnessEvent, TurnProgress, TurnUsage
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 from tests.adapters.conformance import Conformance
 from tests.adapters.turns import Turn, collect, first, run_on, turn, until
 
@@ -96,7 +96,7 @@ def test_a_program_that_is_not_there_is_named_before_anything_is_accepted(tmp_pa
     assert isinstance(only, Failed)
     assert (only.layer, only.again) == (Layer.PROCESS, False)
     assert "no-such-program-here" in only.reason
-    assert [command_line(one) for one in only.remedies] == [
+    assert [build_command_line(one) for one in only.remedies] == [
         """scout agent config --set 'command=["PROGRAM", "ARGUMENT"]' @tester"""
     ]
     found = run_on(

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pytest
 
-from scout.adapters.persistent.keeper import JOURNAL, SOCKET, Keeper, command
+from scout.adapters.persistent.keeper import JOURNAL, SOCKET, Keeper, build_command
 from tests.adapters.turns import left_over
 
 ECHO = ["sed", "-u", "s/^/said /"]
@@ -167,7 +167,7 @@ def test_memory_has_a_limit(folder: Path) -> None:
 
 
 def _kept(folder: Path, *program: str) -> "subprocess.Popen[bytes]":
-    words = command(folder, program, grace=600, memory=0)
+    words = build_command(folder, program, grace=600, memory=0)
     return subprocess.Popen(
         words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
     )

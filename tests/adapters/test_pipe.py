@@ -11,8 +11,8 @@ from scout.adapters.persistent import pipe as wires_module
 from scout.adapters.persistent.keeper import SOCKET
 from scout.adapters.persistent.pipe import Pipe, PipeEntry, PipeLimits, clear_last, list_pipes
 from scout.adapters.persistent.rpc import Rpc, RpcError
-from scout.adapters.process.process_table import processes
-from scout.adapters.process.spawn import Launch, environment_for
+from scout.adapters.process.process_table import list_processes
+from scout.adapters.process.spawn import Launch, build_environment
 from tests.adapters.turns import left_over, run_on, until
 
 LIMITS = PipeLimits(grace=0.5)
@@ -23,7 +23,7 @@ def launch(folder: Path, *words: str) -> Launch:
     where = folder / "where"
     where.mkdir(exist_ok=True)
 
-    return Launch(("/usr/bin/env", *words), str(where), "", environment_for({}))
+    return Launch(("/usr/bin/env", *words), str(where), "", build_environment({}))
 
 
 async def begun(folder: Path, *words: str, limits: PipeLimits = LIMITS) -> Pipe:
@@ -35,7 +35,7 @@ async def begun(folder: Path, *words: str, limits: PipeLimits = LIMITS) -> Pipe:
 def test_lines_there_and_back_and_again_for_the_next_broker(loop: str, tmp_path: Path) -> None:
     async def main() -> None:
         pipe = await begun(tmp_path)
-        assert pipe.sent_at("one") is None
+        assert pipe.find_position("one") is None
         assert await pipe.send("zwölf".encode(), "one")
         line = await anext(aiter(pipe.follow_lines()))
         assert line.text == "said zwölf".encode()
@@ -45,13 +45,13 @@ def test_lines_there_and_back_and_again_for_the_next_broker(loop: str, tmp_path:
         pipe.disconnect()
 
         (later,) = list_pipes(tmp_path / "ses")
-        assert later.sent_lines()[0] == PipeEntry("one", "zwölf".encode(), 0)
-        assert [one.tag for one in later.sent_lines()] == ["one", "two", "-"]
-        assert later.sent_at("two") == line.after
+        assert later.read_sent_lines()[0] == PipeEntry("one", "zwölf".encode(), 0)
+        assert [one.tag for one in later.read_sent_lines()] == ["one", "two", "-"]
+        assert later.find_position("two") == line.after
         assert [one.text for one in later.read_lines(line.after)] == [b"said two", b"said three"]
         assert later.is_running
         assert await later.send(b"four", "four")
-        assert [one.tag for one in pipe.sent_lines()][-1] == "four"
+        assert [one.tag for one in pipe.read_sent_lines()][-1] == "four"
         await until(lambda: len(later.read_lines(line.after)) == 3)  # stopping does not wait for an answer
 
         assert await later.stop("enough", LIMITS)
@@ -61,7 +61,7 @@ def test_lines_there_and_back_and_again_for_the_next_broker(loop: str, tmp_path:
         heard = [one.text async for one in later.follow_lines(line.after)]
         assert heard == [b"said two", b"said three", b"said four"]
         assert later.end_reason == "enough"
-        assert later.sent_at("five") is None
+        assert later.find_position("five") is None
 
     run_on(loop, main())
     assert left_over(tmp_path) == []
@@ -72,7 +72,7 @@ def test_wires_are_counted_and_other_files_are_not(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     assert [one.run.folder.name for one in list_pipes(tmp_path)] == ["1", "2", "10"]
     assert list_pipes(tmp_path / "nowhere") == []
-    assert Pipe(tmp_path / "1").sent_lines() == []
+    assert Pipe(tmp_path / "1").read_sent_lines() == []
     assert Pipe(tmp_path / "1").read_lines() == []
     assert not Pipe(tmp_path / "1").is_running
 
@@ -101,7 +101,7 @@ def test_a_folder_with_a_long_name_and_a_line_of_megabytes(loop: str, tmp_path: 
         async for one in pipe.follow_lines():
             assert one.text == line
             break
-        assert pipe.sent_lines()[0].text == line
+        assert pipe.read_sent_lines()[0].text == line
         assert await pipe.stop_when_idle(0.1)
         await until(lambda: not pipe.is_running)
         assert pipe.end_reason == "it was idle"
@@ -141,7 +141,7 @@ def killed_alone(pipe: Pipe, who: str) -> None:
     """Kill one process of a run: the shell that Scout shows, or the keeper below it."""
     shell = pipe.run.process
     assert shell is not None
-    table = processes()
+    table = list_processes()
     keeper = next(one.identity for one in table.values() if one.parent == shell.pid)
     os.kill({"shell": shell, "keeper": keeper}[who].pid, signal.SIGKILL)
 
@@ -212,7 +212,7 @@ def test_a_call_is_made_once_and_answered_also_later(loop: str, tmp_path: Path) 
         rpc = Rpc(pipe)
         assert await rpc.call("a", "do", {}) == {"n": 1}
         assert await Rpc(Pipe(pipe.run.folder)).call("a", "do", {}) == {"n": 1}
-        assert len(pipe.sent_lines()) == 1
+        assert len(pipe.read_sent_lines()) == 1
         with pytest.raises(RpcError, match="not that") as refused:
             await rpc.call("b", "do", {})
         assert refused.value.code == -5
@@ -243,7 +243,7 @@ def test_a_keeper_that_does_not_answer_is_given_up(
         assert not await pipe.send(b"again", "b")
         os.kill(keeper.pid, signal.SIGCONT)
         await until(lambda: len(pipe.read_lines()) == 2)  # it was only late, and the journal says so
-        assert pipe.sent_at("b") is not None
+        assert pipe.find_position("b") is not None
         await pipe.stop("enough", LIMITS)
 
     run_on(loop, main())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scout.adapters.persistent.pipe import Pipe, PipeLimits
-from scout.adapters.persistent.rpc import Rpc, RpcError, is_call, message_of, result_of, tag_of_reply
+from scout.adapters.persistent.rpc import Rpc, RpcError, build_reply_tag, get_result, is_call, parse_message
 from scout.adapters.process.spawn import Launch
 from tests.adapters.turns import run_on, until
 
@@ -38,11 +38,11 @@ async def begun(folder: Path) -> Pipe:
 
 
 def told(pipe: Pipe) -> list[dict[str, Any]]:
-    return [json.loads(one.text) for one in pipe.sent_lines()]
+    return [json.loads(one.text) for one in pipe.read_sent_lines()]
 
 
 def heard(pipe: Pipe) -> list[Any]:
-    return [one["heard"] for line in pipe.read_lines() if "heard" in (one := message_of(line.text))]
+    return [one["heard"] for line in pipe.read_lines() if "heard" in (one := parse_message(line.text))]
 
 
 def test_a_call_is_made_once_and_answered_again(loop: str, tmp_path: Path) -> None:
@@ -75,10 +75,10 @@ def test_a_request_of_the_program_is_answered_once(loop: str, tmp_path: Path) ->
         rpc = Rpc(pipe)
         try:
             await rpc.send("c1", "ask", {})
-            await until(lambda: any(is_call(message_of(line.text)) for line in pipe.read_lines()))
-            assert pipe.sent_at(tag_of_reply(0)) is None
+            await until(lambda: any(is_call(parse_message(line.text)) for line in pipe.read_lines()))
+            assert pipe.find_position(build_reply_tag(0)) is None
             assert await rpc.reply(0, {"yes": True})
-            assert pipe.sent_at(tag_of_reply(0)) is not None
+            assert pipe.find_position(build_reply_tag(0)) is not None
             assert not await rpc.reply(0, {"yes": False})
             assert not await rpc.refuse(0, "too late")
             assert await rpc.refuse("a b", "nobody does this")
@@ -113,14 +113,14 @@ def test_a_program_that_is_gone_says_so(loop: str, tmp_path: Path) -> None:
 
 
 def test_lines_that_are_no_messages_are_empty() -> None:
-    assert [message_of(line) for line in (b"", b"x", b"[1]", b'"a"', b"\xff", b'{"a": 1}')] == [
+    assert [parse_message(line) for line in (b"", b"x", b"[1]", b'"a"', b"\xff", b'{"a": 1}')] == [
         {}, {}, {}, {}, {}, {"a": 1},
     ]  # fmt: skip
-    assert result_of({"id": 1}) is None
+    assert get_result({"id": 1}) is None
     with pytest.raises(RpcError, match="refused"):
-        result_of({"error": {}})
+        get_result({"error": {}})
     with pytest.raises(RpcError, match="bad"):
-        result_of({"error": "bad"})
+        get_result({"error": "bad"})
 
 
 def test_calls_at_once_have_their_own_answers(loop: str, tmp_path: Path) -> None:

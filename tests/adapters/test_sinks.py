@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scout.adapters.sinks.desktop import Desktop, program
-from scout.adapters.sinks.webhook import Webhook, signature
+from scout.adapters.sinks.desktop import Desktop, find_program
+from scout.adapters.sinks.webhook import Webhook, sign
 from scout.base.time import Time
 from scout.daemon.clock import SystemClock
 from scout.ports import Notice
@@ -40,7 +40,7 @@ def test_a_program_that_fails_or_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="exited with 3: it went wrong"):
         asyncio.run(Desktop(stand_in(tmp_path, code=3)).tell(NOTICE))
     nowhere = str(tmp_path / "nowhere")
-    assert program(nowhere) is None
+    assert find_program(nowhere) is None
     with pytest.raises(OSError, match="neither notify-send nor osascript"):
         asyncio.run(Desktop({"PATH": nowhere}).tell(NOTICE))
 
@@ -61,7 +61,7 @@ def test_a_webhook_is_signed_and_says_what_it_is() -> None:
     parts = dict(part.split("=") for part in headers["Scout-Signature"].split(","))
     expected = hmac.new(b"hush", parts["t"].encode() + b"." + body, hashlib.sha256).hexdigest()
     assert parts["v1"] == expected
-    assert signature("another", int(parts["t"]), body) != headers["Scout-Signature"]
+    assert sign("another", int(parts["t"]), body) != headers["Scout-Signature"]
 
 
 @pytest.mark.parametrize("code", [302, 404, 500])

@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from scout.adapters.tmux.adapter import Tmux
-from scout.adapters.tmux.pane import own_server
+from scout.adapters.tmux.pane import get_server
 from scout.adapters.tmux.watch import Pace
 from scout.base.refusal import Refused
 from scout.model.delivery import InspectResult
@@ -53,7 +53,7 @@ def _no_server_is_left(tmp_path: Path) -> Iterator[None]:  # pyright: ignore[rep
     yield
     for folder in (tmp_path / "sessions").glob("*/pane"):
         asyncio.run(make(tmp_path).stop(folder.parent.name))
-    assert not Path(own_server(tmp_path / "sessions").address[-1]).exists()
+    assert not Path(get_server(tmp_path / "sessions").address[-1]).exists()
 
 
 def make(folder: Path) -> Tmux:

@@ -16,7 +16,7 @@ from scout.adapters.claude import files as claude
 from scout.adapters.claude.adapter import Claude
 from scout.adapters.codex import files as codex
 from scout.adapters.codex.adapter import Codex
-from scout.adapters.process.process_table import processes
+from scout.adapters.process.process_table import list_processes
 from scout.adapters.transcript import read_tail
 from scout.base.refusal import Refused
 from scout.ports import SessionSpec, Tailed, TailLine
@@ -46,7 +46,7 @@ def said(lines: tuple[TailLine, ...]) -> list[tuple[str, str]]:
 def registered(home: Path, **facts: Any) -> Path:
     """An entry of the registry, as this very process would have written it."""
     entry = json.loads((DATA / "claude" / "registry.json").read_text())
-    me = processes()[os.getpid()].identity
+    me = list_processes()[os.getpid()].identity
     path = home / "sessions" / f"{me.pid}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({**entry, "pid": me.pid, "procStart": me.started, **facts}))
@@ -57,7 +57,7 @@ def registered(home: Path, **facts: Any) -> Path:
 
 
 def test_the_sessions_of_claude_code_and_their_sub_agents() -> None:
-    session, sub_agent = claude.observed(CLAUDE)
+    session, sub_agent = claude.list_observed(CLAUDE)
     assert (session.native_id, session.kind, session.cwd) == (SESSION, "session", "/srv/talkie")
     assert session.title.startswith("Review this.")
     assert (session.live, session.pid, session.updated_at is not None) == (False, None, True)
@@ -70,29 +70,29 @@ def test_the_sessions_of_claude_code_and_their_sub_agents() -> None:
 def test_what_runs_is_known_by_its_process_and_no_other(tmp_path: Path) -> None:
     home = shutil.copytree(CLAUDE, tmp_path / "home")
     registered(home, status="waiting", waitingFor="permission")
-    live = claude.live_session(home, SESSION)
+    live = claude.find_live_session(home, SESSION)
     assert live is not None
     assert (live.process.pid, live.status, live.socket) == (
         os.getpid(),
         "waiting",
         "/srv/cc-socks/14164.sock",
     )
-    session = claude.observed(home)[0]
+    session = claude.list_observed(home)[0]
     assert (session.live, session.pid, session.state) == (True, os.getpid(), "waiting permission")
     registered(home, procStart="1")  # the pid was given away again
-    assert claude.live_session(home, SESSION) is None
-    assert not claude.observed(home)[0].live
+    assert claude.find_live_session(home, SESSION) is None
+    assert not claude.list_observed(home)[0].live
 
 
 def test_a_session_that_has_written_nothing_yet_is_seen_in_the_registry(tmp_path: Path) -> None:
     path = registered(tmp_path, sessionId="fresh", status="idle", name="work-10")
-    (one,) = claude.observed(tmp_path)
+    (one,) = claude.list_observed(tmp_path)
     assert (one.native_id, one.live, one.state, one.title) == ("fresh", True, "idle", "work-10")
     assert (one.source, one.cwd) == (str(path), "/srv/talkie")
 
 
 def test_the_transcript_of_claude_code_as_who_and_what() -> None:
-    path = claude.transcript_of(CLAUDE, SESSION)
+    path = claude.find_transcript(CLAUDE, SESSION)
     assert path is not None
     told = tailed(claude, path, 0, 1000)
     assert said(told.lines) == [
@@ -114,15 +114,15 @@ def test_the_transcript_of_claude_code_as_who_and_what() -> None:
 
 @pytest.mark.parametrize("name", ["nowhere", "../" + SESSION, "", "a/b"])
 def test_no_other_file_is_ever_taken_for_a_transcript(name: str) -> None:
-    assert claude.transcript_of(CLAUDE, name) is None
-    assert codex.transcript_of(CODEX, name) is None
+    assert claude.find_transcript(CLAUDE, name) is None
+    assert codex.find_transcript(CODEX, name) is None
 
 
 def test_where_the_programs_keep_their_files_follows_from_the_environment() -> None:
-    assert claude.home_of({"HOME": "/srv"}) == Path("/srv/.claude")
-    assert claude.home_of({"HOME": "/srv", "CLAUDE_CONFIG_DIR": "/x"}) == Path("/x")
-    assert codex.home_of({"HOME": "/srv"}) == Path("/srv/.codex")
-    assert codex.home_of({"HOME": "/srv", "CODEX_HOME": "/x"}) == Path("/x")
+    assert claude.find_home({"HOME": "/srv"}) == Path("/srv/.claude")
+    assert claude.find_home({"HOME": "/srv", "CLAUDE_CONFIG_DIR": "/x"}) == Path("/x")
+    assert codex.find_home({"HOME": "/srv"}) == Path("/srv/.codex")
+    assert codex.find_home({"HOME": "/srv", "CODEX_HOME": "/x"}) == Path("/x")
 
 
 # -- codex -------------------------------------------------------------------------------------------
@@ -130,16 +130,16 @@ def test_where_the_programs_keep_their_files_follows_from_the_environment() -> N
 
 def test_the_threads_of_codex_and_their_sub_agents(tmp_path: Path) -> None:
     home = shutil.copytree(CODEX, tmp_path / "home")
-    os.utime(codex.transcript_of(home, THREAD) or "", (2_000_000_000, 2_000_000_000))
-    thread, child = codex.observed(home)
+    os.utime(codex.find_transcript(home, THREAD) or "", (2_000_000_000, 2_000_000_000))
+    thread, child = codex.list_observed(home)
     assert (thread.native_id, thread.kind, thread.cwd) == (THREAD, "session", "/srv/talkie")
     assert thread.title.startswith("Review this.")
     assert (child.native_id, child.kind, child.parent) == (CHILD, "sub-agent", THREAD)
-    assert [one.native_id for one in codex.observed(home, 1)] == [THREAD]
+    assert [one.native_id for one in codex.list_observed(home, 1)] == [THREAD]
 
 
 def test_the_rollout_of_codex_as_who_and_what() -> None:
-    path = codex.transcript_of(CODEX, THREAD)
+    path = codex.find_transcript(CODEX, THREAD)
     assert path is not None
     told = tailed(codex, path, 0, 1000)
     assert said(told.lines) == [
@@ -160,14 +160,14 @@ def test_who_writes_to_a_thread_is_known_by_its_lock(tmp_path: Path) -> None:
     lock = home / "thread-writer-locks" / f"{THREAD}.lock"
     lock.parent.mkdir()
     with lock.open("w") as file:
-        assert codex.live_session(home, THREAD) is None
+        assert codex.find_live_session(home, THREAD) is None
         fcntl.flock(file, fcntl.LOCK_EX)
-        live = codex.live_session(home, THREAD)
+        live = codex.find_live_session(home, THREAD)
         assert live is not None
         assert (live.process.pid, live.source) == (os.getpid(), str(lock))
-        seen = {one.native_id: (one.live, one.pid) for one in codex.observed(home)}
+        seen = {one.native_id: (one.live, one.pid) for one in codex.list_observed(home)}
         assert seen == {THREAD: (True, os.getpid()), CHILD: (False, None)}
-    assert codex.live_session(home, THREAD) is None
+    assert codex.find_live_session(home, THREAD) is None
 
 
 # -- both --------------------------------------------------------------------------------------------

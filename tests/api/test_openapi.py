@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from scout.api.docs_page import page
-from scout.api.openapi import document
+from scout.api.docs_page import build_page
+from scout.api.openapi import build_document
 from scout.protocol.operations import REQUESTS
 from tests.daemon.daemons import Daemon, daemon
 
-DOCUMENT = document("0")
+DOCUMENT = build_document("0")
 OPERATIONS = {
     operation["operationId"]: (method, path, operation)
     for path, methods in DOCUMENT["paths"].items()
@@ -68,7 +68,7 @@ def test_an_answer_shows_the_names_of_other_integrations_too() -> None:
 
 
 def test_the_page_lists_every_operation() -> None:
-    text = page("0").body.decode()
+    text = build_page("0").body.decode()
     assert [name for name in OPERATIONS if f"<code>{name}</code>" not in text] == []
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scout.api.asgi import Gone
-from scout.api.requests import WrongMedia, body_of, read
+from scout.api.requests import WrongMedia, read, read_body
 from scout.api.routes import Routes
 from scout.base.refusal import BadRequest, Diagnostic, Refused
 from scout.base.time import Time
@@ -167,7 +167,7 @@ async def _body(
     async def receive() -> dict[str, Any]:
         return messages.pop(0)
 
-    return await body_of(receive, headers or {}, limit)
+    return await read_body(receive, headers or {}, limit)
 
 
 def test_a_body_is_gathered_up_to_its_limit() -> None:

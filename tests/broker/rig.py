@@ -20,7 +20,7 @@ from scout.broker.local import LocalScout
 from scout.broker.upkeep import housekeeping
 from scout.daemon.clock import SystemIds
 from scout.model.endpoint import EndpointState, Transport
-from scout.model.events.envelope import Event, record_of
+from scout.model.events.envelope import Event, get_record
 from scout.policy.limits import Limits, Periods, Routing, Rules
 from scout.ports import Harness, Router, Sink, Snapshots
 from scout.protocol.access import CreateToken
@@ -243,7 +243,7 @@ def event_name(event: Event) -> str:
 async def events_of(rig: Rig, ident: str, family: str | None = None) -> list[str]:
     """What happened to one record, in order."""
     log = await read_log(rig, family)
-    return [event_name(one) for one in log if getattr(record_of(one), "id", None) == ident]
+    return [event_name(one) for one in log if getattr(get_record(one), "id", None) == ident]
 
 
 async def wait_for_end(rig: Rig, flight_id: str) -> FlightView:

@@ -22,7 +22,7 @@ from scout.protocol.asks import CompleteFlight, GetAsk, GetFlight, MakeAsk, Retr
 from scout.protocol.attention import ListAttention
 from scout.protocol.channels import ListConversations
 from scout.protocol.inbox import ClaimInbox
-from scout.protocol.operations import check_remedy, command_line
+from scout.protocol.operations import build_command_line, check_remedy
 from scout.protocol.sessions import ListSessions
 from scout.protocol.talk import GetMessage, Reply
 from tests.broker.rig import (
@@ -98,7 +98,7 @@ async def test_an_ask_that_nothing_can_run_is_refused_with_a_command_to_paste(ri
     queue = next(one for one in told.remedies if one.operation == "ask")
     assert queue.parameters["body"] == 'it\'s "quoted"'
     assert not [problem for one in told.remedies for problem in check_remedy(one)]
-    assert "--if-unreachable queue" in command_line(queue)
+    assert "--if-unreachable queue" in build_command_line(queue)
     again = msgspec.convert(queue.parameters, MakeAsk)
     assert (await rig.operator(again)).state == "queued"
 
@@ -463,7 +463,7 @@ def test_a_program_is_started_only_below_an_allowed_root(tmp_path: Path) -> None
         await rig.register("runner", project_root=str(outside), command=command)
         told = await refused(rig.operator(MakeAsk(to="@runner", body="x")))
         assert (told.code, told.directory) == ("directory_not_allowed", str(outside))
-        assert command_line(told.remedies[0]) == f"scout config roots --add {outside}"
+        assert build_command_line(told.remedies[0]) == f"scout config roots --add {outside}"
 
     run_scene(scene, tmp_path, roots=(str(tmp_path / "inside"),))
 

@@ -5,7 +5,7 @@ from scout.protocol.access import CreateToken
 from scout.protocol.asks import MakeAsk
 from scout.protocol.attention import Need
 from scout.protocol.insight import Brief, ShowBrief
-from scout.protocol.operations import check_remedy, command_line
+from scout.protocol.operations import build_command_line, check_remedy
 from scout.protocol.questions import AnswerQuestion, CreateQuestion
 from scout.protocol.talk import Send
 from scout.protocol.work import CreateWork, StartWork
@@ -57,7 +57,7 @@ async def test_what_is_owed_who_waits_and_the_next_steps(rig: Rig) -> None:
     assert told.waiting_for_me == ("@bow",)
     assert told.unread >= 3
     assert steps(told) == ["flight.complete", "question.answer", "work.submit", "question.close", "inbox"]
-    assert command_line(told.next[2]) == f"scout work submit {item.id}"
+    assert build_command_line(told.next[2]) == f"scout work submit {item.id}"
 
 
 @as_test

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from scout.model.conversation import ConversationKind, SoftMentions, channel_id
+from scout.model.conversation import ConversationKind, SoftMentions, derive_channel_id
 from scout.model.grant import Action
 from scout.protocol.access import AddGrant
 from scout.protocol.agents import RetireAgent, Who
@@ -30,7 +30,7 @@ from tests.broker.rig import Rig, as_test, refused
 async def test_the_same_name_of_the_same_user_is_the_same_channel(rig: Rig) -> None:
     arc = await rig.agent("arc")
     made = await asyncio.gather(*(arc.call(CreateChannel(name="Ops Team")) for _ in range(8)))
-    assert {one.id for one in made} == {channel_id("ada", "ops-team")}
+    assert {one.id for one in made} == {derive_channel_id("ada", "ops-team")}
     mine = await rig.operator(CreateChannel(name="#ops-team"))
     assert (mine.id, mine.name, mine.kind) == (made[0].id, "ops-team", ConversationKind.CHANNEL)
     assert len(mine.members) == 2

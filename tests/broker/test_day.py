@@ -10,7 +10,7 @@ from scout.broker.local import LocalScout
 from scout.broker.upkeep import housekeeping
 from scout.model.agent import Agent
 from scout.model.attention import AttentionKind
-from scout.model.events.envelope import Event, record_of
+from scout.model.events.envelope import Event, get_record
 from scout.model.flight import FlightState
 from scout.model.waiting import WaitingKind
 from scout.model.work_item import WorkState
@@ -103,12 +103,12 @@ def told(rig: Rig, events: list[Event], *idents: str) -> list[str]:
         return (agent.definition_id or str(agent.path)) if agent else ident
 
     def line(event: Event) -> str:
-        record, move = record_of(event), getattr(event.payload, "move", None)
+        record, move = get_record(event), getattr(event.payload, "move", None)
         done = f"{move} -> {record.state}" if move else f"nudged {name(record.holder_id)}"
         return f"{name(event.source.id)}: {done}"
 
     def about(event: Event) -> set[str]:
-        subject = getattr(record_of(event), "about", "")
+        subject = getattr(get_record(event), "about", "")
         return {event.target.id, str(subject).partition(":")[2]}
 
     lines = [line(event) for event in events if about(event) & set(idents)]

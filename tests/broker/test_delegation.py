@@ -7,12 +7,12 @@ import pytest
 
 from scout.base.codec import decode
 from scout.broker.local import LocalScout
-from scout.model.conversation import MessageKind, SoftMentions, dm_id
+from scout.model.conversation import MessageKind, SoftMentions, derive_dm_id
 from scout.model.delivery import Delivery
 from scout.model.endpoint import EndpointState, Transport
 from scout.model.events.asks import DeliveryRequested
 from scout.model.events.envelope import Event, WakeFact
-from scout.model.events.talk import MessagePosted, message_of
+from scout.model.events.talk import MessagePosted, read_message
 from scout.model.flight import FlightState
 from scout.model.waiting import WaitingKind
 from scout.policy.limits import Limits
@@ -63,7 +63,7 @@ async def woken(rig: Rig, message_id: str) -> list[str]:
 
 async def posted(rig: Rig, message_id: str) -> Event:
     events = [one for one in await read_log(rig) if isinstance(one, MessagePosted)]
-    return next(one for one in events if message_of(one).id == message_id)
+    return next(one for one in events if read_message(one).id == message_id)
 
 
 # -- mentions ------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ async def test_one_to_one_delegation_stays_in_its_dm_with_the_acting_agent_as_se
     asked = await arc.call(MakeAsk(to="@hal", body="!say done", wait=20))
     question = await arc.call(CreateQuestion(to="@hal", body="!say which?"))
     item = await arc.call(CreateWork(title="!say the build", owner_id="@hal"))
-    place = dm_id(ident(arc), ident(hal))
+    place = derive_dm_id(ident(arc), ident(hal))
     assert {sent.conversation_id, asked.conversation_id} == {place}
     assert (question.conversation_id, item.owner_id) == (place, ident(hal))
     conversation = await arc.call(GetConversation(conversation_id=place))
@@ -245,7 +245,7 @@ async def test_one_to_one_delegation_stays_in_its_dm_with_the_acting_agent_as_se
     assert told.code == "bad_request"
     assert len((await arc.call(GetConversation(conversation_id=place))).members) == 2
     other = await hal.call(Send(body="@eve please"))  # the next in the chain speaks for itself
-    assert other.conversation_id == dm_id(ident(hal), ident(eve))
+    assert other.conversation_id == derive_dm_id(ident(hal), ident(eve))
 
 
 @pytest.mark.rows("R3.3-9", "R3.3-10")

@@ -9,7 +9,7 @@ import pytest
 from scout.adapters.echo import Echo
 from scout.model.delivery import InspectResult
 from scout.model.events.asks import DeliveryRequested
-from scout.model.events.envelope import record_of
+from scout.model.events.envelope import get_record
 from scout.model.flight import FlightState
 from scout.model.problems.session import Layer
 from scout.policy.limits import Limits, Periods
@@ -124,7 +124,7 @@ async def test_the_way_of_an_ask(rig: Rig) -> None:
         "delivery.acked",
     ]
     waking = await read_log(rig, "collab.flight.updated")
-    assert record_of(waking[0]).phase == "waking"
+    assert get_record(waking[0]).phase == "waking"
     view = await of(rig, asked.flight_id)
     assert (view.attempts, view.may_repeat) == (1, False)
     assert view.session_id
@@ -247,7 +247,7 @@ async def test_everything_after_the_commit_may_happen_twice(rig: Rig) -> None:
     assert (await of(rig, asked.flight_id)).revision == view.revision
     # The same delivery once more at the port: the harness finds the turn, and starts nothing.
     harness = rig.broker.services.harnesses["command"]
-    delivery = record_of(request)
+    delivery = get_record(request)
     spec = SessionSpec(
         session_id=view.session_id or "", agent_id=delivery.target, address="@counts", command=command
     )

@@ -5,7 +5,7 @@ import pytest
 from scout.broker.transaction.transaction import Transaction
 from scout.broker.upkeep.housekeeping import flush, tidy
 from scout.model.endpoint import Endpoint, EndpointState
-from scout.model.events.event_types import event_type
+from scout.model.events.event_types import get_event_type
 from scout.model.events.presence import SessionStarted
 from scout.model.session import Session
 from scout.model.status import AgentStatus
@@ -23,7 +23,7 @@ from tests.broker.rig import Rig, as_test, refused
 async def _types(rig: Rig) -> list[str]:
     """What was told of agents and endpoints, without their registration."""
     events = (await rig.operator(ReadLog(limit=200))).items
-    told = [event_type(type(event)).removeprefix("collab.") for event in events]
+    told = [get_event_type(type(event)).removeprefix("collab.") for event in events]
     return [one for one in told if one.startswith(("agent.o", "agent.heart", "endpoint."))]
 
 

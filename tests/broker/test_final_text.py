@@ -6,7 +6,7 @@ from scout.model.conversation import BODY_LIMIT
 from scout.model.flight import FlightState
 from scout.policy.limits import Limits
 from scout.protocol.asks import CompleteFlight, GetFlight, MakeAsk
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 from scout.protocol.talk import GetBlob, GetMessage, PutBlob, Reply, Send
 from tests.broker.rig import Rig, as_test, online_agent, refused, run_scene, wait_for_end, write_program
 
@@ -98,7 +98,7 @@ async def test_a_missing_program_is_not_retried_but_set(rig: Rig) -> None:
     assert view.state is FlightState.FAILED
     assert view.error is not None
     assert "failed once in the process: the program /nowhere/at/all was not found" in view.error.message
-    commands = [command_line(one) for one in view.error.remedies]
+    commands = [build_command_line(one) for one in view.error.remedies]
     assert len(commands) == 1
     assert commands[0].startswith("scout agent config")
 

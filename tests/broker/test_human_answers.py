@@ -11,7 +11,7 @@ import pytest
 from scout.adapters.echo import Echo
 from scout.model.attention import AttentionKind, AttentionState
 from scout.model.delivery import DeliveryState
-from scout.model.events.envelope import record_of
+from scout.model.events.envelope import get_record
 from scout.model.flight import Flight, FlightState
 from scout.model.session import Session
 from scout.model.token import Token, TokenState
@@ -343,7 +343,7 @@ async def test_a_program_gets_one_credential_for_its_session_when_it_is_started(
     third = puppet.specs[-1]
     assert third.door is not None
     assert third.door.token != started.door.token
-    tokens = [record_of(one) for one in await read_log(rig, "collab.token")]
+    tokens = [get_record(one) for one in await read_log(rig, "collab.token")]
     latest = {one.id: one for one in tokens if isinstance(one, Token) and one.session_id}
     assert sorted(one.state for one in latest.values()) == [TokenState.ACTIVE, TokenState.REVOKED]
 
@@ -355,9 +355,9 @@ async def test_what_a_program_says_of_itself_is_stored(rig: Rig, puppet: Puppet)
     assert session is not None
     assert session.model_observed == "puppet-1"
     assert session.native_ids == {"thread": f"native-{session.id}"}
-    usage = [record_of(one) for one in await read_log(rig, "collab.usage")]
+    usage = [get_record(one) for one in await read_log(rig, "collab.usage")]
     reported = [one for one in usage if isinstance(one, Usage)]
     exact = [one for one in reported if one.usage_source is UsageSource.PROVIDER_EXACT]
     assert [(one.prompt_tokens, one.completion_tokens) for one in exact] == [(7, 5)]
-    flights = [record_of(one) for one in await read_log(rig, "collab.flight.updated")]
+    flights = [get_record(one) for one in await read_log(rig, "collab.flight.updated")]
     assert "Bash: quickly" in [one.reason for one in flights if isinstance(one, Flight)]

@@ -18,7 +18,7 @@ from scout.protocol.access import CreateToken
 from scout.protocol.asks import GetFlight, MakeAsk
 from scout.protocol.enrolment import Enrol
 from scout.protocol.observation import ShowDiff, ShowTopology, TailSession
-from scout.protocol.operations import check_remedy, command_line
+from scout.protocol.operations import build_command_line, check_remedy
 from scout.protocol.overview import ReadLog
 from scout.tree.snapshots import GitSnapshots
 from tests.broker.rig import Rig, as_test, refused, run_scene, wait_for_end, wait_until, write_program
@@ -160,7 +160,7 @@ def test_what_harnesses_show_is_offered_and_never_made_an_agent(tmp_path: Path, 
         assert thread.attach is not None
         assert check_remedy(thread.attach) == []
         words = f"scout session attach --harness codex --cwd /srv/talkie {THREAD}"
-        assert command_line(thread.attach) == words
+        assert build_command_line(thread.attach) == words
         assert (child.kind, child.parent, child.attach) == ("sub-agent", THREAD, None)
         (looked,) = told.harnesses
         assert (looked.harness, looked.found, looked.shown) == ("codex", 2, 2)

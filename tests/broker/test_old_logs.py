@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scout.model.events.event_types import read_event
-from scout.policy.wake import differs, in_words
+from scout.policy.wake import compare_decision, describe_decision
 from scout.store.database import connect
 from scout.store.integrity.review import review
 from scout.store.integrity.verify import verify
@@ -51,9 +51,9 @@ def test_a_log_that_was_kept_gives_the_rows_that_it_gave(log: Path, tmp_path: Pa
 def test_todays_policy_decides_as_it_was_decided(log: Path, tmp_path: Path) -> None:
     wakes = [(event.seq, event.metadata.wake) for event in map(read_event, log.read_bytes().splitlines())]
     other = {
-        (log.stem, seq): f"{in_words(wake)} → {differs(wake)}"
+        (log.stem, seq): f"{describe_decision(wake)} → {compare_decision(wake)}"
         for seq, wake in wakes
-        if wake is not None and differs(wake)
+        if wake is not None and compare_decision(wake)
     }
     assert {key: words for key, words in other.items() if key not in ACCEPTED} == {}
     replayed(log, tmp_path / "scout.db").close()

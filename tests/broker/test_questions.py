@@ -9,7 +9,7 @@ import pytest
 from scout.broker.local import LocalScout
 from scout.model.agent import WakePolicy
 from scout.model.conversation import MessageKind
-from scout.model.events.envelope import record_of
+from scout.model.events.envelope import get_record
 from scout.model.events.talk import QuestionAnswered, QuestionCreated, WorkItemCreated
 from scout.model.flight import FlightState
 from scout.model.question import QuestionState
@@ -360,7 +360,7 @@ def test_the_final_text_of_a_program_answers_the_question_that_woke_it(tmp_path:
         await rig.register("oracle", harness="command", command=command, wake_policy=WakePolicy.ON_DEMAND)
         asked = await _asked(arc, to="@oracle", body="how many?", wait=20)
         assert (asked.state, asked.answer) == (QuestionState.ANSWERED, "42")
-        deliveries = [record_of(one) for one in await read_log(rig, "collab.delivery")]
+        deliveries = [get_record(one) for one in await read_log(rig, "collab.delivery")]
         assert [one.rule for one in deliveries if one.wake][:1] == ["next-move owner"]
 
     run_scene(scene, tmp_path)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from scout.adapters.command import Command
 from scout.adapters.echo import Echo
-from scout.adapters.process.process_table import processes
+from scout.adapters.process.process_table import list_processes
 from scout.adapters.process.run_folders import RunFolders
 from scout.broker.local import LocalScout
 from scout.model.agent import PermissionProfile
@@ -411,7 +411,7 @@ def test_each_ask_has_a_turn_of_its_own(tmp_path: Path) -> None:
 
 
 def myself() -> dict[str, Any]:
-    return {"pid": os.getpid(), "pid_started": processes()[os.getpid()].identity.started}
+    return {"pid": os.getpid(), "pid_started": list_processes()[os.getpid()].identity.started}
 
 
 def test_a_session_in_a_terminal_is_not_resumed_behind_its_users_back(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from scout.adapters.process.process_table import is_alive, processes
+from scout.adapters.process.process_table import is_alive, list_processes
 from scout.model.flight import FlightState
 from scout.model.token import Token, TokenState
 from scout.protocol.agents import ShowAgent
@@ -65,7 +65,7 @@ def again(home: Path, scene: Callable[[Rig], Awaitable[None]]) -> None:
 def end_program(home: Path) -> None:
     """Kill what the dead broker left running, and see it gone."""
     pid = int(next((home / "sessions").glob("*/*/pid")).read_text().split()[0])
-    group = [one.identity for one in processes().values() if one.group == pid]
+    group = [one.identity for one in list_processes().values() if one.group == pid]
     assert group
     os.killpg(pid, signal.SIGKILL)
     while any(is_alive(one) for one in group):

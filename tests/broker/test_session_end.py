@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scout.adapters.echo import Echo
-from scout.adapters.process.process_table import processes
+from scout.adapters.process.process_table import list_processes
 from scout.adapters.process.run_folders import RunFolders
 from scout.broker.local import LocalScout
 from scout.model.ask import IfUnreachable
@@ -20,7 +20,7 @@ from scout.protocol.asks import GetFlight, MakeAsk, RetryFlight
 from scout.protocol.endpoints import Heartbeat, RegisterEndpoint, RemoveEndpoint
 from scout.protocol.enrolment import Enrolled, HookEvent
 from scout.protocol.inbox import AckInbox, ClaimInbox
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 from scout.protocol.overview import ShowNow
 from scout.protocol.sessions import GetSession, ListSessions, StartSession, StopSession
 from tests.broker.rig import Rig, advance_clock, as_test, online_agent, refused, run_scene, wait_until
@@ -48,7 +48,7 @@ async def test_what_a_closed_session_had_taken_fails_at_once_and_says_how_to_ret
     assert flight.reason.endswith("its claude session was closed")
     assert flight.error is not None
     assert flight.error.code == "session_failed"
-    assert [command_line(one) for one in flight.error.remedies] == [f"scout flight retry {flight_id}"]
+    assert [build_command_line(one) for one in flight.error.remedies] == [f"scout flight retry {flight_id}"]
     assert (await rig.operator(ShowNow())).open == ()
     back = await enrolled(rig, seat)
     again = await rig.operator(RetryFlight(flight_id=flight_id))
@@ -100,7 +100,7 @@ def sleeping() -> Generator[tuple[subprocess.Popen[bytes], str]]:
     """A program that runs, and when it began."""
     program = subprocess.Popen(["sleep", "60"])
     try:
-        yield program, processes()[program.pid].identity.started
+        yield program, list_processes()[program.pid].identity.started
     finally:
         program.kill()
         program.wait()

@@ -31,7 +31,7 @@ from scout.model.flight import Flight, FlightState, wait_flight
 from scout.model.grant import Action
 from scout.model.session import Session, end_session
 from scout.model.waiting import WaitingKind, WaitingOn
-from scout.model.work_item import new_work
+from scout.model.work_item import create_work
 from scout.policy.limits import Limits
 from scout.policy.sweep_actions import Round
 from scout.ports import Accepted, HarnessEvent, Prompt, SessionSpec
@@ -192,7 +192,7 @@ async def test_what_nobody_known_holds_is_the_operators(rig: Rig) -> None:
 
     def orphaned(tx: Transaction) -> None:
         gone = tx.mint("agt")
-        item = new_work(tx.mint("wrk"), "of nobody", tx.now, requester_id=gone, owner_id=gone)
+        item = create_work(tx.mint("wrk"), "of nobody", tx.now, requester_id=gone, owner_id=gone)
         made.append(tx.record(WorkItemCreated, item, move="create").id)
 
     await rig.broker.as_system(orphaned)
@@ -693,7 +693,7 @@ def seeded(tx: Transaction, count: int) -> None:
     """Open work that is not due."""
     agent = tx.services.operator_agent
     for number in range(count):
-        item = new_work(tx.mint("wrk"), f"item {number}", tx.now, requester_id=agent, owner_id=agent)
+        item = create_work(tx.mint("wrk"), f"item {number}", tx.now, requester_id=agent, owner_id=agent)
         tx.record(WorkItemCreated, item, move="create")
 
 

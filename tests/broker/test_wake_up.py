@@ -17,7 +17,7 @@ from scout.broker.local import LocalScout
 from scout.model.conversation import MessageKind, SoftMentions
 from scout.model.events.asks import DeliveryRequested
 from scout.model.events.envelope import Event, WakeFact
-from scout.model.events.talk import MessagePosted, message_of
+from scout.model.events.talk import MessagePosted, read_message
 from scout.model.question import QUESTION
 from scout.model.waiting import WaitingKind
 from scout.model.work_item import WORK_ITEM
@@ -223,7 +223,7 @@ class Stage:
 def _once(events: list[Event], stage: Stage) -> None:
     """At most one is woken for a message: a program that can be started, and not its sender by itself."""
     messages = {
-        one.id: one for one in (message_of(event) for event in events if isinstance(event, MessagePosted))
+        one.id: one for one in (read_message(event) for event in events if isinstance(event, MessagePosted))
     }
     woken: dict[str, list[str]] = {}
     for event in events:
@@ -256,7 +256,7 @@ def _again(wake: WakeFact) -> None:
         and "wakes nobody" not in wake.rule
     ):
         reach = reaches[str(owes)]
-        assert reach.obstacle(waking=True), wake
+        assert reach.find_obstacle(waking=True), wake
 
 
 async def _played(home: Path, chance: Random) -> None:

@@ -10,7 +10,7 @@ from scout.base.refusal import Refused
 from scout.broker.local import LocalScout
 from scout.model.agent import Lifecycle
 from scout.model.ask import ReplyMode
-from scout.model.events.envelope import record_of
+from scout.model.events.envelope import get_record
 from scout.model.events.talk import WorkItemEvent, WorkItemUpdated
 from scout.model.waiting import WaitingKind
 from scout.model.work_item import WORK_ITEM, Acceptance, Priority, RelationKind, WorkItem, WorkState
@@ -109,7 +109,7 @@ async def test_the_direct_talk_of_two_holds_their_work_and_the_acting_agent_spea
     item = await _made(arc)
     (told,) = await inbox_items(rig, "hal")
     assert told.message is not None
-    events = [one for one in await read_log(rig) if record_of(one) == told.delivery]
+    events = [one for one in await read_log(rig) if get_record(one) == told.delivery]
     assert {one.source.id for one in events} == {item.requester_id}
     wake = events[0].metadata.wake
     assert wake is not None

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from scout.base.refusal import Family, code_of
+from scout.base.refusal import Family, get_code
 from scout.cli.main import scout
 from scout.model.problems.diagnostics import ALL
 
@@ -310,9 +310,9 @@ def test_a_fleet_may_come_from_standard_input() -> None:
 
 
 @pytest.mark.rows("R3.5-8")
-@pytest.mark.parametrize("diagnostic", ALL, ids=code_of)
+@pytest.mark.parametrize("diagnostic", ALL, ids=get_code)
 def test_explain_explains_every_code(diagnostic: type) -> None:
-    code = code_of(diagnostic)
+    code = get_code(diagnostic)
     shown = run("explain", code)
     assert shown.exit_code == 0
     assert shown.stdout.startswith(code)
@@ -325,7 +325,7 @@ def test_explain_explains_every_code(diagnostic: type) -> None:
 
 def test_explain_lists_all_codes() -> None:
     assert len(run("explain").stdout.splitlines()) == len(ALL)
-    assert [row["code"] for row in lines(run("explain", "--json"))] == [code_of(one) for one in ALL]
+    assert [row["code"] for row in lines(run("explain", "--json"))] == [get_code(one) for one in ALL]
 
 
 def test_an_unknown_code_offers_the_nearest() -> None:

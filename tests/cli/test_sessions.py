@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scout.daemon.start import Running, running, wait_ready
+from scout.daemon.start import Running, find_running, wait_ready
 from tests.cli.running import Shell, start_daemon, typed
 
 pytestmark = pytest.mark.slow
@@ -165,7 +165,7 @@ def test_a_session_is_opened_in_a_terminal_and_given_back(fresh: Shell, tmp_path
     words = [sys.executable, str(script), "--foreground"]
     with subprocess.Popen(words, env=environ, stderr=subprocess.DEVNULL) as daemon:
         try:
-            soon(lambda: running(str(fresh.home)))
+            soon(lambda: find_running(str(fresh.home)))
             web = Web(fresh, soon(lambda: wait_ready(str(fresh.home), 1)))
             web.register("ken", "acp", [])
             first = web.ask("ken", "one")

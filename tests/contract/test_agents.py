@@ -5,19 +5,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from scout.base.codec import decode, encode, plain
-from scout.base.ids import mint, prefix_of
+from scout.base.codec import decode, encode, to_plain
+from scout.base.ids import mint, parse_prefix
 from scout.base.refusal import BadRequest, Refused
 from scout.identity.path import AgentPath, Kind, ModelRole
-from scout.identity.spelling import spawned
+from scout.identity.spelling import name_spawned
 from scout.model.agent import (
     Agent,
     AgentMove,
     Lifecycle,
     ToolRole,
     WakePolicy,
+    create_agent,
     move_agent,
-    new_agent,
     read_config,
     take_search_index,
     take_sub_index,
@@ -26,7 +26,7 @@ from scout.model.agent import (
 from scout.model.ref import Ref
 from scout.policy.directory import OUTSIDE, Viewpoint
 from scout.policy.fleet import Fleet
-from scout.policy.foreground import most_recent_foreground
+from scout.policy.foreground import choose_foreground
 from scout.policy.registration import RegistrationWish, decide_registration
 from scout.policy.resolve import resolve
 from tests.model.samples import ALICE, BOB, CAROL, OPERATOR, T0, T1, an_agent
@@ -45,7 +45,7 @@ search     /u1/agent/arc/search/3
 
 
 def made(path: str, **more: Any) -> Agent:
-    return new_agent(ALICE, AgentPath.parse(path), T0, node="mini", by=OPERATOR, **more)
+    return create_agent(ALICE, AgentPath.parse(path), T0, node="mini", by=OPERATOR, **more)
 
 
 def refused(change: Any, *arguments: Any, **named: Any) -> BadRequest:
@@ -60,7 +60,7 @@ def refused(change: Any, *arguments: Any, **named: Any) -> BadRequest:
 def test_an_agents_id_is_opaque_and_sorts_by_time() -> None:
     early, late = (mint("agt", moment, b"\xff" * 10) for moment in (1_000, 2_000))
     assert early < mint("agt", 2_000, b"\0" * 10) <= late
-    assert {prefix_of(one) for one in (early, late)} == {"agt"}
+    assert {parse_prefix(one) for one in (early, late)} == {"agt"}
     assert early == "agt_00000000z8fzzvzzzzzzzzzzzz"  # the time and chance: no name goes into it
     assert Ref.to(early) == f"agent:{early}"
 
@@ -85,7 +85,7 @@ def test_only_a_system_agent_has_no_owner(path: str, owner: str | None) -> None:
 @pytest.mark.rows("R1.1-6")
 @pytest.mark.parametrize("path", [None, "", "u1/agent/arc", "agent/arc", "@arc"])
 def test_no_agent_is_without_an_absolute_path(path: str | None) -> None:
-    stored = plain(made("/u1/agent/arc"))
+    stored = to_plain(made("/u1/agent/arc"))
     assert decode(stored, Agent).path == "/u1/agent/arc"
     with pytest.raises(Refused):
         decode({**stored, "path": path}, Agent)
@@ -95,12 +95,12 @@ def test_no_agent_is_without_an_absolute_path(path: str | None) -> None:
 
 @pytest.mark.rows("R1.1-10", "R1.1-36")
 def test_kind_is_stored_and_not_read_off_the_path_again() -> None:
-    assert plain(made("/u1/agent/arc/search/3"))["kind"] == "search"
+    assert to_plain(made("/u1/agent/arc/search/3"))["kind"] == "search"
     # A record that says otherwise than its path is believed: nothing looks at the path again.
     odd = msgspec.structs.replace(made("/u1/cron/daily"), kind=Kind.AGENT)
     assert decode(encode(odd), Agent).kind is Kind.AGENT
-    assert most_recent_foreground([odd]).agent_id == odd.id
-    assert most_recent_foreground([made("/u1/cron/daily")]).agent_id is None
+    assert choose_foreground([odd]).agent_id == odd.id
+    assert choose_foreground([made("/u1/cron/daily")]).agent_id is None
     assert refused(update_agent, odd, T1, kind=Kind.CRON).field == "kind"
 
 
@@ -151,13 +151,13 @@ def test_a_project_has_one_agent_on_its_root_branch() -> None:
     elsewhere = decide_registration(msgspec.structs.replace(wish, project_root="/src/qa"), fleet(root))
     assert elsewhere.spelling is not None
     assert (elsewhere.spelling.birth_branch, elsewhere.tool_role) == ("main", ToolRole.TL)
-    child = spawned(elsewhere.spelling, "main", "fix", 0, taken=lambda _: False)
+    child = name_spawned(elsewhere.spelling, "main", "fix", 0, taken=lambda _: False)
     assert child.birth_branch == "main.fix"
 
 
 @pytest.mark.rows("R1.1-19")
 def test_the_tool_roles() -> None:
-    stored = plain(made("/u1/agent/arc"))
+    stored = to_plain(made("/u1/agent/arc"))
     assert {decode({**stored, "toolRole": role}, Agent).tool_role.value for role in ROLES} == ROLES
     for other in ("user", "subagent", "lead", "", None):
         with pytest.raises(Refused):
@@ -176,9 +176,9 @@ def test_one_role_leaves_the_other_alone() -> None:
 
 @pytest.mark.rows("R1.1-23")
 def test_the_older_word_for_retired_is_read() -> None:
-    stored = plain(made("/u1/agent/arc"))
+    stored = to_plain(made("/u1/agent/arc"))
     words = {"active": "active", "sleeping": "sleeping", "retired": "retired", "dead": "retired"}
-    read = {word: plain(decode({**stored, "lifecycle": word}, Agent))["lifecycle"] for word in words}
+    read = {word: to_plain(decode({**stored, "lifecycle": word}, Agent))["lifecycle"] for word in words}
     assert read == words
     with pytest.raises(Refused):
         decode({**stored, "lifecycle": "gone"}, Agent)
@@ -232,8 +232,8 @@ CONFIG = {
 @pytest.mark.rows("R1.1-28", "R1.1-29")
 def test_a_config_holds_these_and_nothing_else() -> None:
     config = read_config(CONFIG)
-    assert plain(config) == CONFIG
-    assert plain(update_agent(an_agent(), T1, config=config))["config"] == CONFIG
+    assert to_plain(config) == CONFIG
+    assert to_plain(update_agent(an_agent(), T1, config=config))["config"] == CONFIG
     assert read_config({}).wake_policy is WakePolicy.ON_DEMAND
     assert refused(read_config, {**CONFIG, "mood": "good"}).field == "mood"
 
@@ -247,7 +247,7 @@ def test_an_external_id_is_no_config() -> None:
 
 @pytest.mark.rows("R1.1-31")
 def test_harness_model_and_session_are_not_the_agents() -> None:
-    assert not {"harness", "model", "session", "sessionId", "endpointId"} & set(plain(an_agent()))
+    assert not {"harness", "model", "session", "sessionId", "endpointId"} & set(to_plain(an_agent()))
     for name in ("harness", "model", "session_id"):
         value: dict[str, Any] = {name: "x"}
         assert refused(update_agent, an_agent(), T1, **value).field == name

@@ -4,20 +4,20 @@ from typing import Any
 
 import pytest
 
-from scout.base.codec import decode, plain
+from scout.base.codec import decode, to_plain
 from scout.base.refusal import BadRequest, Refused
 from scout.identity.path import AgentPath
-from scout.model.agent import Agent, new_agent
+from scout.model.agent import Agent, create_agent
 from scout.model.ask import Ask, SessionPolicy, check_ask
 from scout.model.endpoint import EndpointState
-from scout.model.flight import new_flight
+from scout.model.flight import create_flight
 from scout.model.problems.session import NoSession
 from scout.model.problems.target import UnknownTarget
 from scout.policy.choose import ChoiceAction, Demand, choose
 from scout.policy.directory import OUTSIDE
 from scout.policy.fleet import Fleet
 from scout.policy.resolve import Resolution, resolve
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 from tests.model.samples import T0, an_ask, ident
 from tests.policy.fleets import NOW, agent, endpoint, fleet, session
 
@@ -41,7 +41,7 @@ def test_an_address_a_session_or_a_project_is_a_target() -> None:
     directory.add_session(session(arc, "ses_1"))
     for text in ("@arc", "session:ses_1", "project:/src/arc", str(arc.path)):
         assert found(text, directory).agent.id == arc.id
-    stored = plain(an_ask())
+    stored = to_plain(an_ask())
     address = decode({**stored, "target": arc.id, "resolved": "@arc"}, Ask)
     exact = decode({**stored, "sessionPolicy": "existing", "targetSessionId": "ses_1"}, Ask)
     project = decode({**stored, "projectPath": "/src/arc"}, Ask)
@@ -81,7 +81,7 @@ def test_an_ask_for_a_session_that_is_over_fails(policy: SessionPolicy) -> None:
         assert isinstance(told, NoSession)
     ask = an_ask(session_policy=policy, target_session_id="ses_1")
     if policy is SessionPolicy.EXISTING:
-        assert new_flight(ident("flt"), check_ask(ask), T0).session_id == "ses_1"
+        assert create_flight(ident("flt"), check_ask(ask), T0).session_id == "ses_1"
     else:
         assert isinstance(refusal(check_ask, ask), BadRequest), "any session and that session contradict"
 
@@ -89,7 +89,7 @@ def test_an_ask_for_a_session_that_is_over_fails(policy: SessionPolicy) -> None:
 def placed(path: str, **more: Any) -> Agent:
     """An agent of the project in /src/hudson; its path says what sort of agent it is."""
     fields: dict[str, Any] = {"project_root": "/src/hudson", **more}
-    return new_agent(f"id of {path}", AgentPath.parse(path), NOW, node="mini", by="test", **fields)
+    return create_agent(f"id of {path}", AgentPath.parse(path), NOW, node="mini", by="test", **fields)
 
 
 HUDSON = placed("/me/agent/hudson", definition_id="hudson")
@@ -124,14 +124,14 @@ def test_a_project_path_means_no_helper(kind: str) -> None:
     assert found("project:/src/hudson", fleet(other, HUDSON)).agent.id == HUDSON.id
     told = refusal(found, "project:/src/hudson", fleet(other))
     assert isinstance(told, UnknownTarget)
-    assert [command_line(one) for one in told.remedies] == ["scout ask --project /src/hudson '…'"]
+    assert [build_command_line(one) for one in told.remedies] == ["scout ask --project /src/hudson '…'"]
 
 
 @pytest.mark.rows("R3.1-25")
 def test_a_return_address_is_a_live_session_or_an_agent() -> None:
-    wire = {**plain(an_ask()), "replyTo": "@arc", "replyToSessionId": "ses_1"}
+    wire = {**to_plain(an_ask()), "replyTo": "@arc", "replyToSessionId": "ses_1"}
     ask = check_ask(decode(wire, Ask))
-    assert (plain(ask)["replyTo"], plain(ask)["replyToSessionId"]) == ("@arc", "ses_1")
+    assert (to_plain(ask)["replyTo"], to_plain(ask)["replyToSessionId"]) == ("@arc", "ses_1")
     arc = agent("arc")
     live = endpoint(arc, id="ept_1", session_id="ses_1")
     directory = fleet((arc, [endpoint(arc, id="ept_0", session_id="ses_0", preferred=True), live]))

@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from scout.base.codec import encode, stored
+from scout.base.codec import encode, encode_for_store
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.model.alias import AliasTarget
-from scout.model.endpoint import EndpointMove, EndpointState, heard_from, heartbeat_is_news, move_endpoint
+from scout.model.endpoint import EndpointMove, EndpointState, is_news, move_endpoint, record_heartbeat
 from scout.model.events.asks import Nudge
 from scout.model.events.envelope import Changed, Event, Metadata
-from scout.model.events.event_types import ALL, event_type, read_event
+from scout.model.events.event_types import ALL, get_event_type, read_event
 from scout.model.events.presence import Reached
-from scout.model.events.talk import MessagePosted, Opened, message_of, posted
+from scout.model.events.talk import MessagePosted, Opened, build_post, read_message
 from scout.model.ref import Ref
-from scout.model.schema import schema
-from scout.model.token import hash_of
+from scout.model.schema import build_model_schema
+from scout.model.token import hash_secret
 from scout.policy.directory import OUTSIDE
 from scout.policy.resolve import resolve
 from tests.model.generate import wire_names
@@ -84,7 +84,7 @@ NUDGE = Nudge(holder_id=BOB, about=Ref.to(ident("wrk")), rule="work item in revi
 
 # family, what is in it, a payload, its events
 FAMILIES: list[tuple[str, Record, str]] = [
-    ("message", posted(a_message()), "posted"),
+    ("message", build_post(a_message()), "posted"),
     ("question", changed(a_question()), "created answered closed declined reopened"),
     ("work_item", changed(a_work_item()), "created updated"),
     (
@@ -125,22 +125,22 @@ WRITTEN = [
 @pytest.mark.parametrize(("kind", "payload"), WRITTEN)
 def test_each_event_of_a_family_can_be_written_and_read(kind: str, payload: Record) -> None:
     found = read(an_event(kind, payload))
-    assert (event_type(type(found)), found.v) == (kind, 1)
+    assert (get_event_type(type(found)), found.v) == (kind, 1)
     assert found.payload == payload
     assert json.loads(encode(found))["type"] == kind
 
 
 @pytest.mark.rows("R2.3-6")
 def test_a_question_has_no_other_events() -> None:
-    words = {event_type(kind).rpartition(".")[2] for kind in ALL if ".question." in event_type(kind)}
+    words = {get_event_type(kind).rpartition(".")[2] for kind in ALL if ".question." in get_event_type(kind)}
     assert words == {"created", "answered", "closed", "declined", "reopened"}
 
 
 @pytest.mark.rows("R2.3-2")
-@pytest.mark.parametrize("kind", ALL, ids=event_type)
+@pytest.mark.parametrize("kind", ALL, ids=get_event_type)
 def test_every_event_has_one_envelope(kind: Any) -> None:
     assert wire_names(kind) | {"type"} == ENVELOPE
-    assert set(schema()["$defs"][kind.__name__]["properties"]) == ENVELOPE
+    assert set(build_model_schema()["$defs"][kind.__name__]["properties"]) == ENVELOPE
 
 
 @pytest.mark.rows("R2.3-2", "R2.3-5")
@@ -151,9 +151,9 @@ def test_a_posted_message_is_text_and_kind_in_the_envelope() -> None:
         time=T0,
         source=Ref.to(ALICE),
         target=Ref.to(CONVERSATION),
-        payload=posted(a_message(body="Hello.\n")),
+        payload=build_post(a_message(body="Hello.\n")),
     )
-    expected = an_event("collab.message.posted", posted(a_message(body="Hello.\n")))
+    expected = an_event("collab.message.posted", build_post(a_message(body="Hello.\n")))
     assert json.loads(encode(event)) == expected
     assert expected["payload"] == {"messageId": MESSAGE, "text": "Hello.\n", "kind": "chat"}
 
@@ -161,7 +161,7 @@ def test_a_posted_message_is_text_and_kind_in_the_envelope() -> None:
 @pytest.mark.rows("R2.3-3")
 @pytest.mark.parametrize("end", ["source", "target"])
 def test_an_event_has_one_source_and_one_target(end: str) -> None:
-    written = an_event("collab.message.posted", posted(a_message()))
+    written = an_event("collab.message.posted", build_post(a_message()))
     assert getattr(read({**written, end: f"work:{ident('wrk')}"}), end) == f"work:{ident('wrk')}"
     several = [f"agent:{ALICE}", f"agent:{BOB}"]
     for wrong in (None, several, "", "@arc", ALICE, f"agent:{ident('wrk')}", f"agents:{ALICE}", "agent:arc"):
@@ -202,7 +202,7 @@ LIFTS = {(POSTED, 1): lifted_once, (POSTED, 2): lifted_twice}
     ],
 )
 def test_an_old_version_is_lifted_when_it_is_read(version: int, payload: dict[str, Any]) -> None:
-    old = {**an_event(POSTED, posted(a_message())), "v": version, "payload": payload}
+    old = {**an_event(POSTED, build_post(a_message())), "v": version, "payload": payload}
     text = json.dumps(old)
     found = read_event(text, LIFTS)
     assert isinstance(found, MessagePosted)
@@ -217,7 +217,7 @@ def test_a_version_belongs_to_one_type() -> None:
     assert read(other, LIFTS).v == 1, "another type of version 1 is not lifted"
     assert read({**other, "v": 5}, LIFTS).v == 5
     with pytest.raises(Refused):
-        read({**an_event(POSTED, posted(a_message())), "v": "1"})
+        read({**an_event(POSTED, build_post(a_message())), "v": "1"})
 
 
 # ----------------------------------------------------------------------------------------- contents
@@ -227,11 +227,11 @@ def test_a_version_belongs_to_one_type() -> None:
 def test_no_token_event_holds_the_secret() -> None:
     secret = "a-very-secret-word"
     for word in ("created", "revoked", "expired"):
-        event = read(an_event(f"collab.token.{word}", changed(a_token(hashed=hash_of(secret)))))
-        assert secret.encode() not in encode(event) + stored(event)
+        event = read(an_event(f"collab.token.{word}", changed(a_token(hashed=hash_secret(secret)))))
+        assert secret.encode() not in encode(event) + encode_for_store(event)
         told = an_event(f"collab.token.{word}", changed(a_token()))
         told["payload"]["record"]["secret"] = secret
-        assert secret.encode() not in stored(read(told)), "there is no field that would keep it"
+        assert secret.encode() not in encode_for_store(read(told)), "there is no field that would keep it"
 
 
 @pytest.mark.rows("R2.3-18")
@@ -240,15 +240,15 @@ def test_a_heartbeat_is_written_when_reachability_changes_or_every_ten_minutes()
 
     def news(before: Any, seconds: float, written: Any = T0) -> bool:
         now = T0.plus(seconds)
-        return heartbeat_is_news(before, heard_from(before, now), now, written=written)
+        return is_news(before, record_heartbeat(before, now), now, written=written)
 
     assert news(idle, 1, written=None), "the first one"
     beats, last = [30 * n for n in range(1, 61)], 0  # half an hour of heartbeats
     heard, times = idle, list[int]()
     for second in beats:
         now = T0.plus(second)
-        after = heard_from(heard, now)
-        if heartbeat_is_news(heard, after, now, written=T0.plus(last)):
+        after = record_heartbeat(heard, now)
+        if is_news(heard, after, now, written=T0.plus(last)):
             times.append(second)
             last = second
         heard = after
@@ -262,10 +262,10 @@ def test_a_heartbeat_is_written_when_reachability_changes_or_every_ten_minutes()
 @pytest.mark.rows("R2.3-20")
 def test_metadata_says_who_was_named_and_what_is_answered() -> None:
     beside = {"mentions": ["@arc.main"], "targetAgents": [BOB], "inReplyTo": MESSAGE}
-    found = read(an_event(POSTED, posted(a_message()), metadata=beside))
+    found = read(an_event(POSTED, build_post(a_message()), metadata=beside))
     assert json.loads(encode(found))["metadata"] == beside
     assert isinstance(found, MessagePosted)
-    message = message_of(found)
+    message = read_message(found)
     assert (message.mentions, message.target_agents, message.in_reply_to) == (("@arc.main",), (BOB,), MESSAGE)
 
 
@@ -276,8 +276,8 @@ def test_metadata_says_what_an_address_meant() -> None:
     directory.add_alias(alias("boss", AliasTarget(agent_id=arc.id), revision=3))
     found = resolve("boss", directory, OUTSIDE, NOW)
     beside = Metadata(resolved=found.canonical, alias_id=found.alias_id, alias_revision=found.alias_revision)
-    event = read(an_event(POSTED, posted(a_message()), metadata=json.loads(encode(beside))))
-    assert json.loads(stored(event))["metadata"] == {
+    event = read(an_event(POSTED, build_post(a_message()), metadata=json.loads(encode(beside))))
+    assert json.loads(encode_for_store(event))["metadata"] == {
         "resolved": "@arc.main.harness:claude.node:mini",
         "aliasId": "als_boss",
         "aliasRevision": 3,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.base.refusal import BadRequest, Refused, WrongState
 from scout.base.time import Time
 from scout.model.ask import Ask
@@ -16,7 +16,7 @@ from scout.model.delivery import (
     DeliveryState,
     InspectResult,
     ack,
-    bounce_of,
+    build_bounce,
     cancel_delivery,
     dead_letter,
     expire,
@@ -42,7 +42,7 @@ from scout.model.flight import (
 from scout.model.noun import NOUNS
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import wait_work
-from scout.policy.sweep import due_for
+from scout.policy.sweep import find_due_action
 from scout.policy.sweep_actions import Liveness, Round, SweepResume, SweepSubject
 from tests.model.generate import wire_names
 from tests.model.samples import (
@@ -86,7 +86,7 @@ def refused(change: Any, *arguments: Any, **named: Any) -> Any:
     ids=lambda one: one.state,
 )
 def test_a_flights_first_result_wins(first: Flight) -> None:
-    before = plain(first)
+    before = to_plain(first)
     later = (
         (complete_flight, "another answer"),
         (fail_flight, FlightError(code="late", message="late")),
@@ -97,7 +97,7 @@ def test_a_flights_first_result_wins(first: Flight) -> None:
         assert isinstance(told, WrongState)
         assert (told.terminal, told.accepts) == (True, ())
     assert follow_delivery(first, dead_letter(LEASED, "no login", T1), T1) is first
-    assert plain(first) == before
+    assert to_plain(first) == before
 
 
 @pytest.mark.rows("R2.2-3")
@@ -119,7 +119,7 @@ def test_a_phase_stands_beside_the_state() -> None:
         for phase in (P.WAKING, P.STEERING, P.CHECKING):
             noted = note_flight(a_flight(state=state), phase, T1)
             assert (noted.state, noted.phase) == (state, phase)
-    sent = plain(note_flight(RUNNING, P.STEERING, T1))
+    sent = to_plain(note_flight(RUNNING, P.STEERING, T1))
     assert (sent["state"], sent["phase"]) == ("running", "steering")
 
 
@@ -150,7 +150,7 @@ def test_after_the_last_attempt_the_sender_gets_it_back(problem: str | None) -> 
         )
         states.append(delivery.state.value)
     assert states == ["pending"] * 7 + ["dead_lettered"]
-    bounce = bounce_of(delivery, "@bob")
+    bounce = build_bounce(delivery, "@bob")
     assert (bounce.to, bounce.target, bounce.message_id) == (ALICE, BOB, MESSAGE)
     assert (bounce.delivery_id, bounce.attempts) == (delivery.id, 8)
     assert bounce.text == f"not delivered to @bob after 8 attempts: {delivery.problem}"
@@ -247,13 +247,13 @@ def test_a_flight_is_completed_by_the_first_of_three(first: CompletedBy) -> None
 def test_a_quota_is_waited_out_and_never_fails() -> None:
     resets: Time = T1.plus(18_000)
     waiting = wait_flight(RUNNING, WaitingOn(kind=WaitingKind.QUOTA, ref="five hours", until=resets), T1)
-    sent = plain(waiting)
+    sent = to_plain(waiting)
     assert (sent["state"], sent["waitingOn"]["kind"]) == ("waiting", "quota")
     assert sent["waitingOn"]["until"] == sent["nextCheckAt"] == "2026-11-15T17:01:00.000Z"
     assert waiting.error is None
 
     def swept(now: Time, **more: Any) -> Any:
-        return due_for(SweepSubject(record=waiting, **more), Round(now=now, operator_id=OPERATOR))
+        return find_due_action(SweepSubject(record=waiting, **more), Round(now=now, operator_id=OPERATOR))
 
     assert swept(resets.plus(-1)) is None
     for late in (0, 90, 10**6):
@@ -276,7 +276,7 @@ def test_an_endpoint_says_nothing_of_a_task() -> None:
     assert not task & wire_names(Endpoint)
     idle = an_endpoint(state=EndpointState.IDLE)
     working = move_endpoint(idle, EndpointMove.CLAIM, T1)
-    changed = {name for name, value in plain(working).items() if plain(idle)[name] != value}
+    changed = {name for name, value in to_plain(working).items() if to_plain(idle)[name] != value}
     assert changed == {"state", "revision", "updatedAt"}
     # Whatever becomes of a flight, the endpoint that ran it is released by its own move.
     assert move_endpoint(working, EndpointMove.RELEASE, T1).state is EndpointState.IDLE
@@ -286,10 +286,10 @@ def test_an_endpoint_says_nothing_of_a_task() -> None:
 @pytest.mark.parametrize("was", ["registered", "attaching", "waking", "idle", "working"])
 def test_a_failed_endpoint_keeps_what_it_did(was: str) -> None:
     failed = move_endpoint(an_endpoint(state=EndpointState(was)), EndpointMove.FAIL, T1, reason="exit 1")
-    assert plain(failed)["failure"] == {"reason": "exit 1", "was": was}
+    assert to_plain(failed)["failure"] == {"reason": "exit 1", "was": was}
     lost = move_endpoint(an_endpoint(state=EndpointState(was)), EndpointMove.LOSE, T1, reason="silent")
     then = move_endpoint(lost, EndpointMove.FAIL, T1, reason="dead")
-    assert plain(then)["failure"] == {"reason": "dead", "was": was}
+    assert to_plain(then)["failure"] == {"reason": "dead", "was": was}
 
 
 @pytest.mark.rows("R2.2-78")
@@ -299,7 +299,7 @@ def test_attention_says_who_asks_how_risky_it_is_and_where_the_answer_goes() -> 
         risk=Risk.HIGH,
         return_path=ReturnPath(session_id=ident("ses"), request="req-7"),
     )
-    sent = plain(item)
+    sent = to_plain(item)
     assert (sent["source"], sent["risk"]) == (f"agent:{ALICE}", "high")
     assert [(one["move"], one["label"]) for one in sent["actions"]] == [
         ("approve", "Approve"),

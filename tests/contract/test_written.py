@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.policy.limits import Rules
 from scout.settings.record import SETTINGS
 
@@ -74,8 +74,8 @@ def flat(settings: Any, above: str = "") -> Iterator[tuple[str, str]]:
 def test_the_page_of_settings_is_the_record() -> None:
     page = (ROOT / "docs/settings.md").read_text()
     rows = re.findall(r"^\| `([\w.]+)` \| (\S+) \| ([\w ]+) \| (.+) \|$", page, re.MULTILINE)
-    expected = {key: row.written(row.default) or "none" for key, row in SETTINGS.items()}
-    assert dict(flat(plain(Rules()))).items() <= expected.items()
+    expected = {key: row.format(row.default) or "none" for key, row in SETTINGS.items()}
+    assert dict(flat(to_plain(Rules()))).items() <= expected.items()
     assert [(name, default) for name, default, _, _ in rows] == list(expected.items())
     units = {name: unit for name, _, unit, _ in rows}
     assert {name for name, unit in units.items() if unit == "seconds"} == {
@@ -89,10 +89,10 @@ def test_the_page_of_settings_is_the_record() -> None:
 
 # ------------------------------------------------------------------------------------------- names
 
-READERS = {"lex", "bare_branch", "parse_handle", "parse_dimensions"}
+READERS = {"lex", "read_bare_branch", "parse_handle", "parse_dimensions"}
 # The resolver asks the lexer; a fleet file's rows are structured fields; `scout parse` shows the lexer itself.
 MAY_READ = {
-    "policy/resolve.py": {"lex", "bare_branch", "parse_handle"},
+    "policy/resolve.py": {"lex", "read_bare_branch", "parse_handle"},
     "policy/fleet_file.py": {"parse_dimensions"},
     # Each asks which form a text has, before the resolver is asked what it means.
     "broker/operations/asks.py": {"lex", "parse_handle"},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scout.base.codec import decode, plain
+from scout.base.codec import decode, to_plain
 from scout.identity.address import MAX_LENGTH, QUALIFIERS, Address
 from tests.identity.refusals import NO_READING, malformed, told
 
@@ -38,9 +38,9 @@ def test_the_six_dimensions_on_the_wire() -> None:
         "model": "m",
         "node": "n",
     }
-    assert plain(FULL) == sent
-    assert list(plain(FULL)) == list(sent)
-    assert plain(Address(definition_id="d")) == {"definitionId": "d"}
+    assert to_plain(FULL) == sent
+    assert list(to_plain(FULL)) == list(sent)
+    assert to_plain(Address(definition_id="d")) == {"definitionId": "d"}
     assert decode(sent, Address) == FULL
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.base.refusal import Remedy
 from scout.identity.branch import DEPTH_CAP, MAX_SLUG, BirthBranch, check_ref, check_slug
 from scout.identity.problem import DepthCap, ReservedName
@@ -47,7 +47,7 @@ def test_a_birth_branch_cannot_be_changed() -> None:
     branch = BirthBranch.parse(b"main.a", b"main")
     with pytest.raises(AttributeError):
         branch.text = "main.b"  # pyright: ignore[reportAttributeAccessIssue] (that is the point)
-    assert plain(branch) == {"root": "main", "text": "main.a"}
+    assert to_plain(branch) == {"root": "main", "text": "main.a"}
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.identity.branch import BirthBranch
 from scout.identity.lexer import lex
 from scout.identity.mention import Mention, find_mentions
 from scout.identity.name import BranchName, HandleName, PathName
-from scout.identity.segment import segment
+from scout.identity.segment import fold_segment
 from tests.identity.refusals import refused
 
 Case = dict[str, Any]
@@ -38,9 +38,9 @@ def test_parse(case: Case) -> None:
         assert diagnostic.remedies
         return
     name = lex(case["in"])
-    told: Case = {"form": plain(name)["form"], "canonical": name.canonical}
+    told: Case = {"form": to_plain(name)["form"], "canonical": name.canonical}
     if isinstance(name, HandleName):
-        told["dimensions"] = plain(name.address)
+        told["dimensions"] = to_plain(name.address)
     if isinstance(name, PathName):
         path = name.path
         told |= {"kind": path.kind, "modelRole": path.model_role, "userId": path.user}
@@ -60,7 +60,7 @@ def test_branch(case: Case) -> None:
 
 @cases("segment")
 def test_segment(case: Case) -> None:
-    assert segment(case["in"]) == case["out"]
+    assert fold_segment(case["in"]) == case["out"]
 
 
 @cases("mentions")

@@ -5,7 +5,7 @@ import pytest
 from scout.base.refusal import Refused
 from scout.identity.address import QUALIFIERS, Address
 from scout.identity.grammar import check_characters, parse_dimensions, parse_handle
-from scout.identity.problem import instead
+from scout.identity.problem import suggest
 from scout.identity.reserved import KEYS, RESERVED
 from tests.identity.refusals import NO_READING, malformed, told
 
@@ -486,7 +486,7 @@ def test_a_part_that_folds_to_nothing(text: str, position: int, value: str) -> N
 
 def test_the_remedies_say_why() -> None:
     remedy = malformed(parse_handle, "@x..main").remedies[0]
-    assert remedy == instead("@x.main", "a reading that works")
+    assert remedy == suggest("@x.main", "a reading that works")
     assert remedy.operation == "parse"
 
 
@@ -506,7 +506,7 @@ def test_good_characters_pass() -> None:
 
 
 def test_bad_characters_are_told_with_the_remedy_of_the_caller() -> None:
-    remedy = instead("channel:a-b", "the folded name")
+    remedy = suggest("channel:a-b", "the folded name")
     assert told(malformed(check_characters, "channel:a b", remedy)) == (
         9,
         "a space",

@@ -4,7 +4,7 @@ import pytest
 
 from scout.identity.branch import BirthBranch
 from scout.identity.grammar import parse_handle
-from scout.identity.lexer import bare_branch, lex
+from scout.identity.lexer import lex, read_bare_branch
 from scout.identity.name import (
     AliasName,
     BranchName,
@@ -458,7 +458,7 @@ def test_bytes_are_read_as_utf_8() -> None:
 
 @pytest.mark.parametrize("text", ["main.x", "feature/x.y", "a.b.c", "a.b."])
 def test_text_that_could_be_a_bare_branch(text: str) -> None:
-    assert bare_branch(text) == text
+    assert read_bare_branch(text) == text
 
 
 @pytest.mark.parametrize(
@@ -483,4 +483,4 @@ def test_text_that_could_be_a_bare_branch(text: str) -> None:
     ],
 )
 def test_text_that_could_not_be_a_bare_branch(text: str) -> None:
-    assert bare_branch(text) is None
+    assert read_bare_branch(text) is None

@@ -3,16 +3,16 @@
 import pytest
 
 from scout.base.codec import encode, render
-from scout.base.refusal import Family, Remedy, code_of, status_of
+from scout.base.refusal import Family, Remedy, get_code, get_status
 from scout.identity.problem import (
     DepthCap,
     MalformedAddress,
     ReservedName,
-    instead,
     require_text,
-    within,
+    shift_position,
+    suggest,
 )
-from scout.identity.problem import malformed as make
+from scout.identity.problem import build_malformed as make
 from tests.identity.refusals import NO_READING, malformed, offered, told
 
 MANUAL = Remedy(operation="explain", parameters={"code": "malformed_address"}, why="the forms of an address")
@@ -20,7 +20,7 @@ MANUAL = Remedy(operation="explain", parameters={"code": "malformed_address"}, w
 
 @pytest.mark.rows("R3.5-9")
 def test_a_malformed_address_says_what_where_and_what_instead() -> None:
-    diagnostic = make("@x..y", 3, "an empty workspace", "a name", instead("@x.y", "shorter")).diagnostic
+    diagnostic = make("@x..y", 3, "an empty workspace", "a name", suggest("@x.y", "shorter")).diagnostic
     assert render(diagnostic) == {
         "code": "malformed_address",
         "message": "found an empty workspace at character 3; expected a name",
@@ -51,8 +51,8 @@ def test_what_is_told_can_always_be_sent() -> None:
 
 
 def test_a_part_is_told_for_the_whole() -> None:
-    part = make("@x..y", 3, "an empty workspace", "a name", instead("@x.y", "shorter"))
-    whole = within(">> @x..y", 3, part).diagnostic
+    part = make("@x..y", 3, "an empty workspace", "a name", suggest("@x.y", "shorter"))
+    whole = shift_position(">> @x..y", 3, part).diagnostic
     assert isinstance(whole, MalformedAddress)
     assert whole.text == ">> @x..y"
     assert told(whole) == (6, "an empty workspace", "a name", ("@x.y",))
@@ -98,4 +98,4 @@ def test_the_other_ways_to_refuse_a_name_speak_too() -> None:
 def test_each_way_to_refuse_has_its_code_and_class(
     kind: type[MalformedAddress | ReservedName | DepthCap], code: str, family: Family, status: int
 ) -> None:
-    assert (code_of(kind), kind.family, status_of(kind)) == (code, family, status)
+    assert (get_code(kind), kind.family, get_status(kind)) == (code, family, status)

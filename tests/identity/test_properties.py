@@ -8,22 +8,22 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scout.base.codec import decode, encode, plain
+from scout.base.codec import decode, encode, to_plain
 from scout.base.refusal import Diagnostic, Refused
 from scout.identity.address import QUALIFIERS, Address
 from scout.identity.branch import BirthBranch, check_ref, check_slug
 from scout.identity.code_span import CodeSpans
-from scout.identity.grammar import parse_dimensions, parse_handle, readable_handle
-from scout.identity.lexer import bare_branch, lex
+from scout.identity.grammar import parse_dimensions, parse_handle, try_parse_handle
+from scout.identity.lexer import lex, read_bare_branch
 from scout.identity.mention import find_mentions
-from scout.identity.model_word import VENDORS, model_matches, model_words
+from scout.identity.model_word import VENDORS, list_model_words, matches_model
 from scout.identity.name import BranchName, HandleName
 from scout.identity.path import PATH_WORDS, AgentPath, Kind
 from scout.identity.problem import MalformedAddress
 from scout.identity.reserved import RESERVED
 from scout.identity.route import find_route
-from scout.identity.segment import fold, is_folded, segment
-from scout.identity.spelling import directory_definition, node_name, registered
+from scout.identity.segment import fold, fold_segment, is_folded
+from scout.identity.spelling import name_directory_agent, name_node, name_registered
 from tests.identity.texts import (
     ADDRESSES,
     ANY_CHARACTER,
@@ -98,7 +98,7 @@ def test_the_order_of_typed_qualifiers_does_not_matter(address: Address, chance:
 @pytest.mark.rows("R1.2-15")
 @given(ADDRESSES)
 def test_structured_input_round_trips(address: Address) -> None:
-    assert parse_dimensions(plain(address)) == address
+    assert parse_dimensions(to_plain(address)) == address
     name = lex(encode(address))
     assert isinstance(name, HandleName)
     assert name.address == address
@@ -137,7 +137,7 @@ def test_the_lexer_answers_or_refuses_with_a_remedy(value: object, root_branch: 
 def test_the_grammar_answers_or_refuses_with_a_remedy(value: object) -> None:
     found = tried(parse_handle, value)
     if isinstance(value, str):
-        assert readable_handle(value) == found
+        assert try_parse_handle(value) == found
 
 
 @given(NEARLY_NAMES)
@@ -174,7 +174,7 @@ def test_branches_answer_or_refuse_with_a_remedy(value: object, root: str) -> No
 
 @given(TEXTS | OTHER_VALUES)
 def test_segments_and_dimensions_answer_or_refuse_with_a_remedy(value: object) -> None:
-    tried(segment, value)
+    tried(fold_segment, value)
     tried(lambda text: parse_dimensions({"definitionId": text}), value)
     if isinstance(value, str):
         with_key = {"definitionId": "a", value: "x"}
@@ -184,11 +184,11 @@ def test_segments_and_dimensions_answer_or_refuse_with_a_remedy(value: object) -
 @given(TEXTS, TEXTS)
 def test_new_names_are_derived_or_refused_with_a_remedy(one: str, other: str) -> None:
     for function in (
-        lambda: registered(one, other),
-        lambda: registered("u1", one, other),
-        lambda: directory_definition(one, other, None, lambda name: False),
-        lambda: directory_definition(one, other, other, lambda name: True),
-        lambda: node_name(one),
+        lambda: name_registered(one, other),
+        lambda: name_registered("u1", one, other),
+        lambda: name_directory_agent(one, other, None, lambda name: False),
+        lambda: name_directory_agent(one, other, other, lambda name: True),
+        lambda: name_node(one),
     ):
         try:
             function()
@@ -231,7 +231,7 @@ def test_code_spans_are_in_order_and_apart(text: str) -> None:
 
 @given(TEXTS)
 def test_a_bare_branch_is_read_as_one_or_refused(text: str) -> None:
-    if bare_branch(text) is None:
+    if read_bare_branch(text) is None:
         return
     try:
         assert isinstance(lex(text, "main"), BranchName)
@@ -245,7 +245,7 @@ def test_a_bare_branch_is_read_as_one_or_refused(text: str) -> None:
 )
 def test_long_texts(unit: str, size: int) -> None:
     text = (unit * size)[:size]
-    for function in (lex, parse_handle, AgentPath.parse, segment, check_slug, find_mentions, find_route):
+    for function in (lex, parse_handle, AgentPath.parse, fold_segment, check_slug, find_mentions, find_route):
         tried(function, text)
     tried(lambda value: BirthBranch.parse(value, "main"), text)
 
@@ -317,9 +317,9 @@ _MODELS = st.lists(SEGMENTS | st.sampled_from(sorted(VENDORS)), min_size=1, max_
 @pytest.mark.rows("R1.2-44", "R1.2-50")
 @given(_MODELS)
 def test_vendor_words_match_nothing_but_themselves(model: str) -> None:
-    assert model_matches(model, model)
+    assert matches_model(model, model)
     for vendor in VENDORS:
-        assert model_matches(vendor, model) == (vendor == model)
+        assert matches_model(vendor, model) == (vendor == model)
 
 
 @pytest.mark.rows("R1.2-45", "R1.2-47", "R1.2-48")
@@ -335,5 +335,5 @@ def test_an_asked_word_is_the_model_or_a_tail_or_a_word_of_it(model: str, asked:
     }
     allowed = {model, *(words[index] for index in named), *(tail for tail in tails if tail)}
     allowed -= {tail for tail in allowed if tail != model and set(tail.split("-")) <= VENDORS}
-    assert model_words(model) == allowed
-    assert model_matches(asked, model) == (asked in allowed)
+    assert list_model_words(model) == allowed
+    assert matches_model(asked, model) == (asked in allowed)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scout.adapters.process.process_table import ProcessId, is_alive, processes
+from scout.adapters.process.process_table import ProcessId, is_alive, list_processes
 from scout.daemon import lock
 from tests.daemon.daemons import eventually
 from tests.live.machine import Machine, a_machine
@@ -184,7 +184,9 @@ def test_nothing_is_left_of_a_program_whose_shown_process_was_killed(machine: Ma
 def _killed(machine: Machine, session: str) -> set[ProcessId]:
     """Kill the process that Scout shows for a session; all that ran with it."""
     pid = pid_of(machine, session)
-    run = {entry.identity for entry in processes().values() if pid in {entry.identity.pid, entry.session}}
+    run = {
+        entry.identity for entry in list_processes().values() if pid in {entry.identity.pid, entry.session}
+    }
     assert len(run) >= 3  # the shell, its keeper and the program
     os.kill(pid, signal.SIGKILL)
     return run

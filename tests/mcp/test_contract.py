@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scout.model.agent import ToolRole
-from scout.policy.prompt import template
+from scout.policy.prompt import build_template
 from scout.protocol.agents import ConfigureAgent
 from scout.protocol.asks import MakeAsk, StartFlight
 from scout.protocol.attention import AnswerAttention, ListAttention
@@ -19,7 +19,7 @@ from tests.broker.rig import online_agent, wait_until
 from tests.mcp.stage import Served, facts, served
 
 _CALL = re.compile(r"`(\w+) \{(.*?)\}`")
-CALLS = sorted(set(_CALL.findall(template("claude"))))
+CALLS = sorted(set(_CALL.findall(build_template("claude"))))
 
 
 def arguments_of(taught: str, values: dict[str, Any]) -> dict[str, Any]:

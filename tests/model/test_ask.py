@@ -1,6 +1,6 @@
 import pytest
 
-from scout.base.codec import plain
+from scout.base.codec import to_plain
 from scout.base.refusal import Refused
 from scout.model.ask import AskReceipt, IfUnreachable, ReplyMode, SessionPolicy, check_ask
 from tests.model.samples import an_ask
@@ -36,7 +36,7 @@ def test_a_receipt_leaves_out_what_is_not_known() -> None:
         phase="accepted",
         target="agt_1",
     )
-    assert set(plain(receipt)) == {
+    assert set(to_plain(receipt)) == {
         "conversationId",
         "messageId",
         "askId",

@@ -19,25 +19,25 @@ from scout.model.grant import GrantScope, check_grant
 from scout.model.people.binding import Surface, check_binding
 from scout.model.people.schedule import check_schedule
 from scout.model.people.user import check_user
-from scout.model.problems.diagnostics import by_code
+from scout.model.problems.diagnostics import find_diagnostic
 from scout.model.problems.request import NotFound, NotOwner, TooLarge, Unauthenticated
 from scout.model.problems.session import Layer, SessionNotAttachable
 from scout.model.problems.target import ExpiredCard
-from scout.model.question import answer_question, new_question
+from scout.model.question import answer_question, create_question
 from scout.model.ref import Ref
 from scout.model.session import SessionClass, SessionState, resume_session
 from scout.model.token import TokenKind, TokenState, check_token, require_valid
-from scout.model.usage import checked_usage
+from scout.model.usage import check_usage
 from scout.model.waiting import WaitingKind, WaitingOn, check_waiting
 from scout.model.work_item import (
     Progress,
     RelationKind,
     WorkState,
+    create_work,
     give_next_move,
     hand_over_work,
-    new_work,
-    progress_work,
     relate_work,
+    update_progress,
     update_work,
     wait_work,
 )
@@ -207,7 +207,7 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
         bad("retryAfter is 0 to 86400 seconds", "retryAfter"),
     ),
     "question": (
-        lambda: new_question("q", "", T1, asker_id=ALICE, responder_id=BOB),
+        lambda: create_question("q", "", T1, asker_id=ALICE, responder_id=BOB),
         bad("a question needs a text, an asker and a responder"),
     ),
     "answer": (
@@ -215,7 +215,7 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
         bad("an answer needs a text; to say no, decline", "answer"),
     ),
     "work": (
-        lambda: new_work("w", "x", T1, requester_id=ALICE, owner_id=""),
+        lambda: create_work("w", "x", T1, requester_id=ALICE, owner_id=""),
         bad("a work item needs a title, a requester and an owner"),
     ),
     "work waits": (
@@ -243,7 +243,7 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
         ),
     ),
     "progress": (
-        lambda: progress_work(a_work_item(state=WorkState.WORKING), Progress(percent=101), T1),
+        lambda: update_progress(a_work_item(state=WorkState.WORKING), Progress(percent=101), T1),
         bad("progress is 0 to total steps and 0 to 100 percent", "progress"),
     ),
     "consult": (
@@ -279,7 +279,7 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
         ExpiredCard(card_id=ident("crd"), state="expired", uses=0, max_uses=1, reason=""),
     ),
     "usage": (
-        lambda: checked_usage(a_usage(prompt_tokens=-1)),
+        lambda: check_usage(a_usage(prompt_tokens=-1)),
         bad("token counts are from 0 to 10^12, and the total is not below its parts", "totalTokens"),
     ),
     "user": (
@@ -312,7 +312,7 @@ TOLD: dict[str, tuple[Callable[[], object], Diagnostic]] = {
     ),
     "id": (lambda: Ref.to("bob"), bad("'bob' is not the id of a record")),
     "code": (
-        lambda: by_code("session"),
+        lambda: find_diagnostic("session"),
         NotFound(
             noun="diagnostic",
             id="session",

@@ -11,7 +11,7 @@ from scout.model.token import (
     TokenState,
     check_token,
     expire_token,
-    hash_of,
+    hash_secret,
     is_valid,
     require_valid,
     revoke_token,
@@ -33,8 +33,8 @@ def test_each_cell(state: str, move: str, after: str) -> None:
 
 
 def test_only_the_hash_of_a_secret_is_kept() -> None:
-    assert hash_of("secret") == hashlib.sha256(b"secret").hexdigest()
-    assert hash_of("\ud800")
+    assert hash_secret("secret") == hashlib.sha256(b"secret").hexdigest()
+    assert hash_secret("\ud800")
     assert "secret" not in repr(a_token())
 
 

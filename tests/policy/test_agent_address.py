@@ -8,7 +8,7 @@ from scout.base.refusal import Refused
 from scout.model.agent import Agent, Lifecycle
 from scout.model.alias import AliasState, AliasTarget
 from scout.model.endpoint import EndpointState
-from scout.policy.agent_address import agent_address, find_address, shorter_alias
+from scout.policy.agent_address import find_address, find_shorter_alias, format_agent_address
 from scout.policy.directory import Viewpoint
 from scout.policy.fleet import Fleet
 from scout.policy.fleet_file import read_fleet
@@ -20,7 +20,7 @@ HERE = Viewpoint(node="mini")
 
 
 def shown(one: Agent, roster: Fleet, node: str = "mini") -> str:
-    return agent_address(one, roster, node)
+    return format_agent_address(one, roster, node)
 
 
 def test_the_shortest_of_its_names_that_means_the_agent() -> None:
@@ -74,7 +74,7 @@ def test_a_retired_agent_keeps_its_name_until_another_has_it() -> None:
 def test_a_shorter_alias_stands_beside_it() -> None:
     hudson = agent("hudson")
     roster = fleet(hudson)
-    assert shorter_alias(hudson, "@hudson", roster) is None
+    assert find_shorter_alias(hudson, "@hudson", roster) is None
     for made in (
         alias("hu", AliasTarget(agent_id=hudson.id)),
         alias("hud", AliasTarget(agent_id=hudson.id)),
@@ -83,9 +83,9 @@ def test_a_shorter_alias_stands_beside_it() -> None:
         alias("b", AliasTarget(agent_id=hudson.id), state=AliasState.BROKEN),
     ):
         roster.add_alias(made)
-    assert shorter_alias(hudson, "@hudson", roster) == "@hu"
+    assert find_shorter_alias(hudson, "@hudson", roster) == "@hu"
     roster.add(agent("hu"), [])
-    assert shorter_alias(hudson, "@hudson", roster) == "@hud"
+    assert find_shorter_alias(hudson, "@hudson", roster) == "@hud"
 
 
 @given(files())
@@ -93,7 +93,7 @@ def test_law_the_address_of_an_agent_resolves_to_it(data: dict[str, object]) -> 
     """Which agent: that it may be reached in several ways is another question."""
     file = read_fleet(data)
     for instance in file.instances.values():
-        text = agent_address(instance.agent, file.fleet, HERE.node)
+        text = format_agent_address(instance.agent, file.fleet, HERE.node)
         try:
             assert resolve(text, file.fleet, HERE, file.now).agent.id == instance.agent.id
         except Refused as refused:
@@ -114,7 +114,7 @@ def test_law_no_session_changes_an_address(data: dict[str, object]) -> None:
         for held in aliases:
             quiet.add_alias(held)
     for one in agents.values():
-        assert agent_address(one, quiet, "mini") == agent_address(one, file.fleet, "mini")
+        assert format_agent_address(one, quiet, "mini") == format_agent_address(one, file.fleet, "mini")
 
 
 @pytest.mark.parametrize("name", ["bulk7", "arc.w3"])

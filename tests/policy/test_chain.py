@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scout.base.refusal import Refused, Remedy
 from scout.model.problems.session import AskLoop
-from scout.policy.chain import ChainDecision, Link, check_chain, clarification
+from scout.policy.chain import ChainDecision, Link, check_chain, find_clarification
 from scout.policy.limits import Limits, raise_limit
 from scout.policy.obligation import Party
 
@@ -101,11 +101,11 @@ def test_going_back_to_a_waiting_asker_is_a_loop_whose_remedy_is_a_question(
 @pytest.mark.rows("R3.3-23")
 def test_a_question_to_a_waiting_asker_finds_its_flight_and_is_no_loop() -> None:
     lineage = chain_of("abc")
-    assert clarification(lineage, party("a")) == lineage[0]
-    assert clarification(lineage, party("b")) == lineage[1]
-    assert clarification(lineage, party("c")) is None
+    assert find_clarification(lineage, party("a")) == lineage[0]
+    assert find_clarification(lineage, party("b")) == lineage[1]
+    assert find_clarification(lineage, party("c")) is None
     again = (*lineage, link("a/2", "d"))
-    assert clarification(again, party("a")) == again[-1]
+    assert find_clarification(again, party("a")) == again[-1]
 
 
 def test_an_agent_that_asks_itself_is_told_to_use_another_session() -> None:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent, Lifecycle
 from scout.policy.limits import Gap, Periods
-from scout.policy.sweep import due_for
+from scout.policy.sweep import find_due_action
 from scout.policy.sweep_actions import EndTask, Rest, Round, Sleep, StayAwake, SweepSubject
 from tests.model.samples import T0, an_agent
 
@@ -17,7 +17,7 @@ AWAKE = [name for name in Rest.__struct_fields__ if name not in ("active_at", "d
 
 def looked_at(one: Agent, rest: Rest, after: float = IDLE, gap: Gap | None = None) -> object:
     this = Round(now=T0.plus(after), operator_id="agt_op", periods=Periods(agent_idle=IDLE), gap=gap)
-    return due_for(SweepSubject(record=one, rest=rest), this)
+    return find_due_action(SweepSubject(record=one, rest=rest), this)
 
 
 @pytest.mark.rows("R2.2-9")
@@ -57,7 +57,7 @@ def test_a_person_and_a_part_of_scout_never_sleep(path: str) -> None:
 @pytest.mark.parametrize("state", [Lifecycle.SLEEPING, Lifecycle.RETIRED])
 def test_who_sleeps_or_is_retired_is_left_alone(state: Lifecycle) -> None:
     assert looked_at(replace(ARC, lifecycle=state), Rest(active_at=T0), 9999) is None
-    assert due_for(SweepSubject(record=ARC), Round(now=T0, operator_id="agt_op")) is None
+    assert find_due_action(SweepSubject(record=ARC), Round(now=T0, operator_id="agt_op")) is None
 
 
 def test_a_task_ends_when_it_is_done_and_its_turn_is_over() -> None:

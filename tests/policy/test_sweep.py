@@ -18,13 +18,13 @@ from scout.model.delivery import DeliveryState
 from scout.model.endpoint import ENDPOINT, EndpointMove, EndpointState
 from scout.model.events.asks import Nudge as StoredNudge
 from scout.model.flight import Flight, FlightError, FlightPhase, FlightState, retry_remedy
-from scout.model.owed_move import OwedMove, owed_move
+from scout.model.owed_move import OwedMove, find_owed_move
 from scout.model.question import QuestionState
 from scout.model.ref import Ref
 from scout.model.waiting import WaitingKind, WaitingOn
 from scout.model.work_item import WorkState
 from scout.policy.limits import Alarm, Gap, Periods, Sweeps
-from scout.policy.sweep import due_for
+from scout.policy.sweep import find_due_action
 from scout.policy.sweep_actions import (
     CheckFlight,
     Delegation,
@@ -70,7 +70,7 @@ def at(seconds: float, **changes: Any) -> Round:
 
 
 def due(record: Any, seconds: float, **facts: Any) -> Swept | None:
-    return due_for(SweepSubject(record=record, **facts), at(seconds))
+    return find_due_action(SweepSubject(record=record, **facts), at(seconds))
 
 
 def nudged(record: Any, seconds: float, **facts: Any) -> SweepNudge:
@@ -221,16 +221,16 @@ def test_a_nudge_that_was_said_to_come_then_comes_then_whatever_the_settings_say
 
 
 def test_since_when_a_move_is_owed() -> None:
-    assert owed_move(a_question()) == OwedMove("question_open", T0)
-    assert owed_move(a_question(state=QuestionState.CLOSED)) is None
+    assert find_owed_move(a_question()) == OwedMove("question_open", T0)
+    assert find_owed_move(a_question(state=QuestionState.CLOSED)) is None
     on = WaitingOn(kind=WaitingKind.CONDITION, until=T0.plus(HOUR))
     held = a_work_item(state=WorkState.WAITING, waiting_on=on)
-    assert owed_move(held) == OwedMove("work_waiting", T0.plus(HOUR))
-    assert owed_move(a_work_item()) == OwedMove("work_open", T0)
-    assert owed_move(a_work_item(state=WorkState.DONE)) is None
-    assert owed_move(waiting(WaitingOn(kind=WaitingKind.ACTOR))) == OwedMove("work_waiting", T0)
-    assert owed_move(waiting(on)) is None
-    assert owed_move(running()) is None
+    assert find_owed_move(held) == OwedMove("work_waiting", T0.plus(HOUR))
+    assert find_owed_move(a_work_item()) == OwedMove("work_open", T0)
+    assert find_owed_move(a_work_item(state=WorkState.DONE)) is None
+    assert find_owed_move(waiting(WaitingOn(kind=WaitingKind.ACTOR))) == OwedMove("work_waiting", T0)
+    assert find_owed_move(waiting(on)) is None
+    assert find_owed_move(running()) is None
 
 
 @pytest.mark.parametrize(
@@ -283,8 +283,8 @@ def test_a_record_that_moved_starts_the_ladder_anew() -> None:
 @pytest.mark.rows("R3.4-13")
 def test_the_periods_are_settings() -> None:
     periods = Periods(sweeps=Sweeps(question_open=10))
-    assert due_for(SweepSubject(record=a_question()), at(10, periods=periods)) is not None
-    assert due_for(SweepSubject(record=a_question()), at(9, periods=periods)) is None
+    assert find_due_action(SweepSubject(record=a_question()), at(10, periods=periods)) is not None
+    assert find_due_action(SweepSubject(record=a_question()), at(9, periods=periods)) is None
 
 
 @pytest.mark.rows("R0-13")
@@ -292,10 +292,10 @@ def test_after_a_sleep_nothing_is_overdue_for_one_grace_period() -> None:
     woke = T0.plus(10 * HOUR)
     watch = SweepSubject(record=a_question())
     gap = Gap(seconds=9 * HOUR, ended=woke)
-    assert due_for(watch, at(10 * HOUR, gap=gap)) is None
-    assert due_for(watch, at(10 * HOUR + 89, gap=gap)) is None
-    assert due_for(watch, at(10 * HOUR + 90, gap=gap)) is not None
-    assert due_for(watch, at(10 * HOUR, gap=Gap(seconds=60, ended=woke))) is not None
+    assert find_due_action(watch, at(10 * HOUR, gap=gap)) is None
+    assert find_due_action(watch, at(10 * HOUR + 89, gap=gap)) is None
+    assert find_due_action(watch, at(10 * HOUR + 90, gap=gap)) is not None
+    assert find_due_action(watch, at(10 * HOUR, gap=Gap(seconds=60, ended=woke))) is not None
 
 
 def test_a_nudge_as_the_log_holds_it() -> None:

@@ -14,7 +14,7 @@ from scout.identity.mention import find_mentions
 from scout.model.agent import Lifecycle, WakePolicy
 from scout.model.conversation import ConversationKind, MessageKind, SoftMentions
 from scout.model.events.envelope import Metadata, PassedOver, WakeFact
-from scout.model.events.event_types import ALL, event_type
+from scout.model.events.event_types import ALL, get_event_type
 from scout.policy.limits import Limits, Routing, raise_limit
 from scout.policy.obligation import Obligation, Party
 from scout.policy.reach import Reach, WakeAction
@@ -26,7 +26,7 @@ from scout.policy.wake import (
     WakeContext,
     WakeDecision,
     WakeFacts,
-    budgeted,
+    apply_wake_budget,
     decide_wake,
     may_suggest,
 )
@@ -280,7 +280,7 @@ def test_a_mention_may_be_bare_or_fully_qualified(body: str, canonical: str) -> 
 
 @pytest.mark.rows("R3.7-15", "R1.3-61")
 def test_a_mention_is_metadata_and_no_event() -> None:
-    assert [event for event in ALL if "mention" in event_type(event)] == []
+    assert [event for event in ALL if "mention" in get_event_type(event)] == []
     assert Metadata(mentions=("@target",)).mentions == ("@target",)
 
 
@@ -533,8 +533,8 @@ def test_the_router_never_overrules_the_rules() -> None:
 def test_a_conversation_over_its_budget_wakes_nobody() -> None:
     decision = decide(occasion(duty=work(), place=channel()))
     wakes, limits = [NOW] * 30, Limits(wakes_per_hour=30)
-    assert budgeted(decision, wakes[:29], limits, NOW) == decision
-    held = budgeted(decision, wakes, limits, NOW, name="#builds")
+    assert apply_wake_budget(decision, wakes[:29], limits, NOW) == decision
+    held = apply_wake_budget(decision, wakes, limits, NOW, name="#builds")
     assert held == msgspec.structs.replace(
         decision,
         action=WakeAction.HOLD,
@@ -547,9 +547,9 @@ def test_a_conversation_over_its_budget_wakes_nobody() -> None:
 
 def test_the_budget_is_about_wakes_in_a_conversation() -> None:
     told = decide(occasion(Cause.SEND, targets=(party("target"),), place=channel()))
-    assert budgeted(told, [NOW] * 99, Limits(), NOW) == told
+    assert apply_wake_budget(told, [NOW] * 99, Limits(), NOW) == told
     nowhere = decide(occasion(targets=(party("target"),)))
-    assert budgeted(nowhere, [NOW] * 99, Limits(), NOW) == nowhere
+    assert apply_wake_budget(nowhere, [NOW] * 99, Limits(), NOW) == nowhere
 
 
 @pytest.mark.rows("R2.3-21")

@@ -12,8 +12,8 @@ from scout.protocol.access import SetAlias
 from scout.protocol.agents import RegisterAgent, Resolve, ShowAgent
 from scout.protocol.asks import MakeAsk
 from scout.protocol.channels import CreateChannel
-from scout.protocol.correction import correct_remedies, remedies_of
-from scout.protocol.operations import command_line
+from scout.protocol.correction import correct_remedies, list_remedies
+from scout.protocol.operations import build_command_line
 from scout.protocol.request import Request
 from scout.protocol.talk import Send
 
@@ -31,7 +31,9 @@ def project(folder: str) -> Remedy:
 
 
 def commands(request: Request[Any], *remedies: Remedy, refused: str = "@talki") -> list[str]:
-    return [command_line(one) for one in correct_remedies(request, unknown(refused, *remedies)).remedies]
+    return [
+        build_command_line(one) for one in correct_remedies(request, unknown(refused, *remedies)).remedies
+    ]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,7 @@ def test_a_reserved_name_is_replaced_by_a_free_one(request_: Request[Any], comma
     with pytest.raises(Refused) as refused:
         check_name("codex")
     told = correct_remedies(request_, refused.value.diagnostic)
-    assert command_line(told.remedies[-1]) == command
+    assert build_command_line(told.remedies[-1]) == command
 
 
 def test_a_missing_option_is_added_and_the_target_stays_as_it_was_typed() -> None:
@@ -89,14 +91,14 @@ def test_a_missing_option_is_added_and_the_target_stays_as_it_was_typed() -> Non
         remedies=(Remedy(operation="ask", parameters=given),),
     )
     told = correct_remedies(MakeAsk(project_path="/p", body="x", idempotency_key="k", wait=5), problem)
-    assert [command_line(one) for one in told.remedies] == ["scout ask --project /p --harness codex x"]
+    assert [build_command_line(one) for one in told.remedies] == ["scout ask --project /p --harness codex x"]
 
 
 def test_an_option_without_a_target_of_the_callers_brings_its_own() -> None:
     given = {"to": "@a", "body": PLACEHOLDER, "harness": "codex"}
     problem = BadRequest(problem="whom", remedies=(Remedy(operation="ask", parameters=given),))
     told = correct_remedies(MakeAsk(body="x"), problem)
-    assert [command_line(one) for one in told.remedies] == ["scout ask --harness codex @a x"]
+    assert [build_command_line(one) for one in told.remedies] == ["scout ask --harness codex @a x"]
 
 
 def test_what_only_the_caller_knows_is_never_made_up() -> None:
@@ -133,4 +135,4 @@ def test_a_long_text_is_read_from_standard_input() -> None:
     ],
 )
 def test_a_refusal_always_names_a_next_command(problem: Diagnostic, command: str) -> None:
-    assert [command_line(one) for one in remedies_of(problem)] == [command]
+    assert [build_command_line(one) for one in list_remedies(problem)] == [command]

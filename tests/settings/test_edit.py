@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scout.base.refusal import BadRequest, Refused
-from scout.protocol.operations import command_line
+from scout.protocol.operations import build_command_line
 from scout.settings.edit import add_root, set_value
-from scout.settings.load import flat, load
-from scout.settings.record import SETTINGS, nested
+from scout.settings.load import flatten, load
+from scout.settings.record import SETTINGS, nest
 
 
 def changed(folder: Path, before: str, key: str, text: str) -> str:
@@ -85,7 +85,7 @@ def test_what_it_refuses(tmp_path: Path) -> None:
     assert unknown.candidates[0].address == "limits.openFlights"
     assert "SCOUT_HOME" in refused(tmp_path, "", "home", "/x").message
     wrong = refused(tmp_path, "", "port", "x")
-    assert command_line(wrong.remedies[0]) == "scout config set port 7432"
+    assert build_command_line(wrong.remedies[0]) == "scout config set port 7432"
     assert "line 1" in refused(tmp_path, "port =", "port", "1").message
     assert "limits must be a table" in refused(tmp_path, "limits = 1\n", "limits.body", "3").message
 
@@ -112,7 +112,7 @@ def test_two_at_once_lose_nothing(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, keys))
-    assert {key for key, _ in flat(tomllib.loads((tmp_path / "config.toml").read_text()))} == set(keys)
+    assert {key for key, _ in flatten(tomllib.loads((tmp_path / "config.toml").read_text()))} == set(keys)
 
 
 def test_an_unwritable_file_is_refused(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_any_sequence_of_changes_reads_back(keys: list[str]) -> None:
         for key in keys:
             set_value(f"{home}/config.toml", key, TEXTS.get(key, "1"))
         data = tomllib.loads(Path(home, "config.toml").read_text())
-    assert data == nested({key: _as_read(one) for key, one in values.items()})
+    assert data == nest({key: _as_read(one) for key, one in values.items()})
 
 
 def _as_read(value: Any) -> Any:

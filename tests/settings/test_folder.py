@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from scout.base.refusal import Refused
 from scout.protocol.operations import check_remedy
-from scout.settings.folder import NETWORK, file_system, prepare, refuse_network
+from scout.settings.folder import NETWORK, find_file_system, prepare, refuse_network
 from scout.settings.load import load
 from scout.settings.record import Settings
 
@@ -94,8 +94,8 @@ def test_a_network_file_system_is_refused(home: str) -> None:
 @pytest.mark.rows("R0-22")
 def test_the_nearest_and_last_mount_counts(tmp_path: Path) -> None:
     places = {"/x": "ext4", "/net/local/x": "xfs", "/network": "ext4", "/twice/x": "btrfs", "/net/x": "nfs4"}
-    assert {place: file_system(place, MOUNTS) for place in places} == places
-    assert file_system("/x", "") is None
+    assert {place: find_file_system(place, MOUNTS) for place in places} == places
+    assert find_file_system("/x", "") is None
     for home in ("/x", "/net/local", "/network", "/twice", str(tmp_path)):
         refuse_network(home, MOUNTS)
     assert {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "afs", "ceph", "glusterfs"} <= NETWORK

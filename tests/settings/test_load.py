@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scout.base.refusal import BadRequest, Refused
 from scout.policy.limits import Rules
-from scout.protocol.operations import check_remedy, command_line
+from scout.protocol.operations import build_command_line, check_remedy
 from scout.settings.load import Loaded, load, read
 from scout.settings.record import SETTINGS, Settings
 
@@ -123,7 +123,7 @@ def test_an_unknown_key_is_refused_with_the_nearest(
     assert problem.candidates[0].address == near
     assert near in problem.message
     assert f"{tmp_path}/config.toml" in problem.message
-    assert command_line(problem.remedies[0]) == command
+    assert build_command_line(problem.remedies[0]) == command
 
 
 @pytest.mark.rows("R0-18")

@@ -8,8 +8,8 @@ import pytest
 from scout.base.refusal import Refused
 from scout.store.database import Database, connect
 from scout.store.integrity.backup import backup, check_file, restore
-from scout.store.log import last_seq
-from scout.store.migrate import CURRENT, migrate, version_of
+from scout.store.log import read_last_seq
+from scout.store.migrate import CURRENT, migrate, read_version
 from tests.store.facts import said
 
 
@@ -27,7 +27,7 @@ def made(path: Path, *texts: str) -> Path:
 def count(path: Path) -> int:
     connection = connect(path, readonly=True)
     try:
-        return last_seq(connection)
+        return read_last_seq(connection)
     finally:
         connection.close()
 
@@ -121,7 +121,7 @@ def test_migrations_run_once_and_a_file_from_the_future_is_refused(tmp_path: Pat
     connection = connect(tmp_path / "scout.db")
     assert migrate(connection) == tuple(range(1, CURRENT + 1))
     assert migrate(connection) == ()
-    assert version_of(connection) == CURRENT
+    assert read_version(connection) == CURRENT
     connection.execute(f"PRAGMA user_version = {CURRENT + 1}")
     with pytest.raises(Refused, match="use the newer Scout"):
         migrate(connection)

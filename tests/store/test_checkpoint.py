@@ -4,7 +4,7 @@ import asyncio
 import threading
 from pathlib import Path
 
-from scout.store.database import Checkpointer, Database, checkpoint, connect
+from scout.store.database import Checkpointer, Database, connect, run_checkpoint
 from scout.store.migrate import migrate
 from tests.store.facts import said
 
@@ -16,9 +16,9 @@ def test_a_busy_store_is_folded_and_an_idle_one_emptied(tmp_path: Path) -> None:
     said("x" * 100_000)(writer)
     log = tmp_path / "scout.db-wal"
     before, held = path.stat().st_size, log.stat().st_size
-    assert checkpoint(folder, path, idle=False) == "PASSIVE"
+    assert run_checkpoint(folder, path, idle=False) == "PASSIVE"
     assert (path.stat().st_size > before, log.stat().st_size) == (True, held)
-    assert checkpoint(folder, path, idle=True) == "TRUNCATE"
+    assert run_checkpoint(folder, path, idle=True) == "TRUNCATE"
     assert log.stat().st_size == 0
     folder.close()
     writer.close()

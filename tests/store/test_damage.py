@@ -13,7 +13,7 @@ from scout.store.database import Database, connect
 from scout.store.integrity.backup import backup, restore
 from scout.store.integrity.damage import DamageReport, examine, looks_sound
 from scout.store.integrity.wal import read_log
-from scout.store.log import last_seq
+from scout.store.log import read_last_seq
 from scout.store.migrate import CURRENT, migrate
 from tests.store.facts import said
 
@@ -178,7 +178,7 @@ def test_a_store_of_a_newer_scout_is_not_damaged_but_not_ours(tmp_path: Path) ->
     path = made(tmp_path / "scout.db", 3)
     store = connect(path)
     store.execute(f"PRAGMA user_version = {CURRENT + 1}")
-    assert last_seq(store) == 3
+    assert read_last_seq(store) == 3
     store.close()
     report = untouched(path)
     assert "use the newer Scout" in report.problems[0]

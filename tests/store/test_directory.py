@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scout.base.ids import derived
+from scout.base.ids import derive_id
 from scout.base.refusal import Refused
 from scout.identity.path import AgentPath
 from scout.model.agent import Agent, Lifecycle
@@ -17,7 +17,7 @@ from scout.model.alias import AliasTarget
 from scout.model.endpoint import Endpoint, EndpointState
 from scout.policy.directory import OUTSIDE, Directory, Wanted
 from scout.policy.fleet import Fleet
-from scout.policy.nearest import keys_of
+from scout.policy.nearest import build_keys
 from scout.policy.resolve import resolve
 from scout.store.database import connect
 from scout.store.directory import StoredDirectory, View
@@ -46,7 +46,7 @@ def rolled_back(store: sqlite3.Connection) -> Generator[None]:
 
 
 def ident(kind: str, name: str) -> str:
-    return derived(kind, name)
+    return derive_id(kind, name)
 
 
 NAMES = st.sampled_from(["arc", "bow"])
@@ -165,8 +165,8 @@ def test_each_lookup(store: sqlite3.Connection) -> None:
     assert StoredDirectory(Ledger(store), View("ada", everybody=True), NOW).alias("huddy") is None
     assert (list(directory.aliases_of(root.id, 5)), list(directory.aliases_of(tree.id, 5))) == ([name], [])
     assert directory.node("mini") is None
-    assert list(directory.near(keys_of("hudy"), 5)) == ["huddy"]
-    assert list(directory.near(keys_of("bwo"), 5)) == []  # only a retired agent had that name
+    assert list(directory.near(build_keys("hudy"), 5)) == ["huddy"]
+    assert list(directory.near(build_keys("bwo"), 5)) == []  # only a retired agent had that name
     assert list(directory.prefixed("hu", 5)) == ["huddy"]
     assert list(StoredDirectory(Ledger(store), View("ada", everybody=True), NOW).prefixed("hu", 5)) == []
     assert list(directory.in_workspace("fix", 5)) == [tree]

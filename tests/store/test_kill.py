@@ -10,7 +10,7 @@ import pytest
 
 from scout.store.database import connect
 from scout.store.integrity.verify import verify
-from scout.store.log import last_seq
+from scout.store.log import read_last_seq
 from tests import seeds
 from tests.soak import Soaked
 
@@ -59,7 +59,7 @@ def killed_again_and_again(path: Path, lives: int) -> int:
             rest = [line for line in process.stdout if line.endswith("\n")]
         answered = max([answered, *(int(line) for line in rest)])
         store = connect(path, readonly=True)
-        assert last_seq(store) >= answered
+        assert read_last_seq(store) >= answered
         store.close()
     report = verify(path)
     assert report.clean

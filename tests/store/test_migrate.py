@@ -10,9 +10,9 @@ from scout.base.refusal import Refused
 from scout.store.database import Database, connect
 from scout.store.integrity.backup import restore
 from scout.store.integrity.verify import verify
-from scout.store.log import last_seq
-from scout.store.migrate import CURRENT, migrate, scripts, version_of
-from scout.store.search import feed, search
+from scout.store.log import read_last_seq
+from scout.store.migrate import CURRENT, load_scripts, migrate, read_version
+from scout.store.search import index_events, search
 from tests.store.facts import said
 from tests.store.old_store import load, stores
 
@@ -31,7 +31,7 @@ def schema(path: Path) -> set[tuple[str, ...]]:
 def seen(path: Path) -> tuple[int, int]:
     store = connect(path, readonly=True)
     try:
-        return version_of(store), last_seq(store)
+        return read_version(store), read_last_seq(store)
     finally:
         store.close()
 
@@ -42,7 +42,7 @@ def opened(path: Path) -> tuple[int, ...]:
     async def main() -> tuple[int, ...]:
         database = Database(path)
         await database.write(said("after"))
-        await database.write(lambda store: feed(store, 100))
+        await database.write(lambda store: index_events(store, 100))
         assert len(await database.read(lambda store: search(store, "parser", None, None, 9))) == 2
         await database.close()
         return database.migrated
@@ -52,7 +52,7 @@ def opened(path: Path) -> tuple[int, ...]:
 
 def test_there_is_a_store_of_every_earlier_schema() -> None:
     assert set(OLD) == set(range(1, CURRENT))
-    assert set(scripts()) == set(range(1, CURRENT + 1))
+    assert set(load_scripts()) == set(range(1, CURRENT + 1))
 
 
 @pytest.mark.parametrize("number", OLD)

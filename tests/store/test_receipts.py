@@ -8,7 +8,7 @@ import pytest
 from scout.store.database import connect
 from scout.store.integrity.verify import verify
 from scout.store.migrate import migrate
-from scout.store.receipts import Remembered, forget, last_look, mark_look, recall, remember
+from scout.store.receipts import Remembered, forget, mark_look, read_last_look, recall, remember
 from tests.store.facts import NOW, said
 
 
@@ -45,10 +45,10 @@ def test_old_answers_are_forgotten_oldest_first(store: sqlite3.Connection) -> No
 
 
 def test_a_look_is_remembered_and_never_goes_back(store: sqlite3.Connection) -> None:
-    assert last_look(store, "me") is None
+    assert read_last_look(store, "me") is None
     mark_look(store, "me", NOW.plus(5))
     mark_look(store, "me", NOW)
-    assert last_look(store, "me") == NOW.plus(5)
+    assert read_last_look(store, "me") == NOW.plus(5)
 
 
 @pytest.mark.rows("R0-87", "R2.3-19")

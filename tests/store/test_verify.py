@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scout.base.ids import derived
+from scout.base.ids import derive_id
 from scout.model.alias import AliasTarget
 from scout.model.conversation import Member
 from scout.model.events.event_types import ALL
@@ -16,7 +16,7 @@ from scout.model.noun import NOUNS
 from scout.store.database import connect
 from scout.store.derived import DERIVED_TABLES
 from scout.store.integrity.verify import verify
-from scout.store.log import append, events_after, last_seq
+from scout.store.log import append, read_events, read_last_seq
 from scout.store.migrate import migrate
 from scout.store.table import TABLES
 from tests.model.generate import records
@@ -37,7 +37,7 @@ def path_of(connection: sqlite3.Connection) -> Path:
 
 
 def ident(kind: str, name: str) -> str:
-    return derived(kind, name)
+    return derive_id(kind, name)
 
 
 def fill(connection: sqlite3.Connection) -> None:
@@ -145,7 +145,7 @@ def test_every_fact_is_stored_and_read_back_the_same(
     store.execute("BEGIN")
     try:
         append(store, event)
-        assert list(events_after(store, event.seq - 1, 1)) == [event]
-        assert last_seq(store) == event.seq
+        assert list(read_events(store, event.seq - 1, 1)) == [event]
+        assert read_last_seq(store) == event.seq
     finally:
         store.execute("ROLLBACK")

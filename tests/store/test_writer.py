@@ -11,7 +11,7 @@ import pytest
 from scout.base.refusal import BadRequest, Refused
 from scout.model.problems.request import StoreFull
 from scout.store.database import Database, connect
-from scout.store.log import last_seq
+from scout.store.log import read_last_seq
 from tests.store.facts import said
 
 
@@ -78,7 +78,7 @@ def test_a_request_that_fails_spoils_no_other(path: Path, bad: Callable[[sqlite3
         works: list[Callable[[sqlite3.Connection], Any]] = [said("a"), bad, said("b"), bad, said("c")]
         answers = await asyncio.gather(*(database.write(work) for work in works), return_exceptions=True)
         assert [type(answer) for answer in answers] == [int, Refused, int, Refused, int]
-        assert await database.read(last_seq) == 3
+        assert await database.read(read_last_seq) == 3
 
     play(path, story)
     assert texts(path) == ["a", "b", "c"]
@@ -120,7 +120,7 @@ def test_a_full_disk_is_refused_and_reading_goes_on(path: Path) -> None:
             await database.write(said("x" * 2_000_000))
         assert isinstance(caught.value.diagnostic, StoreFull)
         assert caught.value.diagnostic.path == str(path)
-        assert await database.read(last_seq) == 1
+        assert await database.read(read_last_seq) == 1
         await database.write(
             lambda connection: connection.execute("PRAGMA max_page_count = 99999").fetchone()
         )
@@ -138,12 +138,12 @@ def test_readers_see_what_is_committed_while_a_write_is_under_way(path: Path) ->
         def slow(connection: sqlite3.Connection) -> None:
             said("two")(connection)
             other = connect(path, readonly=True)
-            seen.append(last_seq(other))
+            seen.append(read_last_seq(other))
             other.close()
 
         await database.write(slow)
         assert seen == [1]
-        assert await database.read(last_seq) == 2
+        assert await database.read(read_last_seq) == 2
 
     play(path, story)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from scout.base.refusal import code_of as code_of_class
+from scout.base.refusal import get_code as code_of_class
 from scout.model.problems.diagnostics import ALL
 from tests.cli.running import Shell
 from tests.daemon.daemons import Daemon

@@ -7,7 +7,7 @@ import signal
 from asyncio.subprocess import PIPE, Process
 from contextlib import suppress
 
-from scout.adapters.process.spawn import environment_for
+from scout.adapters.process.spawn import build_environment
 from scout.base.codec import encode
 
 _PATIENCE = 20.0  # seconds
@@ -29,7 +29,7 @@ class ProgramRouter:
             stdin=PIPE,
             stdout=PIPE,
             stderr=asyncio.subprocess.DEVNULL,
-            env=environment_for({}),
+            env=build_environment({}),
             start_new_session=True,
             limit=_LONGEST,
         )

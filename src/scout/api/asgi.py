@@ -54,7 +54,7 @@ class WatchedResponse:
             await self._send({"type": "http.response.body", "body": b""})
 
 
-async def sent(answer: Response, send: AsgiSend) -> None:
+async def send_response(answer: Response, send: AsgiSend) -> None:
     """Send the response."""
     length = (b"content-length", b"%d" % len(answer.body))
     headers = [*answer.headers, length]

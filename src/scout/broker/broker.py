@@ -142,7 +142,7 @@ class Broker:
     async def start(self, operator_secret: str, login: str, host: str, status: Status) -> None:
         """Load or create the machine's own records, then resume what was running."""
         self.services.status = status
-        await self.as_system(lambda tx: first_start.begin(tx, operator_secret, login, host))
+        await self.as_system(lambda tx: first_start.create_first_records(tx, operator_secret, login, host))
         self._probing = asyncio.get_running_loop().create_task(self.probe())  # programs are slow
         await self.terminals.begin()
         await self.host_processes.begin()

@@ -141,7 +141,7 @@ def exchange(
     with address.connect(timeout) as line:
         try:
             line.sendall(_build_request(address, method, target, headers, body))
-            if address.socket and not _begins_soon(line, timeout):
+            if address.socket and not _is_answered_soon(line, timeout):
                 silent()
             with line.makefile("rb") as answer:
                 status, got = _read_head(answer)
@@ -150,7 +150,7 @@ def exchange(
             raise Lost(str(error) or type(error).__name__) from None
 
 
-def stream(
+def open_stream(
     address: DaemonAddress,
     target: str,
     headers: dict[str, str],
@@ -190,7 +190,7 @@ def _build_request(
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
 
 
-def _begins_soon(line: socket.socket, timeout: float) -> bool:
+def _is_answered_soon(line: socket.socket, timeout: float) -> bool:
     """Whether a response begins soon. Nothing of it is consumed."""
     line.settimeout(min(_SILENCE, timeout))
     try:

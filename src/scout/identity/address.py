@@ -1,7 +1,7 @@
 """The six dimensions of a handle and its canonical text."""
 
 from scout.base.record import Record
-from scout.identity.problem import malformed
+from scout.identity.problem import build_malformed
 from scout.identity.segment import is_folded
 
 # Applies to typed and to canonical text, so that printed addresses can be parsed again.
@@ -31,9 +31,13 @@ class Address(Record, omit_defaults=True):
         for name in ("definition_id", *QUALIFIERS):
             value: str | None = getattr(self, name)
             if value is not None and not is_folded(value):
-                raise malformed(value, 0, f"{name} '{value[:60]}' is not folded", "a-z, 0-9 and single '-'")
+                raise build_malformed(
+                    value, 0, f"{name} '{value[:60]}' is not folded", "a-z, 0-9 and single '-'"
+                )
         if len(self.canonical) > MAX_LENGTH:
-            raise malformed(self.canonical, MAX_LENGTH, "too much text", f"at most {MAX_LENGTH} characters")
+            raise build_malformed(
+                self.canonical, MAX_LENGTH, "too much text", f"at most {MAX_LENGTH} characters"
+            )
 
     @property
     def canonical(self) -> str:

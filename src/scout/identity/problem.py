@@ -65,32 +65,32 @@ class DepthCap(Diagnostic, tag="depth_cap"):
         return f"{self.branch} is at depth {self.depth} and the cap is {self.cap}: it cannot have children"
 
 
-def instead(text: str, why: str) -> Remedy:
+def suggest(text: str, why: str) -> Remedy:
     """Return the remedy "write this instead"."""
     return Remedy(operation="parse", parameters={"texts": [text]}, why=why)
 
 
-def malformed(text: str, position: int, problem: str, expected: str, *remedies: Remedy) -> Refused:
+def build_malformed(text: str, position: int, problem: str, expected: str, *remedies: Remedy) -> Refused:
     """Return the refusal of a text that is not an address; it keeps only the first 200 characters."""
     teach = Remedy(
         operation="explain", parameters={"code": "malformed_address"}, why="the forms of an address"
     )
     return Refused(
         MalformedAddress(
-            text=_sendable(text[:200]),
+            text=_replace_surrogates(text[:200]),
             position=position,
-            problem=_sendable(problem),
+            problem=_replace_surrogates(problem),
             expected=expected,
             remedies=remedies or (teach,),
         )
     )
 
 
-def within(text: str, offset: int, refusal: Refused) -> Refused:
+def shift_position(text: str, offset: int, refusal: Refused) -> Refused:
     """Return the refusal of a part with its position in the whole text, where the part starts at `offset`."""
     part = refusal.diagnostic
     assert isinstance(part, MalformedAddress)  # parsing raises no other refusal
-    return malformed(text, offset + part.position, part.problem, part.expected, *part.remedies)
+    return build_malformed(text, offset + part.position, part.problem, part.expected, *part.remedies)
 
 
 def require_text(value: object) -> str:
@@ -101,10 +101,10 @@ def require_text(value: object) -> str:
         try:
             return value.decode()
         except UnicodeDecodeError as error:
-            raise malformed("", error.start, "bytes that are not UTF-8", "UTF-8 text") from None
-    raise malformed("", 0, f"a value of type {type(value).__name__}", "text")
+            raise build_malformed("", error.start, "bytes that are not UTF-8", "UTF-8 text") from None
+    raise build_malformed("", 0, f"a value of type {type(value).__name__}", "text")
 
 
-def _sendable(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """Replace lone surrogates, which JSON cannot carry, with question marks."""
     return text.encode("utf-8", "replace").decode()

@@ -1,7 +1,7 @@
 """Words that no agent, slug or alias may use, and the explanation of each."""
 
 from scout.base.refusal import Refused
-from scout.identity.problem import ReservedName, instead
+from scout.identity.problem import ReservedName, suggest
 
 # Every key of a qualifier in text, and its dimension.
 KEYS = {
@@ -49,6 +49,6 @@ def check_name(name: str) -> str:
     teaches = RESERVED.get(name)
     if teaches is None:
         return name
-    proposal = instead(f"@my-{name}", "a free name of your own")
-    syntax = (instead(f"@name#{name}", "the harness of an agent"),) if name in HARNESSES else ()
+    proposal = suggest(f"@my-{name}", "a free name of your own")
+    syntax = (suggest(f"@name#{name}", "the harness of an agent"),) if name in HARNESSES else ()
     raise Refused(ReservedName(word=name, teaches=teaches, remedies=(*syntax, proposal)))

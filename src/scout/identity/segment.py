@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from scout.identity.problem import malformed, require_text
+from scout.identity.problem import build_malformed, require_text
 
 _OTHER = re.compile(r"[^a-z0-9]+")
 # NFKD sorts each run of accents in quadratic time. Folding drops accents, so short chunks are safe.
@@ -15,11 +15,11 @@ def fold(text: object) -> str:
     """Return the text as lowercase ASCII (NFKD), other runs as one `-`, edges trimmed; may be empty."""
     words = require_text(text)
     if not words.isascii():
-        words = "".join(_ascii(words[at : at + _STEP]) for at in range(0, len(words), _STEP))
+        words = "".join(_to_ascii(words[at : at + _STEP]) for at in range(0, len(words), _STEP))
     return _OTHER.sub("-", words.lower()).strip("-")
 
 
-def _ascii(text: str) -> str:
+def _to_ascii(text: str) -> str:
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
 
 
@@ -28,9 +28,9 @@ def is_folded(text: str) -> bool:
     return _FOLDED.fullmatch(text) is not None
 
 
-def segment(text: object) -> str:
+def fold_segment(text: object) -> str:
     """Return the folded segment; refuse text that folds to nothing."""
     folded = fold(text)
     if not folded:
-        raise malformed(require_text(text), 0, "nothing is left of the name", "a letter or a digit")
+        raise build_malformed(require_text(text), 0, "nothing is left of the name", "a letter or a digit")
     return folded

@@ -5,7 +5,7 @@ from enum import StrEnum
 from scout.base.machine import Machine
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.model.change import Mutable, moved
+from scout.model.change import Mutable, move_record
 
 
 class AllowanceState(StrEnum):
@@ -103,4 +103,4 @@ def revoke_allowance(
     allowance: Allowance, now: Time, *, reason: str = "", seen: int | None = None
 ) -> Allowance:
     """Revoke the allowance; later requests need a person again."""
-    return moved(ALLOWANCE, allowance, AllowanceMove.REVOKE, now, seen=seen, reason=reason)
+    return move_record(ALLOWANCE, allowance, AllowanceMove.REVOKE, now, seen=seen, reason=reason)

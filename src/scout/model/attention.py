@@ -6,7 +6,7 @@ from scout.base.machine import Machine
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.model.change import Mutable, moved
+from scout.model.change import Mutable, move_record
 from scout.model.permission import PermissionRequest
 from scout.model.ref import Ref
 
@@ -155,13 +155,13 @@ _ACTIONS = {
 _BLOCKING = frozenset(AttentionKind) - {AttentionKind.NOTIFY, AttentionKind.CONSULT}
 
 
-def actions_for(kind: AttentionKind, options: tuple[str, ...] = ()) -> tuple[AttentionAction, ...]:
+def list_actions(kind: AttentionKind, options: tuple[str, ...] = ()) -> tuple[AttentionAction, ...]:
     """Return the actions of a kind; each option becomes one answer."""
     answers = tuple(AttentionAction(move=AttentionMove.ANSWER, label=text, value=text) for text in options)
     return answers + _ACTIONS[kind]
 
 
-def risk_of_permission(request: PermissionRequest) -> Risk:
+def assess_risk(request: PermissionRequest) -> Risk:
     """Return the risk of a request: high if it has hidden characters or is cut, else medium."""
     return Risk.HIGH if request.hidden or request.cut else Risk.MEDIUM
 
@@ -181,7 +181,7 @@ def is_blocking(attention: Attention) -> bool:
 
 def notify_attention(attention: Attention, now: Time) -> Attention:
     """Record that a person was notified."""
-    return moved(ATTENTION, attention, AttentionMove.NOTIFY, now)
+    return move_record(ATTENTION, attention, AttentionMove.NOTIFY, now)
 
 
 def decide_attention(
@@ -202,9 +202,11 @@ def decide_attention(
         raise Refused(BadRequest(problem=problem, field="move"))
     if move is AttentionMove.ANSWER and not (answer or "").strip():
         raise Refused(BadRequest(problem="an answer needs a text", field="answer"))
-    return moved(ATTENTION, attention, move, now, seen=seen, answer=answer, decided_by=by, reason=reason)
+    return move_record(
+        ATTENTION, attention, move, now, seen=seen, answer=answer, decided_by=by, reason=reason
+    )
 
 
 def expire_attention(attention: Attention, now: Time) -> Attention:
     """Expire the item without an answer; a consult takes its default action."""
-    return moved(ATTENTION, attention, AttentionMove.EXPIRE, now, answer=attention.default_action)
+    return move_record(ATTENTION, attention, AttentionMove.EXPIRE, now, answer=attention.default_action)

@@ -25,14 +25,14 @@ S = TypeVar("S", bound=StrEnum)
 M = TypeVar("M", bound=StrEnum)
 
 
-def changed(noun: str, record: R, now: Time, *, seen: int | None = None, **changes: Any) -> R:
+def change_record(noun: str, record: R, now: Time, *, seen: int | None = None, **changes: Any) -> R:
     """Return the record with `changes`; refuse if it changed after the caller read revision `seen`."""
     if seen is not None and seen != record.revision:
         raise Refused(WrongRevision(noun=noun, id=record.id, seen=seen, current=record.revision))
     return msgspec.structs.replace(record, revision=record.revision + 1, updated_at=now, **changes)
 
 
-def moved(
+def move_record(
     machine: Machine[S, M],
     record: R,
     move: M,
@@ -44,4 +44,4 @@ def moved(
 ) -> R:
     """Return the record after `move`; `field` is the name of its state field."""
     following = machine.after(getattr(record, field), move)
-    return changed(machine.noun, record, now, seen=seen, **{field: following}, **changes)
+    return change_record(machine.noun, record, now, seen=seen, **{field: following}, **changes)

@@ -13,7 +13,7 @@ from scout.model.flight import (
     Flight,
     FlightPhase,
     FlightState,
-    error_of,
+    build_error,
     fail_flight,
     note_flight,
     retry_remedy,
@@ -42,7 +42,7 @@ class Trouble(NamedTuple):
     remedies: tuple[Remedy, ...] = ()
 
 
-def on_leased(flight: Flight, delivery: Delivery, now: Time) -> Flight:
+def follow_lease(flight: Flight, delivery: Delivery, now: Time) -> Flight:
     """Record that an attempt started and the target is being woken."""
     if flight.state is not FlightState.QUEUED:
         return flight
@@ -58,14 +58,14 @@ def on_leased(flight: Flight, delivery: Delivery, now: Time) -> Flight:
     )
 
 
-def on_acked(flight: Flight, delivery: Delivery, now: Time) -> Flight:
+def follow_ack(flight: Flight, delivery: Delivery, now: Time) -> Flight:
     """Start the flight: the program accepted the prompt."""
     if flight.state is not FlightState.QUEUED:
         return flight
     return start_flight(flight, now, endpoint_id=delivery.endpoint_id, session_id=delivery.session_id)
 
 
-def on_returned(flight: Flight, delivery: Delivery, now: Time) -> Flight:
+def follow_return(flight: Flight, delivery: Delivery, now: Time) -> Flight:
     """Record that the attempt failed and will be retried."""
     if flight.state is not FlightState.QUEUED:
         return flight
@@ -74,7 +74,7 @@ def on_returned(flight: Flight, delivery: Delivery, now: Time) -> Flight:
     return note_flight(flight, FlightPhase.RETRYING, now, reason=reason, next_check_at=check)
 
 
-def on_dead_lettered(
+def follow_dead_letter(
     flight: Flight,
     delivery: Delivery,
     now: Time,
@@ -93,14 +93,14 @@ def on_dead_lettered(
         log=trouble.log,
         remedies=trouble.remedies or (retry_remedy(flight),),
     )
-    return fail_flight(flight, error_of(problem, trouble.log), now)
+    return fail_flight(flight, build_error(problem, trouble.log), now)
 
 
 _FOLLOW = {
-    DeliveryState.PENDING: on_returned,
-    DeliveryState.LEASED: on_leased,
-    DeliveryState.ACKED: on_acked,
-    DeliveryState.DEAD_LETTERED: on_dead_lettered,
+    DeliveryState.PENDING: follow_return,
+    DeliveryState.LEASED: follow_lease,
+    DeliveryState.ACKED: follow_ack,
+    DeliveryState.DEAD_LETTERED: follow_dead_letter,
 }
 
 
@@ -126,31 +126,31 @@ def follow_flight(item: WorkItem, flight: Flight, now: Time) -> tuple[WorkItem, 
         return ()
     match flight.state:
         case FlightState.RUNNING:
-            return (start_work(item, now),) if item.state is WorkState.OPEN else _resumed(item, now)
+            return (start_work(item, now),) if item.state is WorkState.OPEN else _resume_if_waiting(item, now)
         case FlightState.COMPLETED:
-            return _completed(item, now)
+            return _complete(item, now)
         case FlightState.FAILED:
-            return _failed(item, flight, now)
+            return _fail(item, flight, now)
         case FlightState.CANCELLED:
             return (cancel_work(item, flight.reason, now),)
         case _:
             return ()
 
 
-def _resumed(item: WorkItem, now: Time) -> tuple[WorkItem, ...]:
+def _resume_if_waiting(item: WorkItem, now: Time) -> tuple[WorkItem, ...]:
     return (resume_work(item, now),) if item.state is WorkState.WAITING else ()
 
 
-def _completed(item: WorkItem, now: Time) -> tuple[WorkItem, ...]:
-    steps = _resumed(item, now)
+def _complete(item: WorkItem, now: Time) -> tuple[WorkItem, ...]:
+    steps = _resume_if_waiting(item, now)
     submitted = submit_work((item, *steps)[-1], now)
     if item.acceptance is not Acceptance.NONE:
         return (*steps, submitted)
     return (*steps, submitted, accept_work(submitted, now))
 
 
-def _failed(item: WorkItem, flight: Flight, now: Time) -> tuple[WorkItem, ...]:
-    steps = _resumed(item, now)
+def _fail(item: WorkItem, flight: Flight, now: Time) -> tuple[WorkItem, ...]:
+    steps = _resume_if_waiting(item, now)
     on = WaitingOn(kind=WaitingKind.ACTOR, ref=item.requester_id)
     waiting = wait_work((item, *steps)[-1], on, item.requester_id, now, reason=flight.reason)
     return (*steps, waiting)

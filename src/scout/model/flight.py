@@ -10,7 +10,7 @@ from scout.base.record import Record
 from scout.base.refusal import Diagnostic, Refused, Remedy, WrongState
 from scout.base.time import Time
 from scout.model.ask import Ask, SessionPolicy
-from scout.model.change import Mutable, changed, moved
+from scout.model.change import Mutable, change_record, move_record
 from scout.model.problems.session import EmptyReply
 from scout.model.waiting import WaitingKind, WaitingOn, check_waiting
 
@@ -129,7 +129,7 @@ class Flight(Mutable):
         return needs or on.kind is WaitingKind.QUESTION
 
 
-def new_flight(flight_id: str, ask: Ask, now: Time, *, attempt: int = 1) -> Flight:
+def create_flight(flight_id: str, ask: Ask, now: Time, *, attempt: int = 1) -> Flight:
     """Return the next flight of an ask."""
     return Flight(
         id=flight_id,
@@ -155,7 +155,7 @@ def retry_remedy(flight: Flight) -> Remedy:
     return Remedy(operation="flight.retry", parameters={"flightId": flight.id}, why=why)
 
 
-def error_of(diagnostic: Diagnostic, log: str | None = None) -> FlightError:
+def build_error(diagnostic: Diagnostic, log: str | None = None) -> FlightError:
     """Return the flight error for a diagnostic."""
     return FlightError(
         code=diagnostic.code, message=diagnostic.message, remedies=diagnostic.remedies, log=log
@@ -171,7 +171,7 @@ def start_flight(
     session_id: str | None = None,
 ) -> Flight:
     """Start the flight: the target accepted the prompt."""
-    return moved(
+    return move_record(
         FLIGHT,
         flight,
         FlightMove.START,
@@ -180,7 +180,7 @@ def start_flight(
         endpoint_id=endpoint_id or flight.endpoint_id,
         session_id=session_id or flight.session_id,
         started_at=now,
-        **_working(flight, "the target works on it", now),
+        **_set_working(flight, "the target works on it", now),
     )
 
 
@@ -194,14 +194,14 @@ def wait_flight(
     reason: str = "",
 ) -> Flight:
     """Mark the flight as waiting on a dependency; its owner or an end time is required."""
-    waits = _waits(on, next_move_owner_id, reason, now)
-    return moved(FLIGHT, flight, FlightMove.WAIT, now, seen=seen, phase=FlightPhase.WAITING, **waits)
+    waits = _set_waiting(on, next_move_owner_id, reason, now)
+    return move_record(FLIGHT, flight, FlightMove.WAIT, now, seen=seen, phase=FlightPhase.WAITING, **waits)
 
 
 def resume_flight(flight: Flight, now: Time, *, seen: int | None = None) -> Flight:
     """Resume the flight: its dependency is resolved."""
-    working = _working(flight, "the wait is over", now)
-    return moved(FLIGHT, flight, FlightMove.RESUME, now, seen=seen, **working)
+    working = _set_working(flight, "the wait is over", now)
+    return move_record(FLIGHT, flight, FlightMove.RESUME, now, seen=seen, **working)
 
 
 def complete_flight(
@@ -217,8 +217,8 @@ def complete_flight(
     FLIGHT.after(flight.state, FlightMove.COMPLETE)
     if not text.strip():
         empty = EmptyReply(flight_id=flight.id, remedies=(retry_remedy(flight),))
-        return fail_flight(flight, error_of(empty), now, seen=seen)
-    return moved(
+        return fail_flight(flight, build_error(empty), now, seen=seen)
+    return move_record(
         FLIGHT,
         flight,
         FlightMove.COMPLETE,
@@ -227,26 +227,28 @@ def complete_flight(
         output=text,
         output_message_id=message_id,
         completed_by=by,
-        **_done("completed", now),
+        **_set_done("completed", now),
     )
 
 
 def fail_flight(flight: Flight, error: FlightError, now: Time, *, seen: int | None = None) -> Flight:
     """Fail the flight; the error carries the remedies."""
-    done = _done(error.message, now)
-    return moved(FLIGHT, flight, FlightMove.FAIL, now, seen=seen, error=error, **done)
+    done = _set_done(error.message, now)
+    return move_record(FLIGHT, flight, FlightMove.FAIL, now, seen=seen, error=error, **done)
 
 
 def cancel_flight(flight: Flight, reason: str, now: Time, *, seen: int | None = None) -> Flight:
     """Cancel the flight."""
-    return moved(FLIGHT, flight, FlightMove.CANCEL, now, seen=seen, **_done(reason or "cancelled", now))
+    return move_record(
+        FLIGHT, flight, FlightMove.CANCEL, now, seen=seen, **_set_done(reason or "cancelled", now)
+    )
 
 
 def retry_flight(flight: Flight, ask: Ask, flight_id: str, now: Time) -> Flight:
     """Return a new flight of the same ask; refuse unless this one failed or was cancelled."""
     if flight.state not in (FlightState.FAILED, FlightState.CANCELLED):
-        raise _not_now(flight, "retry")
-    return new_flight(flight_id, ask, now, attempt=flight.attempt + 1)
+        raise _refuse_move(flight, "retry")
+    return create_flight(flight_id, ask, now, attempt=flight.attempt + 1)
 
 
 def hold_flight(
@@ -259,33 +261,33 @@ def hold_flight(
 ) -> Flight:
     """Hold a queued flight until a dependency is resolved (a manual agent, a budget)."""
     if flight.state is not FlightState.QUEUED:
-        raise _not_now(flight, "hold")
-    return note_flight(flight, FlightPhase.HELD, now, **_waits(on, next_move_owner_id, reason, now))
+        raise _refuse_move(flight, "hold")
+    return note_flight(flight, FlightPhase.HELD, now, **_set_waiting(on, next_move_owner_id, reason, now))
 
 
 def note_flight(flight: Flight, phase: FlightPhase, now: Time, **changes: Any) -> Flight:
     """Set the phase, reason or next check in the same state; refuse for a finished flight."""
     if flight.state in FLIGHT.terminal:
-        raise _not_now(flight, phase)
+        raise _refuse_move(flight, phase)
     facts = {"next_check_at": now.plus(CHECK_EVERY), **changes}
-    return changed("flight", flight, now, phase=phase, **facts)
+    return change_record("flight", flight, now, phase=phase, **facts)
 
 
 def postpone_flight(flight: Flight, next_check_at: Time) -> Flight:
     """Set only the next check; `updated_at` stays, so the last real change remains visible."""
     if flight.state in FLIGHT.terminal:
-        raise _not_now(flight, "postpone")
+        raise _refuse_move(flight, "postpone")
     return replace(flight, revision=flight.revision + 1, next_check_at=next_check_at)
 
 
-def _not_now(flight: Flight, move: str) -> Refused:
+def _refuse_move(flight: Flight, move: str) -> Refused:
     state = flight.state
     accepts = tuple(FLIGHT.accepts(state))
     terminal = state in FLIGHT.terminal
     return Refused(WrongState(noun="flight", state=state, move=move, accepts=accepts, terminal=terminal))
 
 
-def _working(flight: Flight, reason: str, now: Time) -> dict[str, Any]:
+def _set_working(flight: Flight, reason: str, now: Time) -> dict[str, Any]:
     return {
         "phase": FlightPhase.WORKING,
         "reason": reason,
@@ -295,22 +297,22 @@ def _working(flight: Flight, reason: str, now: Time) -> dict[str, Any]:
     }
 
 
-def _waits(on: WaitingOn, next_move_owner_id: str | None, reason: str, now: Time) -> dict[str, Any]:
+def _set_waiting(on: WaitingOn, next_move_owner_id: str | None, reason: str, now: Time) -> dict[str, Any]:
     check_waiting(on, next_move_owner_id)
     return {
-        "reason": reason or _because(on),
+        "reason": reason or _describe_wait(on),
         "next_check_at": on.until or now.plus(CHECK_EVERY),
         "waiting_on": on,
         "next_move_owner_id": next_move_owner_id,
     }
 
 
-def _because(on: WaitingOn) -> str:
+def _describe_wait(on: WaitingOn) -> str:
     what = f" {on.ref}" if on.ref else ""
     return f"waiting on {on.kind.replace('_', ' ')}{what}"
 
 
-def _done(reason: str, now: Time) -> dict[str, Any]:
+def _set_done(reason: str, now: Time) -> dict[str, Any]:
     return {
         "phase": FlightPhase.DONE,
         "reason": reason,

@@ -7,7 +7,7 @@ from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
 from scout.identity.path import AgentPath
-from scout.model.change import Mutable, moved
+from scout.model.change import Mutable, move_record
 
 
 class GrantState(StrEnum):
@@ -84,4 +84,4 @@ def end_grant(
     grant: Grant, move: GrantMove, now: Time, *, reason: str = "", seen: int | None = None
 ) -> Grant:
     """Revoke or expire the grant."""
-    return moved(GRANT, grant, move, now, seen=seen, reason=reason)
+    return move_record(GRANT, grant, move, now, seen=seen, reason=reason)

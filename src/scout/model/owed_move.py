@@ -26,7 +26,7 @@ class OwedMove(NamedTuple):
     since: Time
 
 
-def owed_move(record: Question | WorkItem | Flight) -> OwedMove | None:
+def find_owed_move(record: Question | WorkItem | Flight) -> OwedMove | None:
     """Return the move that is owed for a record, or None."""
     match record:
         case Question(state=state) if state in _QUESTION:

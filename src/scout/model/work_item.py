@@ -9,7 +9,7 @@ from scout.base.machine import Machine
 from scout.base.record import Record
 from scout.base.refusal import BadRequest, Refused
 from scout.base.time import Time
-from scout.model.change import Mutable, changed, moved
+from scout.model.change import Mutable, change_record, move_record
 from scout.model.waiting import WaitingKind, WaitingOn
 
 
@@ -145,7 +145,7 @@ _EDITABLE = frozenset(
 )
 
 
-def new_work(
+def create_work(
     work_id: str, title: str, now: Time, *, requester_id: str, owner_id: str, **more: Any
 ) -> WorkItem:
     """Return a new item; its owner holds the next move."""
@@ -165,12 +165,14 @@ def new_work(
 
 def start_work(item: WorkItem, now: Time, *, seen: int | None = None) -> WorkItem:
     """Start the work; the owner holds the next move."""
-    return moved(WORK_ITEM, item, WorkMove.START, now, seen=seen, next_move_owner_id=item.owner_id, reason="")
+    return move_record(
+        WORK_ITEM, item, WorkMove.START, now, seen=seen, next_move_owner_id=item.owner_id, reason=""
+    )
 
 
-def progress_work(item: WorkItem, progress: Progress, now: Time, *, seen: int | None = None) -> WorkItem:
+def update_progress(item: WorkItem, progress: Progress, now: Time, *, seen: int | None = None) -> WorkItem:
     """Record progress; the state does not change."""
-    return moved(WORK_ITEM, item, WorkMove.PROGRESS, now, seen=seen, progress=_checked(progress))
+    return move_record(WORK_ITEM, item, WorkMove.PROGRESS, now, seen=seen, progress=_check_progress(progress))
 
 
 def wait_work(
@@ -186,7 +188,7 @@ def wait_work(
     if not next_move_owner_id:
         problem = "a waiting work item names who owns the next move"
         raise Refused(BadRequest(problem=problem, field="nextMoveOwnerId"))
-    return moved(
+    return move_record(
         WORK_ITEM,
         item,
         WorkMove.WAIT,
@@ -200,7 +202,7 @@ def wait_work(
 
 def resume_work(item: WorkItem, now: Time, *, seen: int | None = None) -> WorkItem:
     """Resume the item: its dependency is resolved."""
-    return moved(WORK_ITEM, item, WorkMove.RESUME, now, seen=seen, **_back_to_owner(item))
+    return move_record(WORK_ITEM, item, WorkMove.RESUME, now, seen=seen, **_return_to_owner(item))
 
 
 def submit_work(
@@ -208,7 +210,7 @@ def submit_work(
 ) -> WorkItem:
     """Submit for review; the reviewer (default: the requester) holds the next move."""
     reviewer = reviewer_id or item.reviewer_id or item.requester_id
-    return moved(
+    return move_record(
         WORK_ITEM,
         item,
         WorkMove.SUBMIT,
@@ -216,21 +218,23 @@ def submit_work(
         seen=seen,
         reviewer_id=reviewer,
         next_move_owner_id=reviewer,
-        acceptance=_accepting(item, Acceptance.PENDING),
+        acceptance=_choose_acceptance(item, Acceptance.PENDING),
         progress=msgspec.structs.replace(item.progress, summary=summary or item.progress.summary),
     )
 
 
 def accept_work(item: WorkItem, now: Time, *, seen: int | None = None) -> WorkItem:
     """Accept the result; the item is settled."""
-    acceptance = _accepting(item, Acceptance.ACCEPTED)
-    return moved(WORK_ITEM, item, WorkMove.ACCEPT, now, seen=seen, acceptance=acceptance, **_settled("", now))
+    acceptance = _choose_acceptance(item, Acceptance.ACCEPTED)
+    return move_record(
+        WORK_ITEM, item, WorkMove.ACCEPT, now, seen=seen, acceptance=acceptance, **_set_settled("", now)
+    )
 
 
 def reopen_work(item: WorkItem, reason: str, now: Time, *, seen: int | None = None) -> WorkItem:
     """Reopen the item because the result is not, or no longer, sufficient; the owner resumes work."""
-    again = {**_back_to_owner(item), "reason": reason}
-    return moved(
+    again = {**_return_to_owner(item), "reason": reason}
+    return move_record(
         WORK_ITEM,
         item,
         WorkMove.REOPEN,
@@ -250,7 +254,7 @@ def hand_over_work(
         raise Refused(BadRequest(problem="handing over needs the new owner", field="ownerId"))
     held = item.next_move_owner_id == item.owner_id
     holder = owner_id if held else item.next_move_owner_id
-    return moved(
+    return move_record(
         WORK_ITEM,
         item,
         WorkMove.HAND_OVER,
@@ -264,7 +268,7 @@ def hand_over_work(
 
 def cancel_work(item: WorkItem, reason: str, now: Time, *, seen: int | None = None) -> WorkItem:
     """Cancel the item permanently."""
-    return moved(WORK_ITEM, item, WorkMove.CANCEL, now, seen=seen, **_settled(reason, now))
+    return move_record(WORK_ITEM, item, WorkMove.CANCEL, now, seen=seen, **_set_settled(reason, now))
 
 
 def give_next_move(item: WorkItem, holder_id: str, reason: str, now: Time) -> WorkItem:
@@ -272,7 +276,7 @@ def give_next_move(item: WorkItem, holder_id: str, reason: str, now: Time) -> Wo
     if not holder_id or item.state in WORK_ITEM.settled:
         problem = "the next move of an unsettled item goes to somebody"
         raise Refused(BadRequest(problem=problem, field="nextMoveOwnerId"))
-    return changed("work item", item, now, next_move_owner_id=holder_id, reason=reason)
+    return change_record("work item", item, now, next_move_owner_id=holder_id, reason=reason)
 
 
 def relate_work(item: WorkItem, kind: RelationKind, other_id: str, now: Time) -> WorkItem:
@@ -282,7 +286,7 @@ def relate_work(item: WorkItem, kind: RelationKind, other_id: str, now: Time) ->
     relation = Relation(kind=kind, work_item_id=other_id)
     if relation in item.relations:
         return item
-    return changed("work item", item, now, relations=(*item.relations, relation))
+    return change_record("work item", item, now, relations=(*item.relations, relation))
 
 
 def update_work(item: WorkItem, now: Time, *, seen: int | None = None, **changes: Any) -> WorkItem:
@@ -295,22 +299,22 @@ def update_work(item: WorkItem, now: Time, *, seen: int | None = None, **changes
     held = item.state is WorkState.REVIEW and item.next_move_owner_id == item.reviewer_id
     if held and "reviewer_id" in changes:
         changes["next_move_owner_id"] = changes["reviewer_id"] or item.requester_id
-    return changed("work item", item, now, seen=seen, **changes)
+    return change_record("work item", item, now, seen=seen, **changes)
 
 
-def _accepting(item: WorkItem, reached: Acceptance) -> Acceptance:
+def _choose_acceptance(item: WorkItem, reached: Acceptance) -> Acceptance:
     return Acceptance.NONE if item.acceptance is Acceptance.NONE else reached
 
 
-def _back_to_owner(item: WorkItem) -> dict[str, Any]:
+def _return_to_owner(item: WorkItem) -> dict[str, Any]:
     return {"waiting_on": None, "next_move_owner_id": item.owner_id, "reason": ""}
 
 
-def _settled(reason: str, now: Time) -> dict[str, Any]:
+def _set_settled(reason: str, now: Time) -> dict[str, Any]:
     return {"waiting_on": None, "next_move_owner_id": None, "reason": reason, "settled_at": now}
 
 
-def _checked(progress: Progress) -> Progress:
+def _check_progress(progress: Progress) -> Progress:
     total = progress.total
     steps = progress.done >= 0 and (total is None or progress.done <= total)
     if not steps or not 0 <= (progress.percent or 0) <= 100:

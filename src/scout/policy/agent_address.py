@@ -14,7 +14,7 @@ _DIMENSIONS = ("workspace_qualifier", "profile", "node")
 _ALIASES = 20
 
 
-def agent_address(agent: Agent, directory: Directory, node: str | None = None) -> str:
+def format_agent_address(agent: Agent, directory: Directory, node: str | None = None) -> str:
     """Return the shortest handle that resolves to this agent for a caller outside every project, on `node`.
 
     The handle never contains a harness or model. An agent without a handle is shown by its path.
@@ -26,11 +26,11 @@ def agent_address(agent: Agent, directory: Directory, node: str | None = None) -
 def find_address(agent: Agent, directory: Directory, node: str | None = None) -> Address | None:
     """Return the same as an `Address`; None for an agent that is addressed only by its path."""
     canonical = Instance(agent=agent).address
-    spellings = _spellings(canonical) if canonical else []
-    return next((one for one in spellings if _means(one, agent, directory, node)), None)
+    spellings = _list_spellings(canonical) if canonical else []
+    return next((one for one in spellings if _resolves_to(one, agent, directory, node)), None)
 
 
-def shorter_alias(agent: Agent, address: str, directory: Directory) -> str | None:
+def find_shorter_alias(agent: Agent, address: str, directory: Directory) -> str | None:
     """Return the agent's shortest active alias that is shorter than its address."""
     names = [
         f"@{alias.name}"
@@ -42,7 +42,7 @@ def shorter_alias(agent: Agent, address: str, directory: Directory) -> str | Non
     return min((name for name in names if len(name) < len(address)), key=len, default=None)
 
 
-def wanted_by(address: Address) -> Wanted:
+def build_wanted(address: Address) -> Wanted:
     """Return the query for the agents a handle matches, regardless of harness and model."""
     return Wanted(
         definition_id=address.definition_id,
@@ -52,7 +52,7 @@ def wanted_by(address: Address) -> Wanted:
     )
 
 
-def exact_match(wanted: Wanted, directory: Directory) -> tuple[Agent, ...]:
+def find_exact(wanted: Wanted, directory: Directory) -> tuple[Agent, ...]:
     """Return at most two agents with exactly this workspace and profile; prefer one without a node."""
     exact = directory.find(replace(wanted, exact=True), 2)
     if len(exact) > 1 and wanted.node is None:
@@ -61,7 +61,7 @@ def exact_match(wanted: Wanted, directory: Directory) -> tuple[Agent, ...]:
     return exact
 
 
-def closest_matches(wanted: Wanted, agents: Iterable[Agent]) -> list[Agent]:
+def find_closest(wanted: Wanted, agents: Iterable[Agent]) -> list[Agent]:
     """Return the agents with exactly this workspace and profile, or else all agents that match the query."""
     pool = [one for one in agents if _has_qualifiers(one, wanted)]
     exact = [one for one in pool if (one.workspace, one.profile) == (wanted.workspace, wanted.profile)]
@@ -73,7 +73,7 @@ def _has_qualifiers(agent: Agent, wanted: Wanted) -> bool:
     return all(getattr(wanted, name) in (None, getattr(agent, name)) for name in names)
 
 
-def _spellings(canonical: Address) -> list[Address]:
+def _list_spellings(canonical: Address) -> list[Address]:
     """Return every combination of the agent's qualifiers, shortest text first."""
     given = [name for name in _DIMENSIONS if getattr(canonical, name)]
     chosen = [kept for count in range(len(given) + 1) for kept in combinations(given, count)]
@@ -84,17 +84,17 @@ def _spellings(canonical: Address) -> list[Address]:
     return sorted(texts, key=lambda one: len(one.canonical))
 
 
-def _means(address: Address, agent: Agent, directory: Directory, node: str | None) -> bool:
+def _resolves_to(address: Address, agent: Agent, directory: Directory, node: str | None) -> bool:
     """Whether the handle resolves to this agent, judged by agent names alone."""
     alias = directory.alias(address.definition_id) if address.is_bare else None
     if alias is not None and alias.state is not AliasState.REMOVED:
         return False
-    wanted = wanted_by(address)
+    wanted = build_wanted(address)
     here = replace(wanted, node=node) if node and wanted.node is None else wanted
     pool = here if directory.find(here, 1) else wanted
     found = directory.find(pool, 2)
     if not found:
         tombstone = directory.retired(wanted)
         return tombstone is not None and tombstone.id == agent.id
-    meant = found if len(found) == 1 else exact_match(pool, directory)
+    meant = found if len(found) == 1 else find_exact(pool, directory)
     return [one.id for one in meant] == [agent.id]

@@ -44,26 +44,26 @@ def check_chain(
         if link.target.is_same(ask.target) and link.body_hash == ask.body_hash:
             raise Refused(AskLoop(chain=chain, limit=limit, remedies=(_wait_for(link),)))
     if any(link.asker.is_same(ask.target) for link in above):
-        raise Refused(AskLoop(chain=chain, limit=limit, remedies=(_back_to(ask, lineage),)))
+        raise Refused(AskLoop(chain=chain, limit=limit, remedies=(_find_back_link(ask, lineage),)))
     if len(above) > limit:
-        remedies = (*(_question(link) for link in lineage[-1:]), raise_limit("askChain", limit))
+        remedies = (*(_suggest_question(link) for link in lineage[-1:]), raise_limit("askChain", limit))
         raise Refused(AskLoop(chain=chain, limit=limit, remedies=remedies))
     rule = "inside of another ask" if lineage else "first ask"
     return ChainDecision(rule=rule, chain=chain, length=len(above), limit=limit)
 
 
-def clarification(lineage: Sequence[Link], asker: Party) -> Link | None:
+def find_clarification(lineage: Sequence[Link], asker: Party) -> Link | None:
     """Return the open ask in which this asker waits; a question in its flight is not a loop."""
     return next((link for link in reversed(lineage) if link.asker.is_same(asker)), None)
 
 
-def _back_to(ask: Link, lineage: Sequence[Link]) -> Remedy:
+def _find_back_link(ask: Link, lineage: Sequence[Link]) -> Remedy:
     """Suggest a question to the waiting agent, or a new session for an agent that asks itself."""
-    waiting = clarification(lineage, ask.target)
-    return _another_session(ask) if waiting is None else _question(waiting)
+    waiting = find_clarification(lineage, ask.target)
+    return _suggest_session(ask) if waiting is None else _suggest_question(waiting)
 
 
-def _question(link: Link) -> Remedy:
+def _suggest_question(link: Link) -> Remedy:
     return Remedy(
         operation="question.create",
         parameters={"to": link.asker_address, "flightId": link.flight_id, "body": PLACEHOLDER},
@@ -71,7 +71,7 @@ def _question(link: Link) -> Remedy:
     )
 
 
-def _another_session(ask: Link) -> Remedy:
+def _suggest_session(ask: Link) -> Remedy:
     parameters = {"to": ask.target_address, "sessionPolicy": "new", "body": "TEXT"}
     return Remedy(operation="ask", parameters=parameters, why="you are the target: use a new session")
 

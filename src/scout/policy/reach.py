@@ -7,7 +7,7 @@ from scout.base.record import Record
 from scout.base.refusal import PLACEHOLDER, Refused, Remedy
 from scout.base.time import Time
 from scout.model.agent import Agent, Lifecycle, WakePolicy
-from scout.model.endpoint import Endpoint, EndpointState, is_online, wake_policy_of
+from scout.model.endpoint import Endpoint, EndpointState, get_wake_policy, is_online
 from scout.model.problems.target import RetiredTarget, TargetOffline
 from scout.policy.limits import Periods
 
@@ -51,7 +51,7 @@ class Reach(Record, omit_defaults=True):
         harness = {"harness": self.harness} if self.harness else {}
         return Remedy(operation="session.start", parameters={"agent": self.address, **harness})
 
-    def obstacle(self, waking: bool) -> str:
+    def find_obstacle(self, waking: bool) -> str:
         """Return why it cannot be reached, or an empty text. A plain message can wait until it is read."""
         if self.lifecycle is Lifecycle.RETIRED:
             return "it is retired"
@@ -59,7 +59,7 @@ class Reach(Record, omit_defaults=True):
             return self.why_not or "it cannot be woken"
         return ""
 
-    def action(self, waking: bool) -> WakeAction:
+    def choose_action(self, waking: bool) -> WakeAction:
         """Return the action that reaches it; a person starts a manual agent that has no live session."""
         if not waking or self.person:
             return WakeAction.DELIVER
@@ -67,7 +67,7 @@ class Reach(Record, omit_defaults=True):
         return WakeAction.HOLD if manual else WakeAction.WAKE
 
 
-def reach_of(
+def build_reach(
     agent: Agent,
     address: str,
     endpoints: Sequence[Endpoint],
@@ -85,7 +85,7 @@ def reach_of(
         agent_id=agent.id,
         address=address,
         lifecycle=agent.lifecycle,
-        policy=wake_policy_of(agent, latest),
+        policy=get_wake_policy(agent, latest),
         live=bool(online),
         wakeable=wakeable,
         person=person,
@@ -101,7 +101,7 @@ def check_reach(reach: Reach) -> WakeAction:
     if reach.lifecycle is Lifecycle.RETIRED:
         gone = RetiredTarget(address=reach.address, agent_id=reach.agent_id, remedies=(reach.remedy,))
         raise Refused(gone)
-    obstacle = reach.obstacle(waking=True)
+    obstacle = reach.find_obstacle(waking=True)
     if obstacle:
         wish = {"to": reach.address, "body": PLACEHOLDER, "ifUnreachable": "queue"}
         look = Remedy(operation="show", parameters={"address": reach.address}, why="show its endpoints")
@@ -110,15 +110,15 @@ def check_reach(reach: Reach) -> WakeAction:
         away = TargetOffline(
             address=reach.address,
             last_seen=reach.last_seen,
-            reason=_silent_words(reach) or obstacle,
+            reason=_describe_silence(reach) or obstacle,
             unreachable=reach.unreachable,
             remedies=remedies,
         )
         raise Refused(away)
-    return reach.action(waking=True)
+    return reach.choose_action(waking=True)
 
 
-def _silent_words(reach: Reach) -> str:
+def _describe_silence(reach: Reach) -> str:
     """Return the reason shown for an agent whose endpoint does not respond."""
     return "its session does not answer; it may come back by itself" if reach.unreachable else ""
 
@@ -126,4 +126,4 @@ def _silent_words(reach: Reach) -> str:
 def is_kept_warm(reach: Reach) -> bool:
     """Whether to start a session although no work is waiting."""
     cold = not reach.live and not reach.person
-    return reach.policy is WakePolicy.KEEP_WARM and cold and not reach.obstacle(waking=True)
+    return reach.policy is WakePolicy.KEEP_WARM and cold and not reach.find_obstacle(waking=True)

@@ -28,10 +28,10 @@ def decide_target(body: str, to: str | None, elsewhere: bool, resolve: ResolveAd
     mentions = find_mentions(body)
     soft = tuple(mention.address.canonical for mention in mentions.soft if mention.address)
     if to is not None:
-        found, (leading, noted) = resolve(to), _noted(mentions.leading, resolve)
+        found, (leading, noted) = resolve(to), _try_mention(mentions.leading, resolve)
         return Targeting(rule="structured target", target=found, leading=leading, soft=soft, unresolved=noted)
     if mentions.leading is not None:
-        found = _mentioned(mentions.leading, resolve)
+        found = _resolve_mention(mentions.leading, resolve)
         return Targeting(rule="leading mention", target=found, leading=found, soft=soft)
     if elsewhere:
         return Targeting(rule="conversation", soft=soft)
@@ -47,19 +47,19 @@ def decide_target(body: str, to: str | None, elsewhere: bool, resolve: ResolveAd
     )
 
 
-def _mentioned(mention: Mention, resolve: ResolveAddress) -> Resolution:
+def _resolve_mention(mention: Mention, resolve: ResolveAddress) -> Resolution:
     if mention.problem is not None:
         raise Refused(mention.problem)
     return resolve(mention.text)
 
 
-def _noted(
+def _try_mention(
     mention: Mention | None, resolve: ResolveAddress
 ) -> tuple[Resolution | None, tuple[Diagnostic, ...]]:
     """Resolve a mention beside a structured target; a mention that fails is noted, not refused."""
     if mention is None:
         return None, ()
     try:
-        return _mentioned(mention, resolve), ()
+        return _resolve_mention(mention, resolve), ()
     except Refused as refusal:
         return None, (refusal.diagnostic,)

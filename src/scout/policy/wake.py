@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from scout.base.codec import decode, encode
 from scout.base.record import Record
-from scout.base.refusal import Refused, Remedy, code_of
+from scout.base.refusal import Refused, Remedy, get_code
 from scout.base.time import Time
 from scout.model.conversation import ConversationKind, MessageKind, SoftMentions
 from scout.model.events.envelope import PassedOver, WakeFact
@@ -139,29 +139,31 @@ def decide_wake(
     occasion: Occasion, reaches: Mapping[str, Reach], routing: Routing = Routing()
 ) -> WakeDecision:
     """Choose the agent to wake, notify or hold for the operator, if any. `reaches` is by agent id."""
-    silence = _silence(occasion)
+    silence = _find_silence_rule(occasion)
     considered: list[Considered] = []
-    for role, party in _candidates(occasion, reaches, routing):
-        considered.append(_consider(role, party, occasion, reaches.get(party.agent_id), silence))
+    for role, party in _list_candidates(occasion, reaches, routing):
+        considered.append(_consider_candidate(role, party, occasion, reaches.get(party.agent_id), silence))
         if not considered[-1].why_not:
             break
     known = dict.fromkeys(one.party.agent_id for one in considered)
     looked_at = tuple(reaches[agent_id] for agent_id in known if agent_id in reaches)
-    return _decision(considered, silence, WakeFacts(occasion=occasion, reaches=looked_at, routing=routing))
+    return _build_decision(
+        considered, silence, WakeFacts(occasion=occasion, reaches=looked_at, routing=routing)
+    )
 
 
 def may_suggest(facts: WakeFacts) -> bool:
     """Whether to ask a router: the rules found nobody, and its suggestion would be used."""
     occasion = facts.occasion
-    if _silence(occasion):
+    if _find_silence_rule(occasion):
         return False
     decision = decide_wake(occasion, {reach.agent_id: reach for reach in facts.reaches}, facts.routing)
     asked = msgspec.structs.replace(occasion, suggestion=occasion.sender)
     found = decision.holder is not None or decision.instead_of is not None
-    return not found and bool(_suggested(asked, facts.routing))
+    return not found and bool(_list_suggested(asked, facts.routing))
 
 
-def budgeted(
+def apply_wake_budget(
     decision: WakeDecision, wakes: Sequence[Time], limits: Limits, now: Time, *, name: str = ""
 ) -> WakeDecision:
     """Return the decision, or hold it for the operator when agents have used up the conversation's wakes."""
@@ -177,17 +179,21 @@ def budgeted(
     return decision
 
 
-def _candidates(
+def _list_candidates(
     occasion: Occasion, reaches: Mapping[str, Reach], routing: Routing
 ) -> list[tuple[Role, Party]]:
-    found = [*_explicit(occasion), *_responsible(occasion, reaches), *_suggested(occasion, routing)]
+    found = [
+        *_list_explicit(occasion),
+        *_list_responsible(occasion, reaches),
+        *_list_suggested(occasion, routing),
+    ]
     first: dict[Party, Role] = {}
     for role, party in found:
         first.setdefault(party, role)
     return [(role, party) for party, role in first.items()]
 
 
-def _explicit(occasion: Occasion) -> list[tuple[Role, Party]]:
+def _list_explicit(occasion: Occasion) -> list[tuple[Role, Party]]:
     """Return structured targets, else the leading mention; soft mentions where the channel allows them."""
     named = [(Role.TARGET, party) for party in occasion.targets]
     if not named and occasion.leading is not None:
@@ -198,7 +204,7 @@ def _explicit(occasion: Occasion) -> list[tuple[Role, Party]]:
     return named + [(Role.SOFT_MENTION, party) for party in occasion.soft]
 
 
-def _responsible(occasion: Occasion, reaches: Mapping[str, Reach]) -> list[tuple[Role, Party]]:
+def _list_responsible(occasion: Occasion, reaches: Mapping[str, Reach]) -> list[tuple[Role, Party]]:
     """Return the next-move owner, then the owners to notify if that agent cannot act."""
     duty, place = occasion.duty, occasion.place
     holders: list[tuple[Role, str | None]] = []
@@ -209,24 +215,24 @@ def _responsible(occasion: Occasion, reaches: Mapping[str, Reach]) -> list[tuple
         holders = [next_move, (Role.OWNER, duty.owner_id), *holders]
         if duty.settled:
             holders = []
-        elif duty.waiting and not _is_lost(duty.next_move_owner_id, occasion, reaches):
+        elif duty.waiting and not _is_unreachable(duty.next_move_owner_id, occasion, reaches):
             holders = [next_move]
     return [(role, Party(agent_id=agent_id)) for role, agent_id in holders if agent_id]
 
 
-def _is_lost(agent_id: str | None, occasion: Occasion, reaches: Mapping[str, Reach]) -> bool:
+def _is_unreachable(agent_id: str | None, occasion: Occasion, reaches: Mapping[str, Reach]) -> bool:
     """Whether an agent other than the sender owns the next move and cannot be reached."""
     if agent_id is None or _is_sender(Party(agent_id=agent_id), occasion):
         return False
     reach = reaches.get(agent_id)
-    return reach is None or bool(reach.obstacle(_is_waking(occasion)))
+    return reach is None or bool(reach.find_obstacle(_is_waking(occasion)))
 
 
 def _is_sender(party: Party, occasion: Occasion) -> bool:
     return occasion.sender.is_same(party) and not occasion.follow_up
 
 
-def _suggested(occasion: Occasion, routing: Routing) -> list[tuple[Role, Party]]:
+def _list_suggested(occasion: Occasion, routing: Routing) -> list[tuple[Role, Party]]:
     """Return the router's suggestion: last, only in a channel of several agents, and only when enabled."""
     duty, place, party = occasion.duty, occasion.place, occasion.suggestion
     if party is None or place is None or not routing.model_assisted or not _is_waking(occasion):
@@ -236,7 +242,7 @@ def _suggested(occasion: Occasion, routing: Routing) -> list[tuple[Role, Party]]
     return [(Role.SUGGESTION, party)] if several and not decided else []
 
 
-def _silence(occasion: Occasion) -> str:
+def _find_silence_rule(occasion: Occasion) -> str:
     """Return the rule that wakes nobody, if one applies. Asks, questions and work always have a holder."""
     if occasion.kind in (MessageKind.STATUS, MessageKind.FINAL):
         return f"{occasion.kind} wakes nobody"
@@ -256,16 +262,18 @@ def _is_waking(occasion: Occasion, role: Role | None = None) -> bool:
     return role in (Role.MENTION, Role.SOFT_MENTION)
 
 
-def _consider(role: Role, party: Party, occasion: Occasion, reach: Reach | None, silence: str) -> Considered:
+def _consider_candidate(
+    role: Role, party: Party, occasion: Occasion, reach: Reach | None, silence: str
+) -> Considered:
     why_not = silence or ("it is the sender" if _is_sender(party, occasion) else "")
     if why_not:
         return Considered(role=role, party=party, why_not=why_not)
     waking = _is_waking(occasion, role)
-    obstacle = "nothing is known of it" if reach is None else reach.obstacle(waking)
+    obstacle = "nothing is known of it" if reach is None else reach.find_obstacle(waking)
     return Considered(role=role, party=party, why_not=obstacle, unreachable=bool(obstacle))
 
 
-def _decision(considered: Sequence[Considered], silence: str, facts: WakeFacts) -> WakeDecision:
+def _build_decision(considered: Sequence[Considered], silence: str, facts: WakeFacts) -> WakeDecision:
     reaches = {reach.agent_id: reach for reach in facts.reaches}
     missed = next((one for one in considered if one.unreachable), None)
     chosen = next((one for one in considered if not one.why_not), None)
@@ -275,30 +283,30 @@ def _decision(considered: Sequence[Considered], silence: str, facts: WakeFacts) 
         rule, remedies = "nobody can be reached", (lost.remedy,) if lost else ()
     if chosen is not None:
         reach = reaches[chosen.party.agent_id]
-        action, rule = reach.action(_is_waking(facts.occasion, chosen.role)), chosen.role
+        action, rule = reach.choose_action(_is_waking(facts.occasion, chosen.role)), chosen.role
         remedies = (reach.remedy,) if action is WakeAction.HOLD else ()
     return WakeDecision(
         action=action,
         rule=rule,
         holder=chosen.party if chosen else None,
         instead_of=missed.party if missed else None,
-        reason=_reason(missed, reaches) if missed else "",
+        reason=_build_reason(missed, reaches) if missed else "",
         considered=tuple(considered),
         remedies=remedies,
         facts=facts,
     )
 
 
-def _reason(missed: Considered, reaches: Mapping[str, Reach]) -> str:
+def _build_reason(missed: Considered, reaches: Mapping[str, Reach]) -> str:
     reach = reaches.get(missed.party.agent_id)
     name = reach.address if reach else missed.party.agent_id
     return f"{missed.role} {name}: {missed.why_not}"
 
 
-_BUDGET = code_of(WakeBudget)
+_BUDGET = get_code(WakeBudget)
 
 
-def in_words(wake: WakeFact) -> str:
+def describe_decision(wake: WakeFact) -> str:
     """Return a decision in one line: action, agent, rule, and the agents passed over."""
     session = f" in {wake.session_id}" if wake.session_id else ""
     whom = f" {wake.agent_id}{session}" if wake.agent_id else ""
@@ -307,7 +315,7 @@ def in_words(wake: WakeFact) -> str:
     return f"{wake.action}{whom} ({wake.rule}){instead}{passed}"
 
 
-def differs(stored: WakeFact) -> str:
+def compare_decision(stored: WakeFact) -> str:
     """Return what today's policy decides from a stored decision's facts; empty if it is the same."""
     try:
         facts = decode(stored.facts, WakeFacts)
@@ -318,5 +326,5 @@ def differs(stored: WakeFact) -> str:
     if stored.rule == _BUDGET and today.action == WakeAction.WAKE:
         # Earlier wakes are not in the facts: without the budget, a held decision is a wake.
         today = replace(today, action=WakeAction.HOLD, rule=_BUDGET)
-    words = in_words(today)
-    return "" if words == in_words(stored) else words
+    words = describe_decision(today)
+    return "" if words == describe_decision(stored) else words

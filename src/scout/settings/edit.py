@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from scout.base.refusal import BadRequest, Candidate, Refused, Remedy
-from scout.settings.load import flat, nearest, parse, problems_in
+from scout.settings.load import find_nearest, find_problems, flatten, parse
 from scout.settings.record import SETTINGS, Setting, Settings
 
 _FIXED = frozenset({"home", "config", "runtime", "socket"})
@@ -20,16 +20,16 @@ _FIXED = frozenset({"home", "config", "runtime", "socket"})
 
 def set_value(path: str, key: str, text: str) -> Any:
     """Write one setting to the file and return its value; `none` removes an optional setting."""
-    setting = _setting(key)
+    setting = _get_setting(key)
     try:
         value = setting.read(text)
     except ValueError as error:
-        parameters = {"key": key, "value": setting.written(setting.default)}
+        parameters = {"key": key, "value": setting.format(setting.default)}
         remedy = Remedy(operation="config.set", parameters=parameters, why="the default")
         raise Refused(
             BadRequest(problem=f"{key} = {text[:60]!r}: {error}", field=key, remedies=(remedy,))
         ) from None
-    with _locked(path):
+    with _lock_folder(path):
         _put(path, key, value)
     return value
 
@@ -41,18 +41,18 @@ def add_root(settings: Settings, directory: str) -> Settings:
         why = "is the whole disk" if root == "/" else "is no directory"
         remedy = Remedy(operation="config.roots", parameters={}, why="the roots there are")
         raise Refused(BadRequest(problem=f"{root} {why}", field="roots", remedies=(remedy,)))
-    with _locked(settings.config):
-        kept: object = parse(_bytes(settings.config), settings.config).get("roots", [])
+    with _lock_folder(settings.config):
+        kept: object = parse(_read_bytes(settings.config), settings.config).get("roots", [])
         roots = cast(list[str], kept) if isinstance(kept, list) else []
         if root not in (*settings.roots, *roots):
             _put(settings.config, "roots", (*roots, root))
     return msgspec.structs.replace(settings, roots=tuple(dict.fromkeys((*settings.roots, root))))
 
 
-def _setting(key: str) -> Setting:
+def _get_setting(key: str) -> Setting:
     if key in SETTINGS:
         return SETTINGS[key]
-    near = nearest(key)
+    near = find_nearest(key)
     problem = f"no setting is called {key[:80]}" + (f"; the nearest is {near[0]}" if near else "")
     if key in _FIXED:
         problem = f"{key} is no setting: SCOUT_HOME in the environment says where Scout keeps its files"
@@ -65,11 +65,11 @@ def _put(path: str, key: str, value: Any) -> None:
     """Write one key and keep every other line; mistyped forms of the key are removed."""
     import tomlkit  # noqa: PLC0415 (only writing a setting needs it)
 
-    before = _bytes(path)
+    before = _read_bytes(path)
     data = parse(before, path)
     document = tomlkit.parse(before.decode())
-    for typo, _ in flat(data):
-        if typo not in SETTINGS and nearest(typo)[:1] == [key]:
+    for typo, _ in flatten(data):
+        if typo not in SETTINGS and find_nearest(typo)[:1] == [key]:
             _remove(document, typo.split("."))
     if value is None:
         _remove(document, key.split("."))
@@ -102,32 +102,32 @@ def _remove(table: dict[str, Any], parts: list[str]) -> None:
 
 def _check(before: dict[str, Any], after: dict[str, Any], path: str) -> None:
     """Refuse a change that makes a setting wrong; settings that were already wrong may stay."""
-    old = problems_in(before, path)
-    if new := [one for one in problems_in(after, path) if one not in old]:
+    old = find_problems(before, path)
+    if new := [one for one in find_problems(after, path) if one not in old]:
         raise Refused(new[0])
 
 
 # -------------------------------------------------------------------------------------- the file
 
 
-def _bytes(path: str) -> bytes:
+def _read_bytes(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except FileNotFoundError:
         return b""
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise _build_refusal(path, error) from None
 
 
 @contextlib.contextmanager
-def _locked(path: str) -> Generator[None]:
+def _lock_folder(path: str) -> Generator[None]:
     """Lock the file's folder against other writers; the file cannot be the lock because it is replaced."""
     try:
         folder = Path(path).parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise _build_refusal(path, error) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -150,10 +150,10 @@ def _replace(path: str, text: str) -> None:
             Path(new).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise _unwritable(path, error) from None
+        raise _build_refusal(path, error) from None
 
 
-def _unwritable(path: str, error: OSError) -> Refused:
+def _build_refusal(path: str, error: OSError) -> Refused:
     remedy = Remedy(operation="config", parameters={}, why="where the file is expected")
     problem = f"{path} cannot be changed: {error.strerror}"
     return Refused(BadRequest(problem=problem, field="config.toml", remedies=(remedy,)))

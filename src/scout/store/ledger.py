@@ -10,7 +10,7 @@ from scout.model.endpoint import Endpoint
 from scout.model.events.envelope import Event
 from scout.model.events.event_types import read_event
 from scout.store import log
-from scout.store.table import QUERIES, table_of
+from scout.store.table import QUERIES, get_table
 
 T = TypeVar("T", bound=Record)
 LAST = "~"  # sorts after every id: where a list that starts with the newest record starts
@@ -47,21 +47,21 @@ class Ledger:
         """Return the record with this id."""
         if ident is None:
             return None
-        found = table_of(kind).get(self.connection, ident)
+        found = get_table(kind).get(self.connection, ident)
         return self.with_sign(found) if kind is Endpoint and found is not None else found
 
     def beginning(self, kind: type[Record], start: str, limit: int) -> list[str]:
         """Return the first ids that begin with this text."""
-        return table_of(kind).beginning(self.connection, start, limit)
+        return get_table(kind).beginning(self.connection, start, limit)
 
     def one(self, kind: type[T], query: str, **values: Any) -> T | None:
         """Return the first record that a named query finds."""
         found = self.connection.execute(QUERIES[query], values).fetchone()
-        return self.with_sign(table_of(kind).read(found[0])) if found else None
+        return self.with_sign(get_table(kind).read(found[0])) if found else None
 
     def many(self, kind: type[T], query: str, **values: Any) -> list[T]:
         """Return the records that a named query finds."""
-        read = table_of(kind).read
+        read = get_table(kind).read
         found = [read(data) for (data,) in self.connection.execute(QUERIES[query], values)]
         return [self.with_sign(one) for one in found] if kind is Endpoint and self._signs else found
 
@@ -91,8 +91,8 @@ class Ledger:
 
     def last_seq(self) -> int:
         """Return the number of the newest event."""
-        return log.last_seq(self.connection)
+        return log.read_last_seq(self.connection)
 
     def refresh(self, record: Record) -> None:
         """Write a row without an event: only for volatile fields, such as a sign of life."""
-        table_of(type(record)).write(self.connection, record)
+        get_table(type(record)).write(self.connection, record)

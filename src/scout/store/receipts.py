@@ -43,7 +43,7 @@ def forget(connection: sqlite3.Connection, before: Time, limit: int) -> int:
     return connection.execute(gone, (int(before), limit)).rowcount
 
 
-def last_look(connection: sqlite3.Connection, user: str) -> Time | None:
+def read_last_look(connection: sqlite3.Connection, user: str) -> Time | None:
     """Return when this person last looked, or None."""
     found = connection.execute("SELECT time FROM looks WHERE user = ?", (user,)).fetchone()
     return Time(found[0]) if found else None
@@ -57,7 +57,7 @@ def mark_look(connection: sqlite3.Connection, user: str, now: Time) -> None:
     )
 
 
-def rewind_look(connection: sqlite3.Connection, user: str, now: Time) -> None:
+def move_back_look(connection: sqlite3.Connection, user: str, now: Time) -> None:
     """Move looks in the future back to now, after the clock was corrected."""
     connection.execute("UPDATE looks SET time = min(time, ?) WHERE user = ?", (int(now), user))
 

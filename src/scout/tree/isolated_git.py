@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from scout.ports import GitFailed
 from scout.settings.folder import make_private
-from scout.tree.git import Repository, small_text
+from scout.tree.git import Repository, read_small_text
 
 _CONFIG = """[core]
 \trepositoryFormatVersion = 1
@@ -143,69 +143,76 @@ def open_git(repository: Repository, folder: Path, end: float) -> Generator[Isol
     make_private(objects)
     own = Path(tempfile.mkdtemp(prefix="git-", dir=folder))
     try:
-        _fill(own, repository, end)
-        yield IsolatedGit(repository.top, _environment(own, objects, repository), end)
+        _fill_folder(own, repository, end)
+        yield IsolatedGit(repository.top, _build_environment(own, objects, repository), end)
     except OSError as error:
         raise GitFailed(f"its repository cannot be read: {error.strerror}") from None
     finally:
         shutil.rmtree(own, ignore_errors=True)
 
 
-def _fill(own: Path, repository: Repository, end: float) -> None:
+def _fill_folder(own: Path, repository: Repository, end: float) -> None:
     """Fill the git folder with Scout's settings, a copy of the index, and the list of ignored files."""
     for name in ("refs", "info"):
         (own / name).mkdir(mode=0o700)
     (own / "HEAD").write_text("ref: refs/heads/none\n", "utf-8")
-    uses_sha256 = _FORMAT.search(small_text(Path(repository.common, "config")) or "")
-    config = _CONFIG.format(format="sha256" if uses_sha256 else "sha1", ignored=_ignored_everywhere(own, end))
+    uses_sha256 = _FORMAT.search(read_small_text(Path(repository.common, "config")) or "")
+    config = _CONFIG.format(
+        format="sha256" if uses_sha256 else "sha1", ignored=_find_global_ignores(own, end)
+    )
     (own / "config").write_text(config, "utf-8")
     (own / "info" / "attributes").write_text(_ATTRIBUTES, "utf-8")
-    ignored = small_text(Path(repository.common, "info", "exclude"))
+    ignored = read_small_text(Path(repository.common, "info", "exclude"))
     (own / "info" / "exclude").write_text(ignored or "", "utf-8")
-    for path in (Path(repository.own, "index"), *_shared_indexes(repository)):
+    for path in (Path(repository.own, "index"), *_list_shared_indexes(repository)):
         if path.is_file():  # a repository without a commit has no index
             shutil.copyfile(path, own / path.name)
 
 
-def _ignored_everywhere(own: Path, end: float) -> str:
+def _find_global_ignores(own: Path, end: float) -> str:
     """Return the setting that names the user's global list of ignored files."""
-    environment = {**_passed(), **_ENVIRONMENT, "PATH": _absolute_path(), "GIT_DIR": str(own)}
+    environment = {
+        **_list_passed_variables(),
+        **_ENVIRONMENT,
+        "PATH": _get_absolute_path(),
+        "GIT_DIR": str(own),
+    }
     del environment["GIT_CONFIG_GLOBAL"]
     words = ("config", "--global", "--type=path", "--get", "core.excludesFile")
     with contextlib.suppress(GitFailed):
         path = IsolatedGit(str(own), environment, end).run(*words, fine=(0, 1)).strip()
-        return f"\texcludesFile = {_in_config(path)}\n" if path else ""
+        return f"\texcludesFile = {_quote_for_config(path)}\n" if path else ""
     return ""
 
 
-def _in_config(value: str) -> str:
+def _quote_for_config(value: str) -> str:
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
-def _shared_indexes(repository: Repository) -> list[Path]:
+def _list_shared_indexes(repository: Repository) -> list[Path]:
     """Return the files that a split index refers to: the newest, because git keeps old ones for a while."""
     found = sorted(Path(repository.own).glob("sharedindex.*"), key=lambda path: path.lstat().st_mtime)
     return found[-_SHARED_INDEXES:]
 
 
-def _environment(own: Path, objects: Path, repository: Repository) -> dict[str, str]:
+def _build_environment(own: Path, objects: Path, repository: Repository) -> dict[str, str]:
     return {
-        **_passed(),
+        **_list_passed_variables(),
         **_ENVIRONMENT,
-        "PATH": _absolute_path(),
+        "PATH": _get_absolute_path(),
         "GIT_DIR": str(own),
         "GIT_WORK_TREE": repository.top,
         "GIT_INDEX_FILE": str(own / "index"),
         "GIT_OBJECT_DIRECTORY": str(objects),
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(f"{repository.common}/objects"),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quote_for_list(f"{repository.common}/objects"),
     }
 
 
-def _passed() -> dict[str, str]:
+def _list_passed_variables() -> dict[str, str]:
     return {name: value for name in ("HOME", "XDG_CONFIG_HOME") if (value := os.environ.get(name))}
 
 
-def _absolute_path() -> str:
+def _get_absolute_path() -> str:
     """Return PATH without relative folders: the working directory is the work tree, which is not trusted."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(folder for folder in folders if Path(folder).is_absolute()) or os.defpath
@@ -236,6 +243,6 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _quoted(path: str) -> str:
+def _quote_for_list(path: str) -> str:
     """Quote a path for a colon-separated list."""
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"' if set(path) & {":", '"'} else path

@@ -60,7 +60,7 @@ def spawn(launch: Launch, folder: Path) -> None:
         "/bin/sh",
         words,
         {**launch.environment, MARK: str(folder)},
-        file_actions=_own_files(),
+        file_actions=_list_file_actions(),
         setsid=True,
         setsigmask=(),
         setsigdef=_DEFAULT_SIGNALS,
@@ -77,7 +77,7 @@ def reap() -> None:
         _CHILDREN.discard(pid)
 
 
-def _own_files() -> list[tuple[Any, ...]]:
+def _list_file_actions() -> list[tuple[Any, ...]]:
     """Open /dev/null as standard streams, and close all descriptors that would be inherited."""
     null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
     return [*null, *((os.POSIX_SPAWN_CLOSE, number) for number in _list_inheritable())]
@@ -90,7 +90,7 @@ def _list_inheritable() -> Iterator[int]:
                 yield number
 
 
-def environment_for(
+def build_environment(
     given: Mapping[str, str],
     inherited: Mapping[str, str] = os.environ,
     also: Iterable[str] = (),

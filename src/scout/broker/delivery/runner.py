@@ -25,7 +25,7 @@ from scout.model.delivery import Delivery, DeliveryMove, DeliveryState, ack, is_
 from scout.model.flight import Flight
 from scout.model.problems.session import Layer, SessionFailed
 from scout.model.session import Session, SessionOrigin
-from scout.policy.host_text import mail_text
+from scout.policy.host_text import build_mail_text
 from scout.ports import (
     Accepted,
     Completed,
@@ -397,7 +397,7 @@ def lease_for_turn(tx: Transaction, ident: str, prepared: PreparedTurn) -> Steer
     leased = lease(delivery, HOLDER, tx.now, seconds=tx.rules.periods.lease)
     flight_state.record_delivery(tx, delivery, leased, DeliveryMove.LEASE)
     agent = tx.need(Agent, "agent", delivery.target)
-    return Steered(delivery.id, mail_text([build_mail(tx, agent, message)], prepared.harness))
+    return Steered(delivery.id, build_mail_text([build_mail(tx, agent, message)], prepared.harness))
 
 
 def settle_steering(tx: Transaction, ident: str, *, was_taken: bool) -> None:

@@ -11,7 +11,7 @@ from scout.broker.transaction.transaction import Transaction
 from scout.broker.transaction.transactions import until_stored
 from scout.model.conversation import BODY_LIMIT, Attachment
 from scout.model.final_text import find_secrets, hide_secrets, make_storable, shorten
-from scout.model.token import Token, hash_of, is_valid
+from scout.model.token import Token, hash_secret, is_valid
 from scout.ports import Blobs, Completed
 
 _NAME, _MEDIA_TYPE = "answer.txt", "text/plain; charset=utf-8"
@@ -48,7 +48,7 @@ def hide_tokens(tx: Transaction, text: str) -> str:
 
 
 def _is_live(tx: Transaction, secret: str) -> bool:
-    token = tx.ledger.one(Token, "token_hashed", hashed=hash_of(secret))
+    token = tx.ledger.one(Token, "token_hashed", hashed=hash_secret(secret))
     return token is not None and is_valid(token, tx.now)
 
 

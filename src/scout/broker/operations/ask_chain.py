@@ -4,7 +4,7 @@ import hashlib
 
 from scout.base.refusal import Refused
 from scout.base.time import Time
-from scout.broker.operations.flights import flight_named
+from scout.broker.operations.flights import find_flight
 from scout.broker.transaction.transaction import Transaction
 from scout.model.ask import Ask
 from scout.model.conversation import Message
@@ -17,16 +17,16 @@ from scout.store.ledger import LAST
 _MINUTE = 60
 
 
-def enclosing_ask(tx: Transaction, within: str | None) -> Ask | None:
+def find_enclosing_ask(tx: Transaction, within: str | None) -> Ask | None:
     """Return the ask that the caller is working on."""
-    flight = enclosing_flight(tx, within)
+    flight = find_enclosing_flight(tx, within)
     return tx.need(Ask, "ask", flight.ask_id) if flight else None
 
 
-def enclosing_flight(tx: Transaction, within: str | None) -> Flight | None:
+def find_enclosing_flight(tx: Transaction, within: str | None) -> Flight | None:
     """Return the flight the caller works on: the named one, else its session's, else its only running one."""
     if within is not None:
-        flight = flight_named(tx, within)
+        flight = find_flight(tx, within)
         if flight.target != tx.sender:
             raise tx.missing("flight of yours", within)
         return flight
@@ -74,21 +74,21 @@ def check_limits(tx: Transaction, ask: Ask, body: str) -> None:
         asker_address=sender,
         target=Party(agent_id=ask.target, session_id=ask.target_session_id),
         target_address=target,
-        body_hash=_hash(body),
+        body_hash=_hash_body(body),
     )
     try:
-        check_chain(ancestors_of(tx, ask), link, limits, _open_asks(tx, ask) if ask.chain else ())
+        check_chain(list_ancestors(tx, ask), link, limits, _open_asks(tx, ask) if ask.chain else ())
     except Refused as refusal:
         tx.alarms.append(refusal.diagnostic)
         raise
 
 
-def ancestors_of(tx: Transaction, ask: Ask) -> list[Link]:
+def list_ancestors(tx: Transaction, ask: Ask) -> list[Link]:
     """Return the enclosing asks of this one, oldest first."""
-    return [_link(tx, tx.need(Ask, "ask", ident)) for ident in ask.chain]
+    return [_build_link(tx, tx.need(Ask, "ask", ident)) for ident in ask.chain]
 
 
-def _link(tx: Transaction, ask: Ask) -> Link:
+def _build_link(tx: Transaction, ask: Ask) -> Link:
     flights = tx.ledger.many(Flight, "flights_of_ask", ask=ask.id)
     message = tx.get(Message, ask.message_id)
     return Link(
@@ -98,7 +98,7 @@ def _link(tx: Transaction, ask: Ask) -> Link:
         target_address=tx.address(ask.target),
         ask_id=ask.id,
         flight_id=flights[-1].id if flights else "",
-        body_hash=_hash(message.body) if message else "",
+        body_hash=_hash_body(message.body) if message else "",
     )
 
 
@@ -106,8 +106,8 @@ def _open_asks(tx: Transaction, ask: Ask) -> list[Link]:
     """Return the asker's open asks to the same target."""
     waits = tx.ledger.many(Flight, "flights_open_for", agent=ask.sender, before=LAST, limit=50)
     same = [one for one in waits if one.target == ask.target]
-    return [_link(tx, tx.need(Ask, "ask", one.ask_id)) for one in same]
+    return [_build_link(tx, tx.need(Ask, "ask", one.ask_id)) for one in same]
 
 
-def _hash(body: str) -> str:
+def _hash_body(body: str) -> str:
     return hashlib.sha256(body.encode()).hexdigest()

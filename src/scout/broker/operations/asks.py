@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from scout.base.refusal import BadRequest, Diagnostic, Refused, Remedy
 from scout.broker.effects import notices
 from scout.broker.operations import access, ask_chain
-from scout.broker.operations.flights import flight_named
+from scout.broker.operations.flights import find_flight
 from scout.broker.routing import (
     attachments,
     attention_items,
@@ -33,10 +33,10 @@ from scout.model.events.asks import AskCreated, FlightQueued
 from scout.model.events.directory import CardCreated
 from scout.model.events.envelope import Metadata
 from scout.model.events.talk import WorkItemCreated
-from scout.model.flight import Flight, new_flight, retry_flight
+from scout.model.flight import Flight, create_flight, retry_flight
 from scout.model.problems.session import HarnessUnavailable, NoSession
 from scout.model.session import Session, SessionState
-from scout.model.work_item import WorkItem, new_work
+from scout.model.work_item import WorkItem, create_work
 from scout.policy.choose import Choice, Demand
 from scout.policy.directory import Instance
 from scout.policy.permit import Deed
@@ -70,23 +70,23 @@ def make_ask(tx: Transaction, request: MakeAsk) -> AskReceipt:
         queue = request.if_unreachable is IfUnreachable.QUEUE
         route, waits = find_route(tx, agent, target.wish, target.choice, queue=queue)
     except Refused as refusal:
-        problem = refusal.diagnostic if request.project_path is None else _without_start(refusal.diagnostic)
-        raise Refused(_with_nearest_harness(problem)) from None
+        problem = refusal.diagnostic if request.project_path is None else _drop_start(refusal.diagnostic)
+        raise Refused(_offer_nearest_harness(problem)) from None
     _check_fork(tx, request, route)
     conversation = _find_conversation(tx, request, agent)
-    ask = _new_ask(tx, request, target, conversation)
+    ask = _create_ask(tx, request, target, conversation)
     ask_chain.check_limits(tx, ask, body)
-    flight = new_flight(tx.mint("flt"), ask, tx.now)
+    flight = create_flight(tx.mint("flt"), ask, tx.now)
     _create_work(tx, request, ask)
     message = _post_message(tx, request, ask, flight)
     tx.record(AskCreated, ask, move="create", target=ask.id)
-    return _queue(tx, ask, flight, message, route=route, conversation=conversation, waits=waits)
+    return _queue_flight(tx, ask, flight, message, route=route, conversation=conversation, waits=waits)
 
 
 # -- checks ------------------------------------------------------------------------------------------
 
 
-def _with_nearest_harness(problem: Diagnostic) -> Diagnostic:
+def _offer_nearest_harness(problem: Diagnostic) -> Diagnostic:
     """Offer the nearest harness in place of a misspelt one."""
     if not isinstance(problem, HarnessUnavailable) or not problem.candidates:
         return problem
@@ -95,7 +95,7 @@ def _with_nearest_harness(problem: Diagnostic) -> Diagnostic:
     return replace(problem, remedies=(again, *problem.remedies))
 
 
-def _without_start(problem: Diagnostic) -> Diagnostic:
+def _drop_start(problem: Diagnostic) -> Diagnostic:
     """Drop the remedies that name the project's agent: the refusal undoes its creation."""
     others = tuple(one for one in problem.remedies if one.operation != "session.start")
     return replace(problem, remedies=others)
@@ -126,9 +126,9 @@ def _find_conversation(tx: Transaction, request: MakeAsk, agent: Agent) -> Conve
 # -- records -----------------------------------------------------------------------------------------
 
 
-def _new_ask(tx: Transaction, request: MakeAsk, target: Target, conversation: Conversation) -> Ask:
+def _create_ask(tx: Transaction, request: MakeAsk, target: Target, conversation: Conversation) -> Ask:
     found, wish = target.found, target.wish
-    inside = ask_chain.enclosing_ask(tx, request.within)
+    inside = ask_chain.find_enclosing_ask(tx, request.within)
     policy = request.session_policy
     existing = SessionPolicy.EXISTING if wish.session_id else SessionPolicy.REUSE
     ask = Ask(
@@ -147,11 +147,11 @@ def _new_ask(tx: Transaction, request: MakeAsk, target: Target, conversation: Co
         harness=wish.harness,
         model=wish.model,
         node=wish.node,
-        reply_to=_return_address(tx, request),
+        reply_to=_find_return_address(tx, request),
         reply_to_session_id=request.reply_to_session_id,
         reply_mode=request.reply_mode,
         if_unreachable=request.if_unreachable,
-        work_item_id=_work_item_id(tx, request),
+        work_item_id=_find_work_item_id(tx, request),
         card_id=target.card.id if target.card else None,
         chain=(*inside.chain, inside.id) if inside else (),
         created_at=tx.now,
@@ -160,7 +160,7 @@ def _new_ask(tx: Transaction, request: MakeAsk, target: Target, conversation: Co
     return check_ask(ask)
 
 
-def _work_item_id(tx: Transaction, request: MakeAsk) -> str | None:
+def _find_work_item_id(tx: Transaction, request: MakeAsk) -> str | None:
     """Return the work item that the ask belongs to: one that the asker has a part in, or a new one."""
     if request.work_item is not None and request.work_item_id is not None:
         problem = "an ask belongs to a work item or begins one, not both"
@@ -176,7 +176,7 @@ def _work_item_id(tx: Transaction, request: MakeAsk) -> str | None:
 def _create_work(tx: Transaction, request: MakeAsk, ask: Ask) -> None:
     """Create the work item that the ask begins. Its owner is the target, which learns of it by the ask."""
     if request.work_item is not None and ask.work_item_id is not None:
-        item = new_work(
+        item = create_work(
             ask.work_item_id,
             request.work_item,
             tx.now,
@@ -188,7 +188,7 @@ def _create_work(tx: Transaction, request: MakeAsk, ask: Ask) -> None:
         notices.record_and_notify(tx, WorkItemCreated, item, move="create", reason=f"ask {ask.id}")
 
 
-def _return_address(tx: Transaction, request: MakeAsk) -> str | None:
+def _find_return_address(tx: Transaction, request: MakeAsk) -> str | None:
     """Return the agent that gets the answer instead of the asker, which must be allowed to address it."""
     named = tx.resolve(request.reply_to).agent if request.reply_to else None
     if request.reply_to_session_id is not None:
@@ -233,7 +233,7 @@ def _post_message(tx: Transaction, request: MakeAsk, ask: Ask, flight: Flight) -
 # -- the queue ---------------------------------------------------------------------------------------
 
 
-def _queue(
+def _queue_flight(
     tx: Transaction,
     ask: Ask,
     flight: Flight,
@@ -245,24 +245,24 @@ def _queue(
 ) -> AskReceipt:
     """Record the flight and its delivery: to a program, to an inbox, or held with a reason."""
     decision = decide_ask_wake(tx, ask, route, conversation)
-    queued = _with_forecast(tx, flight, carried=route.runs and decision.action is WakeAction.WAKE)
+    queued = _add_forecast(tx, flight, carried=route.runs and decision.action is WakeAction.WAKE)
     flight = hold_ask(tx, ask, queued, decision, waits)
     tx.record(FlightQueued, flight, move="queue", reason=flight.reason)
     delivery = deliver_ask(
         tx, ask, message, route=route, decision=decision, reason=flight.reason, waits=bool(waits)
     )
     notes = tuple(f"{root} is an allowed root from now on" for root in dict.fromkeys(tx.new_roots))
-    return _receipt_of(tx, ask, flight, delivery, route=route, notes=notes)
+    return _build_receipt(tx, ask, flight, delivery, route=route, notes=notes)
 
 
-def _with_forecast(tx: Transaction, flight: Flight, *, carried: bool) -> Flight:
+def _add_forecast(tx: Transaction, flight: Flight, *, carried: bool) -> Flight:
     """Add the reason why a flight that Scout runs cannot start at once."""
     person = attention_items.is_person(tx.agent(flight.requester_id))
     forecast = tx.services.forecast(person) if carried or tx.services.paused else ""
     return replace(flight, reason=forecast) if forecast else flight
 
 
-def _receipt_of(
+def _build_receipt(
     tx: Transaction,
     ask: Ask,
     flight: Flight,
@@ -300,7 +300,7 @@ def _receipt_of(
 
 def retry_ask(tx: Transaction, request: RetryFlight) -> AskReceipt:
     """Run the same ask again, in a new flight."""
-    old = flight_named(tx, request.flight_id)
+    old = find_flight(tx, request.flight_id)
     ask = tx.need(Ask, "ask", old.ask_id)
     agent = tx.need(Agent, "agent", ask.target)
     if ask.sender != tx.sender:
@@ -312,7 +312,7 @@ def retry_ask(tx: Transaction, request: RetryFlight) -> AskReceipt:
     route, waits = find_route_again(tx, ask, agent)
     conversation = tx.need(Conversation, "conversation", ask.conversation_id)
     again = replace(message, flight_id=flight.id)
-    return _queue(tx, ask, flight, again, route=route, conversation=conversation, waits=waits)
+    return _queue_flight(tx, ask, flight, again, route=route, conversation=conversation, waits=waits)
 
 
 # -- the target --------------------------------------------------------------------------------------
@@ -325,20 +325,20 @@ def _find_target(tx: Transaction, request: MakeAsk) -> Target:
         problem = "name one of to, projectPath and targetSessionId"
         raise Refused(BadRequest(problem=problem, field="to"))
     if request.project_path is not None:
-        return _project_target(tx, request)
+        return _find_project_target(tx, request)
     if request.target_session_id is not None:
-        return _resolved_target(tx, request, tx.resolve(request.target_session_id))
+        return _build_resolved_target(tx, request, tx.resolve(request.target_session_id))
     if request.to is not None and request.to.startswith("crd_"):
         card, agent = access.use_card(tx, request.to)
-        session = access.session_of_card(tx, card)
+        session = access.find_card_session(tx, card)
         wanted = replace(request, target_session_id=session) if session else request
         return _choose_endpoint(tx, wanted, agent)._replace(card=card)
     targeting = decide_target(request.body, request.to, False, tx.resolve)
     assert targeting.target is not None  # a request without a target was refused
-    return _resolved_target(tx, request, targeting.target)
+    return _build_resolved_target(tx, request, targeting.target)
 
 
-def _project_target(tx: Transaction, request: MakeAsk) -> Target:
+def _find_project_target(tx: Transaction, request: MakeAsk) -> Target:
     """Return the project's agent, created if there is none. An isolated ask gets a single-use card."""
     assert tx.place is not None  # the request names a directory
     agent = registration.base_agent(tx, tx.place)
@@ -360,13 +360,13 @@ def _project_target(tx: Transaction, request: MakeAsk) -> Target:
     return target._replace(card=used)
 
 
-def _resolved_target(tx: Transaction, request: MakeAsk, found: Resolution) -> Target:
+def _build_resolved_target(tx: Transaction, request: MakeAsk, found: Resolution) -> Target:
     """Return the resolved agent. A harness, model or node in its address counts as a demand of the ask."""
-    target = _choose_endpoint(tx, request, found.agent, _parts_of_address(tx, found), found)
+    target = _choose_endpoint(tx, request, found.agent, _read_address(tx, found), found)
     return target._replace(found=found, canonical=found.canonical)
 
 
-def _parts_of_address(tx: Transaction, found: Resolution) -> Handle | AliasTarget | None:
+def _read_address(tx: Transaction, found: Resolution) -> Handle | AliasTarget | None:
     alias = tx.get(Alias, found.alias_id)
     if alias is not None:
         return alias.target
@@ -390,11 +390,11 @@ def _choose_endpoint(
         caller=tx.caller,
     )
     routes.check_harness(tx, agent, wish)
-    known = _resolved_choice(tx, wish, found) if found is not None else None
+    known = _reuse_choice(tx, wish, found) if found is not None else None
     return Target(agent, wish, known or routes.choice_for(tx, agent, wish), Instance(agent=agent).canonical)
 
 
-def _resolved_choice(tx: Transaction, wish: Demand, found: Resolution) -> Choice | None:
+def _reuse_choice(tx: Transaction, wish: Demand, found: Resolution) -> Choice | None:
     """Return the choice of the resolution, if choosing again from the same records would repeat it.
 
     With several endpoints it might not: an address prefers the session that it spells out.

@@ -25,11 +25,11 @@ from scout.model.events.presence import ENDPOINT_EVENTS, AgentOffline, AgentOnli
 from scout.model.problems.session import HarnessUnavailable, Missing
 from scout.model.problems.target import AmbiguousEndpoint, RetiredTarget
 from scout.model.token import TokenKind
-from scout.policy.choose import Choice, Demand, choose, default_harness
+from scout.policy.choose import Choice, Demand, choose, choose_default_harness
 from scout.policy.directory import Viewpoint
-from scout.policy.nearest import ranked
+from scout.policy.nearest import rank_names
 from scout.policy.permit import Actor, check_directory
-from scout.policy.reach import Reach, reach_of
+from scout.policy.reach import Reach, build_reach
 
 
 class AgentRoute(Record):
@@ -131,7 +131,7 @@ def is_live(tx: Transaction, agent: Agent) -> bool:
 
 
 def _reach(tx: Transaction, agent: Agent, endpoints: Sequence[Endpoint], why_not: str) -> Reach:
-    return reach_of(
+    return build_reach(
         agent,
         tx.address(agent.id),
         endpoints,
@@ -159,7 +159,7 @@ def _runner(tx: Transaction, agent: Agent, named: str | None, strict: bool) -> t
                 raise Refused(_none_ready(tx, agent))
             return None, "no live session, and no harness is set for it"
         try:
-            harness = default_harness(None, None, None, ready, tx.address(agent.id))
+            harness = choose_default_harness(None, None, None, ready, tx.address(agent.id))
         except Refused as refusal:
             if strict:
                 raise
@@ -220,7 +220,7 @@ def can_wake_live(services: Services, harness: str | None) -> bool:
 
 def unknown_harness(services: Services, harness: str, *remedies: Remedy) -> HarnessUnavailable:
     """Return the refusal of an unknown harness, with the nearest names."""
-    near = tuple(Candidate(address=name) for name in ranked(harness, services.harnesses, 3))
+    near = tuple(Candidate(address=name) for name in rank_names(harness, services.harnesses, 3))
     hint = f"this Scout runs {', '.join(services.harnesses)}"
     return HarnessUnavailable(
         harness=harness, missing=Missing.BINARY, hint=hint, candidates=near, remedies=remedies

@@ -6,7 +6,7 @@ from scout.broker.transaction.transaction import Transaction
 from scout.model.agent import Agent
 from scout.model.events.directory import TokenCreated, TokenRevoked
 from scout.model.session import Session
-from scout.model.token import Token, TokenKind, check_token, hash_of, revoke_token
+from scout.model.token import Token, TokenKind, check_token, hash_secret, revoke_token
 
 _MANY = 1000
 
@@ -32,7 +32,7 @@ def create_agent_token(
 
 def mint_token(tx: Transaction, token: Token) -> tuple[Token, str]:
     secret = tx.services.ids.secret()
-    token = check_token(replace(token, hashed=hash_of(secret)))
+    token = check_token(replace(token, hashed=hash_secret(secret)))
     return tx.record(TokenCreated, token, move="create"), secret
 
 

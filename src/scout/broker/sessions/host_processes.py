@@ -32,7 +32,7 @@ class HostProcesses:
 
     def on_session(self, session: Session) -> None:
         """Update the processes of a session that started, moved to another process, or ended."""
-        seen = _processes_of(session)
+        seen = _list_processes(session)
         if seen:
             self._known[session.id] = seen
         else:
@@ -43,11 +43,11 @@ class HostProcesses:
         runs = self._broker.services.runs
         if runs is None or not self._known:
             return
-        for ident, process in await asyncio.to_thread(_gone, runs, dict(self._known)):
-            await self._broker.as_system(lambda tx, one=ident, at=process: _end(tx, one, at))
+        for ident, process in await asyncio.to_thread(_find_gone, runs, dict(self._known)):
+            await self._broker.as_system(lambda tx, one=ident, at=process: _end_session(tx, one, at))
 
 
-def _processes_of(session: Session) -> _Seen:
+def _list_processes(session: Session) -> _Seen:
     """Return the processes that a live enrolled session needs, as reported by its host."""
     if session.origin is not SessionOrigin.ENROLLED or session.state is not SessionState.LIVE:
         return frozenset()
@@ -55,7 +55,7 @@ def _processes_of(session: Session) -> _Seen:
     return frozenset((pid, started) for pid, started in named if pid and started)
 
 
-def _gone(runs: KeptRuns, known: Mapping[str, _Seen]) -> list[tuple[str, _Process]]:
+def _find_gone(runs: KeptRuns, known: Mapping[str, _Seen]) -> list[tuple[str, _Process]]:
     return [
         (ident, process)
         for ident, processes in known.items()
@@ -64,8 +64,8 @@ def _gone(runs: KeptRuns, known: Mapping[str, _Seen]) -> list[tuple[str, _Proces
     ]
 
 
-def _end(tx: Transaction, ident: str, process: _Process) -> None:
+def _end_session(tx: Transaction, ident: str, process: _Process) -> None:
     session = tx.need(Session, "session", ident)
-    if process in _processes_of(session):
+    if process in _list_processes(session):
         reason = f"its {session.harness} program is gone (pid {process[0]})"
         session_end.end(tx, session, reason, layer=Layer.PROCESS)

@@ -11,9 +11,9 @@ from scout.broker.transaction.services import Services
 from scout.broker.transaction.transaction import Transaction, subject_of
 from scout.model.agent import Agent
 from scout.model.problems.request import Unauthenticated
-from scout.model.token import Token, TokenKind, hash_of, require_valid
+from scout.model.token import Token, TokenKind, hash_secret, require_valid
 from scout.policy.directory import OUTSIDE, Viewpoint
-from scout.policy.permit import Actor, Deed, actor_of
+from scout.policy.permit import Actor, Deed, identify_actor
 from scout.ports import Surroundings
 from scout.protocol.scout import Credential
 from scout.store.ledger import Ledger
@@ -48,7 +48,7 @@ def admit(services: Services, ledger: Ledger, credential: Credential, here: Surr
     token = _find_token(ledger, credential.secret)
     now = services.clock.now()
     agent = ledger.get(Agent, token.agent_id) if token else None
-    actor = actor_of(token, now, agent)
+    actor = identify_actor(token, now, agent)
     assert token is not None  # a missing token
     place = here if actor.kind is TokenKind.OPERATOR else None
     caller, base = caller_of(services, actor, agent, place), _find_base_directory(agent, place, credential)
@@ -61,7 +61,7 @@ def admit(services: Services, ledger: Ledger, credential: Credential, here: Surr
 def _find_token(ledger: Ledger, secret: str | None) -> Token | None:
     if not secret:
         return None
-    hashed = hash_of(secret)
+    hashed = hash_secret(secret)
     token = ledger.one(Token, "token_hashed", hashed=hashed)
     if token is None or not secrets.compare_digest(token.hashed, hashed):
         whose = Remedy(operation="doctor", parameters={}, why="whether your token file is the daemon's")

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from scout.base.codec import decode, encode, stored
+from scout.base.codec import decode, encode, encode_for_store
 from scout.base.refusal import Refused
 from scout.broker.transaction.transaction import Transaction
 from scout.model.problems.request import KeyReused
@@ -14,7 +14,7 @@ from scout.protocol.access import Minted
 from scout.protocol.agents import Registered
 from scout.protocol.enrolment import Enrolled
 from scout.protocol.inbox import Claimed
-from scout.protocol.request import Write, result_of
+from scout.protocol.request import Write, get_result_type
 from scout.store.receipts import Remembered, recall, remember
 
 T = TypeVar("T")
@@ -31,11 +31,11 @@ def run_once(tx: Transaction, request: Write[T], handler: Callable[[Transaction,
     if known is not None:
         if known.hash != hashed:
             raise Refused(KeyReused(key=key, operation=request.operation))
-        return decode(known.answer, result_of(type(request)))
+        return decode(known.answer, get_result_type(type(request)))
     answer = handler(tx, request)
     if isinstance(answer, Claimed) and not answer.items:
         return answer  # nothing was written, so a repeat is harmless
-    receipt = Remembered(hashed, stored(_without_secret(answer)))
+    receipt = Remembered(hashed, encode_for_store(_without_secret(answer)))
     remember(connection, actor, request.operation, key, receipt=receipt, now=tx.now)
     return answer
 

@@ -18,7 +18,7 @@ from scout.broker.transaction.transaction import Transaction
 from scout.identity.path import Kind
 from scout.model.agent import Agent, Lifecycle
 from scout.model.conversation import Member, Message
-from scout.model.events.talk import MessagePosted, message_of
+from scout.model.events.talk import MessagePosted, read_message
 from scout.policy.directory import Instance
 from scout.policy.obligation import Party
 from scout.policy.wake import WakeFacts, may_suggest
@@ -54,7 +54,7 @@ class TieBreaker:
         if event.metadata.wake is not None:
             facts = decode(event.metadata.wake.facts, WakeFacts)
             if may_suggest(facts):
-                self._begin(self._ask(self._router, message_of(event), facts))
+                self._begin(self._ask(self._router, read_message(event), facts))
 
     def _begin(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

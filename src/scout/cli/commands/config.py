@@ -9,12 +9,12 @@ import click
 from scout.base.refusal import Refused
 from scout.cli.connection.call import CliIdentity, DaemonCall
 from scout.cli.connection.refusal import RefusalError, render_refusal, write_refusal
-from scout.cli.connection.text import note, out, out_json, paint, table
+from scout.cli.connection.text import format_table, note, out, paint, print_json
 from scout.client.http import Lost
-from scout.daemon.start import running
+from scout.daemon.start import find_running
 from scout.settings.edit import add_root, set_value
 from scout.settings.load import Loaded, load, read
-from scout.settings.record import SETTINGS, values_of
+from scout.settings.record import SETTINGS, list_values
 
 _EXAMPLES = """\b
 Examples:
@@ -39,12 +39,12 @@ def command(context: click.Context, as_json: bool) -> None:
     if context.invoked_subcommand is not None:
         return
     loaded = read()
-    rows = _rows(loaded)
+    rows = _list_rows(loaded)
     if as_json:
         problems = [render_refusal(problem) for problem in loaded.problems]
-        out_json({"settings": rows, "problems": problems})
+        print_json({"settings": rows, "problems": problems})
     else:
-        _write(rows)
+        _write_rows(rows)
         for problem in loaded.problems:
             write_refusal(render_refusal(problem))
     if loaded.problems:
@@ -61,11 +61,11 @@ def set_command(key: str, value: str, as_json: bool) -> None:
         set_value(read().settings.config, key, value)
     except Refused as refusal:
         _refuse(refusal, key, as_json)
-    row, effect = _rows(read())[key], apply_setting(key)
+    row, effect = _list_rows(read())[key], apply_setting(key)
     if as_json:
-        out_json({"key": key, **row, **({"takesEffect": effect} if effect else {})})
+        print_json({"key": key, **row, **({"takesEffect": effect} if effect else {})})
         return
-    _write({key: row})
+    _write_rows({key: row})
     if not row["source"].startswith(("file ", "default")):
         note(f"the file has your value, but the {row['source']} goes before it")
     elif effect:
@@ -85,7 +85,7 @@ def roots_command(add: str | None, as_json: bool) -> None:
     except Refused as refusal:
         _refuse(refusal, add or "roots", as_json)
     if as_json:
-        out_json({"roots": list(settings.roots)})
+        print_json({"roots": list(settings.roots)})
         return
     for root in settings.roots:
         out(root)
@@ -95,7 +95,7 @@ def roots_command(add: str | None, as_json: bool) -> None:
 
 def apply_setting(key: str) -> str:
     """Let the running daemon reload its settings; return when the value takes effect, empty if unchanged."""
-    if running(read().settings.home) is None:
+    if find_running(read().settings.home) is None:
         return ""
     try:
         told = DaemonCall(CliIdentity(), start=False).call("POST /v1/settings/reload", {})
@@ -104,11 +104,11 @@ def apply_setting(key: str) -> str:
     return "now" if key in told["changed"] else "restart" if key in told["needsRestart"] else ""
 
 
-def _rows(loaded: Loaded) -> dict[str, dict[str, Any]]:
+def _list_rows(loaded: Loaded) -> dict[str, dict[str, Any]]:
     """Return each key with its value and source; the folders first."""
     settings, sources = loaded.settings, loaded.sources
     folders = {"home": settings.home, "config": settings.config, "socket": settings.socket}
-    values = values_of(settings)
+    values = list_values(settings)
     rows = {
         key: {"value": value, "source": sources.get(key, sources["home"])} for key, value in folders.items()
     }
@@ -117,19 +117,21 @@ def _rows(loaded: Loaded) -> dict[str, dict[str, Any]]:
     return rows
 
 
-def _write(rows: dict[str, dict[str, Any]]) -> None:
-    shown = [(key, _text(key, row["value"]), paint(row["source"], "dim")) for key, row in rows.items()]
-    out(table((), shown))
+def _write_rows(rows: dict[str, dict[str, Any]]) -> None:
+    shown = [
+        (key, _format_value(key, row["value"]), paint(row["source"], "dim")) for key, row in rows.items()
+    ]
+    out(format_table((), shown))
 
 
-def _text(key: str, value: Any) -> str:
-    return SETTINGS[key].written(value) or "-" if key in SETTINGS else str(value)
+def _format_value(key: str, value: Any) -> str:
+    return SETTINGS[key].format(value) or "-" if key in SETTINGS else str(value)
 
 
 def _refuse(refusal: Refused, given: str, as_json: bool) -> NoReturn:
     told = render_refusal(refusal.diagnostic)
     if as_json:
-        out_json({"input": given, "error": told})
+        print_json({"input": given, "error": told})
     else:
         write_refusal(told)
     sys.exit(refusal.diagnostic.family.exit_code)

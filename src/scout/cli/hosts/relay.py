@@ -77,7 +77,9 @@ class Relay:
             self._refuse(None, "expected one JSON-RPC message", _INVALID)
         elif "method" in message and "id" in message:
             self._begin(message)
-        elif message.get("method") == "notifications/cancelled" and self.door.hang_up(_cancelled(message)):
+        elif message.get("method") == "notifications/cancelled" and self.door.hang_up(
+            _get_cancelled_id(message)
+        ):
             return
         else:
             self._tell(message)
@@ -121,7 +123,7 @@ class Relay:
             self.door.beat(working=bool(self._working))
 
 
-def _cancelled(message: Message) -> Any:
+def _get_cancelled_id(message: Message) -> Any:
     return as_object(message.get("params")).get("requestId")
 
 
